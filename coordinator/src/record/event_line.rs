@@ -2,9 +2,11 @@
 //! of.
 
 use crate::utc::Utc;
-use analysis::Document;
+use analysis::{
+    AgentEndCause, AgentIntroduction, AgentMention, ClockFigure, Document, EventLine, FleetEnding,
+    Happened, MachineFinding, NamedAgent,
+};
 use control::{AgentFacts, ClockReading, EndCause, Finding, RunEvent, RunOutcome};
-use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The line of an event; nothing for those that only carry figures. `name_of` gives an agent's name
@@ -14,50 +16,61 @@ pub(super) fn from_event<'n>(
     event: &RunEvent,
     name_of: impl Fn(u32) -> Option<&'n str>,
 ) -> Option<String> {
-    let name = |agent: u32| name_of(agent).map_or_else(|| json!(agent), |name| json!(name));
-    let (word, rest) = match event {
-        RunEvent::Joined { agent } => ("joined", whole(agent)),
-        RunEvent::Left { agent } => ("left", brief(agent)),
-        RunEvent::Assembled { agents } => (
-            "assembled",
-            json!({ "agents": agents.iter().map(brief).collect::<Vec<Value>>() }),
-        ),
+    let mention = |agent: u32| {
+        let name = name_of(agent).map(|name| AgentMention::Name(name.to_owned()));
+        name.unwrap_or(AgentMention::Index(agent))
+    };
+    Some(line(at, happened(event, mention)?))
+}
+
+fn happened(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<Happened> {
+    let mentions = |agents: &[u32]| agents.iter().copied().map(&mention).collect();
+    Some(match event {
+        RunEvent::Joined { agent } => Happened::Joined(introduction(agent)),
+        RunEvent::Left { agent } => Happened::Left(identity(agent)),
+        RunEvent::Assembled { agents } => Happened::Assembled {
+            agents: agents.iter().map(identity).collect(),
+        },
         RunEvent::Ready {
             agent,
             addresses,
             workers,
             clock,
-        } => {
-            let clock = reading(*clock);
-            (
-                "ready",
-                json!({
-                    "agent": name(*agent), "addresses": addresses, "workers": workers,
-                    "clock": clock,
-                }),
-            )
-        }
-        RunEvent::Problem { agent, problem } => {
-            ("problem", json!({ "agent": name(*agent), "text": problem }))
-        }
-        RunEvent::Armed { start_at, start_in } => (
-            "armed",
-            json!({ "start_at_ns": start_at.0, "start_in_ms": start_in.as_millis() as u64 }),
-        ),
+        } => Happened::Ready {
+            addresses: addresses.clone(),
+            agent: mention(*agent),
+            clock: clock_figure(*clock),
+            workers: *workers,
+        },
+        RunEvent::Problem { agent, problem } => Happened::Problem {
+            agent: mention(*agent),
+            text: problem.clone(),
+        },
+        RunEvent::Armed { start_at, start_in } => Happened::Armed {
+            start_at_ns: start_at.0,
+            start_in_ms: start_in.as_millis() as u64,
+        },
         RunEvent::Began {
             agent,
             at,
             bound_ns,
-        } => (
-            "began",
-            json!({ "agent": name(*agent), "began_at_ns": at.0, "bound_ns": bound_ns }),
-        ),
-        RunEvent::Started { skew } => (
-            "started",
-            json!({ "agents": skew.agents, "skew_ns": skew.skew_ns, "bound_ns": skew.bound_ns }),
-        ),
-        RunEvent::Gone { agent, why } => ("gone", json!({ "agent": name(*agent), "text": why })),
-        RunEvent::Back { agent } => ("back", json!({ "agent": name(*agent) })),
+        } => Happened::Began {
+            agent: mention(*agent),
+            began_at_ns: at.0,
+            bound_ns: *bound_ns,
+        },
+        RunEvent::Started { skew } => Happened::Started {
+            agents: skew.agents,
+            bound_ns: skew.bound_ns,
+            skew_ns: skew.skew_ns,
+        },
+        RunEvent::Gone { agent, why } => Happened::Gone {
+            agent: mention(*agent),
+            text: why.clone(),
+        },
+        RunEvent::Back { agent } => Happened::Back {
+            agent: mention(*agent),
+        },
         RunEvent::Ended {
             agent,
             cause,
@@ -66,203 +79,137 @@ pub(super) fn from_event<'n>(
             ..
         } => {
             let (cause, text) = ending(cause);
-            let clock = clock.map(reading);
-            (
-                "ended",
-                json!({
-                    "agent": name(*agent), "cause": cause, "text": text, "missing": missing,
-                    "clock": clock,
-                }),
-            )
+            Happened::Ended {
+                agent: mention(*agent),
+                cause,
+                clock: clock.map(clock_figure),
+                missing: missing.clone(),
+                text,
+            }
         }
         RunEvent::Lost {
             agent,
             next_interval,
             why,
             ..
-        } => (
-            "lost",
-            json!({ "agent": name(*agent), "next_interval": next_interval, "text": why }),
-        ),
-        RunEvent::Postponed { agents } => (
-            "postponed",
-            json!({ "agents": agents.iter().copied().map(name).collect::<Vec<Value>>() }),
-        ),
-        RunEvent::Redistributed { agent, to, from } => (
-            "redistributed",
-            json!({
-                "agent": name(*agent), "to": to.iter().copied().map(name).collect::<Vec<Value>>(),
-                "from_ns": from.0,
-            }),
-        ),
-        RunEvent::TakenOver { agent, by, from } => (
-            "taken_over",
-            json!({
-                "agent": name(*agent), "by": name(*by), "from_ns": from.map(|from| from.0),
-            }),
-        ),
-        RunEvent::Superseded { epoch } => ("superseded", json!({ "epoch": epoch })),
-        RunEvent::Note { agent, event, text } => (
-            "note",
-            json!({ "agent": agent.map(name), "about": event, "text": text }),
-        ),
-        RunEvent::Done { outcome } => ("done", json!({ "outcome": outcome_word(*outcome) })),
-        RunEvent::Watching { monitor } => ("watching", whole(monitor)),
-        RunEvent::Preflight { agent, findings } => (
-            "preflight",
-            json!({
-                "agent": name(*agent),
-                "findings": findings.iter().map(finding).collect::<Vec<Value>>(),
-            }),
-        ),
+        } => Happened::Lost {
+            agent: mention(*agent),
+            next_interval: *next_interval,
+            text: why.clone(),
+        },
+        RunEvent::Postponed { agents } => Happened::Postponed {
+            agents: mentions(agents),
+        },
+        RunEvent::Redistributed { agent, to, from } => Happened::Redistributed {
+            agent: mention(*agent),
+            from_ns: from.0,
+            to: mentions(to),
+        },
+        RunEvent::TakenOver { agent, by, from } => Happened::TakenOver {
+            agent: mention(*agent),
+            by: mention(*by),
+            from_ns: from.map(|from| from.0),
+        },
+        RunEvent::Superseded { epoch } => Happened::Superseded { epoch: *epoch },
+        RunEvent::Note { agent, event, text } => Happened::Note {
+            about: event.clone(),
+            agent: agent.map(mention),
+            text: text.clone(),
+        },
+        RunEvent::Done { outcome } => Happened::Done {
+            outcome: run_ending(*outcome),
+        },
+        RunEvent::Watching { monitor } => Happened::Watching(introduction(monitor)),
+        RunEvent::Preflight { agent, findings } => Happened::Preflight {
+            agent: mention(*agent),
+            findings: findings.iter().map(preflight_finding).collect(),
+        },
         RunEvent::Waiting { .. }
         | RunEvent::Interval { .. }
         | RunEvent::Totals { .. }
         | RunEvent::Observed { .. }
         | RunEvent::ProfilePart { .. } => return None,
-    };
-    Some(line(at, word, &rest))
+    })
 }
 
 /// The line of a coordinator that went on with a run that had none for so long.
 pub(super) fn from_resumption(at: Utc, epoch: u64, unattended: Duration) -> String {
-    let rest = json!({ "epoch": epoch, "unattended_seconds": unattended.as_secs_f64() });
-    line(at, "resumed", &rest)
+    let resumed = Happened::Resumed {
+        epoch,
+        unattended_seconds: unattended.as_secs_f64(),
+    };
+    line(at, resumed)
 }
 
 /// The lines of what the run came to: each threshold, then the verdict.
 pub(super) fn from_result(at: Utc, document: &Document) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for judgement in &document.thresholds {
-        lines.push(line(at, "threshold", &json!(judgement)));
+    let verdict = Happened::Verdict {
+        evidence: document.verdict.evidence.clone(),
+        state: document.run.state,
+        verdict: document.verdict.verdict,
+    };
+    let thresholds = document.thresholds.iter().map(Happened::from);
+    thresholds
+        .chain([verdict])
+        .map(|happened| line(at, happened))
+        .collect()
+}
+
+fn line(at: Utc, event: Happened) -> String {
+    let at = at.to_string();
+    serde_json::to_string(&EventLine { at, event })
+        .expect("a line holds no map with keys that JSON has not")
+}
+
+fn introduction(agent: &AgentFacts) -> AgentIntroduction {
+    AgentIntroduction {
+        agent: agent.name.clone(),
+        id: agent.id.to_string(),
+        labels: agent.labels.clone(),
+        version: agent.version.clone(),
+        workers: agent.workers,
     }
-    let state = document.run.state;
-    let record = &document.verdict;
-    lines.push(line(
-        at,
-        "verdict",
-        &json!({ "state": state, "verdict": record.verdict, "evidence": record.evidence }),
-    ));
-    lines
 }
 
-/// Time and word stand first, so that lines sort by time and are read at a glance.
-fn line(at: Utc, word: &str, rest: &Value) -> String {
-    let rest = rest.to_string();
-    let rest = rest.trim_start_matches('{');
-    let comma = if rest == "}" { "" } else { "," };
-    format!("{{\"at\":\"{at}\",\"event\":\"{word}\"{comma}{rest}")
+fn identity(agent: &AgentFacts) -> NamedAgent {
+    NamedAgent {
+        agent: agent.name.clone(),
+        id: agent.id.to_string(),
+    }
 }
 
-fn whole(agent: &AgentFacts) -> Value {
-    json!({
-        "agent": agent.name, "id": agent.id.to_string(), "version": agent.version,
-        "labels": agent.labels, "workers": agent.workers,
-    })
+fn preflight_finding(finding: &Finding) -> MachineFinding {
+    MachineFinding {
+        forced: finding.is_forced,
+        text: finding.text.clone(),
+    }
 }
 
-fn brief(agent: &AgentFacts) -> Value {
-    json!({ "agent": agent.name, "id": agent.id.to_string() })
+fn clock_figure(clock: ClockReading) -> ClockFigure {
+    ClockFigure {
+        bound_ns: clock.bound_ns,
+        offset_ns: clock.offset_ns,
+    }
 }
 
-fn finding(finding: &Finding) -> Value {
-    json!({ "text": finding.text, "forced": finding.is_forced })
-}
-
-fn reading(clock: ClockReading) -> Value {
-    json!({ "offset_ns": clock.offset_ns, "bound_ns": clock.bound_ns })
-}
-
-fn ending(cause: &EndCause) -> (&'static str, Option<&str>) {
+fn ending(cause: &EndCause) -> (AgentEndCause, Option<String>) {
     match cause {
-        EndCause::Plan => ("plan", None),
-        EndCause::Stopped => ("stopped", None),
-        EndCause::LeaseExpired => ("lease_expired", None),
-        EndCause::Failed(why) => ("failed", Some(why)),
+        EndCause::Plan => (AgentEndCause::Plan, None),
+        EndCause::Stopped => (AgentEndCause::Stopped, None),
+        EndCause::LeaseExpired => (AgentEndCause::LeaseExpired, None),
+        EndCause::Failed(why) => (AgentEndCause::Failed, Some(why.clone())),
     }
 }
 
-fn outcome_word(outcome: RunOutcome) -> &'static str {
+fn run_ending(outcome: RunOutcome) -> FleetEnding {
     match outcome {
-        RunOutcome::Ran => "ran",
-        RunOutcome::StoppedBeforeStart(_) => "stopped_before_start",
-        RunOutcome::NotStarted => "not_started",
-        RunOutcome::TooFewAgents { .. } => "too_few_agents",
-        RunOutcome::Superseded => "superseded",
+        RunOutcome::Ran => FleetEnding::Ran,
+        RunOutcome::StoppedBeforeStart(_) => FleetEnding::StoppedBeforeStart,
+        RunOutcome::NotStarted => FleetEnding::NotStarted,
+        RunOutcome::TooFewAgents { .. } => FleetEnding::TooFewAgents,
+        RunOutcome::Superseded => FleetEnding::Superseded,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use control::{AgentId, FleetTime, Stop};
-    use std::time::Duration;
-
-    #[test]
-    fn each_line_is_an_object_that_begins_with_time_and_word() {
-        let agent = AgentFacts {
-            id: AgentId([7; 16]),
-            name: "web \"1\"".into(),
-            version: "0.1.0".into(),
-            labels: [("city".to_owned(), "bern".to_owned())].into(),
-            workers: 2,
-            host: proto::Bytes::new(),
-            role: control::Role::Agent,
-            calibration: proto::Bytes::new(),
-        };
-        let at = Utc::now();
-        for (event, word, agent) in [
-            (
-                RunEvent::Joined {
-                    agent: agent.clone(),
-                },
-                "joined",
-                json!("web \"1\""),
-            ),
-            (
-                RunEvent::Assembled {
-                    agents: vec![agent],
-                },
-                "assembled",
-                Value::Null,
-            ),
-            (RunEvent::Back { agent: 0 }, "back", json!("a")),
-            (RunEvent::Back { agent: 9 }, "back", json!(9)),
-            (
-                RunEvent::Armed {
-                    start_at: FleetTime(1),
-                    start_in: Duration::from_millis(300),
-                },
-                "armed",
-                Value::Null,
-            ),
-            (
-                RunEvent::Done {
-                    outcome: RunOutcome::StoppedBeforeStart(Stop::Now),
-                },
-                "done",
-                Value::Null,
-            ),
-        ] {
-            let line = from_event(at, &event, |agent| (agent == 0).then_some("a")).unwrap();
-            assert!(
-                line.starts_with(&format!("{{\"at\":\"{at}\",\"event\":\"{word}\"")),
-                "{line}"
-            );
-            let object: Value = serde_json::from_str(&line).unwrap();
-            assert_eq!(
-                object.get("agent").unwrap_or(&Value::Null),
-                &agent,
-                "{line}"
-            );
-        }
-        assert_eq!(
-            from_event(at, &RunEvent::Waiting { have: 1, want: 2 }, |_| None),
-            None
-        );
-        assert_eq!(
-            line(at, "x", &json!({})),
-            format!("{{\"at\":\"{at}\",\"event\":\"x\"}}")
-        );
-    }
-}
+mod tests;

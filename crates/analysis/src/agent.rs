@@ -1,11 +1,12 @@
 //! An agent in the result: who it was, what it ran on, how it kept time, how busy it was.
 
 use crate::{TimeFigure, Unstored};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// An agent in the result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentResult {
     /// Which share of the plan it had, from 0.
     pub index: u32,
@@ -67,7 +68,7 @@ impl AgentResult {
 }
 
 /// What an agent's machine is and allows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineFacts {
     /// The machine's name.
     pub hostname: String,
@@ -91,7 +92,7 @@ pub struct MachineFacts {
 }
 
 /// Why an agent's run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEndCause {
     /// All of its share is done.
@@ -108,7 +109,7 @@ pub enum AgentEndCause {
 
 /// How busy an agent was in a part of its run, from one sample a second. Shares of threads and
 /// process are of one CPU.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuFigures {
     /// Samples behind the means.
     pub samples: u32,

@@ -3,6 +3,7 @@
 
 use crate::cell_tally::CellTally;
 use measure::Metric;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A backlog may grow by this part of what was due, whatever its noise.
@@ -16,7 +17,7 @@ const SIGMAS: f64 = 3.0;
 ///
 /// A load that is carried has as many under way at its end as in its middle. One that is not piles
 /// up, at the server or in front of it, and that a drain works it off later proves nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Backlog {
     /// Operations that were due in the second half, sent or not.
     pub due: u64,

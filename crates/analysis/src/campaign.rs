@@ -5,13 +5,15 @@ use crate::{
     CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference,
     RunState, Scaling, SearchAnswer, SearchRecord, Verdict,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A result of many runs. What a reader of schema 1 knows stays where it is; a change that breaks
 /// one raises `schema`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CampaignDocument {
     /// Version of this layout: [`CampaignDocument::SCHEMA`].
+    #[schemars(extend("const" = CampaignDocument::SCHEMA))]
     pub schema: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
@@ -51,7 +53,7 @@ pub struct CampaignDocument {
 }
 
 /// A run in short.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Name of its variant.
     pub variant: String,
@@ -84,7 +86,7 @@ pub struct RunSummary {
 }
 
 /// The search of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantSearch {
     /// Name of the variant.
     pub variant: String,
@@ -95,7 +97,7 @@ pub struct VariantSearch {
 }
 
 /// The runs of a variant with 1, 2, … agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariantScaling {
     /// Name of the variant.
     pub variant: String,

@@ -5,6 +5,7 @@ use crate::search::Standing;
 use crate::{
     ChangeFinding, Knee, LimitOutcome, LimitResult, LoadUnit, RegressionLimit, SearchRecord,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From this ratio on, a factor is easier to read than per cent.
@@ -15,7 +16,7 @@ const FACTOR_FROM: f64 = 2.0;
 /// A search ends between two amounts that were held, and that is all it knows: its limit has no
 /// distribution, and how much another search would differ shows only where there is another. Of
 /// several searches the outer ends count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityRow {
     /// Name of the variant.
     pub variant: String,
@@ -35,7 +36,7 @@ pub struct CapacityRow {
 }
 
 /// A limit against that of the first variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityChange {
     /// The ratio is no less; 0 where nothing bounds it.
     pub low: f64,

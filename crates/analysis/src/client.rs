@@ -2,10 +2,11 @@
 
 use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::Client;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the agents' load loops say of themselves, in the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientFigures {
     /// From a ready socket to its handling, at most: what response times hold of the client's own.
     /// Absent where nothing was ready.

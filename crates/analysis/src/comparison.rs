@@ -16,6 +16,7 @@ pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
 use crate::{Document, Unit, Verdict};
 use evidence::Evidence;
 use figure::{FIGURES, Figure, FigureValue};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Repeats from which on a comparison is not called weak.
@@ -40,7 +41,7 @@ pub enum Pairing {
 }
 
 /// What the intervals rest on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Ratios within rounds.
@@ -52,7 +53,7 @@ pub enum Method {
 }
 
 /// Variants side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Names; every other variant is compared with the first.
     pub variants: Vec<String>,
@@ -70,7 +71,7 @@ pub struct Comparison {
 }
 
 /// A figure of every variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedFigure {
     /// Name, as thresholds have it where they know it.
     pub name: String,
@@ -83,7 +84,7 @@ pub struct ComparedFigure {
 }
 
 /// A figure of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedCell {
     /// Mean over its runs (of times and rates the geometric one); absent where it was not measured.
     pub value: Option<f64>,

@@ -9,13 +9,15 @@ use crate::{
 };
 use measure::Period;
 use measure::calendar;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one
 /// raises `schema`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
     /// Version of this layout: [`Document::SCHEMA`].
+    #[schemars(extend("const" = Document::SCHEMA))]
     pub schema: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
@@ -147,7 +149,7 @@ impl Document {
 }
 
 /// Which run, when, and how it ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Identifies the run.
     pub id: String,
@@ -169,7 +171,7 @@ pub struct RunRecord {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// By the plan.
@@ -181,7 +183,7 @@ pub enum RunState {
 }
 
 /// How far apart the agents began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartSkew {
     /// Between the first and the last agent's first instant.
     pub skew_ns: u64,
@@ -190,7 +192,7 @@ pub struct StartSkew {
 }
 
 /// Figures of a part of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureGroup {
     /// Which part: a request, an address, an agent, a label.
     pub name: String,

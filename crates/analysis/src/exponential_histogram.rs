@@ -2,12 +2,13 @@
 //! share: their bounds follow from one number, and are the same in every run.
 
 use measure::Distribution;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A histogram by powers of `2^(2^-scale)`. Bucket `offset + n` of [`ExponentialHistogram::counts`]
 /// holds times above `base^(offset + n)` ns, up to the next power. What is read off it is up to
 /// 4.5 % off (at scale 3); percentiles of the result are exact to 0.1 %.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExponentialHistogram {
     /// Buckets while a time is doubled, as a power of two.
     pub scale: u32,

@@ -4,13 +4,14 @@ use crate::counts::share;
 use measure::http2::error_name;
 use measure::tls::alert_name;
 use measure::{CertificateFault, Counters, Failure, FailureStage, Kind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// TLS alert `certificate_required` (RFC 8446 §6.2).
 const CERTIFICATE_REQUIRED: u8 = 116;
 
 /// Failures of one stage and kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorFigure {
     /// Stage and kind, with dots; a threshold may name it, or any prefix of it that ends at a dot.
     pub name: String,

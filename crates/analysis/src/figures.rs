@@ -9,6 +9,7 @@ use crate::{
     RatioFigure, StapleFigure, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 const CURVES: [&str; 2] = ["response_time", "service_time"];
 
 /// The figures of a set of operations.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
     /// Operations by how they ended.
     pub operations: Operations,
@@ -57,7 +58,7 @@ pub struct Figures {
 }
 
 /// Operations by how they ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operations {
     /// Begun and sent.
     pub started: u64,
@@ -80,7 +81,7 @@ pub struct Operations {
 }
 
 /// Per second of the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
     /// Operations due per second, sent or not: the load that was asked for. In a closed loop those
     /// begun.
@@ -103,7 +104,7 @@ pub struct Rates {
 }
 
 /// Bytes of bodies, on sockets and in handshakes, over the whole part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByteFigures {
     /// Of response bodies.
     pub payload_bytes: u64,
@@ -118,7 +119,7 @@ pub struct ByteFigures {
 }
 
 /// Connections opened, reused and waited for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionFigures {
     /// TCP connects begun.
     pub attempted: u64,
@@ -141,7 +142,7 @@ pub struct ConnectionFigures {
 }
 
 /// HTTP/2 connections; all zero where HTTP/1.1 is spoken.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Figures {
     /// GOAWAY frames received.
     pub go_aways: u64,
@@ -160,7 +161,7 @@ pub struct Http2Figures {
 }
 
 /// Handshakes and session resumption.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumptionFigures {
     /// Handshakes that were completed.
     pub handshakes: u64,
@@ -183,7 +184,7 @@ pub struct ResumptionFigures {
 }
 
 /// Requests sent as early data (TLS 1.3's 0-RTT), over completed handshakes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlyDataFigures {
     /// Sent before the handshake was complete.
     pub offered: u64,

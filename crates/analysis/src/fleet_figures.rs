@@ -4,6 +4,7 @@
 use crate::agent_run::Charge;
 use crate::whole_seconds::WholeRule;
 use plan::{LostAgents, Words as _};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use std::collections::BTreeSet;
 const CONTRIBUTIONS_MAX: usize = 200;
 
 /// What the plan asks of the fleet, and how the fleet changed.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetFigures {
     /// `fail`, `continue` or `redistribute`: what becomes of the run when an agent is lost. Empty
     /// in results of versions that knew the first only.
@@ -34,7 +35,7 @@ pub struct FleetFigures {
 }
 
 /// How many agents contributed to a stretch of seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contribution {
     /// First second, of the run clock.
     pub from_second: u32,
@@ -48,7 +49,7 @@ pub struct Contribution {
 }
 
 /// A lost agent's share that others fired.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Takeover {
     /// The lost agent, by index.
     pub agent: u32,
@@ -59,7 +60,7 @@ pub struct Takeover {
 }
 
 /// A time in which no coordinator was there.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unattended {
     /// Its begin, run clock.
     pub from_ns: u64,
@@ -70,7 +71,7 @@ pub struct Unattended {
 }
 
 /// What a lost agent may have done and nobody stored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unstored {
     /// Begin of its first second that never came, run clock.
     pub from_ns: u64,

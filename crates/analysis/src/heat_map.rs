@@ -1,6 +1,7 @@
 //! Response times over time as a table of counts, small enough to be drawn.
 
 use measure::Distribution;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ const ROWS_PER_DOUBLING: f64 = 3.0;
 const ROWS_MAX: usize = 100;
 
 /// Response times by the second that their operations were intended in.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatMap {
     /// Seconds that a column holds.
     pub column_seconds: u32,
@@ -25,7 +26,7 @@ pub struct HeatMap {
 }
 
 /// A stretch of time in a heat map.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatColumn {
     /// First second, of the run clock.
     pub second: u32,
@@ -43,6 +44,9 @@ impl HeatMap {
             column.merge(&distribution);
         }
         let row_ends_ns = row_ends(columns.values());
+        if row_ends_ns.is_empty() {
+            return HeatMap::default(); // as it is read back: an empty one is not written
+        }
         let column = |(number, distribution): (u32, Distribution)| HeatColumn {
             second: number * column_seconds,
             counts: counts(&distribution, &row_ends_ns),

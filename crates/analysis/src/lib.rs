@@ -13,6 +13,7 @@ mod collector;
 mod comparison;
 mod counts;
 mod document;
+mod event_line;
 mod exit;
 mod exponential_histogram;
 mod fault;
@@ -57,6 +58,10 @@ pub use comparison::{
     LimitError, LimitOutcome, LimitResult, Method, Pairing, RegressionLimit, VariantRuns,
 };
 pub use document::{Document, FigureGroup, RunRecord, RunState, StartSkew};
+pub use event_line::{
+    AgentIntroduction, AgentMention, ClockFigure, EventLine, FleetEnding, Happened, MachineFinding,
+    NamedAgent,
+};
 pub use exit::exit_code;
 pub use exponential_histogram::ExponentialHistogram;
 pub use fault::{ErrorFigure, words as failure_words};

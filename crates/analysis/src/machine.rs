@@ -1,11 +1,12 @@
 //! Machines over the time of a run: those that agents fired from, and those that monitors watched.
 
 use crate::MachineFacts;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A machine in the result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineResult {
     /// Name of the agent or of the monitor.
     pub name: String,
@@ -23,7 +24,7 @@ pub struct MachineResult {
 }
 
 /// A CPU profile that stands beside the result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileResult {
     /// Which processes, in words.
     pub process: String,
@@ -43,7 +44,7 @@ pub struct ProfileResult {
 }
 
 /// A function in a CPU profile.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HotFunction {
     /// As the profile names it; the file where it has no name.
     pub name: String,
@@ -52,7 +53,7 @@ pub struct HotFunction {
 }
 
 /// What was on a machine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MachineRole {
     /// An agent, which fired from there.
@@ -64,7 +65,7 @@ pub enum MachineRole {
 
 /// What a machine did in a second. Shares are 0 to 1 unless said otherwise; what this kernel does
 /// not tell is absent. JSON leaves out what is 0 too: there may be many rows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MachineRow {
     /// First second, of the run clock.
@@ -150,7 +151,7 @@ pub struct MachineRow {
 }
 
 /// What a control group's limits did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GroupRow {
     /// CPUs' worth of time that it may use.
@@ -174,7 +175,7 @@ pub struct GroupRow {
 }
 
 /// What a network interface carried.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InterfaceRow {
     /// As the kernel names it.
@@ -194,7 +195,7 @@ pub struct InterfaceRow {
 }
 
 /// What TCP did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpRow {
     /// Segments sent.
@@ -233,7 +234,7 @@ pub struct TcpRow {
 }
 
 /// An accept queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueueRow {
     /// Where it listens.
@@ -247,7 +248,7 @@ pub struct QueueRow {
 }
 
 /// What a process did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessRow {
     /// Its name, cut by the kernel to 15 bytes.

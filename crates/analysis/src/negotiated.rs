@@ -3,10 +3,11 @@
 use crate::counts::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Handshakes that agreed on the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NegotiatedFigure {
     /// Such as `TLS 1.3`.
     pub version: String,
@@ -29,7 +30,7 @@ pub struct NegotiatedFigure {
 }
 
 /// Full handshakes in which the server sent the same chain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainFigure {
     /// Of the DER certificates, one after another, in hexadecimal digits.
     pub sha256: String,

@@ -1,6 +1,7 @@
 //! In what two plans differ that matters to a comparison of their runs.
 
 use crate::PlanRecord;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ const AMOUNTS: [&str; 2] = ["load.rate", "load.connections"];
 const BUILTIN_CA: &str = "tls.ca";
 
 /// A field that differs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanDifference {
     /// Where, as in `tls.versions` or `request[1].method`.
     pub path: String,

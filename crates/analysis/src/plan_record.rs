@@ -4,10 +4,11 @@
 use plan::{
     HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Shape, Verify, Words as _,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The plan in the result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
     /// As the user gave it, but for [`plan::MASK`] in place of secrets.
     #[serde(deserialize_with = "masked")]
@@ -34,7 +35,7 @@ pub struct PlanRecord {
 }
 
 /// What a reader of figures must know of the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum LoadRecord {
     /// Virtual users, one operation each at a time.
@@ -60,7 +61,7 @@ pub enum LoadRecord {
 }
 
 /// The client's TLS.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsRecord {
     /// `full`, `once` or `none`.
     pub verify: String,

@@ -1,10 +1,11 @@
 //! What agents found before the first packet, though the run went on.
 
 use crate::Document;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What an agent's preflight found, though the run went on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreflightFinding {
     /// Name of the agent.
     pub agent: String,

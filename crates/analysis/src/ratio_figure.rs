@@ -1,6 +1,7 @@
 //! A quantity that is a ratio, measured per connection.
 
 use measure::{Distribution, HandshakeKind, Metric};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 const UNIT: f64 = 1000.0;
 
 /// A distribution of ratios. Percentiles are at most 0.1 % above the true ones, or 0.001.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioFigure {
     /// How many values it is of.
     pub count: u64,

@@ -1,6 +1,7 @@
 //! The same load per agent with one agent, then two, …: where throughput stops rising.
 
 use crate::{Document, LimitOf, LimitShown, Verdict, human, verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Throughput that rises by less than this share of what the added agents would bring alone, has
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 const RISES_SHARE: f64 = 0.1;
 
 /// Runs with 1, 2, … agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaling {
     /// By number of agents, ascending.
     pub rows: Vec<ScalingRow>,
@@ -23,7 +24,7 @@ pub struct Scaling {
 }
 
 /// What limits throughput as agents are added.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RiseLimit {
     /// The agents, or the load that each of them offers.
@@ -40,7 +41,7 @@ pub enum RiseLimit {
 }
 
 /// A run with so many agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalingRow {
     /// Agents that fired.
     pub agents: u32,

@@ -6,6 +6,7 @@ use crate::counts::{begun_and_sent, errors, sent_and_ended};
 use crate::stretches::Stretches;
 use crate::{Headline, HeatMap, PercentileFigure};
 use measure::{Cell, Counters, Distribution, Failure, Histogram, Metric, Outcome, Snapshot};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -19,7 +20,7 @@ const ROWS_MAX: usize = 3600;
 const ROWS_OPEN: u32 = 40;
 
 /// The run over time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Length of a row: 1 second, in long runs a power of two of seconds.
     pub row_seconds: u32,
@@ -28,7 +29,7 @@ pub struct Series {
 }
 
 /// What happened in one second, or in a few of a long run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
     /// First second, of the run clock (the warm-up begins at 0).
     pub second: u32,

@@ -2,12 +2,13 @@
 //! coordinator starts, and of the processes that monitors watched.
 
 use crate::{Document, Figures, MachineResult, MachineRole};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// CPU time of the server's process, from before the first connection of the run until after its
 /// last.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFigures {
     /// User and system time, in nanoseconds; known to 10 ms.
     pub cpu_ns: u64,
@@ -40,7 +41,7 @@ impl ServerFigures {
 }
 
 /// What processes of one name used on a machine that a monitor watched, in the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessFigures {
     /// The monitor's name.
     pub machine: String,

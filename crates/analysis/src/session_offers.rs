@@ -3,6 +3,7 @@
 
 use crate::cell_tally::CellTally;
 use measure::CellKey;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 const OTHERS: &str = "others";
 
 /// Sessions of one address that were offered to one address, in completed handshakes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOffers {
     /// Address that had issued them; `others` beyond the first 64.
     pub issued_by: String,

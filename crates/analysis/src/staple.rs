@@ -3,12 +3,13 @@
 use crate::counts::share;
 use measure::calendar;
 use measure::{Counters, Staple};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Full handshakes in which the server stapled the same OCSP response, by the times it states (RFC
 /// 6960 §4.2.1).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StapleFigure {
     /// When what it says was known to be right, UTC, RFC 3339; absent where the response could not
     /// be read.

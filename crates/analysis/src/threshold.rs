@@ -6,10 +6,11 @@ use crate::span::Span;
 use crate::{Headline, human};
 use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
 use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A threshold with its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// Name of the figure, as the plan has it.
     pub metric: String,
@@ -31,7 +32,7 @@ pub struct Judgement {
 }
 
 /// Unit of a threshold's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Times in nanoseconds.

@@ -2,6 +2,7 @@
 
 use crate::ExponentialHistogram;
 use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Percentiles of every figure.
@@ -34,7 +35,7 @@ pub struct Headline {
 }
 
 /// A percentile of times, exact or a lower bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileFigure {
     /// 0 to 100.
     pub percentile: f64,
@@ -46,7 +47,7 @@ pub struct PercentileFigure {
 }
 
 /// A column of a histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
     /// Values above the column before and up to this.
     pub to_ns: u64,
@@ -62,7 +63,7 @@ pub(crate) enum HistogramColumns {
 }
 
 /// One quantity's times as figures, nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeFigure {
     /// How many values it is of.
     pub count: u64,

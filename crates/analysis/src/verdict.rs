@@ -23,6 +23,7 @@ pub(crate) use load::{not_sent, piled_up};
 
 use crate::fault::cure;
 use crate::{Document, LoadRecord, MachineRole, human};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use verdict_readings::{VerdictReadings, spoken};
 
@@ -32,7 +33,7 @@ const NEAR: f64 = 0.5;
 const NEAR_MAX: usize = 4;
 
 /// What the numbers are about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The server could not do more.
@@ -53,7 +54,7 @@ pub enum Verdict {
 }
 
 /// A verdict with its reasons.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerdictRecord {
     /// What the numbers are about.
     pub verdict: Verdict,

@@ -5,13 +5,14 @@ use super::evidence::Evidence;
 use super::figure::{Better, Figure};
 use super::{Method, REPEATS_ENOUGH};
 use crate::Unit;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From this ratio on, a factor is easier to read than per cent.
 const FACTOR_FROM: f64 = 2.0;
 
 /// A change against the first variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
     /// Ratio to the first variant; of shares the difference.
     pub estimate: Option<f64>,
@@ -29,7 +30,7 @@ pub struct Change {
 }
 
 /// Where the truth lies.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfidenceInterval {
     /// Lower end, as `estimate`.
     pub low: f64,
@@ -38,7 +39,7 @@ pub struct ConfidenceInterval {
 }
 
 /// What can be said of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeFinding {
     /// Nothing beyond the noise.

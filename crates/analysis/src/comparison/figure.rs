@@ -2,10 +2,11 @@
 //! second by second.
 
 use crate::{AgentResult, Document, Row, Unit};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Which way a figure is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Rates: more is better.

@@ -4,11 +4,12 @@ use super::figure::{Better, FIGURES};
 use super::{Change, ChangeFinding, Comparison};
 use crate::Unit;
 use crate::capacity::CAPACITY;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// How much worse a figure may become.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RegressionLimit {
     /// Name of the figure.
     pub figure: String,
@@ -32,7 +33,7 @@ pub enum LimitError {
 }
 
 /// What became of a limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitResult {
     /// The limit that was judged.
     pub limit: RegressionLimit,
@@ -45,7 +46,7 @@ pub struct LimitResult {
 }
 
 /// How it went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOutcome {
     /// Not worse by more than the limit, or not beyond the noise.

@@ -3,6 +3,7 @@
 
 use super::KNEE_HOLDS_MAX;
 use crate::human;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From hold to hold while nothing has failed yet.
@@ -23,7 +24,7 @@ const LAST_RESORT: u32 = 3;
 const RATE_DIGITS: i32 = 5;
 
 /// What a search varies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadUnit {
     /// Arrivals per second of an open loop.
@@ -33,7 +34,7 @@ pub enum LoadUnit {
 }
 
 /// Where a search looks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     amount: LoadUnit,
     from: f64,

@@ -1,6 +1,7 @@
 //! One hold of a search: what was held, what came of it, and why.
 
 use crate::{Document, Judgement, LimitShown, RunState, Verdict, human, verdict};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A worker this busy has some room left: what an agent is taken to carry when it is asked how many
@@ -19,7 +20,7 @@ pub struct Hold {
 }
 
 /// What a hold is made for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To find an amount that fails.
@@ -33,7 +34,7 @@ pub enum Purpose {
 }
 
 /// What a hold says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum HoldOutcome {
     /// All of the load was sent, and every threshold held.
@@ -59,7 +60,7 @@ pub enum HoldOutcome {
 }
 
 /// Figures of a hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldFigures {
     /// Operations begun per second.
     pub started_per_second: f64,
@@ -82,7 +83,7 @@ pub struct HoldFigures {
 }
 
 /// What came of a hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldResult {
     /// What it says.
     #[serde(flatten)]

@@ -1,6 +1,7 @@
 //! Where throughput stops following load in a closed loop.
 
 use crate::human;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From this share of the plateau on, throughput has reached it.
@@ -11,7 +12,7 @@ const REACHED_SHARE: f64 = 0.97;
 const BEYOND_FACTOR: f64 = 1.5;
 
 /// Where throughput stops following load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
     /// Least users that reach 97 % of the plateau.
     pub users: f64,

@@ -2,10 +2,11 @@
 
 use super::{Bounds, HoldOutcome, HoldResult, Knee, LoadUnit, Purpose, Standing};
 use crate::LimitShown;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A search, so far.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRecord {
     /// Where it looks.
     pub bounds: Bounds,
@@ -23,7 +24,7 @@ pub struct SearchRecord {
 }
 
 /// A hold that was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldRecord {
     /// Which, from 1.
     pub step: u32,
@@ -37,7 +38,7 @@ pub struct HoldRecord {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SearchAnswer {
     /// The highest load that keeps every threshold.

@@ -1,10 +1,11 @@
 //! What a run shows of its limit, as others cite it that look at several runs.
 
 use super::{LimitOf, RuleReading, throughput};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A limit that a rule of a run's verdict shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitShown {
     /// Whose.
     pub limit_of: LimitOf,

@@ -1,10 +1,13 @@
 //! What each rule of the verdict looked at: its figure, its bound, and how far one is from the
 //! other.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a rule would blame, or tell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOf {
     /// Whether the numbers can be trusted at all.

@@ -1,0 +1,17 @@
+//! The files that other programs read: what they say of themselves is so.
+#![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
+
+mod schemas;
+
+use std::path::{Path, PathBuf};
+
+/// A file of this repository.
+fn of_the_repository(path: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap().join(path)
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = path.as_ref();
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
