@@ -5,6 +5,7 @@ mod campaign;
 mod console;
 mod csv;
 mod explain;
+mod headline;
 mod hlog;
 mod html;
 mod json;
@@ -19,6 +20,7 @@ mod table;
 mod tls_words;
 
 pub use explain::explain;
+pub use headline::{campaign_headline, headline};
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
