@@ -1,7 +1,7 @@
 //! `coordinator start`: what its flags mean for the run.
 
 use crate::exit::Exit;
-use crate::launch::{AgentSource, Hosting, JoinOptions, StartRequest, launch};
+use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::record::replay;
 use crate::run_folder::BegunRun;
@@ -49,7 +49,14 @@ pub struct StartArgs {
     /// histograms.hlog has those of all agents together
     #[arg(long)]
     pub histograms_by_agent: bool,
-    /// Print neither the token nor progress
+    /// Format of standard output: console, json, junit, markdown, csv or html. But for console,
+    /// people read the summary on standard error [default: console]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Also append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Print neither the token, nor progress, nor the last line
     #[arg(long)]
     pub quiet: bool,
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
@@ -174,6 +181,12 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         .notes()
         .iter()
         .for_each(|note| terminal::say(format_args!("note: {note}")));
+    let printer = ResultPrinter::new(
+        choice.args.format,
+        Format::Console,
+        choice.args.quiet,
+        choice.args.summary.as_deref(),
+    )?;
     let source = choice.source()?;
     let origin = RunOrigin::from_plan_file(&choice.plan);
     let StartChoice { args, agents, .. } = choice;
@@ -193,7 +206,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         output: Some(args.output),
         resume: args.resume,
         strict: args.strict,
-        print: Format::Console,
+        printer,
     })
 }
 

@@ -1,9 +1,9 @@
 //! What the command line asks for, whichever command it was.
 
+use super::result_printer::ResultPrinter;
 use crate::local::LocalOptions;
 use crate::run_origin::RunOrigin;
 use plan::Campaign;
-use report::Format;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ pub struct StartRequest {
     pub resume: Option<PathBuf>,
     /// As in [`analysis::exit_code`].
     pub strict: bool,
-    /// What goes to standard output at the end.
-    pub print: Format,
+    /// Gets what came of them.
+    pub printer: ResultPrinter,
 }
 
 /// The agents of all runs, and what stays the same from run to run.

@@ -4,6 +4,7 @@
 mod campaigns;
 mod command;
 mod interruptions;
+mod outcome;
 mod quick;
 mod refusals;
 mod remote;

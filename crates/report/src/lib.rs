@@ -78,6 +78,12 @@ impl Format {
         }
     }
 
+    /// Whether people read it on a terminal, in its style.
+    #[must_use]
+    pub fn is_for_terminal(self) -> bool {
+        matches!(self, Format::Console)
+    }
+
     /// The document in this format, UTF-8, with a newline at the end. Only the console has a style.
     #[must_use]
     pub fn render(self, document: &Document, style: Style) -> String {
