@@ -198,6 +198,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             quiet: args.quiet,
         },
         output: args.output,
+        run_name: None,
         resume: None,
         strict: false,
         printer: ResultPrinter::new(

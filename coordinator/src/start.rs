@@ -4,7 +4,7 @@ use crate::exit::Exit;
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::record::replay;
-use crate::run_folder::BegunRun;
+use crate::run_folder::{BegunRun, ChosenName};
 use crate::run_origin::RunOrigin;
 use crate::{plan_file, terminal};
 use clap::Args;
@@ -40,6 +40,10 @@ pub struct StartArgs {
     /// Folder in which the run folder is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub output: PathBuf,
+    /// Name of the run folder [default: time and name of the plan]. Beside it `latest` leads to the
+    /// newest run
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) run: Option<ChosenName>,
     /// Go on with what was interrupted: agents deliver what they hold of a run, those that still
     /// fire go on, and complete runs are not repeated. The plan need not be given again where its
     /// file is where it was
@@ -204,6 +208,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             quiet: args.quiet,
         },
         output: Some(args.output),
+        run_name: args.run,
         resume: args.resume,
         strict: args.strict,
         printer,

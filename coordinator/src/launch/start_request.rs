@@ -2,6 +2,7 @@
 
 use super::result_printer::ResultPrinter;
 use crate::local::LocalOptions;
+use crate::run_folder::ChosenName;
 use crate::run_origin::RunOrigin;
 use plan::Campaign;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -20,6 +21,8 @@ pub struct StartRequest {
     pub hosting: Hosting,
     /// Folder that gets the run folder; none is left without it.
     pub output: Option<PathBuf>,
+    /// What the run folder is called, if not by time and plan.
+    pub(crate) run_name: Option<ChosenName>,
     /// Folder of the same runs that were interrupted.
     pub resume: Option<PathBuf>,
     /// As in [`analysis::exit_code`].

@@ -103,3 +103,34 @@ fn summary_is_appended_and_one_that_cannot_be_written_is_told_before_any_load() 
     assert!(said(&output).contains("none/s.md: no such file or folder; name a file"));
     assert!(!none.path().join("runs").exists());
 }
+
+#[test]
+fn run_folder_has_the_name_asked_for_and_latest_leads_to_the_newest() {
+    let folder = Folder::with_plan(PLAN);
+    for name in ["one", "two"] {
+        let output = folder.run(&["start", "--local", "--run", name, "plan.toml"]);
+        assert_code(&output, 0);
+        let link = std::fs::read_link(folder.path().join("runs/latest")).unwrap();
+        assert_eq!(link.to_str(), Some(name));
+    }
+    let report = folder.run(&["report", "--format", "json", "runs/latest"]);
+    assert_code(&report, 0);
+    let newest = std::fs::read(folder.path().join("runs/two/result.json")).unwrap();
+    assert_eq!(report.stdout, newest);
+    let again = folder.run(&["start", "--local", "--run", "one", "plan.toml"]);
+    assert_code(&again, 4);
+    let cure = "runs/one exists; write another name after --run, or remove it";
+    assert!(said(&again).contains(cure), "{}", told(&again));
+    let path = folder.run(&["start", "--local", "--run", "../x", "plan.toml"]);
+    assert_code(&path, 2);
+}
+
+#[test]
+fn run_goes_on_where_latest_cannot_be_a_link() {
+    let folder = Folder::with_plan(PLAN);
+    std::fs::create_dir_all(folder.path().join("runs/latest")).unwrap();
+    let output = folder.run(&["start", "--local", "plan.toml"]);
+    assert_code(&output, 0);
+    let note = "note: `latest` does not lead to this run: something else has that name";
+    assert!(said(&output).contains(note), "{}", told(&output));
+}
