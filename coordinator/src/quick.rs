@@ -6,7 +6,7 @@ mod flags;
 mod plan_text;
 
 use crate::exit::Exit;
-use crate::launch::{AgentSource, Hosting, StartRequest, launch};
+use crate::launch::{AgentSource, Hosting, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
 use crate::run_origin::RunOrigin;
@@ -202,14 +202,16 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             metrics: None,
         },
         output: args.output,
+        run_name: None,
         resume: None,
         force: args.force,
         strict: false,
-        print: if args.json {
-            Format::Json
-        } else {
-            Format::Console
-        },
+        printer: ResultPrinter::new(
+            args.json.then_some(Format::Json),
+            Format::Console,
+            args.quiet,
+            None,
+        )?,
     })
 }
 

@@ -31,7 +31,7 @@ pub struct ReportArgs {
 /// # Errors
 /// The result cannot be read by this version, or standard output cannot be written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let style = if args.format == Format::Console {
+    let style = if args.format.is_for_terminal() {
         terminal::output_style()
     } else {
         Style::PLAIN

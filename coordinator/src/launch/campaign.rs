@@ -41,14 +41,19 @@ pub(super) async fn make_campaign(
     };
     let mut exits = Vec::new();
     let made = runs.make_all(schedule, &mut exits).await;
-    let exit = runs.report.conclude(&exits, request.strict);
-    if exit.is_ok() {
-        runs.series.say(format_args!("saved in {}", path.display()));
-    }
-    let short = (!runs.series.is_whole()).then_some(Exit::Failed);
+    let concluded = runs
+        .report
+        .conclude(&exits, request.strict, &request.printer);
+    let headline = runs.report.headline();
+    let has_failed = made.is_err() || !runs.series.is_whole();
     runs.series.host.dismiss().await;
-    made?;
-    Ok(exit?.max(short.unwrap_or(Exit::Passed)))
+    let exit = concluded?.max(if has_failed {
+        Exit::Failed
+    } else {
+        Exit::Passed
+    });
+    request.printer.close(&headline, exit, Some(&path));
+    made.map(|()| exit)
 }
 
 /// The runs of a campaign, and what came of them so far.

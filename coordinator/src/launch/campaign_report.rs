@@ -1,6 +1,7 @@
 //! What came of the runs of a campaign so far: collected as they end, compared by `analysis`,
 //! written by `report`, saved after each run, and shown at the end.
 
+use super::result_printer::ResultPrinter;
 use super::schedule::ScheduledRun;
 use crate::exit::Exit;
 use crate::run_folder::{CampaignFolder, FolderError, name_of};
@@ -10,7 +11,6 @@ use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
     ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch, human,
 };
-use anyhow::Context as _;
 use plan::{Campaign, Run};
 use report::{Format, Style};
 
@@ -145,13 +145,16 @@ impl CampaignReport<'_> {
 
     /// Prints what came of the runs there are, and says how to exit over all of them; `made` is how
     /// each of them asked for.
-    pub(super) fn conclude(&mut self, made: &[Exit], strict: bool) -> anyhow::Result<Exit> {
+    pub(super) fn conclude(
+        &mut self,
+        made: &[Exit],
+        strict: bool,
+        printer: &ResultPrinter,
+    ) -> anyhow::Result<Exit> {
         self.end(state(made));
         self.save();
         if !self.is_empty() {
-            let style = terminal::output_style();
-            terminal::print(&Format::Console.render_campaign(&self.document, style))
-                .context("cannot write the result to standard output")?;
+            printer.print(|format, style| format.render_campaign(&self.document, style))?;
         }
         let unsaved = self.folder.unsaved();
         if let Some(what) = &unsaved {
@@ -160,6 +163,14 @@ impl CampaignReport<'_> {
         let result = Exit::from_code(self.document.exit_code(strict));
         let failed = unsaved.map(|_| Exit::Failed);
         Ok(made.iter().copied().chain(failed).fold(result, Exit::max))
+    }
+
+    /// The outcome of all runs in a few words.
+    pub(super) fn headline(&self) -> String {
+        if self.is_empty() {
+            return "nothing was measured".to_owned();
+        }
+        report::campaign_headline(&self.document)
     }
 
     /// Whether nothing was measured.

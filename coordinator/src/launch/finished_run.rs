@@ -1,12 +1,11 @@
 //! A run that was made: what the user is told of it, and how to exit for it.
 
+use super::result_printer::ResultPrinter;
 use super::run_ending::RunEnding;
 use crate::exit::Exit;
 use crate::record::FinishedRecord;
 use crate::terminal;
 use analysis::{Document, RunState, Verdict};
-use anyhow::Context as _;
-use report::{Format, Style};
 
 /// A run that was made.
 #[derive(Debug)]
@@ -29,20 +28,26 @@ impl FinishedRun {
     /// Prints the result of the only run there is, and says how to exit.
     pub(super) fn conclude(
         mut self,
-        print: Format,
+        printer: &ResultPrinter,
         strict: bool,
-        quiet: bool,
     ) -> anyhow::Result<Exit> {
         self.ending.problems.iter().for_each(terminal::say);
         if self.ending.has_begun {
-            self.print(print)?;
+            self.print(printer)?;
         } else {
             self.say_unsaved();
         }
-        if let Some(folder) = &self.record.folder {
-            terminal::say_unless(quiet, format_args!("saved in {}", folder.display()));
+        let exit = self.exit(strict);
+        printer.close(&self.headline(), exit, self.record.folder.as_deref());
+        Ok(exit)
+    }
+
+    fn headline(&self) -> String {
+        if self.ending.has_begun {
+            report::headline(&self.record.document)
+        } else {
+            "nothing was measured".to_owned()
         }
-        Ok(self.exit(strict))
     }
 
     /// What the result, and what went wrong beside it, ask for.
@@ -67,16 +72,12 @@ impl FinishedRun {
     }
 
     /// With what could not be saved among its notes: nowhere else would a reader of it see that.
-    fn print(&mut self, format: Format) -> anyhow::Result<()> {
+    fn print(&mut self, printer: &ResultPrinter) -> anyhow::Result<()> {
         let unsaved = self.record.unsaved.iter();
         let notes = unsaved.map(|what| format!("not saved: {what}"));
         self.record.document.notes.extend(notes);
-        let style = match format {
-            Format::Console => terminal::output_style(),
-            _ => Style::PLAIN,
-        };
-        terminal::print(&format.render(&self.record.document, style))
-            .context("cannot write the result to standard output")
+        let document = &self.record.document;
+        printer.print(|format, style| format.render(document, style))
     }
 
     fn say_unsaved(&self) {

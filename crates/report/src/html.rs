@@ -11,6 +11,7 @@ mod timeline;
 pub(crate) use campaign::render_campaign;
 
 use crate::console::{GROUP_HEADINGS, group_row, what_ran};
+use crate::headline::{meaning, verdict};
 use crate::sections::{Section, sections};
 use analysis::human::{exact, number, percentile, share};
 use analysis::{Document, Judgement, RunState, Verdict};
@@ -40,7 +41,7 @@ const DRAWN_MAX: usize = 300;
 
 /// The page of a run.
 pub(crate) fn render(document: &Document) -> String {
-    let title = format!("{}: {}", document.run.name, document.verdict.verdict.name());
+    let title = format!("{}: {}", document.run.name, crate::headline(document));
     let body = html! {
         (head(document))
         main {
@@ -102,8 +103,8 @@ fn head(document: &Document) -> Markup {
             h1 { (document.run.name) span class="url" { (document.plan.url) } }
             p class="faint" { (what_ran(document)) }
             div class={ "verdict " (tone(record.verdict)) } {
-                p class="name" { (record.verdict.name()) }
-                p { (document.verdict_meaning()) }
+                p class="name" { (verdict(document)) }
+                p { (meaning(document)) }
                 ul {
                     @for sentence in &record.evidence { li { (sentence) } }
                     @for sentence in &record.missing {

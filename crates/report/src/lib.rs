@@ -6,6 +6,7 @@ mod console;
 mod csv;
 mod explain;
 mod flame_graph;
+mod headline;
 mod hlog;
 mod html;
 mod json;
@@ -22,6 +23,7 @@ mod tls_words;
 
 pub use explain::explain;
 pub use flame_graph::flame_graph;
+pub use headline::{campaign_headline, headline};
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
@@ -78,6 +80,12 @@ impl Format {
             Format::Junit => "junit",
             Format::Html => "html",
         }
+    }
+
+    /// Whether people read it on a terminal, in its style.
+    #[must_use]
+    pub fn is_for_terminal(self) -> bool {
+        matches!(self, Format::Console)
     }
 
     /// The document in this format, UTF-8, with a newline at the end. Only the console has a style.

@@ -1,5 +1,6 @@
 //! What was run, the verdict with its evidence, and the figures everybody looks for first.
 
+use crate::headline::verdict_sentence;
 use crate::page::Page;
 use crate::style::Paint;
 use analysis::human::{bytes, number, share, time};
@@ -104,11 +105,7 @@ fn verdict(page: &mut Page, document: &Document) {
         | Verdict::Degraded => Paint::Doubtful,
     };
     page.blank();
-    page.paragraph(
-        paint,
-        "Verdict: ",
-        &format!("{} — {}", record.verdict.name(), document.verdict_meaning()),
-    );
+    page.paragraph(paint, "Verdict: ", &verdict_sentence(document));
     record
         .evidence
         .iter()
