@@ -58,6 +58,11 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compare two saved runs, or two sets of runs: what differs by more than the noise?
     Compare(CompareArgs),
+    /// Print what lets a shell complete this command line
+    Completions(agent::CompletionsArgs),
+    /// Write the manual pages, for who makes packages
+    #[command(hide = true)]
+    Man(agent::ManArgs),
     /// The process that `start --local` starts for each agent.
     #[command(hide = true)]
     Agent {
