@@ -35,8 +35,18 @@ pub fn fingerprint(facts: &Facts) -> Fingerprint {
         cpus: facts.cpus_allowed.len() as u32,
         cpu_quota: facts.cpu_quota,
         kernel: facts.kernel.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: version(),
     }
+}
+
+/// A program that is built for debugging is slower by far, and is another one.
+fn version() -> String {
+    let build = if cfg!(debug_assertions) {
+        " (debug)"
+    } else {
+        ""
+    };
+    format!("{}{build}", env!("CARGO_PKG_VERSION"))
 }
 
 /// The calibration in a file, where it is that of this machine as it is now.

@@ -11,8 +11,8 @@ use target::{Config, KeyKind, ServerTls, TargetAnswer};
 /// first.
 const GROUPS: [Group; 4] = [Group::ALL[0], Group::ALL[1], Group::ALL[2], Group::ALL[3]];
 /// Virtual users of each load thread. The more there are, the more events come with each wait, and
-/// the cheaper is each operation. With one a handshake costs nearly twice what it does with four; a
-/// run at half of the ceiling lies between, and two are the nearest to it.
+/// the cheaper is each operation: with one a handshake costs nearly twice what it does with four,
+/// and a run at half of the ceiling lies between.
 const USERS_PER_WORKER: usize = 2;
 /// Where the large body is, by which bytes are measured.
 const LARGE: &str = "/large";

@@ -6,6 +6,10 @@ use host::MachineLimits;
 /// Clocks that take a microsecond or more to read, or that are coarse.
 const SLOW_CLOCKS: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
 
+/// A share that is calibrated to need so many times the workers' time cannot work. Below that it may:
+/// a full worker needs less for each operation than one that is half idle, up to a half less.
+const CALIBRATED_WITHIN: f64 = 1.5;
+
 /// A kind of work that needs less of the CPUs is left out.
 const WORTH_A_WORD: f64 = 0.01;
 
@@ -17,6 +21,7 @@ pub(super) fn calibrated(of: &Undertaking<'_>, limits: &MachineLimits) -> Option
         .map_or(workers, |quota| workers.min(f64::from(quota)));
     let needed = |part: f64| part * workers / cpus;
     let severity = match Severity::of_bound(needed(expense.part), 1.0)? {
+        Severity::Refusal if needed(expense.part) <= CALIBRATED_WITHIN => Severity::Concern,
         // Requests are calibrated over TLS, so that these may well take less.
         Severity::Refusal if of.plan.tls().is_none() => Severity::Concern,
         severity => severity,

@@ -374,7 +374,7 @@ fn calibrated_need_fits_the_workers_or_their_quota() {
             .find(|remark| remark.text.contains("calibrated"))
     };
     let found = |per_s, quota| found_at("https", per_s, quota);
-    let plain = found_at("http", 3_000, None).unwrap();
+    let plain = found_at("http", 4_000, None).unwrap();
     assert_eq!(
         plain.severity,
         Severity::Concern,
@@ -385,7 +385,8 @@ fn calibrated_need_fits_the_workers_or_their_quota() {
         (1_599, None, None),
         (1_600, None, CONCERN),
         (1_999, None, CONCERN),
-        (2_001, None, REFUSAL),
+        (2_999, None, CONCERN),
+        (3_001, None, REFUSAL),
         (1_999, Some(3.5), CONCERN),
         (1_000, Some(0.5), REFUSAL),
     ] {
