@@ -2,6 +2,7 @@
 //! coordinator can start agents of its own by running itself again.
 
 mod calibrate;
+mod command_files;
 mod hangup;
 mod join;
 pub mod link;
@@ -18,6 +19,7 @@ mod stay;
 pub use calibrate::{
     CALIBRATION_FILE, CalibrateArgs, calibrate, fingerprint, read_calibration, state_folder,
 };
+pub use command_files::{CompletionsArgs, ManArgs, completions, man};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
 pub use monitor::{MonitorArgs, monitor};

@@ -1,11 +1,11 @@
 //! The binary `agent`: a load machine.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// A load machine of Cannonade: it sends the load that its coordinator asks for, and nothing else
 #[derive(Debug, Parser)]
-#[command(version, about, max_term_width = 100)]
+#[command(name = "agent", version, about, max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: MachineCommand,
@@ -19,6 +19,11 @@ enum MachineCommand {
     Monitor(agent::MonitorArgs),
     /// Measure what this machine's load threads can do, and keep it for `join`
     Calibrate(agent::CalibrateArgs),
+    /// Print what lets a shell complete this command line
+    Completions(agent::CompletionsArgs),
+    /// Write the manual pages, for who makes packages
+    #[command(hide = true)]
+    Man(agent::ManArgs),
 }
 
 fn main() -> ExitCode {
@@ -26,6 +31,10 @@ fn main() -> ExitCode {
         MachineCommand::Join(join) => agent::join(&join),
         MachineCommand::Monitor(monitor) => agent::monitor(&monitor),
         MachineCommand::Calibrate(calibrate) => agent::calibrate(&calibrate),
+        MachineCommand::Completions(args) => {
+            agent::completions(&args, "agent", &Arguments::command())
+        }
+        MachineCommand::Man(args) => agent::man(&args, Arguments::command()),
     };
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -58,6 +58,11 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compare two saved runs, or two sets of runs: what differs by more than the noise?
     Compare(CompareArgs),
+    /// Print what lets a shell complete this command line
+    Completions(agent::CompletionsArgs),
+    /// Write the manual pages, for who makes packages
+    #[command(hide = true)]
+    Man(agent::ManArgs),
     /// The process that `start --local` starts for each agent.
     #[command(hide = true)]
     Agent {
@@ -80,7 +85,7 @@ pub enum AgentCommand {
 #[cfg(test)]
 mod tests {
     use super::Cli;
-    use clap::CommandFactory as _;
+    use clap::{CommandFactory as _, Parser as _};
 
     #[test]
     fn command_line_contradicts_itself_nowhere() {
@@ -107,6 +112,34 @@ mod tests {
                     command.get_name(),
                     argument.get_id()
                 );
+            }
+        }
+    }
+
+    /// The words of each line that runs `coordinator`, up to where the shell takes over.
+    fn commands(yaml: &str) -> Vec<Vec<&str>> {
+        let lines = yaml.lines().map(|line| line.trim_start_matches([' ', '-']));
+        let commands = lines.filter(|line| line.starts_with("coordinator "));
+        let is_ours = |word: &&str| ![">", ">>", "||", "&&", "|"].contains(word);
+        commands
+            .map(|line| line.split_whitespace().take_while(is_ours).collect())
+            .collect()
+    }
+
+    #[test]
+    fn examples_for_ci_type_what_is_understood() {
+        for yaml in [
+            include_str!("../../examples/ci/github-actions.yml"),
+            include_str!("../../examples/ci/gitlab-ci.yml"),
+        ] {
+            let commands = commands(yaml);
+            for command in ["check", "start", "report"] {
+                let is_there = commands.iter().any(|words| words[1] == command);
+                assert!(is_there, "{command}: {commands:?}");
+            }
+            for words in commands {
+                let typed = Cli::try_parse_from(&words);
+                assert!(typed.is_ok(), "{words:?}: {}", typed.unwrap_err());
             }
         }
     }

@@ -13,7 +13,8 @@ use analysis::{
 };
 use clap::Args;
 use report::{Format, Style};
-use saved::{Pairs, Saved, SavedError, SavedPair, SavedRun, SavedSearch};
+pub(crate) use saved::SavedError;
+use saved::{Pairs, Saved, SavedPair, SavedRun, SavedSearch};
 use std::path::{Path, PathBuf};
 
 const ABOUT: &str = "\
@@ -61,6 +62,32 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
         Ok(Pairs::Searches(pairs)) => beside(args, &pairs),
         Err(error) => refused(error),
     }
+}
+
+/// A saved run, or each variant of several, against those of a baseline.
+///
+/// # Errors
+/// One of the two cannot be read, or they are not of one kind.
+pub(crate) fn against_baseline(
+    baseline: &Path,
+    run: &Path,
+) -> Result<Vec<CampaignDocument>, SavedError> {
+    let (first, other) = (Saved::read(baseline)?, Saved::read(run)?);
+    let names = ["baseline".to_owned(), "this run".to_owned()];
+    Ok(match first.beside(&other)? {
+        Pairs::Runs(pairs) => against(&names, &pairs),
+        Pairs::Searches(pairs) => against(&names, &pairs),
+    })
+}
+
+fn against<T: Comparable>(
+    names: &[String; 2],
+    pairs: &[SavedPair<'_, T>],
+) -> Vec<CampaignDocument> {
+    pairs
+        .iter()
+        .map(|pair| compared(names, &[], pair))
+        .collect()
 }
 
 /// What is compared with another of its kind.
@@ -114,7 +141,15 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
             .for_each(|difference| terminal::say(format_args!("  {difference}")));
         return Ok(Exit::Usage);
     }
-    let documents: Vec<CampaignDocument> = pairs.iter().map(|pair| compared(args, pair)).collect();
+    let usual = T::usual();
+    let limits = if args.thresholds.is_empty() {
+        &usual
+    } else {
+        &args.thresholds
+    };
+    let names = names(&args.first, &args.other);
+    let compared = |pair| compared(&names, limits, pair);
+    let documents: Vec<CampaignDocument> = pairs.iter().map(compared).collect();
     let style = if args.format == Format::Console {
         terminal::output_style()
     } else {
@@ -131,7 +166,8 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
     Ok(codes.max().unwrap_or(Exit::Passed))
 }
 
-fn refused(error: SavedError) -> anyhow::Result<Exit> {
+/// What to do about it.
+pub(crate) fn refused(error: SavedError) -> anyhow::Result<Exit> {
     match error {
         SavedError::Unreadable { .. } => anyhow::bail!("{error}"),
         _ => {
@@ -168,13 +204,11 @@ fn told(differences: &[PlanDifference]) -> Vec<String> {
     differences.iter().map(PlanDifference::display).collect()
 }
 
-fn compared<T: Comparable>(args: &CompareArgs, pair: &SavedPair<'_, T>) -> CampaignDocument {
-    let usual = T::usual();
-    let limits = if args.thresholds.is_empty() {
-        &usual
-    } else {
-        &args.thresholds
-    };
+fn compared<T: Comparable>(
+    names: &[String; 2],
+    limits: &[RegressionLimit],
+    pair: &SavedPair<'_, T>,
+) -> CampaignDocument {
     let plan = pair.first.first().map_or("", |first| first.plan());
     let name = pair.variant.map_or_else(
         || plan.to_owned(),
@@ -187,12 +221,7 @@ fn compared<T: Comparable>(args: &CompareArgs, pair: &SavedPair<'_, T>) -> Campa
     );
     document.state = RunState::Complete;
     document.differences = differences(pair);
-    T::compare(
-        pair,
-        &names(&args.first, &args.other),
-        limits,
-        &mut document,
-    );
+    T::compare(pair, names, limits, &mut document);
     document
 }
 

@@ -37,6 +37,7 @@ pub use record::RecordRehearsal;
 #[cfg(feature = "rehearsal")]
 pub use run_folder::FolderError;
 
+use clap::CommandFactory as _;
 use cli::{AgentCommand, Command};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -58,6 +59,10 @@ fn obey(cli: Cli) -> Exit {
         Command::Agent {
             command: AgentCommand::Join(args),
         } => agent::join(&args).map(|()| Exit::Passed),
+        Command::Completions(args) => {
+            agent::completions(&args, "coordinator", &Cli::command()).map(|()| Exit::Passed)
+        }
+        Command::Man(args) => agent::man(&args, Cli::command()).map(|()| Exit::Passed),
         Command::Target(args) => target_process::serve(&args),
     };
     exit.unwrap_or_else(|error| {

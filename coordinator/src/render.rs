@@ -1,6 +1,7 @@
 //! `coordinator report`: renders a saved run, or several. It reads `result.json` or
 //! `campaign.json`, so that they render for ever, and the log of a run that was not finished.
 
+use crate::compare;
 use crate::exit::Exit;
 use crate::record::replay;
 use crate::run_folder::CAMPAIGN;
@@ -18,6 +19,10 @@ pub struct ReportArgs {
     /// Output format: console, json, junit, markdown, csv or html
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
+    /// With --format markdown: also say how much this differs from another run, and what of that is
+    /// within the noise
+    #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "remake")]
+    pub baseline: Option<PathBuf>,
     /// Write result.json, histograms.hlog and events.jsonl again, from run.log
     #[arg(long)]
     pub remake: bool,
@@ -36,13 +41,17 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     } else {
         Style::PLAIN
     };
+    if args.baseline.is_some() && args.format != Format::Markdown {
+        terminal::say("--baseline needs --format markdown; `coordinator compare` has all formats");
+        return Ok(Exit::Usage);
+    }
     if args.remake {
         let document = replay::remake(&args.run)?;
         terminal::print(&args.format.render(&document, style))?;
         return Ok(Exit::Passed);
     }
     let campaign = args.run.join(CAMPAIGN);
-    let text = if campaign.is_file() {
+    let mut text = if campaign.is_file() {
         args.format
             .render_campaign(&read_campaign(&campaign)?, style)
     } else {
@@ -58,6 +67,12 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
             Err(error) => return Err(error.into()),
         }
     };
+    if let Some(baseline) = &args.baseline {
+        match compare::against_baseline(baseline, &args.run) {
+            Ok(compared) => text.extend(compared.iter().map(report::against_baseline)),
+            Err(error) => return compare::refused(error),
+        }
+    }
     terminal::print(&text)?;
     Ok(Exit::Passed)
 }

@@ -53,7 +53,7 @@ pub(super) enum Pairs<'s> {
 
 /// Why there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum SavedError {
+pub(crate) enum SavedError {
     /// There is no run at all.
     #[error(
         "{}: {why}; write the folder of a run or of several, such as \

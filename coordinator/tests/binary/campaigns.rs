@@ -254,6 +254,16 @@ fn search_makes_holds_and_says_its_answer() {
     assert_eq!(stdout(&again), stdout(&output));
 
     let runs = runs.to_str().unwrap();
+    let report = |format| folder.run(&["report", "--format", format, "--baseline", runs, runs]);
+    let found = stdout(&report("markdown"));
+    assert!(found.contains("- capacity: no difference"), "{found}");
+    let refused = report("junit");
+    assert_code(&refused, 2);
+    assert!(
+        stderr(&refused).contains("needs --format markdown"),
+        "{}",
+        told(&refused)
+    );
     let same = folder.run(&["compare", runs, runs]);
     assert_code(&same, 0);
     let found = stdout(&same);

@@ -38,6 +38,13 @@ fn campaign_renders_in_every_format_as_agreed() {
 }
 
 #[test]
+fn what_differs_from_a_baseline_is_a_table_with_the_noise() {
+    let mut campaign = campaign();
+    campaign.capacities.clear(); // they are of searches
+    assert_golden("baseline.md", &report::against_baseline(&campaign));
+}
+
+#[test]
 fn newer_campaign_is_refused_with_a_cure() {
     let text = std::fs::read_to_string(golden("campaign-v1.json")).unwrap();
     let newer = text.replacen("\"schema\": 1", "\"schema\": 9", 1);

@@ -1,6 +1,7 @@
 //! The files that other programs read: what they say of themselves is so.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod command_line;
 mod schemas;
 
 use std::path::{Path, PathBuf};

@@ -108,7 +108,7 @@ fn the_documentation_has_every_key() {
 #[test]
 fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
     let mut read = 0;
-    for folder in ["examples", "examples/nginx"] {
+    for folder in ["examples", "examples/ci", "examples/nginx"] {
         for entry in std::fs::read_dir(repository().join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path
@@ -131,5 +131,5 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
             }
         }
     }
-    assert!(read >= 12, "{read} examples");
+    assert!(read >= 13, "{read} examples");
 }

@@ -35,7 +35,7 @@ fn values(comparison: &Comparison) -> ReportSection {
     }
 }
 
-fn method(comparison: &Comparison) -> String {
+pub(super) fn method(comparison: &Comparison) -> String {
     if comparison.looked_at == 0 {
         return "nothing tells how much these figures scatter: make repeats, or runs of 16 s or \
                 more"
@@ -58,7 +58,7 @@ fn method(comparison: &Comparison) -> String {
 }
 
 /// A cell for each variant, also where a saved comparison has more of them or fewer.
-fn row(figure: &ComparedFigure, variants: usize) -> Vec<String> {
+pub(super) fn row(figure: &ComparedFigure, variants: usize) -> Vec<String> {
     let value = |cell: &ComparedCell| {
         let sign = if cell.at_least { "≥ " } else { "" };
         cell.value
