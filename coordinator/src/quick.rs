@@ -5,7 +5,7 @@
 mod flags;
 mod plan_text;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
@@ -37,7 +37,8 @@ Differences from other tools:
   Redirects are not followed. A status of 400 or more is an error. Nothing is
   saved without --output. Only loopback and private addresses may be loaded;
   --allow opens more. The verdict is printed. It changes the exit code only if it
-  is \"invalid\" (3).";
+  is \"invalid\" (3). If every request failed, the exit code is 1; with
+  --fail-on-error also if one did.";
 
 /// `coordinator quick`, as typed.
 #[derive(Debug, Args)]
@@ -145,6 +146,9 @@ pub struct QuickArgs {
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
+    /// Exit with 1 if any request failed
+    #[arg(long)]
+    pub fail_on_error: bool,
     /// Number of agents, which share this machine's CPUs
     #[arg(
         long,
@@ -200,7 +204,10 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         output: args.output,
         run_name: None,
         resume: None,
-        strict: false,
+        rules: ExitRules {
+            strict: false,
+            fail_on_error: args.fail_on_error,
+        },
         printer: ResultPrinter::new(
             args.json.then_some(Format::Json),
             Format::Console,

@@ -1,6 +1,6 @@
 //! `coordinator start`: what its flags mean for the run.
 
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::record::replay;
@@ -66,6 +66,9 @@ pub struct StartArgs {
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
     #[arg(long)]
     pub strict: bool,
+    /// Exit with 1 if any operation of the measured part failed, even if all thresholds hold
+    #[arg(long)]
+    pub fail_on_error: bool,
     /// Load threads of each local agent [default: one per CPU it gets]
     #[arg(
         long,
@@ -210,7 +213,10 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         output: Some(args.output),
         run_name: args.run,
         resume: args.resume,
-        strict: args.strict,
+        rules: ExitRules {
+            strict: args.strict,
+            fail_on_error: args.fail_on_error,
+        },
         printer,
     })
 }

@@ -1,6 +1,7 @@
 //! What the command line asks for, whichever command it was.
 
 use super::result_printer::ResultPrinter;
+use crate::exit::ExitRules;
 use crate::local::LocalOptions;
 use crate::run_folder::ChosenName;
 use crate::run_origin::RunOrigin;
@@ -25,8 +26,8 @@ pub struct StartRequest {
     pub(crate) run_name: Option<ChosenName>,
     /// Folder of the same runs that were interrupted.
     pub resume: Option<PathBuf>,
-    /// As in [`analysis::exit_code`].
-    pub strict: bool,
+    /// What makes a run fail beside its thresholds.
+    pub rules: ExitRules,
     /// Gets what came of them.
     pub printer: ResultPrinter,
 }
