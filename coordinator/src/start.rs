@@ -53,8 +53,8 @@ pub struct StartArgs {
     /// histograms.hlog has those of all agents together
     #[arg(long)]
     pub histograms_by_agent: bool,
-    /// Format of standard output: console, json, junit, markdown, csv or html. But for console,
-    /// people read the summary on standard error [default: console]
+    /// Format of standard output: console, brief, json, junit, markdown, csv or html. If it is one
+    /// for programs, people read the summary on standard error [default: console]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Also append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY
