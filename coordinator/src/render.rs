@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 if the run could be printed, whatever its own result was.")]
 pub struct ReportArgs {
-    /// Output format: console, json, junit, markdown, csv or html
+    /// Output format: console, brief, json, junit, markdown, csv or html
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
     /// With --format markdown: also say how much this differs from another run, and what of that is

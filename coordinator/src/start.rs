@@ -1,6 +1,6 @@
 //! `coordinator start`: what its flags mean for the run.
 
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::record::replay;
@@ -58,8 +58,8 @@ pub struct StartArgs {
     /// it
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Format of standard output: console, json, junit, markdown, csv or html. But for console,
-    /// people read the summary on standard error [default: console]
+    /// Format of standard output: console, brief, json, junit, markdown, csv or html. If it is one
+    /// for programs, people read the summary on standard error [default: console]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// Also append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY
@@ -71,6 +71,9 @@ pub struct StartArgs {
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
     #[arg(long)]
     pub strict: bool,
+    /// Exit with 1 if any operation of the measured part failed, even if all thresholds hold
+    #[arg(long)]
+    pub fail_on_error: bool,
     /// Load threads of each local agent [default: one per CPU it gets]
     #[arg(
         long,
@@ -220,7 +223,10 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         run_name: args.run,
         resume: args.resume,
         force: args.force,
-        strict: args.strict,
+        rules: ExitRules {
+            strict: args.strict,
+            fail_on_error: args.fail_on_error,
+        },
         printer,
     })
 }

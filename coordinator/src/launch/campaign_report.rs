@@ -3,7 +3,7 @@
 
 use super::result_printer::ResultPrinter;
 use super::schedule::ScheduledRun;
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::run_folder::{CampaignFolder, FolderError, name_of};
 use crate::terminal;
 use crate::utc::Utc;
@@ -82,10 +82,10 @@ impl CampaignReport<'_> {
     pub(super) fn take_left_run(
         &mut self,
         scheduled: &ScheduledRun<'_>,
-        strict: bool,
+        rules: ExitRules,
     ) -> Option<Exit> {
         let (path, document) = self.folder.completed(&scheduled.prefix)?;
-        let exit = Exit::from_document(&document, strict);
+        let exit = Exit::from_document(&document, rules);
         self.take_run(scheduled.run, name_of(&path), document);
         Some(exit)
     }
@@ -148,7 +148,7 @@ impl CampaignReport<'_> {
     pub(super) fn conclude(
         &mut self,
         made: &[Exit],
-        strict: bool,
+        rules: ExitRules,
         printer: &ResultPrinter,
     ) -> anyhow::Result<Exit> {
         self.end(state(made));
@@ -160,7 +160,7 @@ impl CampaignReport<'_> {
         if let Some(what) = &unsaved {
             terminal::say(format_args!("not saved: {what}"));
         }
-        let result = Exit::from_code(self.document.exit_code(strict));
+        let result = Exit::from_code(self.document.exit_code(rules.strict));
         let failed = unsaved.map(|_| Exit::Failed);
         Ok(made.iter().copied().chain(failed).fold(result, Exit::max))
     }

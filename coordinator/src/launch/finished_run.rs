@@ -2,7 +2,7 @@
 
 use super::result_printer::ResultPrinter;
 use super::run_ending::RunEnding;
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::record::FinishedRecord;
 use crate::terminal;
 use analysis::{Document, RunState, Verdict};
@@ -29,7 +29,7 @@ impl FinishedRun {
     pub(super) fn conclude(
         mut self,
         printer: &ResultPrinter,
-        strict: bool,
+        rules: ExitRules,
     ) -> anyhow::Result<Exit> {
         self.ending.problems.iter().for_each(terminal::say);
         if self.ending.has_begun {
@@ -37,7 +37,7 @@ impl FinishedRun {
         } else {
             self.say_unsaved();
         }
-        let exit = self.exit(strict);
+        let exit = self.exit(rules);
         printer.close(&self.headline(), exit, self.record.folder.as_deref());
         Ok(exit)
     }
@@ -51,11 +51,11 @@ impl FinishedRun {
     }
 
     /// What the result, and what went wrong beside it, ask for.
-    pub(super) fn exit(&self, strict: bool) -> Exit {
+    pub(super) fn exit(&self, rules: ExitRules) -> Exit {
         exit(
             &self.record.document,
             &self.ending,
-            strict,
+            rules,
             self.record.unsaved.is_empty(),
         )
     }
@@ -87,9 +87,9 @@ impl FinishedRun {
     }
 }
 
-fn exit(document: &Document, ending: &RunEnding, strict: bool, is_saved: bool) -> Exit {
+fn exit(document: &Document, ending: &RunEnding, rules: ExitRules, is_saved: bool) -> Exit {
     let result = if ending.has_begun {
-        Exit::from_document(document, strict)
+        Exit::from_document(document, rules)
     } else {
         Exit::Passed
     };
@@ -171,7 +171,7 @@ mod tests {
         ] {
             let document = document(verdict, threshold_failed);
             assert_eq!(
-                exit(&document, ending, false, is_saved).code(),
+                exit(&document, ending, ExitRules::default(), is_saved).code(),
                 code,
                 "{verdict:?} {threshold_failed} {ending:?} {is_saved}"
             );

@@ -1,6 +1,7 @@
 //! What the command line asks for, whichever command it was.
 
 use super::result_printer::ResultPrinter;
+use crate::exit::ExitRules;
 use crate::local::LocalOptions;
 use crate::run_folder::ChosenName;
 use crate::run_origin::RunOrigin;
@@ -27,8 +28,8 @@ pub struct StartRequest {
     pub resume: Option<PathBuf>,
     /// Agents go on where their preflight would refuse the plan.
     pub force: bool,
-    /// As in [`analysis::exit_code`].
-    pub strict: bool,
+    /// What makes a run fail beside its thresholds.
+    pub rules: ExitRules,
     /// Gets what came of them.
     pub printer: ResultPrinter,
 }

@@ -134,3 +134,51 @@ fn run_goes_on_where_latest_cannot_be_a_link() {
     let note = "note: `latest` does not lead to this run: something else has that name";
     assert!(said(&output).contains(note), "{}", told(&output));
 }
+
+/// One of two requests is answered as it does not expect.
+const HALF: &str = r#"
+name = "half"
+target.builtin = { body_bytes = 100 }
+load = { connections = 2, requests = 20 }
+[[request]]
+path = "/as-expected"
+[[request]]
+path = "/otherwise"
+expect.status = ["500"]
+"#;
+
+#[test]
+fn errors_fail_a_run_where_asked_for() {
+    let folder = Folder::with_plan(HALF);
+    assert_code(&folder.run(&["start", "--local", "plan.toml"]), 0);
+    let strict = ["start", "--local", "--fail-on-error", "plan.toml"];
+    let output = folder.run(&strict);
+    assert_code(&output, 1);
+    assert!(
+        said(&output).contains(" · 50.0 % errors · exit 1 · "),
+        "{}",
+        told(&output)
+    );
+    std::fs::write(folder.path().join("plan.toml"), PLAN).unwrap();
+    assert_code(&folder.run(&strict), 0);
+    let several = HALF.replace(
+        "name = \"half\"",
+        "name = \"half\"\nmatrix = { \"connection.requests\" = [1, 2] }",
+    );
+    std::fs::write(folder.path().join("plan.toml"), several).unwrap();
+    assert_code(&folder.run(&strict), 1);
+}
+
+#[test]
+fn run_of_which_nothing_succeeded_fails() {
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", nobody.local_addr().unwrap());
+    drop(nobody);
+    let plan = format!(
+        "target.url = \"{url}\"\nload = {{ connections = 2, requests = 10 }}\n\
+         thresholds = {{ \"errors.share\" = \"<= 1\" }}"
+    );
+    let folder = Folder::with_plan(&plan);
+    assert_code(&folder.run(&["start", "--local", "plan.toml"]), 1);
+    assert_code(&folder.run(&["quick", "-n", "10", &url]), 1);
+}

@@ -30,19 +30,26 @@ pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
 
 fn handshakes(figures: &Figures) -> String {
     let counted = &figures.resumption;
+    let each = |total: u64| bytes(total as f64 / counted.handshakes as f64);
+    format!(
+        "{}; {} received and {} sent each",
+        handshake_kinds(figures),
+        each(figures.bytes.handshake_received_bytes),
+        each(figures.bytes.handshake_sent_bytes)
+    )
+}
+
+/// How many handshakes there were, by kind.
+pub(crate) fn handshake_kinds(figures: &Figures) -> String {
+    let counted = &figures.resumption;
     let retried = if counted.retried > 0 {
         format!(", {} after a HelloRetryRequest", counted.retried)
     } else {
         String::new()
     };
-    let each = |total: u64| bytes(total as f64 / counted.handshakes as f64);
     format!(
-        "{} handshakes: {} full, {} resumed{retried}; {} received and {} sent each",
-        counted.handshakes,
-        counted.full,
-        counted.resumed,
-        each(figures.bytes.handshake_received_bytes),
-        each(figures.bytes.handshake_sent_bytes)
+        "{} handshakes: {} full, {} resumed{retried}",
+        counted.handshakes, counted.full, counted.resumed
     )
 }
 

@@ -92,6 +92,7 @@ fn renders_in_every_format_as_agreed() {
     let document = document();
     for (format, name) in [
         (Format::Console, "console.txt"),
+        (Format::Brief, "brief.txt"),
         (Format::Markdown, "report.md"),
         (Format::Csv, "seconds.csv"),
         (Format::Junit, "junit.xml"),
@@ -148,6 +149,13 @@ fn headline_says_what_was_carried_then_what_failed() {
         report::headline(&judged),
         "load met · the threshold holds · 0.200 % errors"
     );
+}
+
+#[test]
+fn brief_summary_is_one_screen_with_its_last_lines() {
+    // Two lines of 80 columns follow it: the page, and the outcome.
+    let text = Format::Brief.render(&document(), Style::PLAIN);
+    assert!(text.lines().count() <= 22, "{text}");
 }
 
 #[test]
@@ -361,7 +369,8 @@ fn formats_are_found_by_name() {
     let error = "html5".parse::<Format>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "no format is called `html5`; write json, console, markdown, csv, junit or html"
+        "no format is called `html5`; write json, console, brief, markdown, csv, junit or \
+         html"
     );
 }
 
