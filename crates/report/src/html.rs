@@ -4,6 +4,8 @@
 mod axis;
 mod campaign;
 mod forest;
+mod marks;
+mod parts;
 mod picture;
 mod steps;
 mod timeline;
@@ -17,7 +19,7 @@ use analysis::{Document, Judgement, RunState, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use picture::MeasuredPart;
+use picture::{MeasuredPart, PictureWidth};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use timeline::{POINTS_MAX, TimeChart, TimeCharts};
@@ -223,6 +225,7 @@ fn measured_part(document: &Document) -> MeasuredPart {
 fn pictures(document: &Document) -> Markup {
     let drawn = TimeCharts::new(document, DRAWN_MAX);
     let part = measured_part(document);
+    let marks = marks::marks(document);
     let curves: Vec<(&str, &[_])> = ["response_time", "service_time"]
         .into_iter()
         .filter_map(|name| {
@@ -240,7 +243,11 @@ fn pictures(document: &Document) -> Markup {
                 h2 { "Percentiles" }
                 figure {
                     figcaption { "each nine has the same room; a shaded end is a lower bound" }
-                    div class="picture" { (picture::percentile_curves(&curves)) }
+                    div class="picture" {
+                        @for size in [PictureWidth::Wide, PictureWidth::Narrow] {
+                            (picture::percentile_curves(&curves, size))
+                        }
+                    }
                     (picture::legend(names))
                 }
             }
@@ -251,7 +258,16 @@ fn pictures(document: &Document) -> Markup {
                 p class="faint script" {
                     "Drag to look closer, double-click for all; a click on a name hides its line."
                 }
-                @for timeline in &drawn.timelines { (figure(timeline, &drawn.seconds, part)) }
+                (marks::list(&marks))
+                @for timeline in &drawn.timelines {
+                    figure class="timeline" data-timeline=(timeline.id) {
+                        figcaption { b { (timeline.title) } " " (timeline.about) }
+                        div class="picture" {
+                            (picture::timeline(timeline, &drawn.seconds, part, &marks))
+                        }
+                        (picture::legend(timeline.lines.iter().map(|line| line.name.clone())))
+                    }
+                }
                 @if !document.heat_map.is_empty() {
                     figure id="heat" {
                         figcaption { b { "Response times" } " "
@@ -267,18 +283,8 @@ fn pictures(document: &Document) -> Markup {
     }
 }
 
-fn figure(timeline: &TimeChart, seconds: &[f64], part: MeasuredPart) -> Markup {
-    let names = timeline.lines.iter().map(|line| line.name.clone());
-    html! {
-        figure class="timeline" data-timeline=(timeline.id) {
-            figcaption { b { (timeline.title) } " " (timeline.about) }
-            div class="picture" { (picture::timeline(timeline, seconds, part)) }
-            (picture::legend(names))
-        }
-    }
-}
-
-/// Parts of the run beside one another: requests, addresses, agents, labels.
+/// Parts of the run beside one another: requests, addresses, labels. Agents have bars here, and
+/// their table with the sections.
 fn groups(document: &Document) -> Markup {
     let all = [
         ("Requests", &document.by_request),
@@ -291,9 +297,13 @@ fn groups(document: &Document) -> Markup {
             @if groups.len() > 1 {
                 section {
                     h2 { (title) }
-                    (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>()))
+                    (parts::bars(groups))
+                    (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>(), &[]))
                 }
             }
+        }
+        @if document.by_agent.len() > 1 {
+            section { h2 { "Response times by agent" } (parts::bars(&document.by_agent)) }
         }
     }
 }
@@ -305,7 +315,9 @@ fn section(section: &Section) -> Markup {
             @if !section.before.is_empty() {
                 ul { @for sentence in &section.before { li { (sentence) } } }
             }
-            @if !section.rows.is_empty() { (table(&section.headings, &section.rows)) }
+            @if !section.rows.is_empty() {
+                (table(&section.headings, &section.rows, &section.shares))
+            }
             @if !section.after.is_empty() {
                 ul { @for sentence in &section.after { li { (sentence) } } }
             }
@@ -313,7 +325,12 @@ fn section(section: &Section) -> Markup {
     }
 }
 
-fn table(headings: &[String], rows: &[Vec<String>]) -> Markup {
+/// The darker a cell, the more of its whole it is.
+fn table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
+    let shade = |row: usize, cell: usize| {
+        let share = (*shares.get(row)?.get(cell)?)?;
+        Some(format!("share s{}", (share.clamp(0.0, 1.0) * 7.0).round()))
+    };
     html! {
         div class="scroll" {
             table {
@@ -321,7 +338,13 @@ fn table(headings: &[String], rows: &[Vec<String>]) -> Markup {
                     thead { tr { @for heading in headings { th { (heading) } } } }
                 }
                 tbody {
-                    @for row in rows { tr { @for cell in row { td { (cell) } } } }
+                    @for (number, row) in rows.iter().enumerate() {
+                        tr {
+                            @for (place, cell) in row.iter().enumerate() {
+                                td class=[shade(number, place)] { (cell) }
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -378,6 +401,10 @@ fn trust(document: &Document) -> Markup {
 fn data(document: &Document) -> Value {
     let all = TimeCharts::new(document, POINTS_MAX);
     let part = measured_part(document);
+    let marks = marks::marks(document);
+    let marks = marks
+        .iter()
+        .map(|mark| (mark.from, mark.to, mark.tone.name()));
     let timeline = |timeline: &TimeChart| {
         let lines = timeline.lines.iter();
         json!({
@@ -385,12 +412,14 @@ fn data(document: &Document) -> Value {
             "unit": timeline.unit.name(),
             "log": timeline.is_log,
             "names": lines.clone().map(|line| &line.name).collect::<Vec<_>>(),
+            "wanted": lines.clone().map(|line| line.is_wanted).collect::<Vec<_>>(),
             "values": lines.map(|line| short(&line.values)).collect::<Vec<_>>(),
         })
     };
     json!({
         "seconds": all.seconds,
         "measured": [part.from, part.to],
+        "marks": marks.collect::<Vec<_>>(),
         "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
         "heat": document.heat_map,
     })
