@@ -40,6 +40,9 @@ const LICENCE: &str = include_str!("html/assets/uplot.LICENSE");
 /// Points of a line that is drawn without the script.
 const DRAWN_MAX: usize = 300;
 
+/// A table with more rows is folded.
+const ROWS_OPEN: usize = 40;
+
 /// The page of a run.
 pub(crate) fn render(document: &Document) -> String {
     let title = format!("{}: {}", document.run.name, document.verdict.verdict.name());
@@ -325,8 +328,22 @@ fn section(section: &Section) -> Markup {
     }
 }
 
-/// The darker a cell, the more of its whole it is.
+/// A long table is folded, so that what comes behind it is found.
 fn table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
+    html! {
+        @if rows.len() > ROWS_OPEN {
+            details {
+                summary { (rows.len()) " rows" }
+                (open_table(headings, rows, shares))
+            }
+        } @else {
+            (open_table(headings, rows, shares))
+        }
+    }
+}
+
+/// The darker a cell, the more of its whole it is.
+fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
     let shade = |row: usize, cell: usize| {
         let share = (*shares.get(row)?.get(cell)?)?;
         Some(format!("share s{}", (share.clamp(0.0, 1.0) * 7.0).round()))
