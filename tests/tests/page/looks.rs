@@ -20,6 +20,60 @@ fn page_fits_on_wide_and_narrow_screens() {
 }
 
 #[test]
+fn percentiles_are_legible_on_a_telephone() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let page = PageFile::run(&hour());
+    for width in [1280, 400] {
+        browser.open(&page.path(), width);
+        // As they are drawn: what is hidden has no size.
+        let shown = browser.value(
+            "(() => {
+                const curves = [...document.querySelectorAll('[aria-label*=\"by percentile\"]')]
+                    .filter((svg) => svg.getBoundingClientRect().width > 0);
+                const room = curves[0].parentElement.clientWidth;
+                const size = (element) => element.getBoundingClientRect();
+                const names = [...curves[0].querySelectorAll('[text-anchor=middle]')].map(size);
+                const apart = names.slice(1).map((name, at) => name.left - names[at].right);
+                return [curves.length, size(curves[0]).width - room,
+                    names[0].height, Math.min(...apart)];
+            })()",
+        );
+        let [curves, beyond, height, apart]: [f64; 4] = serde_json::from_value(shown).unwrap();
+        assert_eq!(curves, 1.0, "one for each width");
+        assert!(
+            beyond < 1.0 && height > 9.0 && apart > 0.0,
+            "{beyond} {height} {apart}"
+        );
+    }
+}
+
+#[test]
+fn thousand_agents_leave_the_rest_to_be_found() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let mut document = hour();
+    document.agents = vec![document.agents[0].clone(); 1_000];
+    document.by_agent = vec![document.by_agent[0].clone(); 1_000];
+    document.by_agent[700].name = "load-700".to_owned();
+    let times = &mut document.by_agent[700].figures.times;
+    let figure = times.get_mut("response_time").unwrap();
+    figure
+        .percentiles
+        .iter_mut()
+        .for_each(|at| at.value_ns *= 9);
+    let page = PageFile::run(&document);
+    browser.open(&page.path(), 1280);
+    assert_quiet(&mut browser);
+    let height = browser.number("document.documentElement.scrollHeight");
+    assert!(height < 12_000.0, "{height} px");
+    let text = browser.text("document.querySelector('main').innerText");
+    assert!(text.contains("load-700 stands out"), "{text}");
+}
+
+#[test]
 fn page_is_dark_where_the_reader_wants_it() {
     let Some(mut browser) = Browser::start() else {
         return;
@@ -48,6 +102,12 @@ fn page_can_be_printed() {
     };
     let page = PageFile::run(&hour());
     browser.open(&page.path(), 1280);
+    // Paper cannot be unfolded.
+    let unfolded = "new Promise((done) => requestAnimationFrame(() =>
+        done(document.querySelector('details pre').checkVisibility())))";
+    assert_eq!(browser.value(unfolded), json!(false));
+    browser.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }));
+    assert_eq!(browser.value(unfolded), json!(true));
     let pdf = browser.pdf();
     assert!(
         pdf.starts_with(b"%PDF") && pdf.len() > 30_000,

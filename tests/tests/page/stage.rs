@@ -1,7 +1,8 @@
 //! Documents that pages are made of, and pages in files for the browser.
 
 use analysis::{
-    CampaignDocument, ComparedCell, Document, HeatColumn, HeatMap, MachineRow, Row, SessionOffers,
+    CampaignDocument, ComparedCell, Document, HeatColumn, HeatMap, MachineRow, PercentileFigure,
+    Row, SessionOffers,
 };
 use interop::Browser;
 use report::{Format, Style, read, read_campaign};
@@ -51,6 +52,14 @@ pub(crate) fn hour() -> Document {
             })
             .collect(),
     };
+    let times = document.measured.times.get_mut("response_time").unwrap();
+    times.percentile_curve = (0_u32..70)
+        .map(|part| PercentileFigure {
+            percentile: 100.0 - 100.0 / 10_f64.powf(f64::from(part) / 10.0),
+            value_ns: 1_000_000 * u64::from(1 + part * part),
+            at_least: part > 60,
+        })
+        .collect();
     document.session_offers = vec![offers(0, 1, 90), offers(1, 0, 3), offers(1, 1, 100)];
     document
 }
