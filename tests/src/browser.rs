@@ -34,7 +34,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it; none where it is not installed, see [`require`].
+    /// Starts it; none where it is not installed, see [`crate::require()`].
     ///
     /// # Panics
     /// Where it does not answer.

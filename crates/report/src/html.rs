@@ -301,13 +301,13 @@ fn groups(document: &Document) -> Markup {
             @if groups.len() > 1 {
                 section {
                     h2 { (title) }
-                    (parts::bars(groups))
+                    (parts::parts(groups))
                     (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>(), &[]))
                 }
             }
         }
         @if document.by_agent.len() > 1 {
-            section { h2 { "Response times by agent" } (parts::bars(&document.by_agent)) }
+            section { h2 { "Response times by agent" } (parts::parts(&document.by_agent)) }
         }
     }
 }

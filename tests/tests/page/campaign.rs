@@ -23,6 +23,8 @@ fn campaign_of_twenty_variants_is_readable() {
         let name = format!("variant-{number}");
         assert!(text.contains(&name), "{name} is not there");
     }
+    let bars = browser.number("document.querySelectorAll('.margin svg').length");
+    assert_eq!(bars, 20.0, "response times of each");
     // One for each variant but the first.
     let forests = "document.querySelectorAll('svg[aria-label$=\"against variant-0\"]').length";
     assert_eq!(browser.number(forests), 19.0);

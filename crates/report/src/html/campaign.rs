@@ -1,9 +1,10 @@
 //! The page of many runs that belong together: the same sections as on a console, with pictures
 //! where a comparison, a search or a number of agents has one.
 
+use super::parts::{PartTimes, bars};
 use super::{forest, page, steps, table};
 use crate::campaign::{ReportSection, sections};
-use analysis::CampaignDocument;
+use analysis::{CampaignDocument, Comparison, PercentileFigure};
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -14,6 +15,10 @@ pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
         main {
             @for (place, part) in parts.iter().enumerate() { (section(part, place == 0)) }
             @if let Some(comparison) = &campaign.comparison {
+                @let known = times(comparison);
+                @if !known.is_empty() {
+                    section { h2 { "Response times" } (bars(known)) }
+                }
                 section { h2 { "Changes" } (forest::forests(comparison)) }
             }
             @for search in &campaign.searches {
@@ -31,6 +36,27 @@ pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
         }
     };
     page(&campaign.name, &json!({}), &body)
+}
+
+/// Of each variant whose 99th percentile is known.
+fn times(comparison: &Comparison) -> Vec<PartTimes<'_>> {
+    let time = |at: f64, place: usize| {
+        let name = format!("response_time.p{at}");
+        let row = comparison.rows.iter().find(|row| row.name == name)?;
+        let cell = row.cells.get(place)?;
+        Some(PercentileFigure {
+            percentile: at,
+            value_ns: cell.value? as u64,
+            at_least: cell.at_least,
+        })
+    };
+    let variants = comparison.variants.iter().enumerate();
+    let known = variants.filter_map(|(place, name)| {
+        let p99 = time(99.0, place)?;
+        let p50 = time(50.0, place);
+        Some(PartTimes { name, p50, p99 })
+    });
+    known.collect()
 }
 
 fn section(part: &ReportSection, is_first: bool) -> Markup {

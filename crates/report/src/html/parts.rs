@@ -14,48 +14,66 @@ const STANDS_OUT: f64 = 2.0;
 /// Below this, one share of errors is like another.
 const ERROR_SHARE_MIN: f64 = 0.01;
 
+/// Response times of a part.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct PartTimes<'a> {
+    pub(super) name: &'a str,
+    pub(super) p50: Option<PercentileFigure>,
+    pub(super) p99: PercentileFigure,
+}
+
 fn time(group: &FigureGroup, at: f64) -> Option<PercentileFigure> {
     group.figures.percentile("response_time", at)
 }
 
-/// Nothing where there is nothing to tell apart.
-pub(super) fn bars(groups: &[FigureGroup]) -> Markup {
-    let p99 = |group: &FigureGroup| time(group, 99.0).map_or(0, |figure| figure.value_ns);
-    let mut shown: Vec<&FigureGroup> = groups.iter().filter(|group| p99(group) > 0).collect();
-    let left_out = shown.len().saturating_sub(PARTS_MAX);
-    if left_out > 0 {
-        shown.sort_by_key(|group| std::cmp::Reverse(p99(group)));
-        shown.truncate(PARTS_MAX);
-    }
-    let most = shown.iter().map(|group| p99(group)).max().unwrap_or(0) as f64;
+/// Of the parts of a run; nothing where there is nothing to tell apart.
+pub(super) fn parts(groups: &[FigureGroup]) -> Markup {
+    let known = groups.iter().filter_map(|group| {
+        Some(PartTimes {
+            name: &group.name,
+            p50: time(group, 50.0),
+            p99: time(group, 99.0)?,
+        })
+    });
+    let known: Vec<PartTimes<'_>> = known.collect();
     html! {
-        @if shown.len() > 1 {
+        @if known.len() > 1 {
             @for sentence in standing_out(groups) { p { (sentence) } }
-            div class="parts" {
-                @for group in shown { (bar(group, most)) }
-            }
-            @if left_out > 0 {
-                p class="faint" { (left_out) " more are faster" }
-            }
+            (bars(known))
         }
     }
 }
 
-fn bar(group: &FigureGroup, most: f64) -> Markup {
-    let width = |at: f64| {
-        let value = time(group, at).map_or(0.0, |figure| figure.value_ns as f64);
+/// One bar each, in their order; of too many, the slowest.
+pub(super) fn bars(mut parts: Vec<PartTimes<'_>>) -> Markup {
+    let left_out = parts.len().saturating_sub(PARTS_MAX);
+    if left_out > 0 {
+        parts.sort_by_key(|part| std::cmp::Reverse(part.p99.value_ns));
+        parts.truncate(PARTS_MAX);
+    }
+    let most = parts.iter().map(|part| part.p99.value_ns).max();
+    let most = most.unwrap_or(0).max(1) as f64;
+    html! {
+        @for part in &parts { (bar(part, most)) }
+        @if left_out > 0 { p class="faint" { (left_out) " more are faster" } }
+    }
+}
+
+fn bar(part: &PartTimes<'_>, most: f64) -> Markup {
+    let width = |figure: Option<PercentileFigure>| {
+        let value = figure.map_or(0.0, |figure| figure.value_ns as f64);
         format!("{:.1}", (value / most).clamp(0.0, 1.0) * 100.0)
     };
-    let words = |at: f64| time(group, at).map_or_else(|| "–".to_owned(), percentile);
+    let p50 = part.p50.map_or_else(|| "–".to_owned(), percentile);
     html! {
         div class="margin" {
-            span class="what" { (group.name) }
+            span class="what" { (part.name) }
             svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
                 rect class="room" x="0" y="1" width="100" height="6" {}
-                rect class="tail" x="0" y="1" width=(width(99.0)) height="6" {}
-                rect class="bar" x="0" y="1" width=(width(50.0)) height="6" {}
+                rect class="tail" x="0" y="1" width=(width(Some(part.p99))) height="6" {}
+                rect class="bar" x="0" y="1" width=(width(part.p50)) height="6" {}
             }
-            span { "p50 " (words(50.0)) " · p99 " (words(99.0)) }
+            span { "p50 " (p50) " · p99 " (percentile(part.p99)) }
         }
     }
 }
