@@ -1,5 +1,5 @@
-//! Where a result goes at the end: to standard output in the format that was asked for, to people on
-//! standard error, and to a file of the user's. What it says is decided by `report`.
+//! Where a result goes at the end: to standard output in the format that was asked for, to people
+//! on standard error, and to a file of the user's. What it says is decided by `report`.
 
 use crate::exit::Exit;
 use crate::plan_file::in_words;
