@@ -3,6 +3,7 @@
 use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
+use crate::plan_file::in_words;
 use crate::record::replay;
 use crate::run_folder::{BegunRun, ChosenName};
 use crate::run_origin::RunOrigin;
@@ -10,7 +11,7 @@ use crate::{plan_file, terminal};
 use clap::Args;
 use plan::{Campaign, Search};
 use report::Format;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 
 /// `coordinator start`, as typed.
@@ -27,7 +28,7 @@ pub struct StartArgs {
     )]
     pub agents: Option<u32>,
     /// Address where agents join [default: 0.0.0.0:7711; with --resume, as before]
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// Folder for this coordinator's certificate and secret, by which agents recognise it; both are
     /// made once and used again at every start [default: $XDG_STATE_HOME/cannonade, or
@@ -109,6 +110,19 @@ pub struct StartArgs {
 
 /// Where agents join, if nothing else is said: on all of this machine's addresses.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 7711);
+
+/// An address with a port; `:7711` is all of this machine's, and a name is what it resolves to.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let cure = "write such as 0.0.0.0:7711, :7711 or localhost:7711";
+    let address = match text.strip_prefix(':') {
+        Some(port) => format!("{}:{port}", LISTEN.ip()),
+        None => text.to_owned(),
+    };
+    let mut found = address
+        .to_socket_addrs()
+        .map_err(|error| format!("{}; {cure}", in_words(&error)))?;
+    found.next().ok_or_else(|| format!("no such host; {cure}"))
+}
 
 /// The command line, and what the folder that it names to resume says of the same.
 struct StartChoice {
@@ -257,4 +271,26 @@ fn unfit(campaign: &Campaign, choice: &StartChoice) -> Option<String> {
         "search.agents: asks for {most} agents, and --agents is {}; write --agents {most}",
         choice.agents
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::listen_address;
+
+    #[test]
+    fn port_alone_and_names_are_addresses_too() {
+        for (text, address) in [
+            (":7711", "0.0.0.0:7711"),
+            ("127.0.0.1:1", "127.0.0.1:1"),
+            ("[::1]:7711", "[::1]:7711"),
+        ] {
+            assert_eq!(listen_address(text), Ok(address.parse().unwrap()));
+        }
+        let local = listen_address("localhost:7711").unwrap();
+        assert!(local.ip().is_loopback() && local.port() == 7711);
+        for text in ["7711", ":x", "localhost", ""] {
+            let error = listen_address(text).unwrap_err();
+            assert!(error.contains("write such as"), "{text}: {error}");
+        }
+    }
 }

@@ -162,7 +162,69 @@ impl Relation {
     }
 }
 
+/// What k6, JMeter, hey and wrk call a time, and its name here. What they call latency is, counted
+/// from the intended instant, the response time.
+const FOREIGN_TIMES: [(&str, &str); 14] = [
+    ("duration", "response_time"),
+    ("elapsed", "response_time"),
+    ("http_req_blocked", "connection_wait"),
+    ("http_req_connecting", "connect"),
+    ("http_req_duration", "response_time"),
+    ("http_req_receiving", "receive"),
+    ("http_req_sending", "send"),
+    ("http_req_tls_handshaking", "handshake"),
+    ("http_req_waiting", "first_byte"),
+    ("iteration_duration", "response_time"),
+    ("latency", "response_time"),
+    ("service", "service_time"),
+    ("time", "response_time"),
+    ("ttfb", "first_byte"),
+];
+
+/// What they call a number.
+const FOREIGN_NUMBERS: [(&str, &str); 11] = [
+    ("data_received", "payload.rate"),
+    ("error_rate", "errors.share"),
+    ("failures", "errors.count"),
+    ("http_req_failed", "errors.share"),
+    ("http_reqs", "rate"),
+    ("iterations", "operations.count"),
+    ("qps", "rate"),
+    ("requests", "operations.count"),
+    ("rps", "rate"),
+    ("throughput", "rate"),
+    ("timeouts", "timed_out.count"),
+];
+
+/// A statistic as others write it too: `p(95)`, `p95`, `avg`, `med`.
+fn foreign_statistic(text: &str) -> Option<Statistic> {
+    let percentile = text
+        .strip_prefix("p(")
+        .and_then(|rest| rest.strip_suffix(')'));
+    match (text, percentile) {
+        (_, Some(percentile)) => format!("p{percentile}").parse().ok(),
+        ("avg", None) => Some(Statistic::Mean),
+        ("med", None) => Some(Statistic::Percentile(50.0)),
+        _ => text.parse().ok(),
+    }
+}
+
+/// Near in meaning, where others have the name; else near in letters.
 fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
+    let known = |names: &[(&str, &'static str)]| {
+        let found = names.iter().find(|(foreign, _)| *foreign == histogram);
+        found.map(|&(_, ours)| ours)
+    };
+    if let Some(number) = known(&FOREIGN_NUMBERS) {
+        return number.to_owned();
+    }
+    if let Some(statistic) = foreign_statistic(text) {
+        return format!("response_time.{statistic}");
+    }
+    let statistic = foreign_statistic(statistic).unwrap_or(Statistic::Percentile(99.0));
+    if let Some(time) = known(&FOREIGN_TIMES) {
+        return format!("{time}.{statistic}");
+    }
     let likeness = |name: &str, to: &str| {
         let to: String = to.chars().take(60).collect();
         (strsim::normalized_damerau_levenshtein(name, &to) * 1e6) as u32
@@ -171,19 +233,12 @@ fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
         .into_iter()
         .max_by_key(|name| likeness(name, text))
         .unwrap_or("rate");
-    // What others call latency is, counted from the intended instant, the response time.
-    let histogram = if matches!(histogram, "latency" | "duration" | "time") {
-        "response_time"
-    } else {
-        histogram
-    };
     let time = Metric::time_names()
         .max_by_key(|name| likeness(name, histogram))
         .unwrap_or("response_time");
     if likeness(number, text) >= likeness(time, histogram) {
         return number.to_owned();
     }
-    let statistic: Statistic = statistic.parse().unwrap_or(Statistic::Percentile(99.0));
     format!("{time}.{statistic}")
 }
 
@@ -217,7 +272,7 @@ impl fmt::Display for Relation {
 
 #[cfg(test)]
 mod tests {
-    use super::{Relation, ThresholdMetric};
+    use super::{FOREIGN_NUMBERS, FOREIGN_TIMES, Relation, ThresholdMetric};
 
     #[test]
     fn names_are_read_as_they_are_written() {
@@ -243,6 +298,18 @@ mod tests {
     }
 
     #[test]
+    fn names_of_others_stand_for_figures() {
+        for (foreign, ours) in FOREIGN_TIMES {
+            assert!(format!("{ours}.p99").parse::<ThresholdMetric>().is_ok());
+            assert!(foreign.parse::<ThresholdMetric>().is_err(), "{foreign}");
+        }
+        for (foreign, ours) in FOREIGN_NUMBERS {
+            assert!(ours.parse::<ThresholdMetric>().is_ok());
+            assert!(foreign.parse::<ThresholdMetric>().is_err(), "{foreign}");
+        }
+    }
+
+    #[test]
     fn what_is_no_figure_names_one() {
         let cases = [
             ("response_time", "response_time.p99 (any percentile)"),
@@ -253,6 +320,14 @@ mod tests {
             ("errors.https.count", "with a stage of"),
             ("errors.tls.refuse.count", "with a stage of"),
             ("latency.p95", "write response_time.p95"),
+            ("http_req_duration", "write response_time.p99,"),
+            ("http_req_duration.p(95)", "write response_time.p95,"),
+            ("http_req_duration.avg", "write response_time.mean,"),
+            ("http_req_failed.rate", "write errors.share,"),
+            ("http_reqs", "write rate,"),
+            ("p99", "write response_time.p99,"),
+            ("avg", "write response_time.mean,"),
+            ("p(99.9)", "write response_time.p99.9,"),
         ];
         for (name, cure) in cases {
             let message = name.parse::<ThresholdMetric>().unwrap_err().to_string();
