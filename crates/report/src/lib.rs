@@ -108,8 +108,8 @@ impl Format {
     }
 }
 
-/// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown, after
-/// [`Format::Markdown`]. `compared` has both as its variants, the baseline first.
+/// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown,
+/// after [`Format::Markdown`]. `compared` has both as its variants, the baseline first.
 #[must_use]
 pub fn against_baseline(compared: &CampaignDocument) -> String {
     campaign::markdown::against_baseline(compared)
