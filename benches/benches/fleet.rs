@@ -231,8 +231,8 @@ impl FleetRun {
     }
 
     fn run_folder(&self) -> Option<PathBuf> {
-        let mut runs = std::fs::read_dir(self.folder.path().join("runs")).ok()?;
-        Some(runs.next()?.ok()?.path())
+        let latest = self.folder.path().join("runs/latest");
+        latest.is_dir().then_some(latest)
     }
 
     fn outcome(&self, seen: Seen, log: &AgentsLog, is_in_time: bool) -> FleetOutcome {

@@ -22,8 +22,9 @@ Examples:
 
 Exit codes:
   0    passed
-  1    a threshold failed, the lowest load of a search failed, or compare found
-       a regression
+  1    a threshold failed, no operation succeeded, any failed and
+       --fail-on-error is given, the lowest load of a search failed, or compare
+       found a regression
   2    the command line or the plan is wrong
   3    the run cannot be trusted: agents were lost, the schedule was missed, or
        agents began too far apart; with thresholds, a search or --strict also if

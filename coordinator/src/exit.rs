@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Everything asked for held.
     Passed,
-    /// A threshold failed.
+    /// A threshold failed, or operations did that must not.
     ThresholdFailed,
     /// The run is invalid as a measurement.
     Invalid,
@@ -19,6 +19,15 @@ pub enum Exit {
     Failed,
     /// The command line or the plan is wrong.
     Usage,
+}
+
+/// What the command line asks for beside the plan's thresholds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExitRules {
+    /// As in [`analysis::exit_code`].
+    pub strict: bool,
+    /// One operation that failed fails the run.
+    pub fail_on_error: bool,
 }
 
 impl Exit {
@@ -35,10 +44,13 @@ impl Exit {
         }
     }
 
-    /// What a result asks for; `strict` as in [`analysis::exit_code`].
+    /// What a result asks for.
     #[must_use]
-    pub fn from_document(document: &analysis::Document, strict: bool) -> Exit {
-        Exit::from_code(analysis::exit_code(document, strict))
+    pub fn from_document(document: &analysis::Document, rules: ExitRules) -> Exit {
+        let has_errors = document.measured.operations.errors > 0;
+        let failed = (rules.fail_on_error && has_errors).then_some(Exit::ThresholdFailed);
+        let exit = Exit::from_code(analysis::exit_code(document, rules.strict));
+        failed.map_or(exit, |failed| failed.max(exit))
     }
 
     /// What a code of `analysis` stands for.

@@ -10,6 +10,7 @@ mod interrupted_run;
 mod invitation;
 mod join_port;
 mod output_folder;
+mod result_printer;
 mod resumed;
 mod run_course;
 mod run_ending;
@@ -36,6 +37,7 @@ use resumed::Resumed;
 use run_host::RunHost;
 
 pub(crate) use campaign_report::BOOTSTRAP_SEED;
+pub use result_printer::ResultPrinter;
 pub(crate) use run_request::unfit;
 pub use start_request::{AgentSource, Hosting, JoinOptions, StartRequest};
 

@@ -5,8 +5,8 @@
 mod flags;
 mod plan_text;
 
-use crate::exit::Exit;
-use crate::launch::{AgentSource, Hosting, StartRequest, launch};
+use crate::exit::{Exit, ExitRules};
+use crate::launch::{AgentSource, Hosting, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
 use crate::run_origin::RunOrigin;
@@ -18,6 +18,9 @@ use std::path::PathBuf;
 
 /// Concurrency where nothing is said.
 const CONCURRENCY: u32 = 50;
+
+/// Requests at most: more would take years.
+const REQUESTS_MAX: u64 = 1_000_000_000_000_000;
 
 /// Requests where nothing is said.
 const REQUESTS: u64 = 200;
@@ -37,7 +40,8 @@ Differences from other tools:
   Redirects are not followed. A status of 400 or more is an error. Nothing is
   saved without --output. Only loopback and private addresses may be loaded;
   --allow opens more. The verdict is printed. It changes the exit code only if it
-  is \"invalid\" (3).";
+  is \"invalid\" (3). If every request failed, the exit code is 1; with
+  --fail-on-error also if one did.";
 
 /// `coordinator quick`, as typed.
 #[derive(Debug, Args)]
@@ -47,8 +51,9 @@ pub struct QuickArgs {
     #[arg(
         short = 'n',
         long,
+        allow_negative_numbers = true,
         value_name = "N",
-        value_parser = clap::value_parser!(u64).range(1..=1_000_000_000_000_000),
+        value_parser = request_count,
     )]
     pub requests: Option<u64>,
     /// Connections that are kept busy [default: 50]; with -q: most open connections [default:
@@ -56,15 +61,26 @@ pub struct QuickArgs {
     #[arg(
         short = 'c',
         long,
+        allow_negative_numbers = true,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=10_000_000),
     )]
     pub connections: Option<u32>,
     /// How long to send, such as 30s or 5m, instead of a number of requests
-    #[arg(short = 'z', long, value_name = "DURATION")]
+    #[arg(
+        short = 'z',
+        long,
+        value_name = "DURATION",
+        allow_negative_numbers = true
+    )]
     pub duration: Option<String>,
     /// Requests per second in total, at even intervals, however slow the answers are
-    #[arg(short = 'q', long, value_name = "PER_SECOND")]
+    #[arg(
+        short = 'q',
+        long,
+        value_name = "PER_SECOND",
+        allow_negative_numbers = true
+    )]
     pub rate: Option<String>,
     /// Request method
     #[arg(
@@ -125,6 +141,12 @@ pub struct QuickArgs {
     /// Offer only these TLS versions: 1.2, 1.3 [default: both]
     #[arg(long, value_name = "VERSION,…", value_delimiter = ',')]
     pub tls_version: Vec<String>,
+    /// Status codes that are no errors, such as 200-299 or 404 [default: 100-399]
+    #[arg(long, value_name = "STATUS,…", value_delimiter = ',')]
+    pub expect: Vec<String>,
+    /// Share of new connections that offer a TLS session, such as 0.5 or 50% [default: 0]
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    pub resumption: Option<String>,
     /// Use HTTP/2: by ALPN over TLS, by prior knowledge over plain TCP
     #[arg(long, visible_alias = "h2")]
     pub http2: bool,
@@ -139,12 +161,22 @@ pub struct QuickArgs {
     /// Print the result as JSON instead of the summary: the same as result.json of a run folder
     #[arg(long)]
     pub json: bool,
+    /// Format of standard output: json, csv (one row per second), junit, markdown, html, brief or
+    /// console
+    #[arg(short = 'o', long, value_name = "FORMAT", conflicts_with = "json")]
+    pub format: Option<Format>,
+    /// Print the whole summary: phases, histogram, TLS and agents
+    #[arg(short = 'v', long)]
+    pub verbose: bool,
     /// Folder in which a run folder is made [default: nothing is saved]
     #[arg(long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
+    /// Exit with 1 if any request failed
+    #[arg(long)]
+    pub fail_on_error: bool,
     /// Number of agents, which share this machine's CPUs
     #[arg(
         long,
@@ -156,6 +188,16 @@ pub struct QuickArgs {
     /// Load threads of each agent [default: one per CPU it gets]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub workers: Option<u32>,
+    /// Other tools mean different things by it.
+    #[arg(
+        short = 'w',
+        hide = true,
+        num_args = 0..=1,
+        default_missing_value = "",
+        value_parser = refuse_w,
+        help = "Refused with what to write instead"
+    )]
+    pub w: Option<String>,
     /// Also allow load on this host, address or network; otherwise only on loopback and private
     /// addresses; can be repeated
     #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
@@ -169,6 +211,16 @@ pub struct QuickArgs {
         help = "URL to load, such as https://10.0.0.11/path"
     )]
     pub url: String,
+}
+
+fn request_count(text: &str) -> Result<u64, String> {
+    let count = text.parse().ok();
+    let count = count.filter(|count| (1..=REQUESTS_MAX).contains(count));
+    count.ok_or_else(|| format!("{text} is not in 1..={REQUESTS_MAX}"))
+}
+
+fn refuse_w(_value: &str) -> Result<String, &'static str> {
+    Err("write --workers N for load threads, or -c N for connections")
 }
 
 /// Runs what the flags mean.
@@ -202,14 +254,23 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             metrics: None,
         },
         output: args.output,
+        run_name: None,
         resume: None,
         force: args.force,
-        strict: false,
-        print: if args.json {
-            Format::Json
-        } else {
-            Format::Console
+        rules: ExitRules {
+            strict: false,
+            fail_on_error: args.fail_on_error,
         },
+        printer: ResultPrinter::new(
+            args.json.then_some(Format::Json).or(args.format),
+            if args.verbose {
+                Format::Console
+            } else {
+                Format::Brief
+            },
+            args.quiet,
+            None,
+        )?,
     })
 }
 
@@ -393,8 +454,55 @@ mod tests {
     }
 
     #[test]
+    fn sessions_are_offered_by_the_share_asked_for() {
+        let resumption = |share: &str| {
+            let plan = planned(&["--resumption", share, URL]);
+            plan.tls().map(|tls| tls.resumption)
+        };
+        let offered = |share| {
+            Some(plan::Resumption::Share {
+                share,
+                kind: plan::ResumptionKind::Any,
+            })
+        };
+        assert_eq!(resumption("0.5"), offered(0.5));
+        assert_eq!(resumption("25%"), offered(0.25));
+        assert_eq!(resumption("1"), offered(1.0));
+        assert_eq!(resumption("0"), Some(plan::Resumption::Never));
+    }
+
+    #[test]
+    fn refusals_of_the_command_line_name_a_cure() {
+        for (line, cure) in [
+            (&["-c", "-1", URL][..], "-1 is not in 1..=10000000"),
+            (&["-n", "-1", URL], "-1 is not in 1..="),
+            (
+                &["-w", "5", URL],
+                "write --workers N for load threads, or -c N",
+            ),
+            (&["-w"], "write --workers N for load threads, or -c N"),
+        ] {
+            let typed = ["coordinator", "quick"].iter().chain(line);
+            let error = Cli::try_parse_from(typed).unwrap_err().to_string();
+            assert!(error.contains(cure), "{line:?}: {error}");
+        }
+    }
+
+    #[test]
     fn problems_name_the_flag() {
         for (line, problems) in [
+            (
+                &["--resumption", "half", "--expect", "fine", URL][..],
+                &[
+                    "--resumption: \"half\" is not a share; write such as 0.5 or 50%",
+                    "--expect: \"fine\" is not",
+                ][..],
+            ),
+            (
+                &["--resumption", "-1", URL],
+                &["--resumption: \"-1\" is not a share"],
+            ),
+            (&["-z", "-5", URL], &["-z: \"-5\" is negative"]),
             (
                 &["10.0.0.1"][..],
                 &["URL: \"10.0.0.1\" has no scheme; write \"https://10.0.0.1\""][..],

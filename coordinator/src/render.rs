@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(after_help = "Exit code: 0 if the run could be printed, whatever its own result was.")]
 pub struct ReportArgs {
-    /// Output format: console, json, junit, markdown, csv or html
+    /// Output format: console, brief, json, junit, markdown, csv or html
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
     /// With --format markdown: also say how much this differs from another run, and what of that is
@@ -36,7 +36,7 @@ pub struct ReportArgs {
 /// # Errors
 /// The result cannot be read by this version, or standard output cannot be written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
-    let style = if args.format == Format::Console {
+    let style = if args.format.is_for_terminal() {
         terminal::output_style()
     } else {
         Style::PLAIN

@@ -4,13 +4,16 @@
 mod appended;
 mod campaign_folder;
 mod durable;
+mod folder_name;
 mod hold;
+mod latest;
 mod run_log;
 
 use crate::plan_file::in_words;
-use crate::utc::Utc;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
+pub(crate) use folder_name::{ChosenName, FolderName};
+pub(crate) use latest::link_latest;
 pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
 #[cfg(feature = "fuzzing")]
 pub(crate) use run_log::{log_file, sealed_log};
@@ -52,13 +55,36 @@ pub struct RunFolder {
 
 /// Why no folder can be written.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot write {}: {why}; name a folder that this user may write by --output",
-    path.display()
-)]
-pub struct FolderError {
-    path: PathBuf,
-    why: String,
+pub enum FolderError {
+    /// Something cannot be written.
+    #[error(
+        "cannot write {}: {why}; name a folder that this user may write by --output",
+        path.display()
+    )]
+    Unwritable {
+        /// What cannot.
+        path: PathBuf,
+        /// What the system says.
+        why: String,
+    },
+    /// A folder of the name that somebody chose is there.
+    #[error(
+        "{} exists; write another name after --run, or remove it",
+        path.display()
+    )]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl FolderError {
+    fn unwritable(path: &Path, error: &io::Error) -> FolderError {
+        FolderError::Unwritable {
+            path: path.to_owned(),
+            why: in_words(error),
+        }
+    }
 }
 
 /// Which of the files that grow.
@@ -73,18 +99,17 @@ pub enum Growing {
 }
 
 impl RunFolder {
-    /// Makes `<base>/<time>-<name>` with the plan in it. What cannot be written shows here, before
-    /// any load.
+    /// Makes a folder in `base` with the plan in it. What cannot be written shows here, before any
+    /// load.
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.
-    pub fn create(
+    pub(crate) fn create(
         base: &Path,
-        created: Utc,
-        name: &str,
+        name: &FolderName,
         plan_text: &str,
     ) -> Result<RunFolder, FolderError> {
-        RunFolder::within(base, &format!("{}-{name}", created.stamp()), plan_text)
+        RunFolder::begin(name.make(base)?, plan_text)
     }
 
     /// Makes `<parent>/<name>` with the plan in it, which is to be without secrets.
@@ -92,13 +117,13 @@ impl RunFolder {
     /// # Errors
     /// The folder or a file in it cannot be written.
     pub fn within(parent: &Path, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
-        let path = new_folder(parent, name)?;
+        RunFolder::begin(new_folder(parent, name)?, plan_text)
+    }
+
+    fn begin(path: PathBuf, plan_text: &str) -> Result<RunFolder, FolderError> {
         let failed = |file: &str| {
             let path = path.join(file);
-            move |error: io::Error| FolderError {
-                path,
-                why: in_words(&error),
-            }
+            move |error: io::Error| FolderError::unwritable(&path, &error)
         };
         write_whole(&path.join(PLAN), plan_text.as_bytes()).map_err(failed(PLAN))?;
         let histograms = Appended::create(&path.join(HISTOGRAMS)).map_err(failed(HISTOGRAMS))?;
@@ -121,10 +146,7 @@ impl RunFolder {
     pub(crate) fn reopen(path: &Path, _held: &RunLog) -> Result<RunFolder, FolderError> {
         let opened = |file: &str| {
             let path = path.join(file);
-            Appended::create(&path).map_err(|error| FolderError {
-                path,
-                why: in_words(&error),
-            })
+            Appended::create(&path).map_err(|error| FolderError::unwritable(&path, &error))
         };
         let had_agents = path.join(HISTOGRAMS_BY_AGENT).is_file();
         Ok(RunFolder {
@@ -153,10 +175,8 @@ impl RunFolder {
     pub fn with_histograms_by_agent(mut self) -> Result<RunFolder, FolderError> {
         let path = self.path.join(HISTOGRAMS_BY_AGENT);
         let made = Appended::create(&path);
-        self.histograms_by_agent = Some(made.map_err(|error| FolderError {
-            path,
-            why: in_words(&error),
-        })?);
+        self.histograms_by_agent =
+            Some(made.map_err(|error| FolderError::unwritable(&path, &error))?);
         Ok(self)
     }
 
@@ -272,25 +292,21 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 
 /// Makes a folder that was not there; of one name in one second, the later ones are numbered.
 fn new_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
-    let failed = |path: &Path, error: &io::Error| FolderError {
-        path: path.to_owned(),
-        why: in_words(error),
-    };
-    fs::create_dir_all(base).map_err(|error| failed(base, &error))?;
+    fs::create_dir_all(base).map_err(|error| FolderError::unwritable(base, &error))?;
     let mut path = base.join(name);
     for number in 2..=SAME_SECOND_MAX {
         match fs::create_dir(&path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 path = base.join(format!("{name}-{number}"))
             }
-            Err(error) => return Err(failed(&path, &error)),
+            Err(error) => return Err(FolderError::unwritable(&path, &error)),
             Ok(()) => {
-                sync_parent(&path).map_err(|error| failed(&path, &error))?;
+                sync_parent(&path).map_err(|error| FolderError::unwritable(&path, &error))?;
                 return Ok(path);
             }
         }
     }
-    Err(FolderError {
+    Err(FolderError::Unwritable {
         path,
         why: "it and its numbered neighbours exist".to_owned(),
     })
@@ -305,10 +321,15 @@ fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::utc::Utc;
     use std::os::unix::fs::symlink;
 
+    fn stamped(now: Utc) -> FolderName {
+        FolderName::Stamped(now, "plan".to_owned())
+    }
+
     fn folder(base: &Path) -> RunFolder {
-        RunFolder::create(base, Utc::now(), "plan", "name = \"plan\"\n").unwrap()
+        RunFolder::create(base, &stamped(Utc::now()), "name = \"plan\"\n").unwrap()
     }
 
     #[test]
@@ -337,7 +358,7 @@ mod tests {
     fn runs_of_one_second_do_not_share_a_folder() {
         let base = tempfile::tempdir().unwrap();
         let now = Utc::now();
-        let create = || RunFolder::create(base.path(), now, "plan", "").unwrap();
+        let create = || RunFolder::create(base.path(), &stamped(now), "").unwrap();
         let names = [create(), create()].map(|folder| {
             folder
                 .path()
@@ -359,7 +380,7 @@ mod tests {
     #[test]
     fn folder_that_cannot_be_written_is_told_at_the_start() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let error = RunFolder::create(&file.path().join("runs"), Utc::now(), "plan", "")
+        let error = RunFolder::create(&file.path().join("runs"), &stamped(Utc::now()), "")
             .unwrap_err()
             .to_string();
         assert!(

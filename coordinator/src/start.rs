@@ -1,10 +1,10 @@
 //! `coordinator start`: what its flags mean for the run.
 
-use crate::exit::Exit;
-use crate::launch::{AgentSource, Hosting, JoinOptions, StartRequest, launch};
+use crate::exit::{Exit, ExitRules};
+use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::record::replay;
-use crate::run_folder::BegunRun;
+use crate::run_folder::{BegunRun, ChosenName};
 use crate::run_origin::RunOrigin;
 use crate::{plan_file, terminal};
 use clap::Args;
@@ -40,6 +40,10 @@ pub struct StartArgs {
     /// Folder in which the run folder is made
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub output: PathBuf,
+    /// Name of the run folder [default: time and name of the plan]. Beside it `latest` leads to the
+    /// newest run
+    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    pub(crate) run: Option<ChosenName>,
     /// Go on with what was interrupted: agents deliver what they hold of a run, those that still
     /// fire go on, and complete runs are not repeated. The plan need not be given again where its
     /// file is where it was
@@ -54,12 +58,22 @@ pub struct StartArgs {
     /// it
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
-    /// Print neither the token nor progress
+    /// Format of standard output: console, brief, json, junit, markdown, csv or html. If it is one
+    /// for programs, people read the summary on standard error [default: console]
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Also append the result as Markdown to this file, such as $GITHUB_STEP_SUMMARY
+    #[arg(long, value_name = "FILE")]
+    pub summary: Option<PathBuf>,
+    /// Print neither the token, nor progress, nor the last line
     #[arg(long)]
     pub quiet: bool,
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
     #[arg(long)]
     pub strict: bool,
+    /// Exit with 1 if any operation of the measured part failed, even if all thresholds hold
+    #[arg(long)]
+    pub fail_on_error: bool,
     /// Load threads of each local agent [default: one per CPU it gets]
     #[arg(
         long,
@@ -182,6 +196,12 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         .notes()
         .iter()
         .for_each(|note| terminal::say(format_args!("note: {note}")));
+    let printer = ResultPrinter::new(
+        choice.args.format,
+        Format::Console,
+        choice.args.quiet,
+        choice.args.summary.as_deref(),
+    )?;
     let source = choice.source()?;
     let origin = RunOrigin::from_plan_file(&choice.plan);
     let StartChoice { args, agents, .. } = choice;
@@ -200,10 +220,14 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             metrics: args.metrics,
         },
         output: Some(args.output),
+        run_name: args.run,
         resume: args.resume,
         force: args.force,
-        strict: args.strict,
-        print: Format::Console,
+        rules: ExitRules {
+            strict: args.strict,
+            fail_on_error: args.fail_on_error,
+        },
+        printer,
     })
 }
 

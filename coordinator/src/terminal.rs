@@ -55,6 +55,12 @@ fn is_of_gone_terminal(error: &io::Error) -> bool {
         && fstat(io::stdout()).is_ok_and(is_device)
 }
 
+/// Writes a text that `report` made, whose escapes are its own, to standard error; there is nobody
+/// to tell where that fails.
+pub fn show(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
 /// Writes a line, or several, to standard error; there is nobody to tell where that fails. Names
 /// and messages come from other machines, so control characters are replaced: they could move the
 /// cursor.

@@ -168,11 +168,12 @@ impl std::fmt::Display for Finished {
     }
 }
 
-/// The one run folder in `runs`, if there is one.
+/// The one run folder in `runs`, if there is one, beside the link to it.
 pub(crate) fn run_folder(folder: &Path) -> Option<PathBuf> {
     let mut runs: Vec<PathBuf> = std::fs::read_dir(folder.join("runs"))
         .ok()?
         .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.is_symlink())
         .collect();
     assert!(runs.len() <= 1, "one run leaves one folder: {runs:?}");
     runs.pop()

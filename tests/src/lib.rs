@@ -7,6 +7,7 @@
 
 mod agent;
 mod binary;
+mod browser;
 mod capture;
 mod content;
 mod coordinator;
@@ -37,6 +38,7 @@ mod wait;
 
 pub use agent::Agent;
 pub use binary::binary;
+pub use browser::Browser;
 pub use capture::Capture;
 pub use content::{BIG_BYTES, BODY_BYTES};
 pub use coordinator::{Coordinator, CoordinatorCommand, RUN_MAX, kill};

@@ -6,8 +6,8 @@ use host::MachineLimits;
 /// Clocks that take a microsecond or more to read, or that are coarse.
 const SLOW_CLOCKS: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
 
-/// A share that is calibrated to need so many times the workers' time cannot work. Below that it may:
-/// a full worker needs less for each operation than one that is half idle, up to a half less.
+/// A share that is calibrated to need so many times the workers' time cannot work. Below that it
+/// may: a full worker needs less for each operation than one that is half idle, up to a half less.
 const CALIBRATED_WITHIN: f64 = 1.5;
 
 /// A kind of work that needs less of the CPUs is left out.

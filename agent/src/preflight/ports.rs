@@ -1,8 +1,8 @@
 //! Local ports. Each connection takes one of its pair of a source address and a target's address
 //! with its port; one that this side closes keeps it while it is in TIME_WAIT. Over TLS it may not
-//! come to that: of 400 connections in a network namespace all did with plain HTTP, a quarter to a
-//! half with TLS to nginx, and hardly any to HAProxy (one run each). Probably the server's answer to
-//! the end of TLS meets a closed socket, which the kernel resets.
+//! come to that: of 400 connections in a network namespace all did with plain HTTP, a quarter to
+//! a half with TLS to nginx, and hardly any to HAProxy (one run each). Probably the server's answer
+//! to the end of TLS meets a closed socket, which the kernel resets.
 
 use super::{MachineRemark, Severity, Undertaking, either, enough};
 use host::{MachineLimits, PortLimits, PortReuse};

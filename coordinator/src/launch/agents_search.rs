@@ -4,7 +4,7 @@ use super::campaign_report::{self, CampaignReport};
 use super::finished_run::FinishedRun;
 use super::schedule::{ScheduledRun, agents_folder, agents_in_words};
 use super::series::RunSeries;
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::run_folder::{CampaignFolder, name_of};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) struct AgentsSearch<'s> {
     pub(super) numbers: &'s [u32],
     /// Between two runs.
     pub(super) pause: Duration,
-    pub(super) strict: bool,
+    pub(super) rules: ExitRules,
     /// Gets a folder for each run.
     pub(super) folder: CampaignFolder,
 }
@@ -48,7 +48,7 @@ impl AgentsSearch<'_> {
                     (made.record.folder_name(), made.record.document)
                 }
             };
-            worst = worst.max(Exit::from_document(&document, self.strict));
+            worst = worst.max(Exit::from_document(&document, self.rules));
             let line = campaign_report::line(&document);
             series.say(format_args!("{title}: {line}"));
             let folder = format!("{}/{folder}", name_of(self.folder.path()));

@@ -41,14 +41,19 @@ pub(super) async fn make_campaign(
     };
     let mut exits = Vec::new();
     let made = runs.make_all(schedule, &mut exits).await;
-    let exit = runs.report.conclude(&exits, request.strict);
-    if exit.is_ok() {
-        runs.series.say(format_args!("saved in {}", path.display()));
-    }
-    let short = (!runs.series.is_whole()).then_some(Exit::Failed);
+    let concluded = runs
+        .report
+        .conclude(&exits, request.rules, &request.printer);
+    let headline = runs.report.headline();
+    let has_failed = made.is_err() || !runs.series.is_whole();
     runs.series.host.dismiss().await;
-    made?;
-    Ok(exit?.max(short.unwrap_or(Exit::Passed)))
+    let exit = concluded?.max(if has_failed {
+        Exit::Failed
+    } else {
+        Exit::Passed
+    });
+    request.printer.close(&headline, exit, Some(&path));
+    made.map(|()| exit)
 }
 
 /// The runs of a campaign, and what came of them so far.
@@ -73,7 +78,7 @@ impl CampaignRuns<'_> {
         for scheduled in schedule {
             // Searches look for the runs that were made before themselves.
             if self.has_left_runs
-                && let Some(exit) = self.report.take_left_run(scheduled, self.request.strict)
+                && let Some(exit) = self.report.take_left_run(scheduled, self.request.rules)
             {
                 self.series
                     .say(format_args!("{}: was complete", scheduled.title));
@@ -105,10 +110,10 @@ impl CampaignRuns<'_> {
     async fn make_scheduled(&mut self, scheduled: &ScheduledRun<'_>) -> anyhow::Result<Exit> {
         let request = self.request;
         let agents = request.hosting.agents;
-        let strict = request.strict;
+        let rules = request.rules;
         let CampaignRuns { series, report, .. } = self;
         let Some(search) = request.campaign.search() else {
-            return variant_run::make_variant(scheduled, agents, strict, series, report).await;
+            return variant_run::make_variant(scheduled, agents, rules, series, report).await;
         };
         let folder = report.search_folder(scheduled)?;
         match search {
@@ -126,7 +131,7 @@ impl CampaignRuns<'_> {
                     scheduled,
                     numbers,
                     pause: request.campaign.repeat().pause,
-                    strict,
+                    rules,
                     folder,
                 };
                 search.run(series, report).await

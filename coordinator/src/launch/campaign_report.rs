@@ -1,8 +1,9 @@
 //! What came of the runs of a campaign so far: collected as they end, compared by `analysis`,
 //! written by `report`, saved after each run, and shown at the end.
 
+use super::result_printer::ResultPrinter;
 use super::schedule::ScheduledRun;
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::run_folder::{CampaignFolder, FolderError, name_of};
 use crate::terminal;
 use crate::utc::Utc;
@@ -10,7 +11,6 @@ use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
     ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch, human,
 };
-use anyhow::Context as _;
 use plan::{Campaign, Run};
 use report::{Format, Style};
 
@@ -82,10 +82,10 @@ impl CampaignReport<'_> {
     pub(super) fn take_left_run(
         &mut self,
         scheduled: &ScheduledRun<'_>,
-        strict: bool,
+        rules: ExitRules,
     ) -> Option<Exit> {
         let (path, document) = self.folder.completed(&scheduled.prefix)?;
-        let exit = Exit::from_document(&document, strict);
+        let exit = Exit::from_document(&document, rules);
         self.take_run(scheduled.run, name_of(&path), document);
         Some(exit)
     }
@@ -145,21 +145,32 @@ impl CampaignReport<'_> {
 
     /// Prints what came of the runs there are, and says how to exit over all of them; `made` is how
     /// each of them asked for.
-    pub(super) fn conclude(&mut self, made: &[Exit], strict: bool) -> anyhow::Result<Exit> {
+    pub(super) fn conclude(
+        &mut self,
+        made: &[Exit],
+        rules: ExitRules,
+        printer: &ResultPrinter,
+    ) -> anyhow::Result<Exit> {
         self.end(state(made));
         self.save();
         if !self.is_empty() {
-            let style = terminal::output_style();
-            terminal::print(&Format::Console.render_campaign(&self.document, style))
-                .context("cannot write the result to standard output")?;
+            printer.print(|format, style| format.render_campaign(&self.document, style))?;
         }
         let unsaved = self.folder.unsaved();
         if let Some(what) = &unsaved {
             terminal::say(format_args!("not saved: {what}"));
         }
-        let result = Exit::from_code(self.document.exit_code(strict));
+        let result = Exit::from_code(self.document.exit_code(rules.strict));
         let failed = unsaved.map(|_| Exit::Failed);
         Ok(made.iter().copied().chain(failed).fold(result, Exit::max))
+    }
+
+    /// The outcome of all runs in a few words.
+    pub(super) fn headline(&self) -> String {
+        if self.is_empty() {
+            return "nothing was measured".to_owned();
+        }
+        report::campaign_headline(&self.document)
     }
 
     /// Whether nothing was measured.

@@ -1,12 +1,11 @@
 //! A run that was made: what the user is told of it, and how to exit for it.
 
+use super::result_printer::ResultPrinter;
 use super::run_ending::RunEnding;
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 use crate::record::FinishedRecord;
 use crate::terminal;
 use analysis::{Document, RunState, Verdict};
-use anyhow::Context as _;
-use report::{Format, Style};
 
 /// A run that was made.
 #[derive(Debug)]
@@ -29,28 +28,34 @@ impl FinishedRun {
     /// Prints the result of the only run there is, and says how to exit.
     pub(super) fn conclude(
         mut self,
-        print: Format,
-        strict: bool,
-        quiet: bool,
+        printer: &ResultPrinter,
+        rules: ExitRules,
     ) -> anyhow::Result<Exit> {
         self.ending.problems.iter().for_each(terminal::say);
         if self.ending.has_begun {
-            self.print(print)?;
+            self.print(printer)?;
         } else {
             self.say_unsaved();
         }
-        if let Some(folder) = &self.record.folder {
-            terminal::say_unless(quiet, format_args!("saved in {}", folder.display()));
+        let exit = self.exit(rules);
+        printer.close(&self.headline(), exit, self.record.folder.as_deref());
+        Ok(exit)
+    }
+
+    fn headline(&self) -> String {
+        if self.ending.has_begun {
+            report::headline(&self.record.document)
+        } else {
+            "nothing was measured".to_owned()
         }
-        Ok(self.exit(strict))
     }
 
     /// What the result, and what went wrong beside it, ask for.
-    pub(super) fn exit(&self, strict: bool) -> Exit {
+    pub(super) fn exit(&self, rules: ExitRules) -> Exit {
         exit(
             &self.record.document,
             &self.ending,
-            strict,
+            rules,
             self.record.unsaved.is_empty(),
         )
     }
@@ -67,16 +72,12 @@ impl FinishedRun {
     }
 
     /// With what could not be saved among its notes: nowhere else would a reader of it see that.
-    fn print(&mut self, format: Format) -> anyhow::Result<()> {
+    fn print(&mut self, printer: &ResultPrinter) -> anyhow::Result<()> {
         let unsaved = self.record.unsaved.iter();
         let notes = unsaved.map(|what| format!("not saved: {what}"));
         self.record.document.notes.extend(notes);
-        let style = match format {
-            Format::Console => terminal::output_style(),
-            _ => Style::PLAIN,
-        };
-        terminal::print(&format.render(&self.record.document, style))
-            .context("cannot write the result to standard output")
+        let document = &self.record.document;
+        printer.print(|format, style| format.render(document, style))
     }
 
     fn say_unsaved(&self) {
@@ -86,9 +87,9 @@ impl FinishedRun {
     }
 }
 
-fn exit(document: &Document, ending: &RunEnding, strict: bool, is_saved: bool) -> Exit {
+fn exit(document: &Document, ending: &RunEnding, rules: ExitRules, is_saved: bool) -> Exit {
     let result = if ending.has_begun {
-        Exit::from_document(document, strict)
+        Exit::from_document(document, rules)
     } else {
         Exit::Passed
     };
@@ -170,7 +171,7 @@ mod tests {
         ] {
             let document = document(verdict, threshold_failed);
             assert_eq!(
-                exit(&document, ending, false, is_saved).code(),
+                exit(&document, ending, ExitRules::default(), is_saved).code(),
                 code,
                 "{verdict:?} {threshold_failed} {ending:?} {is_saved}"
             );

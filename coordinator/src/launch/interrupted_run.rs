@@ -226,7 +226,7 @@ fn short(digest: [u8; 32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_folder::{LoggedFact, RunFolder};
+    use crate::run_folder::{FolderName, LoggedFact, RunFolder};
     use crate::run_origin::RunOrigin;
 
     const PLAN: &str = "target.url = \"https://a.test/\"\nload = { connections = 2, duration = \
@@ -246,7 +246,12 @@ mod tests {
 
     /// The folder of a run by another clock, that was to begin so many seconds after now.
     fn left(base: &Path, start_in_seconds: i64) -> PathBuf {
-        let folder = RunFolder::create(base, Utc::now(), "plan", PLAN).unwrap();
+        let folder = RunFolder::create(
+            base,
+            &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+            PLAN,
+        )
+        .unwrap();
         let run = planned();
         let begun = BegunRun {
             clock: "another".to_owned(),

@@ -3,10 +3,13 @@
 use super::interrupted_run::InterruptedRun;
 use super::resumed::Resumed;
 use super::start_request::StartRequest;
+use crate::plan_file::in_words;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{CampaignFolder, RunFolder};
+use crate::run_folder::{CampaignFolder, FolderName, RunFolder, link_latest};
+use crate::terminal;
 use crate::utc::Utc;
 use plan::Plan;
+use std::path::Path;
 
 /// Where the runs are recorded.
 pub(super) enum OutputFolder<'r> {
@@ -35,13 +38,31 @@ impl OutputFolder<'_> {
             Resumed::Campaign(folder) => Some(folder),
             Resumed::Nothing => None,
         };
+        let chosen = request.run_name.clone().map(FolderName::Chosen);
+        let named = |name: &str| {
+            let stamped = || FolderName::Stamped(created, name.to_owned());
+            chosen.clone().unwrap_or_else(stamped)
+        };
+        let link = |folder: &Path| {
+            if let Err(error) = link_latest(folder) {
+                let why = in_words(&error);
+                let note = format_args!("note: `latest` does not lead to this run: {why}");
+                terminal::say_unless(request.hosting.quiet, note);
+            }
+        };
         if let Some(plan) = request.campaign.single() {
-            let folder = base.map(|base| RunFolder::create(base, created, plan.name(), text));
-            return Ok(OutputFolder::Run(plan, folder.transpose()?));
+            let folder = base.map(|base| RunFolder::create(base, &named(plan.name()), text));
+            let folder = folder.transpose()?;
+            folder.iter().for_each(|folder| link(folder.path()));
+            return Ok(OutputFolder::Run(plan, folder));
         }
         let folder = match (resumed, base) {
             (Some(folder), _) => folder,
-            (None, Some(base)) => CampaignFolder::create(base, created, name, text)?,
+            (None, Some(base)) => {
+                let folder = CampaignFolder::create(base, &named(name), text)?;
+                link(folder.path());
+                folder
+            }
             (None, None) => anyhow::bail!("several runs leave a folder; say where by --output"),
         };
         Ok(OutputFolder::Campaign(folder))

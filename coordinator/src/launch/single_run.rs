@@ -47,7 +47,7 @@ async fn conclude(
     host: RunHost,
 ) -> anyhow::Result<Exit> {
     let exit = match made {
-        Some(made) => made.conclude(request.print, request.strict, request.hosting.quiet),
+        Some(made) => made.conclude(&request.printer, request.rules),
         None => Ok(Exit::Interrupted),
     };
     host.dismiss().await;

@@ -1,9 +1,11 @@
 //! What the command line asks for, whichever command it was.
 
+use super::result_printer::ResultPrinter;
+use crate::exit::ExitRules;
 use crate::local::LocalOptions;
+use crate::run_folder::ChosenName;
 use crate::run_origin::RunOrigin;
 use plan::Campaign;
-use report::Format;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -20,14 +22,16 @@ pub struct StartRequest {
     pub hosting: Hosting,
     /// Folder that gets the run folder; none is left without it.
     pub output: Option<PathBuf>,
+    /// What the run folder is called, if not by time and plan.
+    pub(crate) run_name: Option<ChosenName>,
     /// Folder of the same runs that were interrupted.
     pub resume: Option<PathBuf>,
     /// Agents go on where their preflight would refuse the plan.
     pub force: bool,
-    /// As in [`analysis::exit_code`].
-    pub strict: bool,
-    /// What goes to standard output at the end.
-    pub print: Format,
+    /// What makes a run fail beside its thresholds.
+    pub rules: ExitRules,
+    /// Gets what came of them.
+    pub printer: ResultPrinter,
 }
 
 /// The agents of all runs, and what stays the same from run to run.

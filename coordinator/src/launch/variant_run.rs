@@ -3,13 +3,13 @@
 use super::campaign_report::{self, CampaignReport};
 use super::schedule::ScheduledRun;
 use super::series::RunSeries;
-use crate::exit::Exit;
+use crate::exit::{Exit, ExitRules};
 
 /// Makes a run of so many agents, and says how to exit for it.
 pub(super) async fn make_variant(
     scheduled: &ScheduledRun<'_>,
     agents: u32,
-    strict: bool,
+    rules: ExitRules,
     series: &mut RunSeries,
     report: &mut CampaignReport<'_>,
 ) -> anyhow::Result<Exit> {
@@ -21,7 +21,7 @@ pub(super) async fn make_variant(
         return Ok(Exit::Interrupted);
     };
     made.report_failures();
-    let exit = made.exit(strict);
+    let exit = made.exit(rules);
     if made.ending.has_begun {
         let line = campaign_report::line(&made.record.document);
         series.say(format_args!("  {line}"));

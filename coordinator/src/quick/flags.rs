@@ -3,7 +3,7 @@
 use plan::{Problem, Problems};
 
 /// Flags by the path of the plan they set; the first that fits counts.
-const FLAGS: [(&str, &str); 20] = [
+const FLAGS: [(&str, &str); 22] = [
     ("target.url", "URL"),
     ("target.addresses", "--connect-to"),
     ("request.method", "-m"),
@@ -14,11 +14,13 @@ const FLAGS: [(&str, &str); 20] = [
     ("request.headers", "-H"),
     ("request.body_file", "-D"),
     ("request.body", "-d"),
+    ("request.expect.status", "--expect"),
     ("connection.timeouts", "-t"),
     ("tls.ca", "--ca"),
     ("tls.client_certificates[0].cert", "--cert"),
     ("tls.client_certificates[0].key", "--key"),
     ("tls.versions", "--tls-version"),
+    ("tls.resumption", "--resumption"),
     ("load.rate", "-q"),
     ("load.duration", "-z"),
     ("load.requests", "-n"),

@@ -55,6 +55,9 @@ impl QuickPlanText {
         if let Some(file) = &args.body_file {
             self.field("body_file", &quoted(file));
         }
+        if !args.expect.is_empty() {
+            self.field("expect", &format!("{{ status = {} }}", list(&args.expect)));
+        }
     }
 
     fn connection(&mut self, args: &QuickArgs) {
@@ -92,6 +95,15 @@ impl QuickPlanText {
         }
         if !args.tls_version.is_empty() {
             fields.push(("versions", list(&args.tls_version)));
+        }
+        if let Some(text) = &args.resumption {
+            match share(text) {
+                Some(0.0) => fields.push(("resumption", quoted("never"))),
+                Some(share) => fields.push(("resumption", format!("{{ share = {share:?} }}"))),
+                None => self.problems.push(format!(
+                    "--resumption: {text:?} is not a share; write such as 0.5 or 50%"
+                )),
+            }
         }
         if !fields.is_empty() {
             self.table("tls");
@@ -236,6 +248,15 @@ fn first_word(text: &str) -> String {
         Some((word, _)) => format!("{word} …"),
         None => text.to_owned(),
     }
+}
+
+/// A part of one, or so many percent.
+fn share(text: &str) -> Option<f64> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
+        None => text.parse().ok()?,
+    };
+    (0.0..=1.0).contains(&share).then_some(share)
 }
 
 /// A bare number gets the unit that other tools mean by it.

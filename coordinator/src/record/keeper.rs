@@ -152,7 +152,7 @@ impl Saving {
 mod tests {
     use super::*;
     use crate::planned_run::PlannedRun;
-    use crate::run_folder::{RESULT, RunFolder};
+    use crate::run_folder::{FolderName, RESULT, RunFolder};
     use control::{AgentFacts, AgentId, FleetTime};
     use measure::{CellKey, Period, Snapshot};
     use plan::Plan;
@@ -180,7 +180,12 @@ mod tests {
             let base = tempfile::tempdir().unwrap();
             let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
             let run = PlannedRun::new(plan, PLAN.to_owned(), 1, String::new()).unwrap();
-            let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+            let folder = RunFolder::create(
+                base.path(),
+                &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+                PLAN,
+            )
+            .unwrap();
             let result = folder.path().join(RESULT);
             let mut record = RecordedRun::new(run, Some(folder));
             let agent = AgentFacts {

@@ -102,6 +102,7 @@ impl Profiles {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_folder::FolderName;
     use crate::utc::Utc;
     use std::time::Duration;
 
@@ -117,7 +118,8 @@ mod tests {
     #[test]
     fn profile_stands_in_two_files_and_is_put_together_of_its_parts() {
         let base = tempfile::tempdir().unwrap();
-        let folder = RunFolder::create(base.path(), Utc::now(), "plan", "").unwrap();
+        let name = FolderName::Stamped(Utc::now(), "plan".to_owned());
+        let folder = RunFolder::create(base.path(), &name, "").unwrap();
         let encoded = ProfileOutcome::Taken(profile()).encode(1 << 20);
         let (first, second) = encoded.split_at(9);
         let mut profiles = Profiles::default();

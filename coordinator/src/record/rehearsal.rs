@@ -3,7 +3,7 @@
 
 use super::recorded_run::RecordedRun;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{FolderError, RunFolder};
+use crate::run_folder::{FolderError, FolderName, RunFolder};
 use crate::utc::Utc;
 use analysis::{Document, RunState};
 use control::{AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunId};
@@ -26,7 +26,11 @@ impl RecordRehearsal {
     /// The folder cannot be written.
     pub fn start(plan: Plan, agents: u32, base: &Path) -> Result<RecordRehearsal, FolderError> {
         let created = Utc::now();
-        let folder = RunFolder::create(base, created, plan.name(), "")?;
+        let folder = RunFolder::create(
+            base,
+            &FolderName::Stamped(created, plan.name().to_owned()),
+            "",
+        )?;
         let path = folder.path().to_owned();
         let run = PlannedRun {
             id: RunId([0; 16]),

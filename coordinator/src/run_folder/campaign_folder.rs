@@ -4,9 +4,10 @@
 use super::durable::sync_parent;
 use super::hold::{self, HoldError, hold};
 use super::write_whole;
-use super::{FolderError, PAGE, PLAN, RESULT, RunFolder, new_folder, replacement_failure};
+use super::{
+    FolderError, FolderName, PAGE, PLAN, RESULT, RunFolder, new_folder, replacement_failure,
+};
 use crate::plan_file::in_words;
-use crate::utc::Utc;
 use analysis::{CampaignDocument, Document, RunState};
 use std::fs::{self, File};
 use std::io;
@@ -66,25 +67,21 @@ pub enum ResumeError {
 }
 
 impl CampaignFolder {
-    /// Makes `<base>/<time>-<name>` with the plan in it.
+    /// Makes a folder in `base` with the plan in it.
     ///
     /// # Errors
     /// The folder or the plan in it cannot be written.
-    pub fn create(
+    pub(crate) fn create(
         base: &Path,
-        created: Utc,
-        name: &str,
+        name: &FolderName,
         plan_text: &str,
     ) -> Result<CampaignFolder, FolderError> {
-        let path = new_folder(base, &format!("{}-{name}", created.stamp()))?;
+        let path = name.make(base)?;
         let plan = path.join(PLAN);
         write_whole(&plan, plan_text.as_bytes())
             .and_then(|()| sync_parent(&plan))
-            .map_err(|error| FolderError {
-                path: plan,
-                why: in_words(&error),
-            })?;
-        let held = held(&path).map_err(|error| FolderError {
+            .map_err(|error| FolderError::unwritable(&plan, &error))?;
+        let held = held(&path).map_err(|error| FolderError::Unwritable {
             why: match error {
                 HoldError::Taken(pid) => format!("it is in use{}", hold::in_words(pid)),
                 HoldError::Failed(error) => in_words(&error),
@@ -228,9 +225,15 @@ fn held(path: &Path) -> Result<File, HoldError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::utc::Utc;
 
     fn folder(base: &Path) -> CampaignFolder {
-        CampaignFolder::create(base, Utc::now(), "plan", "a = 1").unwrap()
+        CampaignFolder::create(
+            base,
+            &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+            "a = 1",
+        )
+        .unwrap()
     }
 
     #[test]

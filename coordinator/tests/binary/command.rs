@@ -79,6 +79,7 @@ impl Folder {
         let folders: Vec<PathBuf> = std::fs::read_dir(self.path().join("runs"))
             .unwrap()
             .map(|entry| entry.unwrap().path())
+            .filter(|path| !path.is_symlink())
             .collect();
         assert_eq!(folders.len(), 1, "{folders:?}");
         folders[0].clone()
@@ -89,11 +90,8 @@ impl Folder {
     }
 
     pub fn events(&self) -> String {
-        std::fs::read_dir(self.path().join("runs"))
-            .ok()
-            .and_then(|mut runs| runs.next())
-            .and_then(|run| std::fs::read_to_string(run.ok()?.path().join("events.jsonl")).ok())
-            .unwrap_or_default()
+        let events = self.path().join("runs/latest/events.jsonl");
+        std::fs::read_to_string(events).unwrap_or_default()
     }
 
     /// Waits until the run has got as far as the event `word`.

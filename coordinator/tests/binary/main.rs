@@ -5,6 +5,7 @@ mod campaigns;
 mod command;
 mod interruptions;
 mod metrics;
+mod outcome;
 mod quick;
 mod refusals;
 mod remote;

@@ -94,7 +94,11 @@ fn run_folder_is_left_where_asked_for_and_holds_no_password() {
         &url,
     ]);
     assert_code(&output, 0);
-    assert!(told(&output).contains("Status codes"), "{}", told(&output));
+    assert!(
+        told(&output).contains("Status       4 × 200"),
+        "{}",
+        told(&output)
+    );
     for file in [
         "plan.toml",
         "result.json",
@@ -107,4 +111,35 @@ fn run_folder_is_left_where_asked_for_and_holds_no_password() {
             "{file}: {text}"
         );
     }
+}
+
+#[test]
+fn summary_is_one_screen_and_the_whole_one_is_asked_for() {
+    let (folder, _target, url) = target();
+    let quick = |flags: &[&str]| {
+        let output = folder.run(&[&["quick", "-n", "20", "-k"], flags, &[url.as_str()]].concat());
+        assert_code(&output, 0);
+        output
+    };
+    let brief = quick(&[]);
+    let lines = |bytes: &[u8]| String::from_utf8_lossy(bytes).lines().count();
+    assert!(lines(&brief.stdout) <= 22, "{}", told(&brief));
+    assert!(!told(&brief).contains("Percentiles"), "{}", told(&brief));
+    let whole = quick(&["-v"]);
+    assert!(told(&whole).contains("\nPercentiles\n"), "{}", told(&whole));
+    let csv = quick(&["-o", "csv"]);
+    assert!(csv.stdout.starts_with(b"second,"), "{}", told(&csv));
+}
+
+#[test]
+fn status_that_is_asked_for_is_no_error() {
+    let (folder, _target, url) = target();
+    let code = |flags: &[&str], code| {
+        let output = folder.run(&[&["quick", "-n", "5", "-k"], flags, &[url.as_str()]].concat());
+        assert_code(&output, code);
+        output
+    };
+    code(&["--expect", "200-299,404"], 0);
+    let failed = code(&["--expect", "404"], 1);
+    assert!(told(&failed).contains("--expect"), "{}", told(&failed));
 }

@@ -67,7 +67,7 @@ fn live_view_is_redrawn_in_place_and_fits() {
     }
     let after = shown.rsplit("\x1b[J").next().unwrap();
     assert!(
-        after.starts_with("saved in runs/"),
+        after.starts_with("open runs/"),
         "the view is gone at the end: {after:?}"
     );
 }

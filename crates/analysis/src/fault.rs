@@ -136,7 +136,8 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
     Some(match failure.kind {
         Kind::Refused => "is the server running, and is the port of target.url the right one?",
         Kind::NoSuchName => {
-            "check the host of target.url, or say where it is with target.addresses"
+            "check the host of target.url, or say where it is with target.addresses (`quick`: \
+             --connect-to)"
         }
         Kind::NoResolver => {
             "the agents' resolver is overloaded or not reachable: run one on their machines, \
@@ -183,7 +184,9 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
         Kind::NoHttp2 => "switch HTTP/2 on in the server, or write connection.http = \"1.1\"",
-        Kind::Status(_) => "where this is the right answer, say so in request.expect.status",
+        Kind::Status(_) => {
+            "where this is the right answer, say so in request.expect.status (`quick`: --expect)"
+        }
         _ => return None,
     })
 }

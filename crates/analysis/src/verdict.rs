@@ -295,7 +295,8 @@ impl Document {
         machines.any(|machine| machine.role == MachineRole::Monitor)
     }
 
-    fn has_no_success(&self) -> bool {
+    /// Whether operations ended, and none of them well.
+    pub(crate) fn has_no_success(&self) -> bool {
         self.measured.operations.ended > 0 && self.measured.operations.ok == 0
     }
 }

@@ -2,6 +2,7 @@
 //! and oha know, then what only a cluster has.
 
 mod agents;
+mod brief;
 mod head;
 mod judgements;
 mod machines;
@@ -10,6 +11,7 @@ mod times;
 mod tls;
 
 pub(crate) use agents::contributors;
+pub(crate) use brief::render as render_brief;
 pub(crate) use head::what_ran;
 pub(crate) use outcomes::{GROUP_HEADINGS, group_row};
 

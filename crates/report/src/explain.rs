@@ -1,6 +1,7 @@
 //! Which rules of the verdict looked at what, and how far each was from speaking.
 
 use crate::Style;
+use crate::headline::verdict_sentence;
 use crate::page::Page;
 use crate::style::Paint;
 use analysis::{Document, LimitOf, RuleReading};
@@ -24,12 +25,7 @@ pub fn explain(document: &Document, part: Option<&str>, style: Style) -> String 
         Some(part) => page.title(&format!("Run: {part} · {run}")),
         None => page.paragraph(Paint::Title, "", &run),
     }
-    let verdict = format!(
-        "{} — {}",
-        document.verdict.verdict.name(),
-        document.verdict_meaning()
-    );
-    page.paragraph(Paint::Plain, "Verdict: ", &verdict);
+    page.paragraph(Paint::Plain, "Verdict: ", &verdict_sentence(document));
     document
         .forced_past()
         .iter()

@@ -4,6 +4,8 @@
 mod axis;
 mod campaign;
 mod forest;
+mod marks;
+mod parts;
 mod picture;
 mod steps;
 mod timeline;
@@ -11,13 +13,14 @@ mod timeline;
 pub(crate) use campaign::render_campaign;
 
 use crate::console::{GROUP_HEADINGS, group_row, what_ran};
+use crate::headline::{meaning, verdict};
 use crate::sections::{Section, sections};
 use analysis::human::{exact, number, percentile, share};
 use analysis::{Document, Judgement, RunState, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use picture::MeasuredPart;
+use picture::{MeasuredPart, PictureWidth};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use timeline::{POINTS_MAX, TimeChart, TimeCharts};
@@ -38,9 +41,12 @@ const LICENCE: &str = include_str!("html/assets/uplot.LICENSE");
 /// Points of a line that is drawn without the script.
 const DRAWN_MAX: usize = 300;
 
+/// A table with more rows is folded.
+const ROWS_OPEN: usize = 40;
+
 /// The page of a run.
 pub(crate) fn render(document: &Document) -> String {
-    let title = format!("{}: {}", document.run.name, document.verdict.verdict.name());
+    let title = format!("{}: {}", document.run.name, crate::headline(document));
     let body = html! {
         (head(document))
         main {
@@ -102,8 +108,8 @@ fn head(document: &Document) -> Markup {
             h1 { (document.run.name) span class="url" { (document.plan.url) } }
             p class="faint" { (what_ran(document)) }
             div class={ "verdict " (tone(record.verdict)) } {
-                p class="name" { (record.verdict.name()) }
-                p { (document.verdict_meaning()) }
+                p class="name" { (verdict(document)) }
+                p { (meaning(document)) }
                 ul {
                     @for sentence in &record.evidence { li { (sentence) } }
                     @for sentence in &record.missing {
@@ -223,6 +229,7 @@ fn measured_part(document: &Document) -> MeasuredPart {
 fn pictures(document: &Document) -> Markup {
     let drawn = TimeCharts::new(document, DRAWN_MAX);
     let part = measured_part(document);
+    let marks = marks::marks(document);
     let curves: Vec<(&str, &[_])> = ["response_time", "service_time"]
         .into_iter()
         .filter_map(|name| {
@@ -240,7 +247,11 @@ fn pictures(document: &Document) -> Markup {
                 h2 { "Percentiles" }
                 figure {
                     figcaption { "each nine has the same room; a shaded end is a lower bound" }
-                    div class="picture" { (picture::percentile_curves(&curves)) }
+                    div class="picture" {
+                        @for size in [PictureWidth::Wide, PictureWidth::Narrow] {
+                            (picture::percentile_curves(&curves, size))
+                        }
+                    }
                     (picture::legend(names))
                 }
             }
@@ -251,7 +262,16 @@ fn pictures(document: &Document) -> Markup {
                 p class="faint script" {
                     "Drag to look closer, double-click for all; a click on a name hides its line."
                 }
-                @for timeline in &drawn.timelines { (figure(timeline, &drawn.seconds, part)) }
+                (marks::list(&marks))
+                @for timeline in &drawn.timelines {
+                    figure class="timeline" data-timeline=(timeline.id) {
+                        figcaption { b { (timeline.title) } " " (timeline.about) }
+                        div class="picture" {
+                            (picture::timeline(timeline, &drawn.seconds, part, &marks))
+                        }
+                        (picture::legend(timeline.lines.iter().map(|line| line.name.clone())))
+                    }
+                }
                 @if !document.heat_map.is_empty() {
                     figure id="heat" {
                         figcaption { b { "Response times" } " "
@@ -267,18 +287,8 @@ fn pictures(document: &Document) -> Markup {
     }
 }
 
-fn figure(timeline: &TimeChart, seconds: &[f64], part: MeasuredPart) -> Markup {
-    let names = timeline.lines.iter().map(|line| line.name.clone());
-    html! {
-        figure class="timeline" data-timeline=(timeline.id) {
-            figcaption { b { (timeline.title) } " " (timeline.about) }
-            div class="picture" { (picture::timeline(timeline, seconds, part)) }
-            (picture::legend(names))
-        }
-    }
-}
-
-/// Parts of the run beside one another: requests, addresses, agents, labels.
+/// Parts of the run beside one another: requests, addresses, labels. Agents have bars here, and
+/// their table with the sections.
 fn groups(document: &Document) -> Markup {
     let all = [
         ("Requests", &document.by_request),
@@ -291,9 +301,13 @@ fn groups(document: &Document) -> Markup {
             @if groups.len() > 1 {
                 section {
                     h2 { (title) }
-                    (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>()))
+                    (parts::bars(groups))
+                    (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>(), &[]))
                 }
             }
+        }
+        @if document.by_agent.len() > 1 {
+            section { h2 { "Response times by agent" } (parts::bars(&document.by_agent)) }
         }
     }
 }
@@ -305,7 +319,9 @@ fn section(section: &Section) -> Markup {
             @if !section.before.is_empty() {
                 ul { @for sentence in &section.before { li { (sentence) } } }
             }
-            @if !section.rows.is_empty() { (table(&section.headings, &section.rows)) }
+            @if !section.rows.is_empty() {
+                (table(&section.headings, &section.rows, &section.shares))
+            }
             @if !section.after.is_empty() {
                 ul { @for sentence in &section.after { li { (sentence) } } }
             }
@@ -313,7 +329,26 @@ fn section(section: &Section) -> Markup {
     }
 }
 
-fn table(headings: &[String], rows: &[Vec<String>]) -> Markup {
+/// A long table is folded, so that what comes behind it is found.
+fn table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
+    html! {
+        @if rows.len() > ROWS_OPEN {
+            details {
+                summary { (rows.len()) " rows" }
+                (open_table(headings, rows, shares))
+            }
+        } @else {
+            (open_table(headings, rows, shares))
+        }
+    }
+}
+
+/// The darker a cell, the more of its whole it is.
+fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
+    let shade = |row: usize, cell: usize| {
+        let share = (*shares.get(row)?.get(cell)?)?;
+        Some(format!("share s{}", (share.clamp(0.0, 1.0) * 7.0).round()))
+    };
     html! {
         div class="scroll" {
             table {
@@ -321,7 +356,13 @@ fn table(headings: &[String], rows: &[Vec<String>]) -> Markup {
                     thead { tr { @for heading in headings { th { (heading) } } } }
                 }
                 tbody {
-                    @for row in rows { tr { @for cell in row { td { (cell) } } } }
+                    @for (number, row) in rows.iter().enumerate() {
+                        tr {
+                            @for (place, cell) in row.iter().enumerate() {
+                                td class=[shade(number, place)] { (cell) }
+                            }
+                        }
+                    }
                 }
             }
         }
@@ -378,6 +419,10 @@ fn trust(document: &Document) -> Markup {
 fn data(document: &Document) -> Value {
     let all = TimeCharts::new(document, POINTS_MAX);
     let part = measured_part(document);
+    let marks = marks::marks(document);
+    let marks = marks
+        .iter()
+        .map(|mark| (mark.from, mark.to, mark.tone.name()));
     let timeline = |timeline: &TimeChart| {
         let lines = timeline.lines.iter();
         json!({
@@ -385,12 +430,14 @@ fn data(document: &Document) -> Value {
             "unit": timeline.unit.name(),
             "log": timeline.is_log,
             "names": lines.clone().map(|line| &line.name).collect::<Vec<_>>(),
+            "wanted": lines.clone().map(|line| line.is_wanted).collect::<Vec<_>>(),
             "values": lines.map(|line| short(&line.values)).collect::<Vec<_>>(),
         })
     };
     json!({
         "seconds": all.seconds,
         "measured": [part.from, part.to],
+        "marks": marks.collect::<Vec<_>>(),
         "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
         "heat": document.heat_map,
     })

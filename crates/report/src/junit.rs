@@ -1,5 +1,6 @@
 //! Thresholds as test cases, and the verdict as one more, for build servers that read JUnit's XML.
 
+use crate::headline::headline;
 use analysis::human::exact;
 use analysis::{Document, Judgement, Verdict};
 use std::fmt::Write as _;
@@ -29,7 +30,8 @@ pub(crate) fn render(document: &Document) -> String {
         output: String::new(),
     });
     let seconds = document.run.duration_ns as f64 / 1e9;
-    suite(class, &document.run.started_at, Some(seconds), &cases)
+    let title = format!("{class}: {}", headline(document));
+    suite(&title, &document.run.started_at, Some(seconds), &cases)
 }
 
 /// A build that passes must not hide that its run was forced.

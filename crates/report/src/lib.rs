@@ -6,6 +6,7 @@ mod console;
 mod csv;
 mod explain;
 mod flame_graph;
+mod headline;
 mod hlog;
 mod html;
 mod json;
@@ -22,6 +23,7 @@ mod tls_words;
 
 pub use explain::explain;
 pub use flame_graph::flame_graph;
+pub use headline::{campaign_headline, headline};
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
@@ -38,6 +40,8 @@ pub enum Format {
     Json,
     /// The summary for a terminal.
     Console,
+    /// What fits on one screen of it.
+    Brief,
     /// Tables for a pull request or a wiki.
     Markdown,
     /// One row per second.
@@ -50,7 +54,7 @@ pub enum Format {
 
 /// No such format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("no format is called `{name}`; write json, console, markdown, csv, junit or html")]
+#[error("no format is called `{name}`; write json, console, brief, markdown, csv, junit or html")]
 pub struct UnknownFormat {
     /// What was given.
     pub name: String,
@@ -58,9 +62,10 @@ pub struct UnknownFormat {
 
 impl Format {
     /// All of them.
-    pub const ALL: [Format; 6] = [
+    pub const ALL: [Format; 7] = [
         Format::Json,
         Format::Console,
+        Format::Brief,
         Format::Markdown,
         Format::Csv,
         Format::Junit,
@@ -73,6 +78,7 @@ impl Format {
         match self {
             Format::Json => "json",
             Format::Console => "console",
+            Format::Brief => "brief",
             Format::Markdown => "markdown",
             Format::Csv => "csv",
             Format::Junit => "junit",
@@ -80,12 +86,19 @@ impl Format {
         }
     }
 
-    /// The document in this format, UTF-8, with a newline at the end. Only the console has a style.
+    /// Whether people read it on a terminal, in its style.
+    #[must_use]
+    pub fn is_for_terminal(self) -> bool {
+        matches!(self, Format::Console | Format::Brief)
+    }
+
+    /// The document in this format, UTF-8, with a newline at the end. Only those for a terminal have a style.
     #[must_use]
     pub fn render(self, document: &Document, style: Style) -> String {
         match self {
             Format::Json => json::render(document),
             Format::Console => console::render(document, style),
+            Format::Brief => console::render_brief(document, style),
             Format::Markdown => markdown::render(document),
             Format::Csv => csv::render(document),
             Format::Junit => junit::render(document),
@@ -99,7 +112,7 @@ impl Format {
     pub fn render_campaign(self, document: &CampaignDocument, style: Style) -> String {
         match self {
             Format::Json => json::render(document),
-            Format::Console => campaign::console::render(document, style),
+            Format::Console | Format::Brief => campaign::console::render(document, style),
             Format::Markdown => campaign::markdown::render(document),
             Format::Csv => campaign::csv::render(document),
             Format::Junit => campaign::junit::render(document),

@@ -1,5 +1,6 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
+use crate::headline::{headline, meaning};
 use crate::sections::{Section, sections};
 use analysis::Document;
 use std::fmt::Write as _;
@@ -9,14 +10,14 @@ pub(crate) fn render(document: &Document) -> String {
     let mut text = format!(
         "# {}: {}\n\n",
         escape(&document.run.name),
-        record.verdict.name()
+        escape(&headline(document))
     );
     let _ = writeln!(
         text,
         "{}, {}: {}.\n",
         escape(&document.plan.url),
         escape(&document.run.started_at),
-        document.verdict_meaning()
+        meaning(document)
     );
     record
         .evidence

@@ -21,7 +21,7 @@ const ROWS: [(&str, &str); 8] = [
 ];
 
 /// A part of a report: sentences, a table, sentences.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Section {
     pub(crate) title: &'static str,
     /// Sentences before the table.
@@ -29,6 +29,8 @@ pub(crate) struct Section {
     /// Of the columns; the first names what a row is about.
     pub(crate) headings: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
+    /// Of cells that are a part of a whole, how much of it; empty where no cell is.
+    pub(crate) shares: Vec<Vec<Option<f64>>>,
     /// Sentences behind it.
     pub(crate) after: Vec<String>,
 }
@@ -40,7 +42,7 @@ pub(crate) fn sections(document: &Document) -> Vec<Section> {
         totals(document),
         times(&document.measured),
         tls(document),
-        errors(&document.measured),
+        errors(document),
         agents(document),
         watched(document),
     ];
@@ -163,26 +165,58 @@ fn tls(document: &Document) -> Section {
     let Some((figures, _)) = document.handshakes() else {
         return Section::default();
     };
-    let (headings, rows) = tls_words::session_matrix(document).unwrap_or_default();
+    let matrix = tls_words::session_matrix(document).unwrap_or_default();
     Section {
         title: "TLS",
         before: tls_words::sentences(figures),
-        headings,
-        rows,
+        headings: matrix.headings,
+        rows: matrix.rows,
+        shares: matrix.shares,
         after: Vec::new(),
     }
 }
 
-fn errors(figures: &Figures) -> Section {
+/// Stages of an operation in their order, as names of errors begin.
+const STAGES: [&str; 6] = ["load", "dns", "connect", "tls", "stream", "http"];
+
+fn errors(document: &Document) -> Section {
+    let stage = |error: &ErrorFigure| {
+        let name = error.name.split('.').next();
+        STAGES.iter().position(|&stage| Some(stage) == name)
+    };
     let row = |error: &ErrorFigure| {
         vec![
             error.name.clone(),
             error.count.to_string(),
+            share(error.share),
+            first_second(document, &error.name),
             error.words.clone(),
         ]
     };
-    let rows = figures.errors.iter().map(row).collect();
-    Section::table("Errors", &["kind", "count", "in words"], rows)
+    let mut errors: Vec<&ErrorFigure> = document.measured.errors.iter().collect();
+    // What breaks early in an operation is often why the rest does.
+    errors.sort_by_key(|error| stage(error));
+    let headings = ["kind", "count", "of ended", "first at", "in words"];
+    Section::table("Errors", &headings, errors.into_iter().map(row).collect())
+}
+
+/// When a kind of error came first, the warm-up included; empty where no second is known.
+fn first_second(document: &Document, kind: &str) -> String {
+    let mut rows = document.series.rows.iter();
+    let first = rows.find(|row| row.errors_by_kind.contains_key(kind));
+    first.map_or_else(String::new, |row| clock(f64::from(row.second)))
+}
+
+/// Seconds of the run clock as people read them: `45 s`, `1:30`, `1:00:00`.
+pub(crate) fn clock(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    let (hours, minutes, rest) = (whole / 3_600, whole / 60 % 60, whole % 60);
+    match (hours, minutes) {
+        (0, 0) if seconds.fract() > 0.0 => format!("{seconds:.1} s"),
+        (0, 0) => format!("{rest} s"),
+        (0, _) => format!("{minutes}:{rest:02}"),
+        _ => format!("{hours}:{minutes:02}:{rest:02}"),
+    }
 }
 
 fn agents(document: &Document) -> Section {
@@ -214,4 +248,15 @@ fn agent_row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
         number(figures.rates.ok_per_second),
         busy.unwrap_or_default(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn run_clock_is_read_as_a_clock() {
+        let words = [0.0, 0.5, 59.0, 60.0, 3_599.0, 3_661.0].map(clock);
+        assert_eq!(words, ["0 s", "0.5 s", "59 s", "1:00", "59:59", "1:01:01"]);
+    }
 }

@@ -30,19 +30,26 @@ pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
 
 fn handshakes(figures: &Figures) -> String {
     let counted = &figures.resumption;
+    let each = |total: u64| bytes(total as f64 / counted.handshakes as f64);
+    format!(
+        "{}; {} received and {} sent each",
+        handshake_kinds(figures),
+        each(figures.bytes.handshake_received_bytes),
+        each(figures.bytes.handshake_sent_bytes)
+    )
+}
+
+/// How many handshakes there were, by kind.
+pub(crate) fn handshake_kinds(figures: &Figures) -> String {
+    let counted = &figures.resumption;
     let retried = if counted.retried > 0 {
         format!(", {} after a HelloRetryRequest", counted.retried)
     } else {
         String::new()
     };
-    let each = |total: u64| bytes(total as f64 / counted.handshakes as f64);
     format!(
-        "{} handshakes: {} full, {} resumed{retried}; {} received and {} sent each",
-        counted.handshakes,
-        counted.full,
-        counted.resumed,
-        each(figures.bytes.handshake_received_bytes),
-        each(figures.bytes.handshake_sent_bytes)
+        "{} handshakes: {} full, {} resumed{retried}",
+        counted.handshakes, counted.full, counted.resumed
     )
 }
 
@@ -163,9 +170,18 @@ fn early_data(counted: &EarlyDataFigures) -> Option<String> {
 /// Most addresses that a matrix has in text.
 const MATRIX_MAX: usize = 8;
 
-/// Who took whose sessions, as a table: headings, and a row for each issuer with `accepted /
-/// offered` for each address. None with a single address, or with more than a page takes.
-pub(crate) fn session_matrix(document: &Document) -> Option<(Vec<String>, Vec<Vec<String>>)> {
+/// Who took whose sessions.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct SessionMatrix {
+    pub(crate) headings: Vec<String>,
+    /// A row for each issuer, with `accepted / offered` for each address.
+    pub(crate) rows: Vec<Vec<String>>,
+    /// Of each cell, accepted over offered; nothing where it is no such cell.
+    pub(crate) shares: Vec<Vec<Option<f64>>>,
+}
+
+/// Who took whose sessions, as a table. None with a single address, or with more than a page takes.
+pub(crate) fn session_matrix(document: &Document) -> Option<SessionMatrix> {
     let offers = &document.session_offers;
     // A row for each that issued, a column for each that was offered: the two need not be the same.
     let issuers: BTreeSet<&String> = offers.iter().map(|offers| &offers.issued_by).collect();
@@ -173,23 +189,34 @@ pub(crate) fn session_matrix(document: &Document) -> Option<(Vec<String>, Vec<Ve
     if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {
         return None;
     }
-    let row = |by: &String| {
-        std::iter::once(by.clone())
-            .chain(acceptors.iter().map(|to| taken(offers, by, to)))
-            .collect()
+    let find = |by: &str, to: &str| {
+        let is_it = |found: &&SessionOffers| found.issued_by == by && found.offered_to == to;
+        offers.iter().find(is_it)
+    };
+    let row = |by: &&String| {
+        let cells = acceptors.iter().map(|to| taken(find(by, to)));
+        std::iter::once((*by).clone()).chain(cells).collect()
+    };
+    let shares = |by: &&String| {
+        let cells = acceptors.iter().map(|to| share_taken(find(by, to)?));
+        std::iter::once(None).chain(cells).collect()
     };
     let headings = std::iter::once("sessions issued by".to_owned())
         .chain(acceptors.iter().map(|to| format!("taken by {to}")));
-    Some((headings.collect(), issuers.into_iter().map(row).collect()))
+    Some(SessionMatrix {
+        headings: headings.collect(),
+        rows: issuers.iter().map(row).collect(),
+        shares: issuers.iter().map(shares).collect(),
+    })
 }
 
-/// `accepted / offered` of the sessions that `by` had issued and `to` was offered.
-fn taken(offers: &[SessionOffers], by: &str, to: &str) -> String {
-    let found = offers
-        .iter()
-        .find(|offers| offers.issued_by == by && offers.offered_to == to);
+fn taken(found: Option<&SessionOffers>) -> String {
     match found {
         Some(found) => format!("{} / {}", found.accepted, found.offered),
         None => "-".to_owned(),
     }
+}
+
+fn share_taken(found: &SessionOffers) -> Option<f64> {
+    (found.offered > 0).then(|| found.accepted as f64 / found.offered as f64)
 }

@@ -2,7 +2,7 @@
 //! `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{Document, PreflightFinding, RunState, Verdict, exit_code};
+use analysis::{Document, LoadRecord, PreflightFinding, RunState, Verdict, exit_code};
 use report::{Format, Style, read};
 use std::path::PathBuf;
 
@@ -92,12 +92,70 @@ fn renders_in_every_format_as_agreed() {
     let document = document();
     for (format, name) in [
         (Format::Console, "console.txt"),
+        (Format::Brief, "brief.txt"),
         (Format::Markdown, "report.md"),
         (Format::Csv, "seconds.csv"),
         (Format::Junit, "junit.xml"),
     ] {
         assert_golden(name, &format.render(&document, Style::PLAIN));
     }
+}
+
+#[test]
+fn headline_says_what_was_carried_then_what_failed() {
+    let calm = |change: &dyn Fn(&mut Document)| {
+        let mut document = document();
+        document.thresholds.clear();
+        document.measured.operations.error_share = Some(0.0);
+        change(&mut document);
+        report::headline(&document)
+    };
+    let with_stages = |document: &mut Document| {
+        if let LoadRecord::Closed { stages, .. } = &mut document.plan.load {
+            *stages = 2;
+        }
+    };
+    for (change, said) in [
+        (&|_| {}, "998/s by 34 users (undetermined)"),
+        (
+            &|document| document.verdict.verdict = Verdict::LoadMet,
+            "load met",
+        ),
+        (&with_stages, "undetermined"),
+        (
+            &|document| document.measured.operations.ok = 0,
+            "undetermined",
+        ),
+        (
+            &|document| document.run.state = RunState::Interrupted,
+            "interrupted · 998/s by 34 users (undetermined)",
+        ),
+        (
+            &|document| document.measured.operations.error_share = Some(0.5),
+            "998/s by 34 users (undetermined) · 50.0 % errors",
+        ),
+    ] as [(&dyn Fn(&mut Document), &str); 6]
+    {
+        assert_eq!(calm(change), said);
+    }
+    let mut judged = document();
+    judged.verdict.verdict = Verdict::LoadMet;
+    assert_eq!(
+        report::headline(&judged),
+        "load met · 3 of 4 thresholds failed · 0.200 % errors"
+    );
+    judged.thresholds.truncate(1);
+    assert_eq!(
+        report::headline(&judged),
+        "load met · the threshold holds · 0.200 % errors"
+    );
+}
+
+#[test]
+fn brief_summary_is_one_screen_with_its_last_lines() {
+    // Two lines of 80 columns follow it: the page, and the outcome.
+    let text = Format::Brief.render(&document(), Style::PLAIN);
+    assert!(text.lines().count() <= 22, "{text}");
 }
 
 #[test]
@@ -311,7 +369,8 @@ fn formats_are_found_by_name() {
     let error = "html5".parse::<Format>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "no format is called `html5`; write json, console, markdown, csv, junit or html"
+        "no format is called `html5`; write json, console, brief, markdown, csv, junit or \
+         html"
     );
 }
 

@@ -2,7 +2,10 @@
 //! is tried in the package `interop`.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{Document, HeatColumn, HeatMap, Row};
+use analysis::{
+    Contribution, Document, HeatColumn, HeatMap, LoadRecord, Row, SessionOffers, Takeover,
+    Unattended,
+};
 use report::{Format, Style, read, read_campaign};
 use std::path::PathBuf;
 
@@ -132,6 +135,104 @@ fn hour_is_a_page_below_a_megabyte() {
     };
     let size = page(&document).len();
     assert!(size < 1_000_000, "{size} bytes");
+}
+
+#[test]
+fn what_happened_to_the_run_is_marked_where_it_happened() {
+    let mut document = document();
+    let marks = |document: &Document| page(document).matches("class=\"mark ").count();
+    assert_eq!(marks(&document), 0);
+    let timelines = page(&document).matches("class=\"timeline\"").count();
+    document.fleet.contributions = vec![Contribution {
+        from_second: 4,
+        to_second: 5,
+        agents: 1,
+        whole: false,
+    }];
+    document.fleet.takeovers = vec![Takeover {
+        agent: 1,
+        to: vec![0],
+        after_ns: 6_000_000_000,
+    }];
+    document.unattended = vec![Unattended {
+        from_ns: 7_500_000_000,
+        to_ns: 8_000_000_000,
+        seconds: 0.5,
+    }];
+    let row = &mut document.series.rows[9];
+    (row.ended, row.in_service) = (0, 34.0);
+    let text = page(&document);
+    for words in [
+        "<b>4 s to 6 s</b> 1 of 2 agents contributed",
+        "<b>6 s</b> load-2 was lost; its share went to load-1",
+        "<b>7.5 s to 8 s</b> no coordinator was there",
+        "<b>9 s to 10 s</b> nothing ended, with 34 operations under way",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    assert_eq!(marks(&document), 4 * timelines, "on every timeline");
+}
+
+#[test]
+fn what_was_asked_for_is_drawn_beside_what_was_measured() {
+    let mut document = document();
+    let wanted = |document: &Document| page(document).matches(" wanted\"").count();
+    // Two thresholds are about response times.
+    assert_eq!(wanted(&document), 2);
+    document.plan.load = LoadRecord::Open {
+        arrivals_per_second: 1_234.0,
+        arrivals: "even".to_owned(),
+        max_connections: 9,
+        stages: 0,
+    };
+    assert_eq!(wanted(&document), 3);
+    let LoadRecord::Open { stages, .. } = &mut document.plan.load else {
+        panic!("it was made so");
+    };
+    *stages = 1;
+    assert_eq!(wanted(&document), 2, "later amounts are not known");
+}
+
+#[test]
+fn part_that_is_far_from_the_others_is_named() {
+    let mut document = document();
+    let one = document.by_agent[0].clone();
+    document.by_agent = (1..=5)
+        .map(|number| {
+            let mut group = one.clone();
+            group.name = format!("load-{number}");
+            group
+        })
+        .collect();
+    let sentences = |document: &Document| {
+        let text = page(document);
+        text.matches("load-3 stands out").count() + text.matches(" stands out").count()
+    };
+    assert_eq!(sentences(&document), 0, "equal parts");
+    let figures = &mut document.by_agent[2].figures;
+    let times = figures.times.get_mut("response_time").unwrap();
+    times
+        .percentiles
+        .iter_mut()
+        .for_each(|figure| figure.value_ns *= 3);
+    assert_eq!(sentences(&document), 2, "named once");
+    document.by_agent[2].figures.operations.error_share = Some(0.5);
+    assert_eq!(sentences(&document), 4, "and for its errors");
+}
+
+#[test]
+fn address_that_refuses_sessions_of_another_is_seen_at_a_glance() {
+    let mut document = document();
+    let offers = |by: &str, to: &str, accepted| SessionOffers {
+        issued_by: by.to_owned(),
+        offered_to: to.to_owned(),
+        offered: 100,
+        accepted,
+    };
+    document.session_offers = vec![offers("a", "a", 100), offers("a", "b", 0)];
+    let text = page(&document);
+    assert!(text.contains("<td class=\"share s7\">100 / 100</td>"));
+    assert!(text.contains("<td class=\"share s0\">0 / 100</td>"));
 }
 
 #[test]

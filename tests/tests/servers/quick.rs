@@ -98,6 +98,7 @@ fn summary_has_what_users_of_other_tools_look_for() {
     let (ca, url) = (pki.ca(), nginx.url(NginxServer::Tls13, "/"));
     let arguments = [
         "quick",
+        "-v",
         "-n",
         "60",
         "-c",

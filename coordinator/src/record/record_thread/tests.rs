@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::replay;
-use crate::run_folder::LOG;
+use crate::run_folder::{FolderName, LOG};
 use control::{AgentFacts, AgentId, ClockReading, FleetTime, RunId};
 use measure::{CellKey, Outcome, Period, Snapshot};
 use plan::Plan;
@@ -44,7 +44,12 @@ async fn recording() -> Recording {
     let digest = plan.digest().to_string();
     let text = plan::masked(PLAN);
     let run = planned(plan);
-    let folder = RunFolder::create(base.path(), run.created, "plan", &text).unwrap();
+    let folder = RunFolder::create(
+        base.path(),
+        &FolderName::Stamped(run.created, "plan".to_owned()),
+        &text,
+    )
+    .unwrap();
     let path = folder.path().to_owned();
     let (sender, receipts) = ReceiptSender::new();
     let record = RecordThread::start(run, Some(folder), sender, None).unwrap();

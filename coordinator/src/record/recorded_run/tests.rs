@@ -1,6 +1,7 @@
 //! A record that is given events by hand.
 
 use super::*;
+use crate::run_folder::FolderName;
 use control::{AgentId, EndCause as Cause, RunId, RunOutcome};
 use plan::Plan;
 use proto::Bytes;
@@ -198,7 +199,12 @@ fn agent_without_readable_totals_is_not_trusted() {
 #[test]
 fn folder_holds_an_incomplete_result_from_the_beginning() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+    let folder = RunFolder::create(
+        base.path(),
+        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+        PLAN,
+    )
+    .unwrap();
     let path = folder.path().join(crate::run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
     let mut record = RecordedRun::new(planned(), Some(folder));
@@ -238,7 +244,12 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
 #[test]
 fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+    let folder = RunFolder::create(
+        base.path(),
+        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+        PLAN,
+    )
+    .unwrap();
     let events = folder.path().join("events.jsonl");
     let mut record = started(Some(folder));
     for number in 0..100 {
@@ -279,7 +290,12 @@ fn response(second: u32) -> Vec<u8> {
 #[test]
 fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+    let folder = RunFolder::create(
+        base.path(),
+        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+        PLAN,
+    )
+    .unwrap();
     let folder = folder.with_histograms_by_agent().unwrap();
     let path = folder.path().to_owned();
     let mut record = started(Some(folder));
@@ -324,7 +340,12 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
 #[test]
 fn log_of_a_run_whose_start_was_postponed_has_one_header_of_the_last_start() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(base.path(), Utc::now(), "plan", PLAN).unwrap();
+    let folder = RunFolder::create(
+        base.path(),
+        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
+        PLAN,
+    )
+    .unwrap();
     let path = folder.path().join("histograms.hlog");
     let mut record = started(Some(folder));
     let lost = RunEvent::Lost {

@@ -631,6 +631,7 @@ fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
             (document.verdict.verdict, document.verdict_meaning()),
             (Verdict::Undetermined, "every operation failed")
         );
+        assert_eq!(exit_code(&document, false), 1);
         let evidence = document.verdict.evidence.join("; ");
         assert!(
             evidence.starts_with(

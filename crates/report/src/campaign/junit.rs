@@ -1,6 +1,7 @@
 //! A campaign for build servers: a case for each threshold of each variant, each limit, each search
 //! and each row of numbers of agents.
 
+use crate::headline::campaign_headline;
 use crate::junit::{Case, name_of, suite};
 use analysis::{
     CampaignDocument, LimitOutcome, LimitResult, RunSummary, SearchAnswer, VariantScaling,
@@ -26,7 +27,10 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
     cases.extend(campaign.limits.iter().map(limit));
     cases.extend(campaign.searches.iter().map(search));
     cases.extend(campaign.scalings.iter().map(scaling));
-    suite(&campaign.name, &campaign.started_at, None, &cases)
+    let title = campaign_headline(campaign);
+    let separator = if title.is_empty() { "" } else { ": " };
+    let title = format!("{}{separator}{title}", campaign.name);
+    suite(&title, &campaign.started_at, None, &cases)
 }
 
 /// A threshold fails where it fails in one repeat.

@@ -1,5 +1,6 @@
 //! What was run, the verdict with its evidence, and the figures everybody looks for first.
 
+use crate::headline::verdict_sentence;
 use crate::page::Page;
 use crate::style::Paint;
 use analysis::human::{bytes, number, share, time};
@@ -30,6 +31,12 @@ pub(crate) fn write_notes(page: &mut Page, document: &Document) {
 
 /// The load, who sent it, how long and when.
 pub(crate) fn what_ran(document: &Document) -> String {
+    let asked = what_was_asked(document);
+    format!("{asked} · {}", document.run.started_at)
+}
+
+/// The same without when.
+pub(super) fn what_was_asked(document: &Document) -> String {
     let run = &document.run;
     let state = match run.state {
         RunState::Complete => "",
@@ -43,10 +50,9 @@ pub(crate) fn what_ran(document: &Document) -> String {
     };
     let agents = counted(document.agents.len(), "agent");
     format!(
-        "{state}{} · {agents} · {} measured{warm_up} · {}",
+        "{state}{} · {agents} · {} measured{warm_up}",
         load(document),
-        time(run.duration_ns as f64),
-        run.started_at
+        time(run.duration_ns as f64)
     )
 }
 
@@ -95,19 +101,11 @@ pub(super) fn counted(count: usize, noun: &str) -> String {
 
 fn verdict(page: &mut Page, document: &Document) {
     let record = &document.verdict;
-    let paint = match record.verdict {
-        Verdict::LoadMet | Verdict::ServerBound => Paint::Good,
-        Verdict::Invalid => Paint::Bad,
-        Verdict::ClientBound
-        | Verdict::NetworkBound
-        | Verdict::Undetermined
-        | Verdict::Degraded => Paint::Doubtful,
-    };
     page.blank();
     page.paragraph(
-        paint,
+        verdict_paint(record.verdict),
         "Verdict: ",
-        &format!("{} — {}", record.verdict.name(), document.verdict_meaning()),
+        &verdict_sentence(document),
     );
     record
         .evidence
@@ -117,6 +115,17 @@ fn verdict(page: &mut Page, document: &Document) {
         .missing
         .iter()
         .for_each(|missing| page.paragraph(Paint::Faint, "  · to know more: ", missing));
+}
+
+pub(super) fn verdict_paint(verdict: Verdict) -> Paint {
+    match verdict {
+        Verdict::LoadMet | Verdict::ServerBound => Paint::Good,
+        Verdict::Invalid => Paint::Bad,
+        Verdict::ClientBound
+        | Verdict::NetworkBound
+        | Verdict::Undetermined
+        | Verdict::Degraded => Paint::Doubtful,
+    }
 }
 
 fn totals(page: &mut Page, document: &Document) {
@@ -160,7 +169,7 @@ fn wire_line(figures: &Figures) -> String {
 }
 
 /// What was due stands there too where not all of it was begun.
-fn rate_line(figures: &Figures) -> String {
+pub(super) fn rate_line(figures: &Figures) -> String {
     let rates = &figures.rates;
     let due = if figures.operations.not_sent > 0 {
         format!(" of {}/s due", number(rates.due_per_second))
@@ -175,7 +184,7 @@ fn rate_line(figures: &Figures) -> String {
     )
 }
 
-fn operations_line(figures: &Figures) -> String {
+pub(super) fn operations_line(figures: &Figures) -> String {
     let operations = &figures.operations;
     let unfinished = operations
         .started
@@ -192,7 +201,7 @@ fn operations_line(figures: &Figures) -> String {
     )
 }
 
-fn errors_line(figures: &Figures) -> String {
+pub(super) fn errors_line(figures: &Figures) -> String {
     let operations = &figures.operations;
     let Some(errors) = operations.error_share.filter(|&errors| errors > 0.0) else {
         return "none".to_owned();
@@ -209,7 +218,7 @@ fn errors_line(figures: &Figures) -> String {
     format!("{} ({}): {parts}", operations.errors, share(errors))
 }
 
-fn connections_line(figures: &Figures) -> String {
+pub(super) fn connections_line(figures: &Figures) -> String {
     let connections = &figures.connections;
     let failed = connections.attempted.saturating_sub(connections.opened);
     let failed = if failed > 0 {

@@ -60,10 +60,11 @@ fn by_address(page: &mut Page, addresses: &[FigureGroup]) {
 
 /// Which address took the sessions that which had issued.
 fn by_issuer(page: &mut Page, document: &Document) {
-    let Some((headings, rows)) = session_matrix(document) else {
+    let Some(matrix) = session_matrix(document) else {
         return; // one address takes its own, and more than a page holds stand in the file
     };
-    let mut table = TextTable::new(&headings.iter().map(String::as_str).collect::<Vec<&str>>());
-    rows.into_iter().for_each(|row| table.row(row));
+    let headings: Vec<&str> = matrix.headings.iter().map(String::as_str).collect();
+    let mut table = TextTable::new(&headings);
+    matrix.rows.into_iter().for_each(|row| table.row(row));
     page.table(&table);
 }

@@ -49,7 +49,7 @@ fn section(part: &ReportSection, is_first: bool) -> Markup {
         section {
             @if is_first { h1 { (part.title) } } @else { h2 { (part.title) } }
             @for (_, sentence) in &part.sentences { p { (sentence) } }
-            @if !rows.is_empty() { (table(&headings, rows)) }
+            @if !rows.is_empty() { (table(&headings, rows, &[])) }
             @if !part.facts.is_empty() {
                 ul {
                     @for (label, _, fact) in &part.facts {

@@ -1,7 +1,9 @@
 //! Pictures as SVG: they are seen without JavaScript, in print, and in a mail.
 
 use super::axis::{AxisUnit, ChartAxis};
+use super::marks::RunMark;
 use super::timeline::{ChartLine, TimeChart};
+use crate::sections::clock;
 use analysis::human::time;
 use analysis::{HeatMap, PercentileFigure};
 use maud::{Markup, html};
@@ -14,6 +16,30 @@ const RIGHT: f64 = 12.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 
+/// How wide a picture of percentiles is: one for most screens, and one that a telephone shows as
+/// large as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PictureWidth {
+    Wide,
+    Narrow,
+}
+
+impl PictureWidth {
+    fn pixels(self) -> f64 {
+        match self {
+            PictureWidth::Wide => WIDTH,
+            PictureWidth::Narrow => 380.0,
+        }
+    }
+
+    fn class(self) -> &'static str {
+        match self {
+            PictureWidth::Wide => "wide",
+            PictureWidth::Narrow => "narrow",
+        }
+    }
+}
+
 /// Steps of colour in a heat map.
 const SHADES: usize = 8;
 
@@ -25,7 +51,12 @@ pub(super) struct MeasuredPart {
 }
 
 /// Lines over time.
-pub(super) fn timeline(timeline: &TimeChart, seconds: &[f64], part: MeasuredPart) -> Markup {
+pub(super) fn timeline(
+    timeline: &TimeChart,
+    seconds: &[f64],
+    part: MeasuredPart,
+    marks: &[RunMark],
+) -> Markup {
     let values = || {
         timeline
             .lines
@@ -48,13 +79,14 @@ pub(super) fn timeline(timeline: &TimeChart, seconds: &[f64], part: MeasuredPart
     html! {
         svg viewBox=(view()) role="img" aria-label=(timeline.title) {
             (warm_up(x, part))
-            (y_ticks(y, timeline.unit, 5))
+            (marked(x, marks))
+            (y_ticks(y, timeline.unit, 5, WIDTH))
             (x_ticks(x))
             @for (number, line) in timeline.lines.iter().enumerate() {
-                path class=(line_class(number)) d=(path(line, seconds, x, y)) {}
+                path class=(line_class(number, line.is_wanted)) d=(path(line, seconds, x, y)) {}
                 @if is_short {
                     @for value in line.values.iter().flatten() {
-                        circle class=(line_class(number)) cx=(place(x.place(seconds[0])))
+                        circle class=(line_class(number, false)) cx=(place(x.place(seconds[0])))
                             cy=(place(y.place(*value))) r="3" {}
                     }
                 }
@@ -76,7 +108,11 @@ pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
 
 /// Curves of percentiles on HdrHistogram's axis: the logarithm of 1/(1−p), so that each nine has
 /// the same room.
-pub(super) fn percentile_curves(curves: &[(&str, &[PercentileFigure])]) -> Markup {
+pub(super) fn percentile_curves(
+    curves: &[(&str, &[PercentileFigure])],
+    size: PictureWidth,
+) -> Markup {
+    let width = size.pixels();
     let points = || curves.iter().flat_map(|(_, curve)| curve.iter());
     // The largest value has no place on this axis: it stands at the end.
     let rest = |percentile: f64| 1.0 / (1.0 - percentile / 100.0);
@@ -84,7 +120,7 @@ pub(super) fn percentile_curves(curves: &[(&str, &[PercentileFigure])]) -> Marku
         .map(|point| rest(point.percentile))
         .filter(|rest| rest.is_finite());
     let most = finite.fold(10.0, f64::max) * 2.0;
-    let x = ChartAxis::log(1.0, most, LEFT, WIDTH - RIGHT);
+    let x = ChartAxis::log(1.0, most, LEFT, width - RIGHT);
     let values = || points().map(|point| point.value_ns as f64);
     let y = ChartAxis::log(
         values().fold(f64::MAX, f64::min),
@@ -107,15 +143,16 @@ pub(super) fn percentile_curves(curves: &[(&str, &[PercentileFigure])]) -> Marku
         Some(x.place(rest(first.percentile).min(most)))
     };
     html! {
-        svg viewBox=(view()) role="img" aria-label="Response times by percentile" {
+        svg class=(size.class()) viewBox=(format!("0 0 {width} {HEIGHT}")) role="img"
+            aria-label="Response times by percentile" {
             @for from in curves.iter().filter_map(|(_, curve)| lower(curve)).take(1) {
-                rect class="doubt" x=(place(from)) y=(TOP) width=(place(WIDTH - RIGHT - from))
+                rect class="doubt" x=(place(from)) y=(TOP) width=(place(width - RIGHT - from))
                     height=(HEIGHT - BOTTOM - TOP) {
                     title { "lower bounds: operations that timed out would have taken longer" }
                 }
             }
-            (y_ticks(y, AxisUnit::Time, 6))
-            @for (label, percentile) in nines() {
+            (y_ticks(y, AxisUnit::Time, 6, width))
+            @for (label, percentile) in nines(size) {
                 @if rest(percentile) < most {
                     line class="grid" x1=(place(x.place(rest(percentile)))) y1=(TOP)
                         x2=(place(x.place(rest(percentile)))) y2=(HEIGHT - BOTTOM) {}
@@ -124,14 +161,14 @@ pub(super) fn percentile_curves(curves: &[(&str, &[PercentileFigure])]) -> Marku
                 }
             }
             @for (number, (_, curve)) in curves.iter().enumerate() {
-                path class=(line_class(number)) d=(curve_path(curve)) {}
+                path class=(line_class(number, false)) d=(curve_path(curve)) {}
             }
         }
     }
 }
 
-fn nines() -> [(&'static str, f64); 9] {
-    [
+fn nines(size: PictureWidth) -> Vec<(&'static str, f64)> {
+    let all = [
         ("0 %", 0.0),
         ("50 %", 50.0),
         ("90 %", 90.0),
@@ -141,7 +178,13 @@ fn nines() -> [(&'static str, f64); 9] {
         ("99.999 %", 99.999),
         ("6 nines", 99.9999),
         ("7 nines", 99.99999),
-    ]
+    ];
+    let named = all.into_iter().map(|(label, at)| match size {
+        PictureWidth::Wide => (label, at),
+        // Where names would touch, the sign is left out.
+        PictureWidth::Narrow => (label.trim_end_matches(" %").trim_end_matches("ines"), at),
+    });
+    named.collect()
 }
 
 /// Response times over time: the darker, the more operations. Each shade is one path, so that a
@@ -196,7 +239,7 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
     html! {
         svg viewBox=(view()) role="img" aria-label="Response times over time" {
             (warm_up(x, part))
-            (y_ticks(y, AxisUnit::Time, 6))
+            (y_ticks(y, AxisUnit::Time, 6, WIDTH))
             (x_ticks(x))
             @for (shade, path) in paths.iter().enumerate() {
                 @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
@@ -244,10 +287,21 @@ fn warm_up(x: ChartAxis, part: MeasuredPart) -> Markup {
     }
 }
 
-fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize) -> Markup {
+/// What marks a timeline has; an instant is as wide as a line.
+fn marked(x: ChartAxis, marks: &[RunMark]) -> Markup {
+    html! {
+        @for mark in marks {
+            rect class={ "mark " (mark.tone.name()) } x=(place(x.place(mark.from))) y=(TOP)
+                width=(place((x.place(mark.to) - x.place(mark.from)).max(1.5)))
+                height=(HEIGHT - BOTTOM - TOP) { title { (mark.words) } }
+        }
+    }
+}
+
+fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize, width: f64) -> Markup {
     html! {
         @for tick in y.ticks(most) {
-            line class="grid" x1=(LEFT) y1=(place(y.place(tick))) x2=(WIDTH - RIGHT)
+            line class="grid" x1=(LEFT) y1=(place(y.place(tick))) x2=(width - RIGHT)
                 y2=(place(y.place(tick))) {}
             text class="tick" x=(LEFT - 6.0) y=(place(y.place(tick) + 4.0)) text-anchor="end" {
                 (unit.words(tick))
@@ -263,18 +317,6 @@ fn x_ticks(x: ChartAxis) -> Markup {
                 (clock(tick))
             }
         }
-    }
-}
-
-/// Seconds of the run clock as people read them: `45 s`, `1:30`, `1:00:00`.
-pub(super) fn clock(seconds: f64) -> String {
-    let whole = seconds.max(0.0) as u64;
-    let (hours, minutes, rest) = (whole / 3_600, whole / 60 % 60, whole % 60);
-    match (hours, minutes) {
-        (0, 0) if seconds.fract() > 0.0 => format!("{seconds:.1} s"),
-        (0, 0) => format!("{rest} s"),
-        (0, _) => format!("{minutes}:{rest:02}"),
-        _ => format!("{hours}:{minutes:02}:{rest:02}"),
     }
 }
 
@@ -298,8 +340,9 @@ fn path(line: &ChartLine, seconds: &[f64], x: ChartAxis, y: ChartAxis) -> String
     path
 }
 
-fn line_class(number: usize) -> String {
-    format!("line c{}", number % 8)
+fn line_class(number: usize, is_wanted: bool) -> String {
+    let wanted = if is_wanted { " wanted" } else { "" };
+    format!("line c{}{wanted}", number % 8)
 }
 
 fn view() -> String {
@@ -318,16 +361,11 @@ mod tests {
     use analysis::HeatColumn;
 
     #[test]
-    fn run_clock_is_read_as_a_clock() {
-        let words = [0.0, 0.5, 59.0, 60.0, 3_599.0, 3_661.0].map(clock);
-        assert_eq!(words, ["0 s", "0.5 s", "59 s", "1:00", "59:59", "1:01:01"]);
-    }
-
-    #[test]
     fn unknown_second_interrupts_a_line() {
         let line = ChartLine {
             name: String::new(),
             values: vec![Some(0.0), Some(1.0), None, Some(1.0)],
+            is_wanted: false,
         };
         let axis = ChartAxis::linear(0.0, 1.0, 0.0, 10.0);
         let path = path(&line, &[0.0, 0.25, 0.5, 1.0], axis, axis);

@@ -1,7 +1,7 @@
 //! What the run did over time, as lines over one axis.
 
 use super::axis::AxisUnit;
-use analysis::{Document, MachineResult, MachineRow, Row};
+use analysis::{Document, LoadRecord, MachineResult, MachineRow, Row};
 use std::collections::BTreeSet;
 
 /// Points of a line: enough for the eye, and few enough for a browser.
@@ -38,6 +38,8 @@ pub(super) struct TimeChart {
 pub(super) struct ChartLine {
     pub(super) name: String,
     pub(super) values: Vec<Option<f64>>,
+    /// What was asked for, not what was measured.
+    pub(super) is_wanted: bool,
 }
 
 /// How several seconds become one point.
@@ -85,7 +87,8 @@ impl TimeCharts {
             axis.agents(),
         ];
         let shows = |timeline: &TimeChart| {
-            let values = timeline.lines.iter().flat_map(|line| &line.values);
+            let measured = timeline.lines.iter().filter(|line| !line.is_wanted);
+            let values = measured.flat_map(|line| &line.values);
             values.flatten().any(|&value| value > 0.0)
         };
         TimeCharts {
@@ -138,6 +141,16 @@ impl<'d> ChartRows<'d> {
         ChartLine {
             name: name.to_owned(),
             values: self.joined(&values, joined),
+            is_wanted: false,
+        }
+    }
+
+    /// One height for all of the run.
+    fn wanted(&self, name: String, value: f64) -> ChartLine {
+        ChartLine {
+            name,
+            values: vec![Some(value); self.rows.len().div_ceil(self.each)],
+            is_wanted: true,
         }
     }
 
@@ -167,19 +180,29 @@ impl<'d> ChartRows<'d> {
     }
 
     fn rates(&self) -> TimeChart {
+        let mut lines = vec![
+            self.rate("begun", |row| row.started),
+            self.rate("ok", |row| {
+                row.ended.saturating_sub(row.errors.min(row.ended))
+            }),
+            self.rate("errors", |row| row.errors),
+        ];
+        // Of later stages the result does not know the amounts.
+        if let LoadRecord::Open {
+            arrivals_per_second,
+            stages: 0,
+            ..
+        } = self.document.plan.load
+        {
+            lines.push(self.wanted("asked for".to_owned(), arrivals_per_second));
+        }
         TimeChart {
             id: "rate",
             title: "Rate",
             about: "operations begun, ended ok, and failed in each second",
             unit: AxisUnit::Rate,
             is_log: false,
-            lines: vec![
-                self.rate("begun", |row| row.started),
-                self.rate("ok", |row| {
-                    row.ended.saturating_sub(row.errors.min(row.ended))
-                }),
-                self.rate("errors", |row| row.errors),
-            ],
+            lines,
         }
     }
 
@@ -190,19 +213,29 @@ impl<'d> ChartRows<'d> {
                 (value > 0).then_some(value as f64)
             })
         };
+        let mut lines = vec![
+            time("p50", |row| row.response_time_p50_ns),
+            time("p90", |row| row.response_time_p90_ns),
+            time("p99", |row| row.response_time_p99_ns),
+            time("p99.9", |row| row.response_time_p999_ns),
+            time("max", |row| row.response_time_max_ns),
+        ];
+        let thresholds = self.document.thresholds.iter();
+        let drawn = thresholds.filter_map(|threshold| {
+            let (histogram, statistic) = threshold.metric.split_once('.')?;
+            (histogram == "response_time" && threshold.limit > 0.0).then(|| {
+                let name = format!("{statistic} {}", threshold.comparison);
+                self.wanted(name, threshold.limit)
+            })
+        });
+        lines.extend(drawn);
         TimeChart {
             id: "times",
             title: "Response time",
             about: "of the operations that were due in each second; never averaged over agents",
             unit: AxisUnit::Time,
             is_log: true,
-            lines: vec![
-                time("p50", |row| row.response_time_p50_ns),
-                time("p90", |row| row.response_time_p90_ns),
-                time("p99", |row| row.response_time_p99_ns),
-                time("p99.9", |row| row.response_time_p999_ns),
-                time("max", |row| row.response_time_max_ns),
-            ],
+            lines,
         }
     }
 
@@ -328,6 +361,7 @@ impl<'d> ChartRows<'d> {
             ChartLine {
                 name: machine.name.clone(),
                 values: self.joined(&values, Joined::Mean),
+                is_wanted: false,
             }
         };
         TimeChart {

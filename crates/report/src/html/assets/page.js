@@ -35,16 +35,7 @@
 
   const sync = uPlot.sync("run");
   const plots = [];
-  let zooming = false;
-  // A stretch that is drawn in one picture is shown in all.
-  const zoomed = (plot, scale) => {
-    if (scale !== "x" || zooming) return;
-    zooming = true;
-    const { min, max } = plot.scales.x;
-    plots.filter((other) => other !== plot).forEach((other) => other.setScale("x", { min, max }));
-    zooming = false;
-  };
-  // What was not measured lies behind the lines.
+  // What was not measured, and what is marked, lies behind the lines.
   const shade = (plot) => {
     const { ctx, bbox } = plot;
     ctx.save();
@@ -55,6 +46,13 @@
     const [from, to] = data.measured.map(inside);
     ctx.fillRect(bbox.left, bbox.top, from - bbox.left, bbox.height);
     ctx.fillRect(to, bbox.top, bbox.left + bbox.width - to, bbox.height);
+    ctx.globalAlpha = 0.2;
+    for (const [begin, end, tone] of data.marks) {
+      ctx.fillStyle = colour(`--${tone}`);
+      const [left, right] = [inside(begin), inside(end)];
+      // An instant is as wide as a line.
+      ctx.fillRect(left, bbox.top, Math.max(1.5, right - left), bbox.height);
+    }
     ctx.restore();
   };
 
@@ -69,6 +67,7 @@
       label,
       stroke: () => colour(`--c${number % 8}`),
       width: 1.6,
+      dash: timeline.wanted[number] ? [6, 5] : undefined,
       spanGaps: false,
       points: { show: data.seconds.length < 2 },
       value: (_, value) => (value == null ? "–" : say(value)),
@@ -95,7 +94,7 @@
         ...timeline.names.map(line),
       ],
       cursor: { sync: { key: sync.key }, drag: { x: true, y: false } },
-      hooks: { setScale: [zoomed], drawClear: [shade] },
+      hooks: { drawClear: [shade] },
     };
   };
 
@@ -105,13 +104,8 @@
     const place = figure?.querySelector(".picture");
     if (!place) continue;
     place.replaceChildren();
-    const plot = new uPlot(
-      options(timeline, widthOf(place)),
-      [data.seconds, ...timeline.values],
-      place,
-    );
-    sync.sub(plot);
-    plots.push(plot);
+    const values = [data.seconds, ...timeline.values];
+    plots.push(new uPlot(options(timeline, widthOf(place)), values, place));
   }
   document.documentElement.classList.add("live");
 

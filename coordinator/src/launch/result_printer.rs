@@ -1,0 +1,116 @@
+//! Where a result goes at the end: to standard output in the format that was asked for, to people
+//! on standard error, and to a file of the user's. What it says is decided by `report`.
+
+use crate::exit::Exit;
+use crate::plan_file::in_words;
+use crate::run_folder::PAGE;
+use crate::terminal;
+use anyhow::Context as _;
+use report::{Format, Style};
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Prints results.
+#[derive(Debug)]
+pub struct ResultPrinter {
+    /// Of standard output.
+    format: Format,
+    /// How a terminal shows it; on standard error where `format` is one for programs.
+    view: Format,
+    /// Only problems are said beside standard output.
+    quiet: bool,
+    summary: Option<SummaryFile>,
+}
+
+/// A file that gets the result as Markdown behind what is in it.
+#[derive(Debug)]
+struct SummaryFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl ResultPrinter {
+    /// In `format`, or for a terminal as `view`; `summary` is a file that gets Markdown too.
+    ///
+    /// # Errors
+    /// The file cannot be written, which shows before any load.
+    pub fn new(
+        format: Option<Format>,
+        view: Format,
+        quiet: bool,
+        summary: Option<&Path>,
+    ) -> anyhow::Result<ResultPrinter> {
+        let format = format.unwrap_or(view);
+        Ok(ResultPrinter {
+            format,
+            view: if format.is_for_terminal() {
+                format
+            } else {
+                view
+            },
+            quiet,
+            summary: summary.map(SummaryFile::open).transpose()?,
+        })
+    }
+
+    /// Prints a result that `render` writes.
+    ///
+    /// # Errors
+    /// Standard output or the summary cannot be written.
+    pub(super) fn print(&self, render: impl Fn(Format, Style) -> String) -> anyhow::Result<()> {
+        let is_for_people = self.format == self.view;
+        if !is_for_people && !self.quiet {
+            let style = terminal::live_style().unwrap_or(Style::PLAIN);
+            terminal::show(&render(self.view, style));
+        }
+        let style = if is_for_people {
+            terminal::output_style()
+        } else {
+            Style::PLAIN
+        };
+        let summary = self.summary.as_ref().map_or(Ok(()), |summary| {
+            summary.append(&render(Format::Markdown, Style::PLAIN))
+        });
+        terminal::print(&render(self.format, style))
+            .context("cannot write the result to standard output")?;
+        summary
+    }
+
+    /// Says the outcome again in the last lines, since the top of a result scrolls away.
+    pub(super) fn close(&self, headline: &str, exit: Exit, folder: Option<&Path>) {
+        if self.quiet {
+            return;
+        }
+        let page = folder.map(|folder| folder.join(PAGE));
+        if let Some(page) = page.filter(|page| page.is_file()) {
+            terminal::say(format_args!("open {}", page.display()));
+        }
+        let saved = folder.map_or_else(String::new, |folder| {
+            format!(" · saved in {}", folder.display())
+        });
+        terminal::say(format_args!("{headline} · exit {}{saved}", exit.code()));
+    }
+}
+
+impl SummaryFile {
+    fn open(path: &Path) -> anyhow::Result<SummaryFile> {
+        let file = File::options().append(true).create(true).open(path);
+        let file = file.map_err(|error| {
+            let why = in_words(&error);
+            let path = path.display();
+            anyhow::anyhow!("{path}: {why}; name a file that this user may write by --summary")
+        })?;
+        Ok(SummaryFile {
+            path: path.to_owned(),
+            file,
+        })
+    }
+
+    fn append(&self, text: &str) -> anyhow::Result<()> {
+        let written = (&self.file).write_all(text.as_bytes());
+        written.map_err(|error| {
+            anyhow::anyhow!("not saved: {}: {}", self.path.display(), in_words(&error))
+        })
+    }
+}

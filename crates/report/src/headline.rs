@@ -1,0 +1,112 @@
+//! The outcome of a run, or of several, in a few words: what stands in titles and in the last line.
+
+use analysis::human::{number, share};
+use analysis::{CampaignDocument, Document, LimitOutcome, LoadRecord, RunState, Verdict};
+
+/// Between parts of a headline.
+const SEPARATOR: &str = " · ";
+
+/// The verdict, the thresholds and the errors of a run, such as `load met · 1 of 2 thresholds
+/// failed`.
+#[must_use]
+pub fn headline(document: &Document) -> String {
+    let judged = document.thresholds.iter();
+    let failed = judged.filter(|judgement| !judgement.passed).count();
+    let operations = &document.measured.operations;
+    let errors = operations.error_share.filter(|&errors| errors > 0.0);
+    let parts = [
+        state(document.run.state),
+        Some(verdict(document)),
+        thresholds(failed, document.thresholds.len()),
+        errors.map(|errors| format!("{} errors", share(errors))),
+    ];
+    joined(parts)
+}
+
+/// The same of several runs.
+#[must_use]
+pub fn campaign_headline(campaign: &CampaignDocument) -> String {
+    let judged = campaign.runs.iter().flat_map(|run| &run.thresholds);
+    let failed = judged.clone().filter(|judgement| !judgement.passed).count();
+    let limits = campaign.limits.iter();
+    let not_kept = limits.filter(|limit| limit.outcome != LimitOutcome::Kept);
+    let not_kept = match (not_kept.count(), campaign.limits.len()) {
+        (_, 0) => None,
+        (0, all) => Some(format!("all {all} limits kept")),
+        (some, all) => Some(format!("{some} of {all} limits not kept")),
+    };
+    let made = campaign.runs.len();
+    let parts = [
+        state(campaign.state),
+        (made > 0).then(|| format!("{made} run{}", if made == 1 { "" } else { "s" })),
+        thresholds(failed, judged.count()),
+        not_kept,
+    ];
+    joined(parts)
+}
+
+/// The verdict's name. Of a closed loop whose limit nothing shows: what it carried, since that is
+/// what was asked.
+pub(crate) fn verdict(document: &Document) -> String {
+    let name = document.verdict.verdict.name();
+    carried(document).map_or_else(|| name.to_owned(), |carried| format!("{carried} ({name})"))
+}
+
+/// The verdict with what it means.
+pub(crate) fn verdict_sentence(document: &Document) -> String {
+    format!("{} — {}", verdict(document), meaning(document))
+}
+
+/// What the verdict means.
+pub(crate) fn meaning(document: &Document) -> &'static str {
+    match carried(document) {
+        Some(_) => "its limit is not known",
+        None => document.verdict_meaning(),
+    }
+}
+
+/// What a closed loop carried, where neither server nor client was its limit. With stages its users
+/// were not always as many.
+fn carried(document: &Document) -> Option<String> {
+    let LoadRecord::Closed {
+        connections,
+        stages: 0,
+        ..
+    } = document.plan.load
+    else {
+        return None;
+    };
+    let users = u64::from(connections) * u64::from(document.plan.streams.unwrap_or(1));
+    let is_open = document.verdict.verdict == Verdict::Undetermined;
+    let has_success = document.measured.operations.ok > 0;
+    (is_open && has_success).then(|| {
+        format!(
+            "{}/s by {users} user{}",
+            number(document.measured.rates.ok_per_second),
+            if users == 1 { "" } else { "s" }
+        )
+    })
+}
+
+fn state(state: RunState) -> Option<String> {
+    match state {
+        RunState::Complete => None,
+        RunState::Interrupted => Some("interrupted".to_owned()),
+        RunState::Incomplete => Some("incomplete".to_owned()),
+    }
+}
+
+fn thresholds(failed: usize, all: usize) -> Option<String> {
+    match (failed, all) {
+        (_, 0) => None,
+        (0, 1) => Some("the threshold holds".to_owned()),
+        (0, _) => Some(format!("all {all} thresholds hold")),
+        (_, 1) => Some("the threshold failed".to_owned()),
+        _ => Some(format!("{failed} of {all} thresholds failed")),
+    }
+}
+
+fn joined(parts: [Option<String>; 4]) -> String {
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(SEPARATOR)
+}

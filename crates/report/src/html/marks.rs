@@ -1,0 +1,200 @@
+//! What a reader should look at on the axis of time: seconds in which nothing ended, or the slowest
+//! took far longer than around them, agents that were not there, times without a coordinator.
+
+use crate::sections::clock;
+use analysis::human::{exact, number, time};
+use analysis::{Document, Row};
+use maud::{Markup, html};
+
+/// Marks of seconds: of many, the worst.
+const SECONDS_MAX: usize = 12;
+/// Marks of agents.
+const AGENTS_MAX: usize = 20;
+
+/// Rows on either side that one is compared with.
+const AROUND: usize = 8;
+/// Fewer say nothing of what is usual.
+const AROUND_MIN: usize = 6;
+/// A largest time that is so many times the usual one stands out.
+const FAR_ABOVE: f64 = 5.0;
+
+/// A stretch of time, or an instant, with what it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RunMark {
+    /// Seconds of the run clock.
+    pub(super) from: f64,
+    pub(super) to: f64,
+    pub(super) tone: MarkTone,
+    pub(super) words: String,
+}
+
+impl RunMark {
+    fn when(&self) -> String {
+        if self.to > self.from {
+            format!("{} to {}", clock(self.from), clock(self.to))
+        } else {
+            clock(self.from)
+        }
+    }
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkTone {
+    Bad,
+    Doubtful,
+}
+
+impl MarkTone {
+    /// As style and script know it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            MarkTone::Bad => "bad",
+            MarkTone::Doubtful => "doubtful",
+        }
+    }
+}
+
+/// All that a run has, by time.
+pub(super) fn marks(document: &Document) -> Vec<RunMark> {
+    let mut marks = seconds(document);
+    marks.extend(agents(document));
+    marks.extend(document.unattended.iter().map(|time| RunMark {
+        from: time.from_ns as f64 / 1e9,
+        to: time.to_ns as f64 / 1e9,
+        tone: MarkTone::Doubtful,
+        words: "no coordinator was there".to_owned(),
+    }));
+    marks.sort_by(|a, b| a.from.total_cmp(&b.from));
+    marks
+}
+
+/// The marks in words.
+pub(super) fn list(marks: &[RunMark]) -> Markup {
+    html! {
+        @if !marks.is_empty() {
+            ul class="marks" {
+                @for mark in marks {
+                    li class=(mark.tone.name()) {
+                        span { b { (mark.when()) } " " (mark.words) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Seconds that stalled or had a far slower operation than others: the worst of them.
+fn seconds(document: &Document) -> Vec<RunMark> {
+    let end = (document.run.warm_up_ns + document.run.duration_ns) / 1_000_000_000;
+    let rows: Vec<&Row> = document.series.rows.iter().collect();
+    let loaded = rows.iter().take_while(|row| u64::from(row.second) < end);
+    let mut found: Vec<(f64, RunMark)> = Vec::new();
+    for (place, row) in loaded.enumerate() {
+        let length = f64::from(row.seconds.max(document.series.row_seconds).max(1));
+        let from = f64::from(row.second);
+        let mark = |tone, words| RunMark {
+            from,
+            to: from + length,
+            tone,
+            words,
+        };
+        if row.ended == 0 && row.in_service >= 0.5 {
+            let under_way = exact(&number(row.in_service));
+            let words = format!("nothing ended, with {under_way} operations under way");
+            found.push((f64::INFINITY, mark(MarkTone::Bad, words)));
+        } else if let Some(times) = times_usual(&rows, place) {
+            let slowest = time(row.response_time_max_ns as f64);
+            let times_words = exact(&number(times));
+            let words = format!("the slowest took {slowest}, {times_words} times the usual");
+            found.push((times, mark(MarkTone::Doubtful, words)));
+        }
+    }
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    found.truncate(SECONDS_MAX);
+    found.into_iter().map(|(_, mark)| mark).collect()
+}
+
+/// How many times the usual a row's largest time is, where it is far above.
+fn times_usual(rows: &[&Row], place: usize) -> Option<f64> {
+    let around = place.saturating_sub(AROUND)..rows.len().min(place + AROUND + 1);
+    let others = around.filter(|&other| other != place);
+    let known = others.map(|other| rows[other].response_time_max_ns);
+    let mut known: Vec<u64> = known.filter(|&largest| largest > 0).collect();
+    if known.len() < AROUND_MIN {
+        return None;
+    }
+    known.sort_unstable();
+    let usual = known[known.len() / 2] as f64;
+    let times = rows[place].response_time_max_ns as f64 / usual;
+    (times >= FAR_ABOVE).then_some(times)
+}
+
+/// When not all agents contributed, and who took over from whom.
+fn agents(document: &Document) -> Vec<RunMark> {
+    let all = document.agents.len();
+    let name = |index: u32| {
+        let agent = document.agents.iter().find(|agent| agent.index == index);
+        agent.map_or_else(|| format!("agent {index}"), |agent| agent.name.clone())
+    };
+    let parts = document.fleet.contributions.iter();
+    let missing = parts
+        .filter(|part| !part.whole || (part.agents as usize) < all)
+        .map(|part| RunMark {
+            from: f64::from(part.from_second),
+            to: f64::from(part.to_second) + 1.0,
+            tone: MarkTone::Bad,
+            words: format!("{} of {all} agents contributed", part.agents),
+        });
+    let taken = document.fleet.takeovers.iter().map(|takeover| {
+        let after = takeover.after_ns as f64 / 1e9;
+        let to: Vec<String> = takeover.to.iter().map(|&index| name(index)).collect();
+        RunMark {
+            from: after,
+            to: after,
+            tone: MarkTone::Doubtful,
+            words: format!(
+                "{} was lost; its share went to {}",
+                name(takeover.agent),
+                if to.is_empty() {
+                    "nobody".to_owned()
+                } else {
+                    to.join(", ")
+                }
+            ),
+        }
+    });
+    missing.chain(taken).take(AGENTS_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(second: u32, ended: u64, max_ms: u64) -> Row {
+        Row {
+            second,
+            seconds: 1,
+            ended,
+            in_service: 12.0,
+            response_time_max_ns: max_ms * 1_000_000,
+            ..Row::default()
+        }
+    }
+
+    #[test]
+    fn second_far_above_its_neighbours_stands_out() {
+        let mut rows: Vec<Row> = (0..20).map(|second| row(second, 9, 10)).collect();
+        rows[7].response_time_max_ns = 51_000_000;
+        rows[12].response_time_max_ns = 49_000_000;
+        let rows: Vec<&Row> = rows.iter().collect();
+        let found: Vec<Option<f64>> = (0..20).map(|at| times_usual(&rows, at)).collect();
+        assert_eq!(found[7], Some(5.1));
+        assert_eq!(found.iter().flatten().count(), 1);
+        assert_eq!(
+            times_usual(&rows[..6], 0),
+            None,
+            "too few to say what is usual"
+        );
+    }
+}

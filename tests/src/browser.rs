@@ -1,0 +1,273 @@
+//! Chromium without a window, driven by its own protocol over a pipe: what a reader of the report
+//! page sees and does.
+//! <https://chromedevtools.github.io/devtools-protocol/>
+
+use crate::{DEADLINE, require};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use tempfile::TempDir;
+
+/// What a message ends with.
+const END: u8 = 0;
+
+/// Chromium reads at descriptor 3 and writes to descriptor 4; a shell moves them there.
+const ON_PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
+
+/// A browser with one page. Killed when dropped.
+pub struct Browser {
+    child: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    reader: Option<JoinHandle<()>>,
+    /// Of the page; empty until it is there.
+    session: String,
+    last_call: u64,
+    events: Vec<Value>,
+    folder: TempDir,
+}
+
+impl Browser {
+    /// Starts it; none where it is not installed, see [`require`].
+    ///
+    /// # Panics
+    /// Where it does not answer.
+    #[must_use]
+    pub fn start() -> Option<Browser> {
+        let program = require("chromium")?;
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", ON_PIPES]).arg(program).args([
+            "--headless=new",
+            "--remote-debugging-pipe",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-background-networking",
+        ]);
+        if rustix::process::geteuid().is_root() {
+            command.arg("--no-sandbox"); // it refuses to run without this
+        }
+        command
+            .arg(format!("--user-data-dir={}", folder.path().display()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(File::create(folder.path().join("stderr")).unwrap());
+        let mut child = command.spawn().unwrap();
+        let output = child.stdout.take().expect("it is piped");
+        let (sender, messages) = channel();
+        let reader = std::thread::spawn(move || {
+            read_messages(output, |message| sender.send(message).is_ok());
+        });
+        let mut browser = Browser {
+            input: child.stdin.take().expect("it is piped"),
+            child,
+            messages,
+            reader: Some(reader),
+            session: String::new(),
+            last_call: 0,
+            events: Vec::new(),
+            folder,
+        };
+        browser.open_page();
+        Some(browser)
+    }
+
+    fn open_page(&mut self) {
+        let page = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
+        let attach = json!({ "targetId": page["targetId"], "flatten": true });
+        let attached = self.call("Target.attachToTarget", &attach);
+        text(&attached["sessionId"]).clone_into(&mut self.session);
+        for domain in ["Page", "Runtime", "Log", "Performance"] {
+            self.call(&format!("{domain}.enable"), &json!({}));
+        }
+    }
+
+    /// Calls a method of the protocol and gives its result.
+    ///
+    /// # Panics
+    /// Where it fails, or does not end.
+    pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
+        self.last_call += 1;
+        let id = self.last_call;
+        let mut message = json!({ "id": id, "method": method, "params": parameters });
+        if !self.session.is_empty() {
+            message["sessionId"] = json!(self.session);
+        }
+        let mut bytes = message.to_string().into_bytes();
+        bytes.push(END);
+        self.input.write_all(&bytes).unwrap();
+        loop {
+            let answer = self.message(method);
+            if answer["id"] != json!(id) {
+                self.events.push(answer);
+                continue;
+            }
+            assert!(answer["error"].is_null(), "{method}: {}", answer["error"]);
+            return answer["result"].clone();
+        }
+    }
+
+    fn message(&mut self, wanted: &str) -> Value {
+        self.messages.recv_timeout(DEADLINE).unwrap_or_else(|_| {
+            let said = std::fs::read_to_string(self.folder.path().join("stderr"));
+            panic!("waited {DEADLINE:?} for {wanted}; chromium: {said:?}")
+        })
+    }
+
+    /// Shows a file in a window so wide, in pixels, and waits until it is loaded. Forgets what went
+    /// wrong on the page before.
+    ///
+    /// # Panics
+    /// Where it does not load.
+    pub fn open(&mut self, file: &Path, width: u32) {
+        let size = json!({
+            "width": width,
+            "height": 900,
+            "deviceScaleFactor": 1,
+            "mobile": false,
+        });
+        self.call("Emulation.setDeviceMetricsOverride", &size);
+        self.events.clear();
+        let url = format!("file://{}", file.display());
+        let opened = self.call("Page.navigate", &json!({ "url": url }));
+        assert!(opened["errorText"].is_null(), "{url}: {opened}");
+        let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";
+        while !self.events.iter().any(is_loaded) {
+            let event = self.message("the page to load");
+            self.events.push(event);
+        }
+    }
+
+    /// The value of an expression in the page.
+    ///
+    /// # Panics
+    /// Where it throws.
+    pub fn value(&mut self, expression: &str) -> Value {
+        let parameters = json!({
+            "expression": expression,
+            "returnByValue": true,
+            "awaitPromise": true,
+        });
+        let answer = self.call("Runtime.evaluate", &parameters);
+        let thrown = &answer["exceptionDetails"];
+        assert!(thrown.is_null(), "{expression}: {thrown}");
+        answer["result"]["value"].clone()
+    }
+
+    /// The same where it is a number.
+    ///
+    /// # Panics
+    /// Where it is none.
+    pub fn number(&mut self, expression: &str) -> f64 {
+        let value = self.value(expression);
+        let number = value.as_f64();
+        number.unwrap_or_else(|| panic!("{expression} is {value}"))
+    }
+
+    /// The same where it is text.
+    ///
+    /// # Panics
+    /// Where it is none.
+    pub fn text(&mut self, expression: &str) -> String {
+        let value = self.value(expression);
+        let found = value.as_str().map(str::to_owned);
+        found.unwrap_or_else(|| panic!("{expression} is {value}"))
+    }
+
+    /// What the pointer does at a place in the window: `mouseMoved`, `mousePressed` or
+    /// `mouseReleased`.
+    pub fn pointer(&mut self, kind: &str, place: (f64, f64), clicks: u32) {
+        let button = if clicks == 0 { "none" } else { "left" };
+        let parameters = json!({
+            "type": kind,
+            "x": place.0,
+            "y": place.1,
+            "button": button,
+            "buttons": u32::from(clicks > 0 && kind != "mouseReleased"),
+            "clickCount": clicks,
+        });
+        self.call("Input.dispatchMouseEvent", &parameters);
+    }
+
+    /// Errors, warnings and messages of the page since it was opened, refused scripts and styles
+    /// among them.
+    pub fn complaints(&mut self) -> Vec<String> {
+        // Everything that was said comes before this answer.
+        self.value("0");
+        let is_complaint = |event: &&Value| {
+            let method = text(&event["method"]);
+            [
+                "Log.entryAdded",
+                "Runtime.exceptionThrown",
+                "Runtime.consoleAPICalled",
+                "Page.javascriptDialogOpening",
+            ]
+            .contains(&method)
+        };
+        let complaints = self.events.iter().filter(is_complaint);
+        complaints
+            .map(|event| event["params"].to_string())
+            .collect()
+    }
+
+    /// Seconds that scripts ran since the page was opened.
+    ///
+    /// # Panics
+    /// Where the browser does not say.
+    pub fn script_seconds(&mut self) -> f64 {
+        let metrics = self.call("Performance.getMetrics", &json!({}));
+        let metrics = metrics["metrics"].as_array().expect("a list");
+        let is_script = |metric: &&Value| metric["name"] == "ScriptDuration";
+        let script = metrics.iter().find(is_script).expect("a known metric");
+        script["value"].as_f64().expect("a number")
+    }
+
+    /// The page as PDF.
+    ///
+    /// # Panics
+    /// Where it cannot be printed.
+    pub fn pdf(&mut self) -> Vec<u8> {
+        let printed = self.call("Page.printToPDF", &json!({}));
+        STANDARD.decode(text(&printed["data"])).unwrap()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Both fail only where it has ended and been reaped.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // Its processes have the other end of the pipe, and go with it.
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Gives each message, until the browser has ended or nobody takes them.
+fn read_messages(output: ChildStdout, mut take: impl FnMut(Value) -> bool) {
+    let mut output = BufReader::new(output);
+    let mut bytes = Vec::new();
+    while output
+        .read_until(END, &mut bytes)
+        .is_ok_and(|read| read > 0)
+    {
+        bytes.pop();
+        let message = serde_json::from_slice(&bytes).expect("chromium writes JSON");
+        if !take(message) {
+            return;
+        }
+        bytes.clear();
+    }
+}

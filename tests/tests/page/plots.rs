@@ -1,0 +1,145 @@
+//! The plots as somebody uses them, with a pointer.
+
+use crate::stage::{PageFile, assert_quiet, document, hour};
+use interop::Browser;
+
+/// Script time of a page may be this, in seconds.
+const SCRIPT_MAX: f64 = 1.0;
+
+/// A place on a plot, as parts of its width and height, in the window; scrolls there.
+fn on_plot(browser: &mut Browser, plot: usize, part: (f64, f64)) -> (f64, f64) {
+    let place = browser.value(&format!(
+        "(() => {{
+            const over = document.querySelectorAll('.timeline .u-over')[{plot}];
+            over.scrollIntoView({{ block: 'center' }});
+            const box = over.getBoundingClientRect();
+            return [box.left + box.width * {}, box.top + box.height * {}];
+        }})()",
+        part.0, part.1
+    ));
+    // The plot learns of the scrolling with the next frame.
+    browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
+    (place[0].as_f64().unwrap(), place[1].as_f64().unwrap())
+}
+
+/// What each plot's legend says of the instant below the pointer, once it is drawn.
+fn instants(browser: &mut Browser) -> Vec<String> {
+    browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
+    let shown = browser.value(
+        "[...document.querySelectorAll('.timeline')].map(
+            (plot) => plot.querySelector('.u-legend .u-series .u-value').textContent)",
+    );
+    serde_json::from_value(shown).unwrap()
+}
+
+fn instant_at(browser: &mut Browser, plot: usize, part: f64) -> String {
+    let place = on_plot(browser, plot, (part, 0.5));
+    browser.pointer("mouseMoved", place, 0);
+    let instants = instants(browser);
+    let first = instants[0].clone();
+    assert!(instants.len() >= 4, "{instants:?}");
+    assert!(
+        instants.iter().all(|instant| *instant == first)
+            && first.contains(|c: char| c.is_numeric()),
+        "every plot is at the same instant: {instants:?}"
+    );
+    first
+}
+
+#[test]
+fn plots_share_cursor_and_zoom() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let page = PageFile::run(&hour());
+    browser.open(&page.path(), 1280);
+    let plots = browser.number("document.querySelectorAll('.timeline .u-over').length") as usize;
+    let last = plots - 1;
+    let whole = [0.01, 0.5, 0.99].map(|part| instant_at(&mut browser, 0, part));
+    assert_eq!(instant_at(&mut browser, last, 0.5), whole[1]);
+
+    let from = on_plot(&mut browser, 1, (0.25, 0.5));
+    let to = (from.0 + 200.0, from.1);
+    browser.pointer("mouseMoved", from, 0);
+    browser.pointer("mousePressed", from, 1);
+    browser.pointer("mouseMoved", to, 1);
+    browser.pointer("mouseReleased", to, 1);
+    for plot in [0, 1, last] {
+        let (begin, end) = (
+            instant_at(&mut browser, plot, 0.01),
+            instant_at(&mut browser, plot, 0.99),
+        );
+        assert!(
+            begin != whole[0] && end != whole[2],
+            "plot {plot} shows {begin} to {end}, as before"
+        );
+    }
+
+    let place = on_plot(&mut browser, last, (0.5, 0.5));
+    for clicks in [1, 2] {
+        browser.pointer("mousePressed", place, clicks);
+        browser.pointer("mouseReleased", place, clicks);
+    }
+    let again = [0.01, 0.5, 0.99].map(|part| instant_at(&mut browser, 0, part));
+    assert_eq!(again, whole, "a double-click shows all");
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn click_on_a_name_hides_its_line_and_no_other() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let page = PageFile::run(&document());
+    browser.open(&page.path(), 1280);
+    let hidden = "document.querySelectorAll('.u-legend .u-off').length";
+    assert_eq!(browser.number(hidden), 0.0);
+    let place = browser.value(
+        "(() => {
+            const name = [...document.querySelectorAll('[data-timeline=times] .u-label')]
+                .find((label) => label.textContent === 'p99');
+            name.scrollIntoView({ block: 'center' });
+            const box = name.getBoundingClientRect();
+            return [box.left + box.width / 2, box.top + box.height / 2];
+        })()",
+    );
+    let place = (place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
+    for expected in [1.0, 0.0] {
+        browser.pointer("mousePressed", place, 1);
+        browser.pointer("mouseReleased", place, 1);
+        assert_eq!(browser.number(hidden), expected);
+    }
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn hour_of_four_agents_is_there_at_once() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let page = PageFile::run(&hour());
+    // The best of a few: other programs take the CPUs too.
+    let mut tries = Vec::new();
+    while tries.len() < 5 && !tries.iter().any(|&seconds| seconds < SCRIPT_MAX) {
+        let before = browser.script_seconds();
+        browser.open(&page.path(), 1280);
+        browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))");
+        let after = browser.script_seconds();
+        // A new document may begin to count again.
+        tries.push(if after >= before {
+            after - before
+        } else {
+            after
+        });
+    }
+    println!("script time: {tries:?} s");
+    assert!(
+        tries.iter().any(|&seconds| seconds < SCRIPT_MAX),
+        "{tries:?} s"
+    );
+    assert!(
+        tries.iter().all(|&seconds| seconds > 0.001),
+        "{tries:?}: nothing ran"
+    );
+    assert_quiet(&mut browser);
+}
