@@ -9,8 +9,8 @@ pub(crate) const INVALID: u8 = 3;
 
 /// 3 where the run cannot be trusted: `invalid`; `client-bound` where the plan has thresholds or
 /// `strict` is set; `degraded` where `strict` is set, since the plan allows it. Else 1 where a
-/// threshold failed, or every operation; else 0. The codes 2 (command line or plan), 4 (anything else) and 130
-/// (interrupted) belong to the program; 2 and 4 come before these.
+/// threshold failed, or every operation; else 0. The codes 2 (command line or plan), 4 (anything
+/// else) and 130 (interrupted) belong to the program; 2 and 4 come before these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
     let of_operations = if document.has_no_success() {

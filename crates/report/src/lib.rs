@@ -92,7 +92,8 @@ impl Format {
         matches!(self, Format::Console | Format::Brief)
     }
 
-    /// The document in this format, UTF-8, with a newline at the end. Only those for a terminal have a style.
+    /// The document in this format, UTF-8, with a newline at the end. Only those for a terminal
+    /// have a style.
     #[must_use]
     pub fn render(self, document: &Document, style: Style) -> String {
         match self {
