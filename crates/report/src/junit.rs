@@ -49,7 +49,8 @@ pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         text,
-        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\"{time} timestamp=\"{}\">",
+        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\"{time} \
+         timestamp=\"{}\">",
         escape(name),
         cases.len(),
         escape(started_at)

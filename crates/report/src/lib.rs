@@ -92,8 +92,8 @@ impl Format {
         matches!(self, Format::Console | Format::Brief)
     }
 
-    /// The document in this format, UTF-8, with a newline at the end. Only those for a
-    /// terminal have a style.
+    /// The document in this format, UTF-8, with a newline at the end. Only those for a terminal
+    /// have a style.
     #[must_use]
     pub fn render(self, document: &Document, style: Style) -> String {
         match self {
@@ -122,8 +122,8 @@ impl Format {
     }
 }
 
-/// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown, after
-/// [`Format::Markdown`]. `compared` has both as its variants, the baseline first.
+/// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown,
+/// after [`Format::Markdown`]. `compared` has both as its variants, the baseline first.
 #[must_use]
 pub fn against_baseline(compared: &CampaignDocument) -> String {
     campaign::markdown::against_baseline(compared)

@@ -361,6 +361,18 @@ fn agents_stand_by_name_in_whichever_order_they_joined() {
     );
 }
 
+/// What the schema of Jenkins's readers (`junit-10.xsd`) requires of a suite; a failed threshold is
+/// a failure and no error.
+#[test]
+fn suites_have_every_attribute_that_ci_requires() {
+    let text = Format::Junit.render(&document(), Style::PLAIN);
+    let (_, rest) = text.split_once("<testsuite ").unwrap();
+    let (suite, _) = rest.split_once('>').unwrap();
+    for attribute in ["name=", "tests=", "failures=", "errors="] {
+        assert!(suite.contains(attribute), "{attribute}: {suite}");
+    }
+}
+
 #[test]
 fn formats_are_found_by_name() {
     for format in Format::ALL {
