@@ -112,6 +112,15 @@ impl<'p> Undertaking<'p> {
         self.share.peak_connections.map_or(0, u64::from)
     }
 
+    /// What a bound on rates comes to. Virtual users reach theirs only if no answer takes any time:
+    /// what speaks against it does not refuse a closed loop.
+    fn by_rate(&self, severity: Severity) -> Severity {
+        match severity {
+            Severity::Refusal if self.share.rate.is_none() => Severity::Concern,
+            severity => severity,
+        }
+    }
+
     /// How many agents would each have enough of a bound of which this one has `asked`.
     fn agents_for(&self, asked: f64, bound: f64) -> Option<String> {
         let agents = f64::from(self.agents);

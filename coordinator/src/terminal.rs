@@ -74,6 +74,30 @@ pub fn say(line: impl std::fmt::Display) {
     );
 }
 
+/// As [`say`], in lines that the terminal has room for. A word that is wider, such as a path, stays
+/// whole, so that it can be copied.
+pub fn say_wrapped(sentence: &str) {
+    match live_style() {
+        Some(style) => say(wrapped(sentence, style.width)),
+        None => say(sentence),
+    }
+}
+
+fn wrapped(sentence: &str, columns: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in sentence.split(' ') {
+        let width = |text: &str| text.chars().count();
+        match lines.last_mut() {
+            Some(line) if width(line) + 1 + width(word) <= columns => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 /// As [`say`], unless only problems are to be said.
 pub fn say_unless(quiet: bool, line: impl std::fmt::Display) {
     if !quiet {
@@ -106,4 +130,27 @@ fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
     let columns =
         rustix::termios::tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { COLUMNS } else { columns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn sentence_is_broken_at_spaces_and_a_path_stays_whole() {
+        let sentence = "load met · exit 0 · saved in runs/20261122T205644Z-plan";
+        for (columns, lines) in [
+            (80, &[sentence][..]),
+            (
+                20,
+                &[
+                    "load met · exit 0 ·",
+                    "saved in",
+                    "runs/20261122T205644Z-plan",
+                ],
+            ),
+        ] {
+            assert_eq!(wrapped(sentence, columns), lines.join("\n"));
+        }
+    }
 }

@@ -37,7 +37,7 @@ pub(super) fn calibrated(of: &Undertaking<'_>, limits: &MachineLimits) -> Option
         .into_iter()
         .collect();
     cures.push("give its workers more CPUs".to_owned());
-    Some(severity.remark(format!(
+    Some(of.by_rate(severity).remark(format!(
         "this agent's share needs {} of the {cpus} CPUs of its workers, as calibrated: {}; {}",
         percent(expense.part),
         kinds.join(", "),

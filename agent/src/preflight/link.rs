@@ -24,6 +24,7 @@ pub(super) fn speed(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<Mach
             let Some(severity) = Severity::of_bound(asked, speed as f64) else {
                 continue;
             };
+            let severity = of.by_rate(severity);
             let mut cures: Vec<_> = of.agents_for(asked, speed as f64).into_iter().collect();
             cures.push("take a faster link".to_owned());
             let text = format!(

@@ -22,7 +22,10 @@ const LOOKS: u64 = 2_000;
 
 pub(super) fn ports(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
     let need = PortNeed::new(of, &limits.ports);
-    let severity = need.severity()?;
+    let severity = match need.severity()? {
+        severity if need.open <= need.room => of.by_rate(severity),
+        severity => severity,
+    };
     Some(severity.remark(format!("{}; {}", need.said(), either(&need.cures(of)))))
 }
 

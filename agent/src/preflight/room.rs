@@ -60,7 +60,10 @@ pub(super) fn tracked_connections(
     let closed = (per_s * TRACKED_S).min(in_all).ceil();
     let asked = of.users() as f64 + closed;
     let room = table.most.saturating_sub(table.entries) as f64;
-    let severity = Severity::of_bound(asked, room)?;
+    let severity = match Severity::of_bound(asked, room)? {
+        severity if of.users() as f64 <= room => of.by_rate(severity),
+        severity => severity,
+    };
     let enough = table.entries as f64 + asked;
     let mut cures = vec![format!("sysctl net.netfilter.nf_conntrack_max={enough}")];
     cures.extend(of.agents_for(asked, room));

@@ -401,6 +401,45 @@ fn calibrated_need_fits_the_workers_or_their_quota() {
     );
 }
 
+/// How fast virtual users come depends on the answers: their think time alone says the most.
+#[test]
+fn users_that_pause_are_not_refused_for_a_rate_that_they_may_never_reach() {
+    let thinking = "target.url = \"http://10.0.0.9/\"\nconnection.requests = 1\n\
+                    load = { connections = 400, think_time = \"1ms\", duration = \"3m\" }";
+    assert_eq!(
+        severity(&roomy(), thinking),
+        CONCERN,
+        "200,000 ports a second at most"
+    );
+    let tracked = MachineLimits {
+        conntrack: Some(Conntrack {
+            entries: 1,
+            most: 10_000,
+            ..Conntrack::default()
+        }),
+        ports: PortLimits {
+            reuse: PortReuse::Always,
+            reuse_after: Duration::ZERO,
+            ..roomy().ports
+        },
+        ..roomy()
+    };
+    assert_eq!(severity(&tracked, thinking), CONCERN);
+    let table_of_few = MachineLimits {
+        conntrack: Some(Conntrack {
+            entries: 1,
+            most: 100,
+            ..Conntrack::default()
+        }),
+        ..tracked
+    };
+    assert_eq!(
+        severity(&table_of_few, thinking),
+        REFUSAL,
+        "the users alone are too many"
+    );
+}
+
 #[test]
 fn what_spoils_figures_is_said() {
     for clock in ["hpet", "acpi_pm", "jiffies"] {

@@ -84,12 +84,12 @@ impl ResultPrinter {
         }
         let page = folder.map(|folder| folder.join(PAGE));
         if let Some(page) = page.filter(|page| page.is_file()) {
-            terminal::say(format_args!("open {}", page.display()));
+            terminal::say_wrapped(&format!("open {}", page.display()));
         }
         let saved = folder.map_or_else(String::new, |folder| {
             format!(" · saved in {}", folder.display())
         });
-        terminal::say(format_args!("{headline} · exit {}{saved}", exit.code()));
+        terminal::say_wrapped(&format!("{headline} · exit {}{saved}", exit.code()));
     }
 }
 

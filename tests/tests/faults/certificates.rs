@@ -23,7 +23,7 @@ fn kind_of(url: &str, pki: &Pki, requests: u32, identity: &str) -> String {
     );
     let finished = CoordinatorCommand::local(2, &plan(url, pki, &more))
         .run()
-        .expect(0);
+        .expect(1);
     let measured = finished.clean().document().measured;
     assert_eq!(
         (measured.operations.ended, measured.operations.errors),

@@ -39,7 +39,7 @@ fn server_that_wishes_to_renegotiate_hears_no_at_once() {
             server.output().contains("GET /").then_some(())
         });
         server.type_in("R");
-        let finished = running.wait().expect(0);
+        let finished = running.wait().expect(1);
         let errors = finished.clean().document().measured.errors;
         let found: Vec<_> = errors
             .iter()

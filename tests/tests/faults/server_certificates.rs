@@ -176,7 +176,7 @@ fn what_is_wrong_with_a_certificate_is_told_with_a_cure() {
             let Some(finished) = run(files, &trusted.cert, version) else {
                 return;
             };
-            let finished = finished.expect(0);
+            let finished = finished.expect(1);
             let errors = finished.clean().document().measured.errors;
             let found: Vec<_> = errors
                 .iter()
