@@ -66,7 +66,8 @@ fn run_folder_in(folder: &Path) -> PathBuf {
         let entries = std::fs::read_dir(folder).ok()?;
         entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .find(|path| path.is_dir())
+            // Not the link to the newest.
+            .find(|path| path.is_dir() && !path.is_symlink())
     })
 }
 
