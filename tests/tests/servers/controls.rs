@@ -307,7 +307,7 @@ fn servers_are_checked_as_much_as_the_plan_says() {
             let text = format!("{load}{}", plan(&url, trusted, &sections));
             let measured = CoordinatorCommand::local(1, &text)
                 .run()
-                .expect(0)
+                .expect(i32::from(error.is_some()))
                 .clean()
                 .document()
                 .measured;

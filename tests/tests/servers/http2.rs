@@ -249,7 +249,7 @@ fn server_without_http2_is_said_to_have_none() {
     let load = "load = { connections = 1, requests = 2 }\n";
     let document = CoordinatorCommand::local(1, &format!("{load}{text}"))
         .run()
-        .expect(0)
+        .expect(1)
         .document();
     let errors: Vec<_> = document
         .measured
