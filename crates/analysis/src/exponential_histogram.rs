@@ -29,9 +29,9 @@ impl ExponentialHistogram {
             scale: SCALE,
             ..ExponentialHistogram::default()
         };
-        // Buckets come in ascending order.
-        for bucket in distribution.histogram.iter() {
-            histogram.add(bucket.highest_ns.min(distribution.max), bucket.count);
+        // They come in ascending order.
+        for (at, count) in distribution.by_bucket_end() {
+            histogram.add(at, count);
         }
         histogram
     }

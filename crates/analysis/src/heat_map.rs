@@ -89,11 +89,9 @@ fn counts(distribution: &Distribution, row_ends_ns: &[u64]) -> Vec<u64> {
     let Some(last) = counts.len().checked_sub(1) else {
         return counts;
     };
-    for bucket in distribution.histogram.iter() {
-        // A bucket's end may lie above the largest value in it.
-        let at = bucket.highest_ns.min(distribution.max);
+    for (at, count) in distribution.by_bucket_end() {
         let row = row_ends_ns.partition_point(|&end| end < at).min(last);
-        counts[row] = counts[row].saturating_add(bucket.count);
+        counts[row] = counts[row].saturating_add(count);
     }
     counts[last] = counts[last].saturating_add(distribution.overflow);
     counts

@@ -297,13 +297,11 @@ fn draw(distribution: &Distribution) -> Vec<Column> {
         to_ns: distribution.max,
         count: distribution.overflow,
     });
-    for bucket in distribution.histogram.iter() {
-        // A bucket's end may lie above the largest value in it.
-        let at = bucket.highest_ns.min(distribution.max);
+    for (at, count) in distribution.by_bucket_end() {
         let column = columns
             .partition_point(|column| column.to_ns < at)
             .min(COLUMNS - 1);
-        columns[column].count = columns[column].count.saturating_add(bucket.count);
+        columns[column].count = columns[column].count.saturating_add(count);
     }
     columns
 }

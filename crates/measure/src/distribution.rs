@@ -168,6 +168,13 @@ impl Distribution {
             },
         }
     }
+
+    /// Values by the largest that their bucket can hold, ascending, and how many there are; what
+    /// is in `overflow` is not among them. No value is above the largest that was recorded.
+    pub fn by_bucket_end(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let buckets = self.histogram.iter();
+        buckets.map(|bucket| (bucket.highest_ns.min(self.max), bucket.count))
+    }
 }
 
 #[cfg(test)]

@@ -440,6 +440,14 @@ fn data(document: &Document) -> Value {
         "marks": marks.collect::<Vec<_>>(),
         "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
         "heat": document.heat_map,
+        "frame": {
+            "width": picture::WIDTH,
+            "height": picture::HEIGHT,
+            "left": picture::LEFT,
+            "right": picture::WIDTH - picture::RIGHT,
+            "top": picture::TOP,
+            "bottom": picture::HEIGHT - picture::BOTTOM,
+        },
     })
 }
 

@@ -141,11 +141,14 @@ fn times(figures: &Figures) -> Section {
     )
 }
 
+/// A percentile in a table; empty where there is none.
+pub(crate) fn percentile_cell(figure: &TimeFigure, wanted: f64) -> String {
+    let found = figure.percentile(wanted);
+    found.map(percentile).unwrap_or_default()
+}
+
 fn time_row(name: &str, figure: &TimeFigure) -> Vec<String> {
-    let at = |wanted| {
-        let found = figure.percentile(wanted);
-        found.map(percentile).unwrap_or_default()
-    };
+    let at = |wanted| percentile_cell(figure, wanted);
     // What timed out would have taken longer.
     let at_least = figure.timed_out > 0;
     vec![

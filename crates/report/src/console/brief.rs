@@ -6,10 +6,11 @@ use super::head::{
 use crate::Style;
 use crate::headline::verdict_sentence;
 use crate::page::Page;
+use crate::sections::percentile_cell;
 use crate::style::Paint;
 use crate::table::TextTable;
 use crate::tls_words::handshake_kinds;
-use analysis::human::{percentile, share};
+use analysis::human::share;
 use analysis::{Document, Figures};
 
 /// Of each list; the rest stands in the whole summary.
@@ -74,12 +75,7 @@ fn times(page: &mut Page, figures: &Figures) {
         let Some(figure) = figures.times.get(metric) else {
             continue;
         };
-        let at = |wanted| {
-            figure
-                .percentile(wanted)
-                .map(percentile)
-                .unwrap_or_default()
-        };
+        let at = |wanted| percentile_cell(figure, wanted);
         let row = std::iter::once(label.to_owned()).chain(PERCENTILES.map(at));
         table.row(row.collect());
     }

@@ -1,8 +1,9 @@
 //! Times: ab's table, phases, percentiles, hey's histogram.
 
 use crate::page::Page;
+use crate::sections::percentile_cell;
 use crate::table::TextTable;
-use analysis::human::{percentile, time, time_or_more};
+use analysis::human::{time, time_or_more};
 use analysis::{Column, Document, Figures, TimeFigure};
 
 /// ab's rows by our metrics.
@@ -63,7 +64,7 @@ fn stages(page: &mut Page, figures: &Figures) {
         let Some(figure) = figures.times.get(metric) else {
             continue;
         };
-        let median = figure.percentile(50.0).map(percentile).unwrap_or_default();
+        let median = percentile_cell(figure, 50.0);
         let (mean, max) = mean_and_max(figure);
         table.row(vec![
             label.to_owned(),
@@ -92,12 +93,7 @@ fn phases(page: &mut Page, figures: &Figures) {
         let Some(figure) = figures.times.get(metric) else {
             continue;
         };
-        let at = |wanted| {
-            figure
-                .percentile(wanted)
-                .map(percentile)
-                .unwrap_or_default()
-        };
+        let at = |wanted| percentile_cell(figure, wanted);
         let (mean, max) = mean_and_max(figure);
         table.row(vec![
             label.to_owned(),
@@ -128,12 +124,9 @@ fn percentiles(page: &mut Page, figures: &Figures) {
         .collect();
     let mut table = TextTable::new(&headings);
     for wanted in first.percentiles.iter().map(|figure| figure.percentile) {
-        let cells = listed.iter().map(|(_, figure)| {
-            figure
-                .percentile(wanted)
-                .map(percentile)
-                .unwrap_or_default()
-        });
+        let cells = listed
+            .iter()
+            .map(|(_, figure)| percentile_cell(figure, wanted));
         table.row(
             std::iter::once(format!("{wanted} %"))
                 .chain(cells)

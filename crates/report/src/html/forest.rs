@@ -2,10 +2,10 @@
 //! the noise.
 
 use super::axis::{AxisUnit, ChartAxis};
+use super::picture::{WIDTH, place as at_tenth};
 use analysis::{Change, ChangeFinding, ComparedFigure, Comparison, Unit};
 use maud::{Markup, html};
 
-const WIDTH: f64 = 900.0;
 const LEFT: f64 = 270.0;
 const RIGHT: f64 = 20.0;
 const ROW: f64 = 24.0;
@@ -58,8 +58,9 @@ fn forest(comparison: &Comparison, place: usize, name: &str, first: &str) -> Mar
                         @for tick in shown.into_iter().filter(|&tick| tick >= 1.0 / most
                             && tick <= most) {
                             line class=(if tick == 1.0 { "whisker" } else { "grid" })
-                                x1=(round(at(tick))) x2=(round(at(tick))) y1="12" y2=(bottom) {}
-                            text class="tick" text-anchor="middle" x=(round(at(tick)))
+                                x1=(at_tenth(at(tick))) x2=(at_tenth(at(tick)))
+                                y1="12" y2=(bottom) {}
+                            text class="tick" text-anchor="middle" x=(at_tenth(at(tick)))
                                 y=(bottom + 16.0) { (AxisUnit::Count.words(tick)) "×" }
                         }
                         @for (row, (figure, change)) in rows.iter().enumerate() {
@@ -81,17 +82,13 @@ fn whisker(figure: &str, change: &Change, y: f64, at: &impl Fn(f64) -> f64) -> M
     html! {
         text class="tick" text-anchor="end" x=(LEFT - 12.0) y=(y + 4.0) { (figure) }
         @if let Some(interval) = change.interval {
-            line class="whisker" x1=(round(at(interval.low))) x2=(round(at(interval.high)))
+            line class="whisker" x1=(at_tenth(at(interval.low))) x2=(at_tenth(at(interval.high)))
                 y1=(y) y2=(y) {}
         }
         @if let Some(estimate) = change.estimate {
-            circle class={ "bar " (tone) } cx=(round(at(estimate))) cy=(y) r="5" {
+            circle class={ "bar " (tone) } cx=(at_tenth(at(estimate))) cy=(y) r="5" {
                 title { (figure) ": " (change.text) }
             }
         }
     }
-}
-
-fn round(at: f64) -> String {
-    format!("{at:.1}")
 }

@@ -9,12 +9,13 @@ use analysis::{HeatMap, PercentileFigure};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 240.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 12.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = 26.0;
+/// A picture's size, and what of it is left for ticks; the page's script is told.
+pub(super) const WIDTH: f64 = 900.0;
+pub(super) const HEIGHT: f64 = 240.0;
+pub(super) const LEFT: f64 = 64.0;
+pub(super) const RIGHT: f64 = 12.0;
+pub(super) const TOP: f64 = 10.0;
+pub(super) const BOTTOM: f64 = 26.0;
 
 /// How wide a picture of percentiles is: one for most screens, and one that a telephone shows as
 /// large as it is.
@@ -298,7 +299,7 @@ fn marked(x: ChartAxis, marks: &[RunMark]) -> Markup {
     }
 }
 
-fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize, width: f64) -> Markup {
+pub(super) fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize, width: f64) -> Markup {
     html! {
         @for tick in y.ticks(most) {
             line class="grid" x1=(LEFT) y1=(place(y.place(tick))) x2=(width - RIGHT)
@@ -345,12 +346,12 @@ fn line_class(number: usize, is_wanted: bool) -> String {
     format!("line c{}{wanted}", number % 8)
 }
 
-fn view() -> String {
+pub(super) fn view() -> String {
     format!("0 0 {WIDTH} {HEIGHT}")
 }
 
 /// A place to a tenth, which is less than the eye can tell.
-fn place(at: f64) -> String {
+pub(super) fn place(at: f64) -> String {
     let text = format!("{at:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }

@@ -1,15 +1,12 @@
 //! Holds of a search by their load, and rates by the number of agents.
 
 use super::axis::{AxisUnit, ChartAxis};
+use super::picture::{BOTTOM, HEIGHT, LEFT, RIGHT, WIDTH, place, view, y_ticks};
 use analysis::{HoldOutcome, HoldRecord, Scaling, SearchRecord};
 use maud::{Markup, html};
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 240.0;
-const LEFT: f64 = 64.0;
-const RIGHT: f64 = 12.0;
+/// Room for a number above the highest point.
 const TOP: f64 = 16.0;
-const BOTTOM: f64 = 26.0;
 
 /// Load against the 99th percentile: the range closes from both sides.
 pub(super) fn search(record: &SearchRecord) -> Markup {
@@ -29,17 +26,17 @@ pub(super) fn search(record: &SearchRecord) -> Markup {
                 span class="good" { "passed" } ", " span class="bad" { "failed" }
                 ", others could not be judged" }
             div class="picture" {
-                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+                svg viewBox=(view()) role="img"
                     aria-label="Holds of the search" {
                     (grid(x, y, AxisUnit::Time))
                     @for step in &record.steps {
                         @if let Some(p99) = p99(step) {
                             circle class={ "bar " (outcome(&step.result.outcome)) } r="6"
-                                cx=(round(x.place(step.amount)))
-                                cy=(round(y.place(p99 as f64))) {}
+                                cx=(place(x.place(step.amount)))
+                                cy=(place(y.place(p99 as f64))) {}
                             text class="tick" text-anchor="middle"
-                                x=(round(x.place(step.amount)))
-                                y=(round(y.place(p99 as f64) - 9.0)) { (step.step) }
+                                x=(place(x.place(step.amount)))
+                                y=(place(y.place(p99 as f64) - 9.0)) { (step.step) }
                         }
                     }
                 }
@@ -67,7 +64,7 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
         .iter()
         .map(|row| {
             let at = x.place(f64::from(row.agents));
-            format!("{} {}", round(at), round(y.place(row.ok_per_second)))
+            format!("{} {}", place(at), place(y.place(row.ok_per_second)))
         })
         .collect();
     html! {
@@ -75,13 +72,13 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
             figure {
                 figcaption { b { "Rate by agents" } " ok per second" }
                 div class="picture" {
-                    svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+                    svg viewBox=(view()) role="img"
                         aria-label="Rate by the number of agents" {
                         (grid(x, y, AxisUnit::Rate))
                         polyline class="line c0" points=(points.join(" ")) {}
                         @for row in &scaling.rows {
-                            circle class="bar" r="5" cx=(round(x.place(f64::from(row.agents))))
-                                cy=(round(y.place(row.ok_per_second))) {
+                            circle class="bar" r="5" cx=(place(x.place(f64::from(row.agents))))
+                                cy=(place(y.place(row.ok_per_second))) {
                                 title { (row.agents) " agents: " (row.verdict.name()) }
                             }
                         }
@@ -94,21 +91,11 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
 
 fn grid(x: ChartAxis, y: ChartAxis, unit: AxisUnit) -> Markup {
     html! {
-        @for tick in y.ticks(5) {
-            line class="grid" x1=(LEFT) x2=(WIDTH - RIGHT) y1=(round(y.place(tick)))
-                y2=(round(y.place(tick))) {}
-            text class="tick" text-anchor="end" x=(LEFT - 6.0) y=(round(y.place(tick) + 4.0)) {
-                (unit.words(tick))
-            }
-        }
+        (y_ticks(y, unit, 5, WIDTH))
         @for tick in x.ticks(10) {
-            text class="tick" text-anchor="middle" x=(round(x.place(tick))) y=(HEIGHT - 8.0) {
+            text class="tick" text-anchor="middle" x=(place(x.place(tick))) y=(HEIGHT - 8.0) {
                 (AxisUnit::Count.words(tick))
             }
         }
     }
-}
-
-fn round(at: f64) -> String {
-    format!("{at:.1}")
 }

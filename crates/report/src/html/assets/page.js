@@ -124,7 +124,7 @@
   const reading = document.querySelector("#heat .reading");
   const map = data.heat;
   if (heat && reading && map.columns.length) {
-    const [left, right, top, bottom] = [64, 888, 10, 214];
+    const { width, height, left, right, top, bottom } = data.frame;
     const first = data.seconds[0];
     const step = data.seconds.length > 1 ? data.seconds[1] - first : 1;
     const last = data.seconds[data.seconds.length - 1] + step;
@@ -133,8 +133,8 @@
     const [low, high] = [Math.log10(ends[0] / growth), Math.log10(ends[ends.length - 1])];
     heat.addEventListener("pointermove", (event) => {
       const box = heat.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * 900;
-      const y = ((event.clientY - box.top) / box.height) * 240;
+      const x = ((event.clientX - box.left) / box.width) * width;
+      const y = ((event.clientY - box.top) / box.height) * height;
       const second = first + ((x - left) / (right - left)) * (last - first);
       const value = 10 ** (high - ((y - top) / (bottom - top)) * (high - low));
       const row = ends.findIndex((end) => end >= value);
