@@ -41,17 +41,18 @@ fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
     must_hold(|| {
         let server = ScriptedServer::on(
             namespace.enter(|| listen(Ipv4Addr::LOCALHOST.into())),
-            |request| Reply::At(request.asked_at + Duration::from_secs(3)),
+            |request| Reply::At(request.asked_at + Duration::from_secs(5)),
         );
-        let load = format!("connections = {USERS}, duration = \"3s\"");
+        let load = format!("connections = {USERS}, duration = \"5s\"");
         let finished =
             CoordinatorCommand::local_by(namespace.command(), &plan(&server.url(), &load, ""))
                 .run();
         let reading = Reading::new(&finished);
-        assert!(
-            reading.count("/measured/connections/opened") >= USERS as u64,
-            "{finished}"
-        );
+        let opened = reading.count("/measured/connections/opened");
+        // A machine that is busy with something else may not get to all of them in time.
+        ensure(opened >= USERS as u64, || {
+            format!("{opened} connections\n{finished}")
+        })?;
         let [p50, p99] = [50.0, 99.0]
             .map(|percentile| reading.percentile_ms("/measured/times/connect", percentile));
         println!("connect: p50 {p50:.2} ms, p99 {p99:.2} ms");
