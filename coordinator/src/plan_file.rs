@@ -1,6 +1,7 @@
 //! Reads a plan and the files it names, and shows what is wrong with it: each problem with its
 //! place in the file.
 
+use crate::record::replay;
 use plan::{Campaign, Files, Plan, Problems};
 use std::fmt::Write as _;
 use std::io::{self, Read as _};
@@ -37,7 +38,8 @@ pub enum PlanError {
     Wrong(String),
 }
 
-/// Reads the plan at `path`; the files it names are relative to its folder.
+/// Reads the plan at `path`; the files it names are relative to its folder. Where a run left the
+/// plan, they are also looked for where that run's plan was.
 ///
 /// # Errors
 /// It cannot be read, or is wrong in one way or several.
@@ -47,7 +49,7 @@ pub fn read(path: &Path) -> Result<PlanText, PlanError> {
         why: in_words(error),
     };
     let bytes = read_up_to(path, Plan::MAX_BYTES as u64).map_err(|error| unreadable(&error))?;
-    let mut files = Folder(path.parent().unwrap_or(Path::new("")).to_owned());
+    let mut files = PlanFolders::new(path);
     let campaign = Campaign::parse_bytes(&bytes, &mut files)
         .map_err(|problems| PlanError::Wrong(placed(&path.display().to_string(), &problems)))?;
     Ok(PlanText {
@@ -76,6 +78,69 @@ impl Files for Folder {
         };
         entries.map(name).collect()
     }
+}
+
+/// Where the files of a plan are: beside it; for one that a run left, also where that run's plan
+/// was, which may have been one that a run left too.
+#[derive(Debug)]
+struct PlanFolders {
+    beside: Folder,
+    before: Vec<Folder>,
+}
+
+impl PlanFolders {
+    fn new(plan: &Path) -> PlanFolders {
+        let mut before: Vec<PathBuf> = Vec::new();
+        let mut saved = plan.to_owned();
+        while let Some(original) = replay::origin_of_plan(&saved) {
+            let folder = folder_of(&original);
+            // A folder that names itself was not written by us.
+            if before.contains(&folder) {
+                break;
+            }
+            before.push(folder);
+            saved = original;
+        }
+        PlanFolders {
+            beside: Folder(folder_of(plan)),
+            before: before.into_iter().map(Folder).collect(),
+        }
+    }
+
+    /// What is found first, or why nothing is.
+    fn first<T>(
+        &mut self,
+        mut look: impl FnMut(&mut Folder) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let failure = match look(&mut self.beside) {
+            Err(failure) if !self.before.is_empty() => failure,
+            found => return found,
+        };
+        if let Some(found) = self.before.iter_mut().find_map(|folder| look(folder).ok()) {
+            return Ok(found);
+        }
+        let before = self.before.iter().map(|folder| folder.0.display());
+        let before: Vec<String> = before.map(|folder| folder.to_string()).collect();
+        Err(format!(
+            "{failure} beside this saved plan, nor where the run's plan was ({}); put it beside \
+             this plan, or back",
+            before.join(", ")
+        ))
+    }
+}
+
+impl Files for PlanFolders {
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        self.first(|folder| folder.read(name))
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
+        self.first(|place| place.list(folder))
+    }
+}
+
+fn folder_of(plan: &Path) -> PathBuf {
+    plan.parent().unwrap_or(Path::new("")).to_owned()
 }
 
 /// `plan.toml:LINE:COL: path: message`, a line for each problem.

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use plan::{HttpVersion, Verify, Words as _, quoted};
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// The text, and what is wrong with flags that no plan's text can show.
 pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
@@ -53,7 +54,7 @@ impl QuickPlanText {
             self.field("body", &quoted(body));
         }
         if let Some(file) = &args.body_file {
-            self.field("body_file", &quoted(file));
+            self.field("body_file", &file_name(file));
         }
         if !args.expect.is_empty() {
             self.field("expect", &format!("{{ status = {} }}", list(&args.expect)));
@@ -86,11 +87,15 @@ impl QuickPlanText {
         if args.insecure {
             fields.push(("verify", quoted(Verify::None.word())));
         }
-        fields.extend(args.ca.iter().map(|ca| ("ca", quoted(ca))));
+        fields.extend(args.ca.iter().map(|ca| ("ca", file_name(ca))));
         if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
             fields.push((
                 "client_certificates",
-                format!("[{{ cert = {}, key = {} }}]", quoted(cert), quoted(key)),
+                format!(
+                    "[{{ cert = {}, key = {} }}]",
+                    file_name(cert),
+                    file_name(key)
+                ),
             ));
         }
         if !args.tls_version.is_empty() {
@@ -248,6 +253,12 @@ fn first_word(text: &str) -> String {
         Some((word, _)) => format!("{word} …"),
         None => text.to_owned(),
     }
+}
+
+/// Absolute, so that the plan that is saved can be run again from any folder.
+fn file_name(file: &str) -> String {
+    let path = std::path::absolute(file).ok();
+    quoted(path.as_deref().and_then(Path::to_str).unwrap_or(file))
 }
 
 /// A part of one, or so many percent.

@@ -10,5 +10,6 @@ mod quick;
 mod refusals;
 mod remote;
 mod runs;
+mod saved_plans;
 mod secrets;
 mod terminal;
