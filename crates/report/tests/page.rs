@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{
-    Contribution, Document, HeatColumn, HeatMap, LoadRecord, Row, SessionOffers, Takeover,
-    Unattended,
+    CampaignDocument, Contribution, Document, HeatColumn, HeatMap, LoadRecord, PercentileFigure,
+    Row, RunSummary, SessionOffers, Takeover, Unattended,
 };
 use report::{Format, Style, read, read_campaign};
 use std::path::PathBuf;
@@ -252,4 +252,66 @@ fn broken_series_is_drawn_as_far_as_it_goes() {
         }],
     };
     assert!(page(&document).contains("</html>"));
+}
+
+fn campaign() -> CampaignDocument {
+    read_campaign(&std::fs::read(golden("campaign-v1.json")).unwrap()).unwrap()
+}
+
+fn curve(factor: u64) -> Vec<PercentileFigure> {
+    let point = |(percentile, value_ns)| PercentileFigure {
+        percentile,
+        value_ns: value_ns * factor,
+        at_least: false,
+    };
+    let points = [(0.0, 1_000_000), (90.0, 3_000_000), (100.0, 9_000_000)];
+    points.map(point).to_vec()
+}
+
+#[test]
+fn every_run_has_a_curve_and_of_many_variants_the_slowest_a_colour() {
+    let mut campaign = campaign();
+    let run = campaign.runs[0].clone();
+    let run = |(variant, repeat): (u64, u32)| RunSummary {
+        variant: format!("variant-{variant}"),
+        repeat,
+        response_time_p99_ns: Some((100 - variant) * 1_000_000),
+        response_time_curve: curve(100 - variant),
+        ..run.clone()
+    };
+    campaign.runs = (0..20).flat_map(|it| [(it, 0), (it, 1)]).map(run).collect();
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    let narrow = text.find("class=\"narrow\"").unwrap();
+    let begin = text[..narrow].rfind("<figure").unwrap();
+    let figure = &text[begin..narrow];
+    for (class, curves) in [("line grey", 24), ("line c0", 2), ("line c7", 2)] {
+        assert_eq!(figure.matches(class).count(), curves, "{class}");
+    }
+    assert!(figure.contains("the fastest 12 are grey"), "{figure}");
+    let legend = &text[begin..begin + text[begin..].find("</figure>").unwrap()];
+    let named = |variant: u32| legend.contains(&format!("</span>variant-{variant}</li>"));
+    assert_eq!((named(0), named(7), named(8)), (true, true, false));
+
+    campaign.runs.truncate(2);
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("</span>repeat 2</li>"), "one variant");
+}
+
+#[test]
+fn earlier_run_lies_over_the_curves_of_a_page() {
+    let mut document = document();
+    let times = document.measured.times.get_mut("response_time").unwrap();
+    times.percentile_curve = curve(1);
+    let mut compared = campaign();
+    compared.runs[0].response_time_curve = curve(2);
+    let text = report::page_against_baseline(&document, &compared);
+    for words in [
+        "</span>response time, baseline</li>",
+        "Against the baseline",
+    ] {
+        assert!(text.contains(words), "{words}");
+        assert!(!page(&document).contains(words), "{words}");
+    }
+    let drawn = |text: &str| text.matches("<path class=\"line c2\"").count();
+    assert_eq!(drawn(&text), drawn(&page(&document)) + 2, "wide and narrow");
 }

@@ -4,8 +4,8 @@ use super::axis::{AxisUnit, ChartAxis};
 use super::marks::RunMark;
 use super::timeline::{ChartLine, TimeChart};
 use crate::sections::clock;
+use analysis::HeatMap;
 use analysis::human::time;
-use analysis::{HeatMap, PercentileFigure};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
@@ -17,8 +17,7 @@ pub(super) const RIGHT: f64 = 12.0;
 pub(super) const TOP: f64 = 10.0;
 pub(super) const BOTTOM: f64 = 26.0;
 
-/// How wide a picture of percentiles is: one for most screens, and one that a telephone shows as
-/// large as it is.
+/// How wide a picture is: one for most screens, and one that a telephone shows as large as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureWidth {
     Wide,
@@ -26,14 +25,17 @@ pub(super) enum PictureWidth {
 }
 
 impl PictureWidth {
-    fn pixels(self) -> f64 {
+    /// Both: the page shows the one that fits.
+    pub(super) const ALL: [PictureWidth; 2] = [PictureWidth::Wide, PictureWidth::Narrow];
+
+    pub(super) fn pixels(self) -> f64 {
         match self {
             PictureWidth::Wide => WIDTH,
             PictureWidth::Narrow => 380.0,
         }
     }
 
-    fn class(self) -> &'static str {
+    pub(super) fn class(self) -> &'static str {
         match self {
             PictureWidth::Wide => "wide",
             PictureWidth::Narrow => "narrow",
@@ -105,87 +107,6 @@ pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
             }
         }
     }
-}
-
-/// Curves of percentiles on HdrHistogram's axis: the logarithm of 1/(1−p), so that each nine has
-/// the same room.
-pub(super) fn percentile_curves(
-    curves: &[(&str, &[PercentileFigure])],
-    size: PictureWidth,
-) -> Markup {
-    let width = size.pixels();
-    let points = || curves.iter().flat_map(|(_, curve)| curve.iter());
-    // The largest value has no place on this axis: it stands at the end.
-    let rest = |percentile: f64| 1.0 / (1.0 - percentile / 100.0);
-    let finite = points()
-        .map(|point| rest(point.percentile))
-        .filter(|rest| rest.is_finite());
-    let most = finite.fold(10.0, f64::max) * 2.0;
-    let x = ChartAxis::log(1.0, most, LEFT, width - RIGHT);
-    let values = || points().map(|point| point.value_ns as f64);
-    let y = ChartAxis::log(
-        values().fold(f64::MAX, f64::min),
-        values().fold(1.0, f64::max),
-        HEIGHT - BOTTOM,
-        TOP,
-    );
-    let curve_path = |curve: &[PercentileFigure]| {
-        let mut path = String::new();
-        for (number, point) in curve.iter().enumerate() {
-            let at = x.place(rest(point.percentile).min(most));
-            let value = y.place(point.value_ns as f64);
-            let verb = if number == 0 { 'M' } else { 'L' };
-            let _ = write!(path, "{verb}{} {}", place(at), place(value));
-        }
-        path
-    };
-    let lower = |curve: &[PercentileFigure]| {
-        let first = curve.iter().find(|point| point.at_least)?;
-        Some(x.place(rest(first.percentile).min(most)))
-    };
-    html! {
-        svg class=(size.class()) viewBox=(format!("0 0 {width} {HEIGHT}")) role="img"
-            aria-label="Response times by percentile" {
-            @for from in curves.iter().filter_map(|(_, curve)| lower(curve)).take(1) {
-                rect class="doubt" x=(place(from)) y=(TOP) width=(place(width - RIGHT - from))
-                    height=(HEIGHT - BOTTOM - TOP) {
-                    title { "lower bounds: operations that timed out would have taken longer" }
-                }
-            }
-            (y_ticks(y, AxisUnit::Time, 6, width))
-            @for (label, percentile) in nines(size) {
-                @if rest(percentile) < most {
-                    line class="grid" x1=(place(x.place(rest(percentile)))) y1=(TOP)
-                        x2=(place(x.place(rest(percentile)))) y2=(HEIGHT - BOTTOM) {}
-                    text class="tick" x=(place(x.place(rest(percentile)))) y=(HEIGHT - 8.0)
-                        text-anchor="middle" { (label) }
-                }
-            }
-            @for (number, (_, curve)) in curves.iter().enumerate() {
-                path class=(line_class(number, false)) d=(curve_path(curve)) {}
-            }
-        }
-    }
-}
-
-fn nines(size: PictureWidth) -> Vec<(&'static str, f64)> {
-    let all = [
-        ("0 %", 0.0),
-        ("50 %", 50.0),
-        ("90 %", 90.0),
-        ("99 %", 99.0),
-        ("99.9 %", 99.9),
-        ("99.99 %", 99.99),
-        ("99.999 %", 99.999),
-        ("6 nines", 99.9999),
-        ("7 nines", 99.99999),
-    ];
-    let named = all.into_iter().map(|(label, at)| match size {
-        PictureWidth::Wide => (label, at),
-        // Where names would touch, the sign is left out.
-        PictureWidth::Narrow => (label.trim_end_matches(" %").trim_end_matches("ines"), at),
-    });
-    named.collect()
 }
 
 /// Response times over time: the darker, the more operations. Each shade is one path, so that a
