@@ -429,7 +429,7 @@ fn data(document: &Document) -> Value {
     let marks = marks::marks(document);
     let marks = marks
         .iter()
-        .map(|mark| (mark.from, mark.to, mark.tone.name()));
+        .map(|mark| (mark.from, mark.to, mark.tone.name(), &mark.label));
     let timeline = |timeline: &TimeChart| {
         let lines = timeline.lines.iter();
         json!({

@@ -4,7 +4,7 @@
 
 use analysis::{
     CampaignDocument, Contribution, Document, HeatColumn, HeatMap, LoadRecord, PercentileFigure,
-    Row, RunSummary, SessionOffers, Takeover, Unattended,
+    Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
 };
 use report::{Format, Style, read, read_campaign};
 use std::path::PathBuf;
@@ -177,8 +177,8 @@ fn what_happened_to_the_run_is_marked_where_it_happened() {
 fn what_was_asked_for_is_drawn_beside_what_was_measured() {
     let mut document = document();
     let wanted = |document: &Document| page(document).matches(" wanted\"").count();
-    // Two thresholds are about response times.
-    assert_eq!(wanted(&document), 2);
+    // Two thresholds are about response times, and a closed loop has users.
+    assert_eq!(wanted(&document), 3);
     document.plan.load = LoadRecord::Open {
         arrivals_per_second: 1_234.0,
         arrivals: "even".to_owned(),
@@ -189,8 +189,37 @@ fn what_was_asked_for_is_drawn_beside_what_was_measured() {
     let LoadRecord::Open { stages, .. } = &mut document.plan.load else {
         panic!("it was made so");
     };
-    *stages = 1;
+    *stages = 2;
+    let lines = |document: &Document| {
+        let text = page(document);
+        let paths = text
+            .split("<path class=\"")
+            .filter(|it| it.contains(" wanted\""));
+        paths.map(|it| it.matches('L').count()).collect::<Vec<_>>()
+    };
     assert_eq!(wanted(&document), 2, "later amounts are not known");
+    let second = 1_000_000_000_u64;
+    let warm_up = document.run.warm_up_ns;
+    let stage = |from, to, amounts: (f64, f64)| StageRecord {
+        from_ns: warm_up + from * second,
+        to_ns: warm_up + to * second,
+        from: amounts.0,
+        to: amounts.1,
+    };
+    document.plan.stages = vec![
+        stage(0, 4, (1_234.0, 3_000.0)),
+        stage(4, 4, (3_000.0, 2_000.0)),
+    ];
+    assert!(lines(&document)[0] > 3, "a ramp has a line");
+    let text = page(&document);
+    for words in [
+        "a ramp from 1.23k/s to 3k/s",
+        "a step from 3k/s to 2k/s",
+        "a hold of 2k/s",
+        ">ramp to 3k/s</text>",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ pub(super) const WIDTH: f64 = 900.0;
 pub(super) const HEIGHT: f64 = 240.0;
 pub(super) const LEFT: f64 = 64.0;
 pub(super) const RIGHT: f64 = 12.0;
-pub(super) const TOP: f64 = 10.0;
+pub(super) const TOP: f64 = 16.0;
 pub(super) const BOTTOM: f64 = 26.0;
 
 /// How wide a picture is: one for most screens, and one that a telephone shows as large as it is.
@@ -42,6 +42,9 @@ impl PictureWidth {
         }
     }
 }
+
+/// Room for a letter of a label.
+const LETTER: f64 = 7.0;
 
 /// Steps of colour in a heat map.
 const SHADES: usize = 8;
@@ -213,9 +216,18 @@ fn warm_up(x: ChartAxis, part: MeasuredPart) -> Markup {
 fn marked(x: ChartAxis, marks: &[RunMark]) -> Markup {
     html! {
         @for mark in marks {
-            rect class={ "mark " (mark.tone.name()) } x=(place(x.place(mark.from))) y=(TOP)
-                width=(place((x.place(mark.to) - x.place(mark.from)).max(1.5)))
-                height=(HEIGHT - BOTTOM - TOP) { title { (mark.words) } }
+            @let (from, to) = (x.place(mark.from), x.place(mark.to));
+            @if let Some(label) = &mark.label {
+                line class="border" x1=(place(from)) x2=(place(from)) y1=(TOP)
+                    y2=(HEIGHT - BOTTOM) {}
+                @if label.len() as f64 * LETTER < to - from {
+                    text class="tick" x=(place(from + 4.0)) y=(TOP - 4.0) { (label) }
+                }
+            } @else {
+                rect class={ "mark " (mark.tone.name()) } x=(place(from)) y=(TOP)
+                    width=(place((to - from).max(1.5)))
+                    height=(HEIGHT - BOTTOM - TOP) { title { (mark.words) } }
+            }
         }
     }
 }

@@ -35,6 +35,16 @@
 
   const sync = uPlot.sync("run");
   const plots = [];
+  // Where something begins, with its name if there is room for it.
+  const border = ({ ctx, bbox }, left, right, label) => {
+    const size = 11 * devicePixelRatio;
+    ctx.globalAlpha = 1;
+    ctx.font = `${size}px system-ui, sans-serif`;
+    ctx.fillRect(left, bbox.top, devicePixelRatio, bbox.height);
+    if (ctx.measureText(label).width + size > right - left) return;
+    ctx.textAlign = "left";
+    ctx.fillText(label, left, bbox.top - size / 2);
+  };
   // What was not measured, and what is marked, lies behind the lines.
   const shade = (plot) => {
     const { ctx, bbox } = plot;
@@ -46,10 +56,14 @@
     const [from, to] = data.measured.map(inside);
     ctx.fillRect(bbox.left, bbox.top, from - bbox.left, bbox.height);
     ctx.fillRect(to, bbox.top, bbox.left + bbox.width - to, bbox.height);
-    ctx.globalAlpha = 0.2;
-    for (const [begin, end, tone] of data.marks) {
+    for (const [begin, end, tone, label] of data.marks) {
       ctx.fillStyle = colour(`--${tone}`);
       const [left, right] = [inside(begin), inside(end)];
+      if (label) {
+        border(plot, left, right, label);
+        continue;
+      }
+      ctx.globalAlpha = 0.2;
       // An instant is as wide as a line.
       ctx.fillRect(left, bbox.top, Math.max(1.5, right - left), bbox.height);
     }
@@ -75,6 +89,7 @@
     return {
       width,
       height: 240,
+      padding: [18, null, null, null],
       scales: {
         x: { time: false },
         y: timeline.log
