@@ -448,10 +448,9 @@ fn data(document: &Document) -> Value {
         "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
         "heat": document.heat_map,
         "frame": {
-            "width": picture::WIDTH,
             "height": picture::HEIGHT,
             "left": picture::LEFT,
-            "right": picture::WIDTH - picture::RIGHT,
+            "right": picture::RIGHT,
             "top": picture::TOP,
             "bottom": picture::HEIGHT - picture::BOTTOM,
         },

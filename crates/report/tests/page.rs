@@ -170,7 +170,7 @@ fn what_happened_to_the_run_is_marked_where_it_happened() {
     ] {
         assert!(text.contains(words), "{words}");
     }
-    assert_eq!(marks(&document), 4 * timelines, "on every timeline");
+    assert_eq!(marks(&document), 8 * timelines, "on both widths of each");
 }
 
 #[test]

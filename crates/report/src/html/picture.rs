@@ -35,6 +35,14 @@ impl PictureWidth {
         }
     }
 
+    /// Ticks that have room beside one another.
+    pub(super) fn ticks(self) -> usize {
+        match self {
+            PictureWidth::Wide => 10,
+            PictureWidth::Narrow => 5,
+        }
+    }
+
     pub(super) fn class(self) -> &'static str {
         match self {
             PictureWidth::Wide => "wide",
@@ -80,21 +88,50 @@ pub(super) fn timeline(
     } else {
         ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
     };
-    let x = time_axis(seconds);
+    let x = time_axis(seconds, PictureWidth::Wide);
     let is_short = seconds.len() == 1;
-    html! {
-        svg viewBox=(view()) role="img" aria-label=(timeline.title) {
-            (warm_up(x, part))
+    let lines = html! {
+        @for (number, line) in timeline.lines.iter().enumerate() {
+            path class=(line_class(number, line.is_wanted)) d=(path(line, seconds, x, y)) {}
+            @if is_short {
+                @for value in line.values.iter().flatten() {
+                    circle class=(line_class(number, false)) cx=(place(x.place(seconds[0])))
+                        cy=(place(y.place(*value))) r="3" {}
+                }
+            }
+        }
+    };
+    let axes = |size: PictureWidth| {
+        let x = time_axis(seconds, size);
+        html! {
+            (warm_up(x, part, size))
             (marked(x, marks))
-            (y_ticks(y, timeline.unit, 5, WIDTH))
-            (x_ticks(x))
-            @for (number, line) in timeline.lines.iter().enumerate() {
-                path class=(line_class(number, line.is_wanted)) d=(path(line, seconds, x, y)) {}
-                @if is_short {
-                    @for value in line.values.iter().flatten() {
-                        circle class=(line_class(number, false)) cx=(place(x.place(seconds[0])))
-                            cy=(place(y.place(*value))) r="3" {}
-                    }
+            (y_ticks(y, timeline.unit, 5, size.pixels()))
+            (x_ticks(x, size))
+        }
+    };
+    in_both_widths(timeline.id, timeline.title, &lines, axes)
+}
+
+/// What lies between the axes is drawn once, and squeezed for a telephone.
+fn in_both_widths(
+    id: &str,
+    label: &str,
+    inside: &Markup,
+    axes: impl Fn(PictureWidth) -> Markup,
+) -> Markup {
+    let room = |size: PictureWidth| size.pixels() - LEFT - RIGHT;
+    let part = room(PictureWidth::Narrow) / room(PictureWidth::Wide);
+    let id = format!("inside-{id}");
+    let squeeze = format!("matrix({part:.5} 0 0 1 {:.2} 0)", LEFT * (1.0 - part));
+    html! {
+        @for size in PictureWidth::ALL {
+            svg class=(size.class()) viewBox=(format!("0 0 {} {HEIGHT}", size.pixels()))
+                role="img" aria-label=(label) {
+                (axes(size))
+                @match size {
+                    PictureWidth::Wide => g id=(id) { (inside) },
+                    PictureWidth::Narrow => use href={ "#" (id) } transform=(squeeze) {},
                 }
             }
         }
@@ -115,7 +152,7 @@ pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
 /// Response times over time: the darker, the more operations. Each shade is one path, so that a
 /// long run is a small picture.
 pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Markup {
-    let x = time_axis(seconds);
+    let x = time_axis(seconds, PictureWidth::Wide);
     let rows = map.row_ends_ns.len();
     let (first, last) = (map.row_ends_ns.first(), map.row_ends_ns.last());
     let (Some(&first), Some(&last)) = (first, last) else {
@@ -161,16 +198,20 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
             }
         }
     }
-    html! {
-        svg viewBox=(view()) role="img" aria-label="Response times over time" {
-            (warm_up(x, part))
-            (y_ticks(y, AxisUnit::Time, 6, WIDTH))
-            (x_ticks(x))
-            @for (shade, path) in paths.iter().enumerate() {
-                @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
-            }
+    let cells = html! {
+        @for (shade, path) in paths.iter().enumerate() {
+            @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
         }
-    }
+    };
+    let axes = |size: PictureWidth| {
+        let x = time_axis(seconds, size);
+        html! {
+            (warm_up(x, part, size))
+            (y_ticks(y, AxisUnit::Time, 6, size.pixels()))
+            (x_ticks(x, size))
+        }
+    };
+    in_both_widths("heat", "Response times over time", &cells, axes)
 }
 
 /// What the shades of a heat map mean.
@@ -186,21 +227,21 @@ pub(super) fn heat_legend(map: &HeatMap) -> String {
     )
 }
 
-fn time_axis(seconds: &[f64]) -> ChartAxis {
+fn time_axis(seconds: &[f64], size: PictureWidth) -> ChartAxis {
     let (first, last) = (seconds.first(), seconds.last());
     let step = match seconds {
         [first, second, ..] => second - first,
         _ => 1.0,
     };
     let (from, to) = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(0.0));
-    ChartAxis::linear(from, to + step, LEFT, WIDTH - RIGHT)
+    ChartAxis::linear(from, to + step, LEFT, size.pixels() - RIGHT)
 }
 
 /// What lies before and behind the measured part.
-fn warm_up(x: ChartAxis, part: MeasuredPart) -> Markup {
+fn warm_up(x: ChartAxis, part: MeasuredPart, size: PictureWidth) -> Markup {
     let shaded = [
         (LEFT, x.place(part.from)),
-        (x.place(part.to), WIDTH - RIGHT),
+        (x.place(part.to), size.pixels() - RIGHT),
     ];
     html! {
         @for (from, to) in shaded {
@@ -244,9 +285,9 @@ pub(super) fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize, width: f64) -> 
     }
 }
 
-fn x_ticks(x: ChartAxis) -> Markup {
+fn x_ticks(x: ChartAxis, size: PictureWidth) -> Markup {
     html! {
-        @for tick in x.ticks(10) {
+        @for tick in x.ticks(size.ticks()) {
             text class="tick" x=(place(x.place(tick))) y=(HEIGHT - 8.0) text-anchor="middle" {
                 (clock(tick))
             }

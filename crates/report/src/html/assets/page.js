@@ -134,23 +134,25 @@
     plots.forEach((plot) => plot.redraw()),
   );
 
-  // The heat map says what is below the pointer.
-  const heat = document.querySelector("#heat svg");
+  // The heat map says what is below the pointer, or the finger; there is one for each width.
+  const heats = document.querySelectorAll("#heat svg");
   const reading = document.querySelector("#heat .reading");
   const map = data.heat;
-  if (heat && reading && map.columns.length) {
-    const { width, height, left, right, top, bottom } = data.frame;
+  if (heats.length && reading && map.columns.length) {
+    const { height, left, right, top, bottom } = data.frame;
     const first = data.seconds[0];
     const step = data.seconds.length > 1 ? data.seconds[1] - first : 1;
     const last = data.seconds[data.seconds.length - 1] + step;
     const ends = map.row_ends_ns;
     const growth = ends.length > 1 ? ends[1] / ends[0] : 1.26;
     const [low, high] = [Math.log10(ends[0] / growth), Math.log10(ends[ends.length - 1])];
-    heat.addEventListener("pointermove", (event) => {
+    const read = (event) => {
+      const heat = event.currentTarget;
+      const width = heat.viewBox.baseVal.width;
       const box = heat.getBoundingClientRect();
       const x = ((event.clientX - box.left) / box.width) * width;
       const y = ((event.clientY - box.top) / box.height) * height;
-      const second = first + ((x - left) / (right - left)) * (last - first);
+      const second = first + ((x - left) / (width - left - right)) * (last - first);
       const value = 10 ** (high - ((y - top) / (bottom - top)) * (high - low));
       const row = ends.findIndex((end) => end >= value);
       const column = map.columns.find(
@@ -163,7 +165,14 @@
           ? ""
           : `${clock(column.second)}: ${count} operations took ${words.time(from)} to ` +
             words.time(ends[row]);
-    });
-    heat.addEventListener("pointerleave", () => (reading.textContent = ""));
+    };
+    for (const heat of heats) {
+      heat.addEventListener("pointerdown", read);
+      heat.addEventListener("pointermove", read);
+      // What a finger found is read after it is lifted.
+      heat.addEventListener("pointerleave", ({ pointerType }) => {
+        if (pointerType === "mouse") reading.textContent = "";
+      });
+    }
   }
 })();
