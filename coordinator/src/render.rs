@@ -19,8 +19,8 @@ pub struct ReportArgs {
     /// Output format: console, brief, json, junit, markdown, csv or html
     #[arg(long, value_name = "FORMAT", default_value = "console")]
     pub format: Format,
-    /// With --format markdown: also say how much this differs from another run, and what of that is
-    /// within the noise
+    /// With --format markdown or html: also say how much this differs from another run, and what of
+    /// that is within the noise
     #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "remake")]
     pub baseline: Option<PathBuf>,
     /// Write result.json, histograms.hlog and events.jsonl again, from run.log
@@ -41,8 +41,8 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     } else {
         Style::PLAIN
     };
-    if args.baseline.is_some() && args.format != Format::Markdown {
-        terminal::say("--baseline needs --format markdown; `coordinator compare` has all formats");
+    if let Some(refusal) = refusal(args) {
+        terminal::say(refusal);
         return Ok(Exit::Usage);
     }
     if args.remake {
@@ -50,6 +50,12 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         terminal::print(&args.format.render(&document, style))?;
         return Ok(Exit::Passed);
     }
+    let baseline = args.baseline.as_deref();
+    let compared = match baseline.map(|it| compare::against_baseline(it, &args.run)) {
+        None => Vec::new(),
+        Some(Ok(compared)) => compared,
+        Some(Err(error)) => return compare::refused(error),
+    };
     let campaign = args.run.join(CAMPAIGN);
     let mut text = if campaign.is_file() {
         args.format
@@ -58,7 +64,12 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         match saved_result::read(&args.run) {
             Ok(saved) => {
                 saved.remark.into_iter().for_each(terminal::say);
-                args.format.render(&saved.document, style)
+                match (args.format, compared.first()) {
+                    (Format::Html, Some(compared)) => {
+                        report::page_against_baseline(&saved.document, compared)
+                    }
+                    _ => args.format.render(&saved.document, style),
+                }
             }
             Err(error @ ResultError::Missing { .. }) => {
                 terminal::say(error);
@@ -67,14 +78,27 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
             Err(error) => return Err(error.into()),
         }
     };
-    if let Some(baseline) = &args.baseline {
-        match compare::against_baseline(baseline, &args.run) {
-            Ok(compared) => text.extend(compared.iter().map(report::against_baseline)),
-            Err(error) => return compare::refused(error),
-        }
+    if args.format == Format::Markdown {
+        text.extend(compared.iter().map(report::against_baseline));
     }
     terminal::print(&text)?;
     Ok(Exit::Passed)
+}
+
+/// Why there is no such report.
+fn refusal(args: &ReportArgs) -> Option<&'static str> {
+    args.baseline.as_ref()?;
+    match args.format {
+        Format::Markdown => None,
+        Format::Html if args.run.join(CAMPAIGN).is_file() => Some(
+            "--baseline with --format html needs a single run; `coordinator compare --format \
+             html` has a page of several",
+        ),
+        Format::Html => None,
+        _ => Some(
+            "--baseline needs --format markdown or html; `coordinator compare` has all formats",
+        ),
+    }
 }
 
 fn read_campaign(path: &Path) -> anyhow::Result<analysis::CampaignDocument> {

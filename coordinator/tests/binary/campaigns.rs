@@ -257,13 +257,14 @@ fn search_makes_holds_and_says_its_answer() {
     let report = |format| folder.run(&["report", "--format", format, "--baseline", runs, runs]);
     let found = stdout(&report("markdown"));
     assert!(found.contains("- capacity: no difference"), "{found}");
-    let refused = report("junit");
-    assert_code(&refused, 2);
-    assert!(
-        stderr(&refused).contains("needs --format markdown"),
-        "{}",
-        told(&refused)
-    );
+    for (format, cure) in [
+        ("junit", "needs --format markdown or html"),
+        ("html", "`coordinator compare --format html`"),
+    ] {
+        let refused = report(format);
+        assert_code(&refused, 2);
+        assert!(stderr(&refused).contains(cure), "{}", told(&refused));
+    }
     let same = folder.run(&["compare", runs, runs]);
     assert_code(&same, 0);
     let found = stdout(&same);
@@ -443,6 +444,19 @@ fn saved_runs_are_compared_unless_they_measured_different_things() {
         stdout(&alike).contains("02-same-1 against 01-base-1"),
         "{}",
         told(&alike)
+    );
+    let (earlier, run) = (part("01-base-1"), part("02-same-1"));
+    let page = folder.run(&["report", "--format=html", "--baseline", &earlier, &run]);
+    assert_code(&page, 0);
+    for words in ["response time, baseline", "Against the baseline"] {
+        assert!(stdout(&page).contains(words), "{words}");
+    }
+    let saved = std::fs::read_to_string(all.join("campaign.json")).unwrap();
+    let curves = saved.matches("response_time_curve").count();
+    assert_eq!(
+        curves,
+        saved.matches("\"ok_per_second\"").count(),
+        "of each"
     );
     let different = ["compare", &part("01-base-1"), &part("03-slow-1")];
     let refused = folder.run(&different);

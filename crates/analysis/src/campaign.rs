@@ -2,8 +2,8 @@
 //! saved ones that are compared.
 
 use crate::{
-    CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PlanDifference,
-    RunState, Scaling, SearchAnswer, SearchRecord, Verdict,
+    CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PercentileFigure,
+    PlanDifference, RunState, Scaling, SearchAnswer, SearchRecord, TimeFigure, Verdict,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -81,6 +81,10 @@ pub struct RunSummary {
     pub response_time_p99_ns: Option<u64>,
     /// The 99th percentile is a lower bound.
     pub response_time_p99_at_least: bool,
+    /// From the 0th percentile to the largest value, in at most 48 points that stand as far apart
+    /// as the logarithm of what lies above them; empty in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub response_time_curve: Vec<PercentileFigure>,
     /// The plan's thresholds with their outcome.
     pub thresholds: Vec<Judgement>,
 }
@@ -174,6 +178,11 @@ impl RunSummary {
             response_time_p50_ns: p50.map(|figure| figure.value_ns),
             response_time_p99_ns: p99.map(|figure| figure.value_ns),
             response_time_p99_at_least: p99.is_some_and(|figure| figure.at_least),
+            response_time_curve: measured
+                .times
+                .get("response_time")
+                .map(TimeFigure::thin_curve)
+                .unwrap_or_default(),
             thresholds: document.thresholds.clone(),
         }
     }

@@ -80,7 +80,7 @@ pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use plan_difference::PlanDifference;
-pub use plan_record::{LoadRecord, PlanRecord, TlsRecord};
+pub use plan_record::{LoadRecord, PlanRecord, StageRecord, TlsRecord};
 pub use preflight::PreflightFinding;
 pub use ratio_figure::RatioFigure;
 pub use scaling::{RiseLimit, Scaling, ScalingRow};

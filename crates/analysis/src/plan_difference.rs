@@ -148,6 +148,7 @@ mod tests {
             digest: digest.to_owned(),
             url: String::new(),
             builtin_target: text.contains("builtin"),
+            stages: Vec::new(),
             load: LoadRecord::Closed {
                 connections: 1,
                 think_time: false,

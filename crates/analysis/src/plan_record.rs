@@ -1,8 +1,10 @@
 //! The plan in the result: its text as given, its digest, and what a reader of figures must know of
 //! it.
 
+use measure::nanoseconds;
 use plan::{
-    HttpVersion, KeyExchange, Plan, RequestsPerConnection, Resumption, Shape, Verify, Words as _,
+    HttpVersion, KeyExchange, Load, Plan, RequestsPerConnection, Resumption, Shape, Stage, Verify,
+    Words as _,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,6 +27,10 @@ pub struct PlanRecord {
     pub builtin_target: bool,
     /// How much load, in which loop.
     pub load: LoadRecord,
+    /// Ramps, holds and steps of the measured part, in order; empty without stages, and in results
+    /// of versions that did not keep them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stages: Vec<StageRecord>,
     /// Requests per connection; absent where unlimited; 0: handshake only.
     pub requests_per_connection: Option<u32>,
     /// HTTP/2: requests at once on one connection; absent with HTTP/1.1.
@@ -60,6 +66,19 @@ pub enum LoadRecord {
     },
 }
 
+/// A ramp, or a hold where both amounts are one, or a step where both instants are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageRecord {
+    /// When it begins, on the run clock (the warm-up begins at 0).
+    pub from_ns: u64,
+    /// When it ends.
+    pub to_ns: u64,
+    /// Virtual users, or arrivals per second, at its beginning.
+    pub from: f64,
+    /// The same at its end.
+    pub to: f64,
+}
+
 /// The client's TLS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsRecord {
@@ -89,6 +108,7 @@ impl PlanRecord {
             url: plan.target().url.to_string(),
             builtin_target: plan.target().builtin.is_some(),
             load: LoadRecord::from_plan(plan),
+            stages: StageRecord::from_load(plan.load()),
             requests_per_connection: match plan.connection().requests {
                 RequestsPerConnection::HandshakeOnly => Some(0),
                 RequestsPerConnection::Limited(number) => Some(number.get()),
@@ -100,6 +120,29 @@ impl PlanRecord {
             },
             tls: plan.tls().map(TlsRecord::from_tls),
         }
+    }
+
+    /// Virtual users, or arrivals per second, that the plan asks for at `at_ns` of the run clock;
+    /// `None` where its stages are not known. When the load ends is not its business.
+    #[must_use]
+    pub fn amount_at(&self, at_ns: u64) -> Option<f64> {
+        let (first, stages) = match &self.load {
+            LoadRecord::Closed {
+                connections,
+                stages,
+                ..
+            } => (f64::from(*connections), *stages),
+            LoadRecord::Open {
+                arrivals_per_second,
+                stages,
+                ..
+            } => (*arrivals_per_second, *stages),
+        };
+        if self.stages.len() != stages as usize {
+            return None;
+        }
+        let begun = self.stages.iter().rev().find(|it| it.from_ns <= at_ns);
+        Some(begun.map_or(first, |stage| stage.amount_at(at_ns)))
     }
 
     /// How the client saved work that a careful one does; empty for a careful client.
@@ -144,6 +187,37 @@ impl LoadRecord {
     }
 }
 
+impl StageRecord {
+    fn from_load(load: &Load) -> Vec<StageRecord> {
+        let mut from_ns = nanoseconds(load.warm_up);
+        let mut from = match &load.shape {
+            Shape::Closed { connections, .. } => f64::from(*connections),
+            Shape::Open { rate, .. } => rate.as_per_second(),
+        };
+        let record = |stage: &Stage| {
+            let record = StageRecord {
+                from_ns,
+                to_ns: from_ns.saturating_add(nanoseconds(stage.over)),
+                from,
+                to: stage.to,
+            };
+            (from_ns, from) = (record.to_ns, record.to);
+            record
+        };
+        load.stages.iter().map(record).collect()
+    }
+
+    /// Once it has begun; after it its last amount holds.
+    fn amount_at(&self, at_ns: u64) -> f64 {
+        let length = self.to_ns.saturating_sub(self.from_ns);
+        let passed = at_ns.saturating_sub(self.from_ns);
+        if passed >= length {
+            return self.to;
+        }
+        self.from + (self.to - self.from) * passed as f64 / length as f64
+    }
+}
+
 impl TlsRecord {
     fn from_tls(tls: &plan::Tls) -> TlsRecord {
         TlsRecord {
@@ -179,6 +253,40 @@ mod tests {
         fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
             Err("there are none".to_owned())
         }
+    }
+
+    #[test]
+    fn asked_amount_is_that_of_the_schedule() {
+        let text = r#"
+            target.url = "http://10.0.0.1/"
+            [load]
+            rate = "100/s"
+            max_connections = 9
+            warm_up = "5s"
+            duration = "60s"
+            [[load.stage]]
+            over = "20s"
+            to = "500/s"
+            [[load.stage]]
+            over = "10s"
+            [[load.stage]]
+            to = "50/s"
+            [[load.stage]]
+            over = "8s"
+            to = "0/s"
+        "#;
+        let plan = Plan::parse(text, &mut NoFiles).unwrap();
+        let mut record = PlanRecord::new(&plan, String::new());
+        let profile = plan::Profile::measured(plan.load());
+        for tenth in 0..600 {
+            let ns = tenth * 100_000_000;
+            let asked = record.amount_at(5_000_000_000 + ns).unwrap();
+            let wanted = profile.amount_at(ns);
+            assert!((asked - wanted).abs() < 1e-6, "{tenth}: {asked}, {wanted}");
+        }
+        assert_eq!(record.amount_at(0), Some(100.0), "the warm-up");
+        record.stages.clear();
+        assert_eq!(record.amount_at(0), None, "of an earlier version");
     }
 
     #[test]

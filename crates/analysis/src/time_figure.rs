@@ -14,6 +14,9 @@ const COLUMNS: usize = 60;
 /// Points of the curve of percentiles while the part of values above is halved.
 const CURVE_STEPS: u32 = 5;
 
+/// Points of a curve that stands beside others: enough for the eye.
+const THIN_CURVE_MAX: usize = 48;
+
 /// A histogram's columns grow up to so many times the 99th percentile.
 const TAIL: u64 = 4;
 
@@ -240,6 +243,18 @@ impl TimeFigure {
         }
     }
 
+    /// [`TimeFigure::percentile_curve`] with fewer points, the largest value among them.
+    pub(crate) fn thin_curve(&self) -> Vec<PercentileFigure> {
+        let curve = &self.percentile_curve;
+        let each = curve.len().div_ceil(THIN_CURVE_MAX - 1).max(1);
+        let last = curve.len().saturating_sub(1);
+        let points = curve.iter().enumerate();
+        points
+            .filter(|(place, _)| place % each == 0 || *place == last)
+            .map(|(_, point)| *point)
+            .collect()
+    }
+
     /// One of the percentiles the figure has.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
@@ -324,6 +339,20 @@ mod tests {
             &recorded(timed_out),
         );
         headline
+    }
+
+    #[test]
+    fn thin_curve_keeps_its_ends_and_few_points() {
+        for count in [0, 1, 5, 3_000, 100_000] {
+            let values: Vec<u64> = (1..=count).collect();
+            let headline = headline(&values, &[]);
+            let figure = TimeFigure::new(&headline, HistogramColumns::Omitted);
+            let figure = figure.with_curve(&headline);
+            let (whole, thin) = (&figure.percentile_curve, figure.thin_curve());
+            assert_eq!((thin.first(), thin.last()), (whole.first(), whole.last()));
+            assert!(thin.len() <= THIN_CURVE_MAX, "{} of {count}", thin.len());
+            assert!(thin.len() >= whole.len().min(THIN_CURVE_MAX / 2), "{count}");
+        }
     }
 
     #[test]

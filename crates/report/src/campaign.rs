@@ -1,5 +1,6 @@
 //! A campaign in every format. Console and Markdown show the same sections, each in its own way.
 
+pub(crate) mod baseline;
 mod capacity;
 pub(crate) mod console;
 pub(crate) mod csv;

@@ -3,6 +3,7 @@
 
 mod axis;
 mod campaign;
+mod curves;
 mod forest;
 mod marks;
 mod parts;
@@ -16,11 +17,12 @@ use crate::console::{GROUP_HEADINGS, group_row, what_ran};
 use crate::headline::{meaning, verdict};
 use crate::sections::{Section, sections};
 use analysis::human::{exact, number, percentile, share};
-use analysis::{Document, Judgement, RunState, Verdict};
+use analysis::{CampaignDocument, Document, Judgement, RunState, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use curves::Curve;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use picture::{MeasuredPart, PictureWidth};
+use picture::MeasuredPart;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use timeline::{POINTS_MAX, TimeChart, TimeCharts};
@@ -44,14 +46,15 @@ const DRAWN_MAX: usize = 300;
 /// A table with more rows is folded.
 const ROWS_OPEN: usize = 40;
 
-/// The page of a run.
-pub(crate) fn render(document: &Document) -> String {
+/// The page of a run; `compared` has it as its second variant, and an earlier run as its first.
+pub(crate) fn render(document: &Document, compared: Option<&CampaignDocument>) -> String {
     let title = format!("{}: {}", document.run.name, crate::headline(document));
     let body = html! {
         (head(document))
         main {
             (headline(document))
-            (pictures(document))
+            (pictures(document, compared))
+            @if let Some(compared) = compared { (campaign::against_baseline(compared)) }
             (groups(document))
             @for part in sections(document) { (section(&part)) }
             (plan(document))
@@ -226,34 +229,15 @@ fn measured_part(document: &Document) -> MeasuredPart {
     }
 }
 
-fn pictures(document: &Document) -> Markup {
+fn pictures(document: &Document, compared: Option<&CampaignDocument>) -> Markup {
     let drawn = TimeCharts::new(document, DRAWN_MAX);
     let part = measured_part(document);
     let marks = marks::marks(document);
-    let curves: Vec<(&str, &[_])> = ["response_time", "service_time"]
-        .into_iter()
-        .filter_map(|name| {
-            Some((
-                name,
-                &document.measured.times.get(name)?.percentile_curve[..],
-            ))
-        })
-        .filter(|(_, curve)| !curve.is_empty())
-        .collect();
-    let names = curves.iter().map(|(name, _)| name.replace('_', " "));
     html! {
-        @if !curves.is_empty() {
+        @if document.measured.times.values().any(|time| !time.percentile_curve.is_empty()) {
             section {
                 h2 { "Percentiles" }
-                figure {
-                    figcaption { "each nine has the same room; a shaded end is a lower bound" }
-                    div class="picture" {
-                        @for size in [PictureWidth::Wide, PictureWidth::Narrow] {
-                            (picture::percentile_curves(&curves, size))
-                        }
-                    }
-                    (picture::legend(names))
-                }
+                (curves::figure("", "of all measured operations", curves(document, compared)))
             }
         }
         @if !drawn.timelines.is_empty() {
@@ -285,6 +269,29 @@ fn pictures(document: &Document) -> Markup {
             }
         }
     }
+}
+
+/// Of the run, and of an earlier one.
+fn curves<'d>(document: &'d Document, compared: Option<&'d CampaignDocument>) -> Vec<Curve<'d>> {
+    let times = &document.measured.times;
+    let own = ["response_time", "service_time"].map(|name| {
+        let points = times
+            .get(name)
+            .map_or(&[][..], |time| &time.percentile_curve);
+        (name.replace('_', " "), points)
+    });
+    let earlier = compared.and_then(|compared| compared.runs.first());
+    let earlier = earlier.map(|run| {
+        let name = "response time, baseline".to_owned();
+        (name, &run.response_time_curve[..])
+    });
+    let all = own.into_iter().chain(earlier).enumerate();
+    all.map(|(colour, (name, points))| Curve {
+        name,
+        colour: Some(colour),
+        points,
+    })
+    .collect()
 }
 
 /// Parts of the run beside one another: requests, addresses, labels. Agents have bars here, and
@@ -422,7 +429,7 @@ fn data(document: &Document) -> Value {
     let marks = marks::marks(document);
     let marks = marks
         .iter()
-        .map(|mark| (mark.from, mark.to, mark.tone.name()));
+        .map(|mark| (mark.from, mark.to, mark.tone.name(), &mark.label));
     let timeline = |timeline: &TimeChart| {
         let lines = timeline.lines.iter();
         json!({
@@ -441,10 +448,9 @@ fn data(document: &Document) -> Value {
         "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
         "heat": document.heat_map,
         "frame": {
-            "width": picture::WIDTH,
             "height": picture::HEIGHT,
             "left": picture::LEFT,
-            "right": picture::WIDTH - picture::RIGHT,
+            "right": picture::RIGHT,
             "top": picture::TOP,
             "bottom": picture::HEIGHT - picture::BOTTOM,
         },

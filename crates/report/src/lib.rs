@@ -103,7 +103,7 @@ impl Format {
             Format::Markdown => markdown::render(document),
             Format::Csv => csv::render(document),
             Format::Junit => junit::render(document),
-            Format::Html => html::render(document),
+            Format::Html => html::render(document, None),
         }
     }
 
@@ -127,6 +127,13 @@ impl Format {
 #[must_use]
 pub fn against_baseline(compared: &CampaignDocument) -> String {
     campaign::markdown::against_baseline(compared)
+}
+
+/// The page of a run ([`Format::Html`]) beside an earlier one: its percentiles, and what differs.
+/// `compared` has both as its variants, the earlier run first.
+#[must_use]
+pub fn page_against_baseline(document: &Document, compared: &CampaignDocument) -> String {
+    html::render(document, Some(compared))
 }
 
 impl FromStr for Format {

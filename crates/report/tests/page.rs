@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{
-    Contribution, Document, HeatColumn, HeatMap, LoadRecord, Row, SessionOffers, Takeover,
-    Unattended,
+    CampaignDocument, Contribution, Document, HeatColumn, HeatMap, LoadRecord, PercentileFigure,
+    Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
 };
 use report::{Format, Style, read, read_campaign};
 use std::path::PathBuf;
@@ -170,15 +170,15 @@ fn what_happened_to_the_run_is_marked_where_it_happened() {
     ] {
         assert!(text.contains(words), "{words}");
     }
-    assert_eq!(marks(&document), 4 * timelines, "on every timeline");
+    assert_eq!(marks(&document), 8 * timelines, "on both widths of each");
 }
 
 #[test]
 fn what_was_asked_for_is_drawn_beside_what_was_measured() {
     let mut document = document();
     let wanted = |document: &Document| page(document).matches(" wanted\"").count();
-    // Two thresholds are about response times.
-    assert_eq!(wanted(&document), 2);
+    // Two thresholds are about response times, and a closed loop has users.
+    assert_eq!(wanted(&document), 3);
     document.plan.load = LoadRecord::Open {
         arrivals_per_second: 1_234.0,
         arrivals: "even".to_owned(),
@@ -189,8 +189,37 @@ fn what_was_asked_for_is_drawn_beside_what_was_measured() {
     let LoadRecord::Open { stages, .. } = &mut document.plan.load else {
         panic!("it was made so");
     };
-    *stages = 1;
+    *stages = 2;
+    let lines = |document: &Document| {
+        let text = page(document);
+        let paths = text
+            .split("<path class=\"")
+            .filter(|it| it.contains(" wanted\""));
+        paths.map(|it| it.matches('L').count()).collect::<Vec<_>>()
+    };
     assert_eq!(wanted(&document), 2, "later amounts are not known");
+    let second = 1_000_000_000_u64;
+    let warm_up = document.run.warm_up_ns;
+    let stage = |from, to, amounts: (f64, f64)| StageRecord {
+        from_ns: warm_up + from * second,
+        to_ns: warm_up + to * second,
+        from: amounts.0,
+        to: amounts.1,
+    };
+    document.plan.stages = vec![
+        stage(0, 4, (1_234.0, 3_000.0)),
+        stage(4, 4, (3_000.0, 2_000.0)),
+    ];
+    assert!(lines(&document)[0] > 3, "a ramp has a line");
+    let text = page(&document);
+    for words in [
+        "a ramp from 1.23k/s to 3k/s",
+        "a step from 3k/s to 2k/s",
+        "a hold of 2k/s",
+        ">ramp to 3k/s</text>",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
 }
 
 #[test]
@@ -252,4 +281,66 @@ fn broken_series_is_drawn_as_far_as_it_goes() {
         }],
     };
     assert!(page(&document).contains("</html>"));
+}
+
+fn campaign() -> CampaignDocument {
+    read_campaign(&std::fs::read(golden("campaign-v1.json")).unwrap()).unwrap()
+}
+
+fn curve(factor: u64) -> Vec<PercentileFigure> {
+    let point = |(percentile, value_ns)| PercentileFigure {
+        percentile,
+        value_ns: value_ns * factor,
+        at_least: false,
+    };
+    let points = [(0.0, 1_000_000), (90.0, 3_000_000), (100.0, 9_000_000)];
+    points.map(point).to_vec()
+}
+
+#[test]
+fn every_run_has_a_curve_and_of_many_variants_the_slowest_a_colour() {
+    let mut campaign = campaign();
+    let run = campaign.runs[0].clone();
+    let run = |(variant, repeat): (u64, u32)| RunSummary {
+        variant: format!("variant-{variant}"),
+        repeat,
+        response_time_p99_ns: Some((100 - variant) * 1_000_000),
+        response_time_curve: curve(100 - variant),
+        ..run.clone()
+    };
+    campaign.runs = (0..20).flat_map(|it| [(it, 0), (it, 1)]).map(run).collect();
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    let narrow = text.find("class=\"narrow\"").unwrap();
+    let begin = text[..narrow].rfind("<figure").unwrap();
+    let figure = &text[begin..narrow];
+    for (class, curves) in [("line grey", 24), ("line c0", 2), ("line c7", 2)] {
+        assert_eq!(figure.matches(class).count(), curves, "{class}");
+    }
+    assert!(figure.contains("the fastest 12 are grey"), "{figure}");
+    let legend = &text[begin..begin + text[begin..].find("</figure>").unwrap()];
+    let named = |variant: u32| legend.contains(&format!("</span>variant-{variant}</li>"));
+    assert_eq!((named(0), named(7), named(8)), (true, true, false));
+
+    campaign.runs.truncate(2);
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("</span>repeat 2</li>"), "one variant");
+}
+
+#[test]
+fn earlier_run_lies_over_the_curves_of_a_page() {
+    let mut document = document();
+    let times = document.measured.times.get_mut("response_time").unwrap();
+    times.percentile_curve = curve(1);
+    let mut compared = campaign();
+    compared.runs[0].response_time_curve = curve(2);
+    let text = report::page_against_baseline(&document, &compared);
+    for words in [
+        "</span>response time, baseline</li>",
+        "Against the baseline",
+    ] {
+        assert!(text.contains(words), "{words}");
+        assert!(!page(&document).contains(words), "{words}");
+    }
+    let drawn = |text: &str| text.matches("<path class=\"line c2\"").count();
+    assert_eq!(drawn(&text), drawn(&page(&document)) + 2, "wide and narrow");
 }

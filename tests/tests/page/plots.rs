@@ -2,6 +2,7 @@
 
 use crate::stage::{PageFile, assert_quiet, document, hour};
 use interop::Browser;
+use serde_json::json;
 
 /// Script time of a page may be this, in seconds.
 const SCRIPT_MAX: f64 = 1.0;
@@ -82,6 +83,37 @@ fn plots_share_cursor_and_zoom() {
     }
     let again = [0.01, 0.5, 0.99].map(|part| instant_at(&mut browser, 0, part));
     assert_eq!(again, whole, "a double-click shows all");
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn heat_map_is_read_with_a_finger() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let page = PageFile::run(&hour());
+    browser.open(&page.path(), 400);
+    let touch = json!({ "enabled": true });
+    browser.call("Emulation.setTouchEmulationEnabled", &touch);
+    for (part, instant) in [(0.25, "1"), (0.75, "4")] {
+        let place = browser.value(&format!(
+            "(() => {{
+                const cells = document.querySelector('#heat .narrow use');
+                cells.scrollIntoView({{ block: 'center' }});
+                const box = cells.getBoundingClientRect();
+                return {{ x: box.left + box.width * {part}, y: box.top + box.height / 2 }};
+            }})()"
+        ));
+        for (kind, points) in [("touchStart", vec![place]), ("touchEnd", Vec::new())] {
+            let event = json!({ "type": kind, "touchPoints": points });
+            browser.call("Input.dispatchTouchEvent", &event);
+        }
+        let reading = browser.text("document.querySelector('#heat .reading').textContent");
+        assert!(
+            reading.starts_with(instant) && reading.contains("operations took"),
+            "{reading:?}"
+        );
+    }
     assert_quiet(&mut browser);
 }
 

@@ -1,8 +1,8 @@
 //! Documents that pages are made of, and pages in files for the browser.
 
 use analysis::{
-    CampaignDocument, ComparedCell, Document, HeatColumn, HeatMap, MachineRow, PercentileFigure,
-    Row, SessionOffers,
+    CampaignDocument, ComparedCell, Document, HeatColumn, HeatMap, LoadRecord, MachineRow,
+    PercentileFigure, Row, SessionOffers, StageRecord,
 };
 use interop::Browser;
 use report::{Format, Style, read, read_campaign};
@@ -61,7 +61,25 @@ pub(crate) fn hour() -> Document {
         })
         .collect();
     document.session_offers = vec![offers(0, 1, 90), offers(1, 0, 3), offers(1, 1, 100)];
+    document.plan.load = LoadRecord::Closed {
+        connections: 34,
+        think_time: false,
+        stages: 2,
+    };
+    document.plan.stages = vec![
+        asked((10, 1_800), (34.0, 34.0)),
+        asked((1_800, 3_600), (34.0, 50.0)),
+    ];
     document
+}
+
+fn asked(seconds: (u64, u64), amounts: (f64, f64)) -> StageRecord {
+    StageRecord {
+        from_ns: seconds.0 * 1_000_000_000,
+        to_ns: seconds.1 * 1_000_000_000,
+        from: amounts.0,
+        to: amounts.1,
+    }
 }
 
 fn offers(by: u32, to: u32, accepted: u64) -> SessionOffers {

@@ -1,20 +1,9 @@
 //! A campaign for a pull request or a wiki.
 
-use super::side_by_side::{method, row};
-use super::{ITEM, ReportSection, sections};
+use super::{ITEM, ReportSection, baseline, sections};
 use crate::markdown::{escape, item, table};
-use analysis::{CampaignDocument, ComparedFigure};
+use analysis::CampaignDocument;
 use std::fmt::Write as _;
-
-/// Figures that a reviewer asks for; `compare` has all.
-const BASELINE_FIGURES: [&str; 6] = [
-    "rate",
-    "response_time.p50",
-    "response_time.p99",
-    "errors.share",
-    "client.cpu_per_operation",
-    "server.cpu_per_operation",
-];
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
     let mut text = String::new();
@@ -34,21 +23,15 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
 /// judged stands in `campaign`, of two variants.
 pub(crate) fn against_baseline(campaign: &CampaignDocument) -> String {
     let mut text = format!("\n## {} against the baseline\n\n", escape(&campaign.name));
-    let differences = campaign.differences.iter();
-    differences.for_each(|difference| {
-        let difference = difference.display();
-        item(&mut text, &format!("the plans differ: {difference}"));
-    });
+    let notes = baseline::notes(campaign);
+    notes.iter().for_each(|note| item(&mut text, note));
     if let Some(comparison) = &campaign.comparison {
-        let notes = std::iter::once(method(comparison)).chain(comparison.notes.iter().cloned());
-        notes.for_each(|note| item(&mut text, &note));
         text.push('\n');
-        let headings = ["", "baseline", "this run", "change"].map(str::to_owned);
-        let figures = BASELINE_FIGURES
-            .iter()
-            .filter_map(|name| comparison.row(name));
-        let rows: Vec<Vec<String>> = figures.map(change_row).collect();
-        table(&mut text, &headings, &rows);
+        table(
+            &mut text,
+            &baseline::headings(),
+            &baseline::rows(comparison),
+        );
     }
     for row in campaign.capacities.iter().skip(1) {
         let change = row
@@ -58,14 +41,6 @@ pub(crate) fn against_baseline(campaign: &CampaignDocument) -> String {
         item(&mut text, &format!("capacity: {change}"));
     }
     text
-}
-
-/// Both values, then what can be said of the change.
-fn change_row(figure: &ComparedFigure) -> Vec<String> {
-    let change = figure.cells.get(1).and_then(|cell| cell.change.as_ref());
-    let mut row = row(figure, 2);
-    row.push(change.map(|change| change.text.clone()).unwrap_or_default());
-    row
 }
 
 /// Without headings, the first row is the headings.

@@ -2,8 +2,8 @@
 //! where a comparison, a search or a number of agents has one.
 
 use super::parts::{PartTimes, bars};
-use super::{forest, page, steps, table};
-use crate::campaign::{ReportSection, sections};
+use super::{curves, forest, page, steps, table};
+use crate::campaign::{ReportSection, baseline, sections};
 use analysis::{CampaignDocument, Comparison, PercentileFigure};
 use maud::{Markup, html};
 use serde_json::json;
@@ -19,6 +19,9 @@ pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
                 @if !known.is_empty() {
                     section { h2 { "Response times" } (bars(known)) }
                 }
+            }
+            (curves::runs(campaign))
+            @if let Some(comparison) = &campaign.comparison {
                 section { h2 { "Changes" } (forest::forests(comparison)) }
             }
             @for search in &campaign.searches {
@@ -36,6 +39,20 @@ pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
         }
     };
     page(&campaign.name, &json!({}), &body)
+}
+
+/// How a run differs from an earlier one, as a part of its page.
+pub(super) fn against_baseline(compared: &CampaignDocument) -> Markup {
+    html! {
+        section {
+            h2 { "Against the baseline" }
+            ul { @for note in baseline::notes(compared) { li { (note) } } }
+            @if let Some(comparison) = &compared.comparison {
+                (table(&baseline::headings(), &baseline::rows(comparison), &[]))
+                (forest::forests(comparison))
+            }
+        }
+    }
 }
 
 /// Of each variant whose 99th percentile is known.

@@ -3,11 +3,13 @@
 
 use crate::sections::clock;
 use analysis::human::{exact, number, time};
-use analysis::{Document, Row};
+use analysis::{Document, LoadRecord, Row, StageRecord};
 use maud::{Markup, html};
 
 /// Marks of seconds: of many, the worst.
 const SECONDS_MAX: usize = 12;
+/// Of more stages none is marked: the line that is asked for shows them.
+const STAGES_MAX: usize = 24;
 /// Marks of agents.
 const AGENTS_MAX: usize = 20;
 
@@ -25,6 +27,8 @@ pub(super) struct RunMark {
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) tone: MarkTone,
+    /// In the picture: where something begins. Others are shaded.
+    pub(super) label: Option<String>,
     pub(super) words: String,
 }
 
@@ -43,6 +47,8 @@ impl RunMark {
 pub(super) enum MarkTone {
     Bad,
     Doubtful,
+    /// As it was meant.
+    Plain,
 }
 
 impl MarkTone {
@@ -51,6 +57,7 @@ impl MarkTone {
         match self {
             MarkTone::Bad => "bad",
             MarkTone::Doubtful => "doubtful",
+            MarkTone::Plain => "faint",
         }
     }
 }
@@ -58,11 +65,13 @@ impl MarkTone {
 /// All that a run has, by time.
 pub(super) fn marks(document: &Document) -> Vec<RunMark> {
     let mut marks = seconds(document);
+    marks.extend(stages(document));
     marks.extend(agents(document));
     marks.extend(document.unattended.iter().map(|time| RunMark {
         from: time.from_ns as f64 / 1e9,
         to: time.to_ns as f64 / 1e9,
         tone: MarkTone::Doubtful,
+        label: None,
         words: "no coordinator was there".to_owned(),
     }));
     marks.sort_by(|a, b| a.from.total_cmp(&b.from));
@@ -84,6 +93,55 @@ pub(super) fn list(marks: &[RunMark]) -> Markup {
     }
 }
 
+/// Where each stage begins, and the last one ends.
+fn stages(document: &Document) -> Vec<RunMark> {
+    let stages = &document.plan.stages;
+    let end_ns = document.run.warm_up_ns + document.run.duration_ns;
+    let Some(last) = stages.last().filter(|_| stages.len() <= STAGES_MAX) else {
+        return Vec::new();
+    };
+    let rest = StageRecord {
+        from_ns: last.to_ns,
+        to_ns: end_ns,
+        from: last.to,
+        to: last.to,
+    };
+    let all = stages.iter().chain([&rest]);
+    // A run that was stopped did not come to all of them.
+    let begun = all.filter(|stage| stage.from_ns < end_ns);
+    let amount = |amount: f64| {
+        let number = exact(&number(amount));
+        match document.plan.load {
+            LoadRecord::Open { .. } => format!("{number}/s"),
+            LoadRecord::Closed { .. } => format!("{number} users"),
+        }
+    };
+    let mark = |stage: &StageRecord| {
+        let (from, to) = (amount(stage.from), amount(stage.to));
+        let (label, words) = if stage.from == stage.to {
+            (format!("hold {to}"), format!("a hold of {to}"))
+        } else if stage.from_ns == stage.to_ns {
+            (
+                format!("step to {to}"),
+                format!("a step from {from} to {to}"),
+            )
+        } else {
+            (
+                format!("ramp to {to}"),
+                format!("a ramp from {from} to {to}"),
+            )
+        };
+        RunMark {
+            from: stage.from_ns as f64 / 1e9,
+            to: stage.to_ns.min(end_ns) as f64 / 1e9,
+            tone: MarkTone::Plain,
+            label: Some(label),
+            words,
+        }
+    };
+    begun.map(mark).collect()
+}
+
 /// Seconds that stalled or had a far slower operation than others: the worst of them.
 fn seconds(document: &Document) -> Vec<RunMark> {
     let end = (document.run.warm_up_ns + document.run.duration_ns) / 1_000_000_000;
@@ -97,6 +155,7 @@ fn seconds(document: &Document) -> Vec<RunMark> {
             from,
             to: from + length,
             tone,
+            label: None,
             words,
         };
         if row.ended == 0 && row.in_service >= 0.5 {
@@ -144,6 +203,7 @@ fn agents(document: &Document) -> Vec<RunMark> {
             from: f64::from(part.from_second),
             to: f64::from(part.to_second) + 1.0,
             tone: MarkTone::Bad,
+            label: None,
             words: format!("{} of {all} agents contributed", part.agents),
         });
     let taken = document.fleet.takeovers.iter().map(|takeover| {
@@ -153,6 +213,7 @@ fn agents(document: &Document) -> Vec<RunMark> {
             from: after,
             to: after,
             tone: MarkTone::Doubtful,
+            label: None,
             words: format!(
                 "{} was lost; its share went to {}",
                 name(takeover.agent),

@@ -4,8 +4,8 @@ use super::axis::{AxisUnit, ChartAxis};
 use super::marks::RunMark;
 use super::timeline::{ChartLine, TimeChart};
 use crate::sections::clock;
+use analysis::HeatMap;
 use analysis::human::time;
-use analysis::{HeatMap, PercentileFigure};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
@@ -14,11 +14,10 @@ pub(super) const WIDTH: f64 = 900.0;
 pub(super) const HEIGHT: f64 = 240.0;
 pub(super) const LEFT: f64 = 64.0;
 pub(super) const RIGHT: f64 = 12.0;
-pub(super) const TOP: f64 = 10.0;
+pub(super) const TOP: f64 = 16.0;
 pub(super) const BOTTOM: f64 = 26.0;
 
-/// How wide a picture of percentiles is: one for most screens, and one that a telephone shows as
-/// large as it is.
+/// How wide a picture is: one for most screens, and one that a telephone shows as large as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureWidth {
     Wide,
@@ -26,20 +25,34 @@ pub(super) enum PictureWidth {
 }
 
 impl PictureWidth {
-    fn pixels(self) -> f64 {
+    /// Both: the page shows the one that fits.
+    pub(super) const ALL: [PictureWidth; 2] = [PictureWidth::Wide, PictureWidth::Narrow];
+
+    pub(super) fn pixels(self) -> f64 {
         match self {
             PictureWidth::Wide => WIDTH,
             PictureWidth::Narrow => 380.0,
         }
     }
 
-    fn class(self) -> &'static str {
+    /// Ticks that have room beside one another.
+    pub(super) fn ticks(self) -> usize {
+        match self {
+            PictureWidth::Wide => 10,
+            PictureWidth::Narrow => 5,
+        }
+    }
+
+    pub(super) fn class(self) -> &'static str {
         match self {
             PictureWidth::Wide => "wide",
             PictureWidth::Narrow => "narrow",
         }
     }
 }
+
+/// Room for a letter of a label.
+const LETTER: f64 = 7.0;
 
 /// Steps of colour in a heat map.
 const SHADES: usize = 8;
@@ -75,21 +88,50 @@ pub(super) fn timeline(
     } else {
         ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
     };
-    let x = time_axis(seconds);
+    let x = time_axis(seconds, PictureWidth::Wide);
     let is_short = seconds.len() == 1;
-    html! {
-        svg viewBox=(view()) role="img" aria-label=(timeline.title) {
-            (warm_up(x, part))
+    let lines = html! {
+        @for (number, line) in timeline.lines.iter().enumerate() {
+            path class=(line_class(number, line.is_wanted)) d=(path(line, seconds, x, y)) {}
+            @if is_short {
+                @for value in line.values.iter().flatten() {
+                    circle class=(line_class(number, false)) cx=(place(x.place(seconds[0])))
+                        cy=(place(y.place(*value))) r="3" {}
+                }
+            }
+        }
+    };
+    let axes = |size: PictureWidth| {
+        let x = time_axis(seconds, size);
+        html! {
+            (warm_up(x, part, size))
             (marked(x, marks))
-            (y_ticks(y, timeline.unit, 5, WIDTH))
-            (x_ticks(x))
-            @for (number, line) in timeline.lines.iter().enumerate() {
-                path class=(line_class(number, line.is_wanted)) d=(path(line, seconds, x, y)) {}
-                @if is_short {
-                    @for value in line.values.iter().flatten() {
-                        circle class=(line_class(number, false)) cx=(place(x.place(seconds[0])))
-                            cy=(place(y.place(*value))) r="3" {}
-                    }
+            (y_ticks(y, timeline.unit, 5, size.pixels()))
+            (x_ticks(x, size))
+        }
+    };
+    in_both_widths(timeline.id, timeline.title, &lines, axes)
+}
+
+/// What lies between the axes is drawn once, and squeezed for a telephone.
+fn in_both_widths(
+    id: &str,
+    label: &str,
+    inside: &Markup,
+    axes: impl Fn(PictureWidth) -> Markup,
+) -> Markup {
+    let room = |size: PictureWidth| size.pixels() - LEFT - RIGHT;
+    let part = room(PictureWidth::Narrow) / room(PictureWidth::Wide);
+    let id = format!("inside-{id}");
+    let squeeze = format!("matrix({part:.5} 0 0 1 {:.2} 0)", LEFT * (1.0 - part));
+    html! {
+        @for size in PictureWidth::ALL {
+            svg class=(size.class()) viewBox=(format!("0 0 {} {HEIGHT}", size.pixels()))
+                role="img" aria-label=(label) {
+                (axes(size))
+                @match size {
+                    PictureWidth::Wide => g id=(id) { (inside) },
+                    PictureWidth::Narrow => use href={ "#" (id) } transform=(squeeze) {},
                 }
             }
         }
@@ -107,91 +149,10 @@ pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// Curves of percentiles on HdrHistogram's axis: the logarithm of 1/(1−p), so that each nine has
-/// the same room.
-pub(super) fn percentile_curves(
-    curves: &[(&str, &[PercentileFigure])],
-    size: PictureWidth,
-) -> Markup {
-    let width = size.pixels();
-    let points = || curves.iter().flat_map(|(_, curve)| curve.iter());
-    // The largest value has no place on this axis: it stands at the end.
-    let rest = |percentile: f64| 1.0 / (1.0 - percentile / 100.0);
-    let finite = points()
-        .map(|point| rest(point.percentile))
-        .filter(|rest| rest.is_finite());
-    let most = finite.fold(10.0, f64::max) * 2.0;
-    let x = ChartAxis::log(1.0, most, LEFT, width - RIGHT);
-    let values = || points().map(|point| point.value_ns as f64);
-    let y = ChartAxis::log(
-        values().fold(f64::MAX, f64::min),
-        values().fold(1.0, f64::max),
-        HEIGHT - BOTTOM,
-        TOP,
-    );
-    let curve_path = |curve: &[PercentileFigure]| {
-        let mut path = String::new();
-        for (number, point) in curve.iter().enumerate() {
-            let at = x.place(rest(point.percentile).min(most));
-            let value = y.place(point.value_ns as f64);
-            let verb = if number == 0 { 'M' } else { 'L' };
-            let _ = write!(path, "{verb}{} {}", place(at), place(value));
-        }
-        path
-    };
-    let lower = |curve: &[PercentileFigure]| {
-        let first = curve.iter().find(|point| point.at_least)?;
-        Some(x.place(rest(first.percentile).min(most)))
-    };
-    html! {
-        svg class=(size.class()) viewBox=(format!("0 0 {width} {HEIGHT}")) role="img"
-            aria-label="Response times by percentile" {
-            @for from in curves.iter().filter_map(|(_, curve)| lower(curve)).take(1) {
-                rect class="doubt" x=(place(from)) y=(TOP) width=(place(width - RIGHT - from))
-                    height=(HEIGHT - BOTTOM - TOP) {
-                    title { "lower bounds: operations that timed out would have taken longer" }
-                }
-            }
-            (y_ticks(y, AxisUnit::Time, 6, width))
-            @for (label, percentile) in nines(size) {
-                @if rest(percentile) < most {
-                    line class="grid" x1=(place(x.place(rest(percentile)))) y1=(TOP)
-                        x2=(place(x.place(rest(percentile)))) y2=(HEIGHT - BOTTOM) {}
-                    text class="tick" x=(place(x.place(rest(percentile)))) y=(HEIGHT - 8.0)
-                        text-anchor="middle" { (label) }
-                }
-            }
-            @for (number, (_, curve)) in curves.iter().enumerate() {
-                path class=(line_class(number, false)) d=(curve_path(curve)) {}
-            }
-        }
-    }
-}
-
-fn nines(size: PictureWidth) -> Vec<(&'static str, f64)> {
-    let all = [
-        ("0 %", 0.0),
-        ("50 %", 50.0),
-        ("90 %", 90.0),
-        ("99 %", 99.0),
-        ("99.9 %", 99.9),
-        ("99.99 %", 99.99),
-        ("99.999 %", 99.999),
-        ("6 nines", 99.9999),
-        ("7 nines", 99.99999),
-    ];
-    let named = all.into_iter().map(|(label, at)| match size {
-        PictureWidth::Wide => (label, at),
-        // Where names would touch, the sign is left out.
-        PictureWidth::Narrow => (label.trim_end_matches(" %").trim_end_matches("ines"), at),
-    });
-    named.collect()
-}
-
 /// Response times over time: the darker, the more operations. Each shade is one path, so that a
 /// long run is a small picture.
 pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Markup {
-    let x = time_axis(seconds);
+    let x = time_axis(seconds, PictureWidth::Wide);
     let rows = map.row_ends_ns.len();
     let (first, last) = (map.row_ends_ns.first(), map.row_ends_ns.last());
     let (Some(&first), Some(&last)) = (first, last) else {
@@ -237,16 +198,20 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
             }
         }
     }
-    html! {
-        svg viewBox=(view()) role="img" aria-label="Response times over time" {
-            (warm_up(x, part))
-            (y_ticks(y, AxisUnit::Time, 6, WIDTH))
-            (x_ticks(x))
-            @for (shade, path) in paths.iter().enumerate() {
-                @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
-            }
+    let cells = html! {
+        @for (shade, path) in paths.iter().enumerate() {
+            @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
         }
-    }
+    };
+    let axes = |size: PictureWidth| {
+        let x = time_axis(seconds, size);
+        html! {
+            (warm_up(x, part, size))
+            (y_ticks(y, AxisUnit::Time, 6, size.pixels()))
+            (x_ticks(x, size))
+        }
+    };
+    in_both_widths("heat", "Response times over time", &cells, axes)
 }
 
 /// What the shades of a heat map mean.
@@ -262,21 +227,21 @@ pub(super) fn heat_legend(map: &HeatMap) -> String {
     )
 }
 
-fn time_axis(seconds: &[f64]) -> ChartAxis {
+fn time_axis(seconds: &[f64], size: PictureWidth) -> ChartAxis {
     let (first, last) = (seconds.first(), seconds.last());
     let step = match seconds {
         [first, second, ..] => second - first,
         _ => 1.0,
     };
     let (from, to) = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(0.0));
-    ChartAxis::linear(from, to + step, LEFT, WIDTH - RIGHT)
+    ChartAxis::linear(from, to + step, LEFT, size.pixels() - RIGHT)
 }
 
 /// What lies before and behind the measured part.
-fn warm_up(x: ChartAxis, part: MeasuredPart) -> Markup {
+fn warm_up(x: ChartAxis, part: MeasuredPart, size: PictureWidth) -> Markup {
     let shaded = [
         (LEFT, x.place(part.from)),
-        (x.place(part.to), WIDTH - RIGHT),
+        (x.place(part.to), size.pixels() - RIGHT),
     ];
     html! {
         @for (from, to) in shaded {
@@ -292,9 +257,18 @@ fn warm_up(x: ChartAxis, part: MeasuredPart) -> Markup {
 fn marked(x: ChartAxis, marks: &[RunMark]) -> Markup {
     html! {
         @for mark in marks {
-            rect class={ "mark " (mark.tone.name()) } x=(place(x.place(mark.from))) y=(TOP)
-                width=(place((x.place(mark.to) - x.place(mark.from)).max(1.5)))
-                height=(HEIGHT - BOTTOM - TOP) { title { (mark.words) } }
+            @let (from, to) = (x.place(mark.from), x.place(mark.to));
+            @if let Some(label) = &mark.label {
+                line class="border" x1=(place(from)) x2=(place(from)) y1=(TOP)
+                    y2=(HEIGHT - BOTTOM) {}
+                @if label.len() as f64 * LETTER < to - from {
+                    text class="tick" x=(place(from + 4.0)) y=(TOP - 4.0) { (label) }
+                }
+            } @else {
+                rect class={ "mark " (mark.tone.name()) } x=(place(from)) y=(TOP)
+                    width=(place((to - from).max(1.5)))
+                    height=(HEIGHT - BOTTOM - TOP) { title { (mark.words) } }
+            }
         }
     }
 }
@@ -311,9 +285,9 @@ pub(super) fn y_ticks(y: ChartAxis, unit: AxisUnit, most: usize, width: f64) -> 
     }
 }
 
-fn x_ticks(x: ChartAxis) -> Markup {
+fn x_ticks(x: ChartAxis, size: PictureWidth) -> Markup {
     html! {
-        @for tick in x.ticks(10) {
+        @for tick in x.ticks(size.ticks()) {
             text class="tick" x=(place(x.place(tick))) y=(HEIGHT - 8.0) text-anchor="middle" {
                 (clock(tick))
             }

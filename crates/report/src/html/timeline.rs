@@ -145,6 +145,26 @@ impl<'d> ChartRows<'d> {
         }
     }
 
+    /// What the plan asks for while it fires; nothing where its stages are not known.
+    fn asked(&self, name: &str) -> Option<ChartLine> {
+        let run = &self.document.run;
+        let end = run.warm_up_ns.saturating_add(run.duration_ns);
+        let amount = |number: usize| {
+            let half_rows = (f64::from(self.first) + number as f64) * 2.0 + 1.0;
+            // The middle of a row has its mean, on a straight line.
+            let at_ns = (half_rows * f64::from(self.row_seconds) * 0.5e9) as u64;
+            let amount = self.document.plan.amount_at(at_ns);
+            amount.filter(|_| at_ns < end)
+        };
+        let values: Vec<Option<f64>> = (0..self.rows.len()).map(amount).collect();
+        let is_known = values.iter().any(Option::is_some);
+        is_known.then(|| ChartLine {
+            name: name.to_owned(),
+            values: self.joined(&values, Joined::Mean),
+            is_wanted: true,
+        })
+    }
+
     /// One height for all of the run.
     fn wanted(&self, name: String, value: f64) -> ChartLine {
         ChartLine {
@@ -187,14 +207,8 @@ impl<'d> ChartRows<'d> {
             }),
             self.rate("errors", |row| row.errors),
         ];
-        // Of later stages the result does not know the amounts.
-        if let LoadRecord::Open {
-            arrivals_per_second,
-            stages: 0,
-            ..
-        } = self.document.plan.load
-        {
-            lines.push(self.wanted("asked for".to_owned(), arrivals_per_second));
+        if let LoadRecord::Open { .. } = self.document.plan.load {
+            lines.extend(self.asked("asked for"));
         }
         TimeChart {
             id: "rate",
@@ -298,13 +312,17 @@ impl<'d> ChartRows<'d> {
         let under_way = self.line("operations under way", Joined::Mean, |row| {
             Some(row.in_service)
         });
+        let mut lines = vec![under_way, opened];
+        if let LoadRecord::Closed { .. } = self.document.plan.load {
+            lines.extend(self.asked("virtual users"));
+        }
         TimeChart {
             id: "under_way",
             title: "Under way",
             about: "operations at once on average; a queue at the server shows here",
             unit: AxisUnit::Count,
             is_log: false,
-            lines: vec![under_way, opened],
+            lines,
         }
     }
 

@@ -35,6 +35,16 @@
 
   const sync = uPlot.sync("run");
   const plots = [];
+  // Where something begins, with its name if there is room for it.
+  const border = ({ ctx, bbox }, left, right, label) => {
+    const size = 11 * devicePixelRatio;
+    ctx.globalAlpha = 1;
+    ctx.font = `${size}px system-ui, sans-serif`;
+    ctx.fillRect(left, bbox.top, devicePixelRatio, bbox.height);
+    if (ctx.measureText(label).width + size > right - left) return;
+    ctx.textAlign = "left";
+    ctx.fillText(label, left, bbox.top - size / 2);
+  };
   // What was not measured, and what is marked, lies behind the lines.
   const shade = (plot) => {
     const { ctx, bbox } = plot;
@@ -46,10 +56,14 @@
     const [from, to] = data.measured.map(inside);
     ctx.fillRect(bbox.left, bbox.top, from - bbox.left, bbox.height);
     ctx.fillRect(to, bbox.top, bbox.left + bbox.width - to, bbox.height);
-    ctx.globalAlpha = 0.2;
-    for (const [begin, end, tone] of data.marks) {
+    for (const [begin, end, tone, label] of data.marks) {
       ctx.fillStyle = colour(`--${tone}`);
       const [left, right] = [inside(begin), inside(end)];
+      if (label) {
+        border(plot, left, right, label);
+        continue;
+      }
+      ctx.globalAlpha = 0.2;
       // An instant is as wide as a line.
       ctx.fillRect(left, bbox.top, Math.max(1.5, right - left), bbox.height);
     }
@@ -75,6 +89,7 @@
     return {
       width,
       height: 240,
+      padding: [18, null, null, null],
       scales: {
         x: { time: false },
         y: timeline.log
@@ -119,23 +134,25 @@
     plots.forEach((plot) => plot.redraw()),
   );
 
-  // The heat map says what is below the pointer.
-  const heat = document.querySelector("#heat svg");
+  // The heat map says what is below the pointer, or the finger; there is one for each width.
+  const heats = document.querySelectorAll("#heat svg");
   const reading = document.querySelector("#heat .reading");
   const map = data.heat;
-  if (heat && reading && map.columns.length) {
-    const { width, height, left, right, top, bottom } = data.frame;
+  if (heats.length && reading && map.columns.length) {
+    const { height, left, right, top, bottom } = data.frame;
     const first = data.seconds[0];
     const step = data.seconds.length > 1 ? data.seconds[1] - first : 1;
     const last = data.seconds[data.seconds.length - 1] + step;
     const ends = map.row_ends_ns;
     const growth = ends.length > 1 ? ends[1] / ends[0] : 1.26;
     const [low, high] = [Math.log10(ends[0] / growth), Math.log10(ends[ends.length - 1])];
-    heat.addEventListener("pointermove", (event) => {
+    const read = (event) => {
+      const heat = event.currentTarget;
+      const width = heat.viewBox.baseVal.width;
       const box = heat.getBoundingClientRect();
       const x = ((event.clientX - box.left) / box.width) * width;
       const y = ((event.clientY - box.top) / box.height) * height;
-      const second = first + ((x - left) / (right - left)) * (last - first);
+      const second = first + ((x - left) / (width - left - right)) * (last - first);
       const value = 10 ** (high - ((y - top) / (bottom - top)) * (high - low));
       const row = ends.findIndex((end) => end >= value);
       const column = map.columns.find(
@@ -148,7 +165,14 @@
           ? ""
           : `${clock(column.second)}: ${count} operations took ${words.time(from)} to ` +
             words.time(ends[row]);
-    });
-    heat.addEventListener("pointerleave", () => (reading.textContent = ""));
+    };
+    for (const heat of heats) {
+      heat.addEventListener("pointerdown", read);
+      heat.addEventListener("pointermove", read);
+      // What a finger found is read after it is lifted.
+      heat.addEventListener("pointerleave", ({ pointerType }) => {
+        if (pointerType === "mouse") reading.textContent = "";
+      });
+    }
   }
 })();
