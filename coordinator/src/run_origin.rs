@@ -1,6 +1,7 @@
 //! Where a run was asked for: what going on with it needs beside its log.
 
 use crate::plan_file::STANDARD_INPUT;
+use crate::quick::in_flags;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -26,6 +27,14 @@ impl RunOrigin {
                 absolute(plan)
             }),
             ..RunOrigin::default()
+        }
+    }
+
+    /// A sentence about the plan, in the words of who asked for the run.
+    pub(crate) fn in_its_words(&self, sentence: &str) -> String {
+        match self.plan {
+            Some(_) => sentence.to_owned(),
+            None => in_flags(sentence),
         }
     }
 
