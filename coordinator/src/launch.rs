@@ -55,7 +55,7 @@ pub fn launch(request: &StartRequest) -> anyhow::Result<Exit> {
 
 async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     if let Some(problem) = unfit(&request.campaign, request.hosting.agents) {
-        terminal::say(problem);
+        terminal::say(request.origin.in_its_words(&problem));
         return Ok(Exit::Usage);
     }
     if let Some(problem) = fleet::too_many(request.hosting.agents) {

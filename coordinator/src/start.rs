@@ -103,7 +103,7 @@ pub struct StartArgs {
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
     pub force: bool,
-    /// File of the plan
+    /// File of the plan; - is standard input
     #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
     pub plan: Option<PathBuf>,
 }
@@ -137,8 +137,9 @@ impl StartChoice {
     fn new(args: StartArgs) -> Result<StartChoice, String> {
         let before = args.resume.as_deref().and_then(replay::first_begun);
         let origin = before.as_ref().map(|begun| &begun.origin);
-        let known = origin.and_then(|origin| origin.plan.clone());
-        let plan = args.plan.clone().or(known).ok_or_else(|| {
+        let known = origin.and_then(RunOrigin::plan_file);
+        let plan = args.plan.clone().or(known.map(Path::to_owned));
+        let plan = plan.ok_or_else(|| {
             let folder = args.resume.as_deref().unwrap_or(Path::new("")).display();
             format!(
                 "{folder}: does not say which plan it is of; write that too: coordinator start \

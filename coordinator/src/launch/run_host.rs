@@ -146,6 +146,7 @@ impl RunHost {
             return Ok(None);
         };
         run.plan = plan;
+        let origin = run.origin.clone();
         let view = RunView::new(&run);
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
         let request = request_for(run.clone()).await?;
@@ -188,7 +189,10 @@ impl RunHost {
         let mut watched = watch.until_over().await;
         let last = std::mem::take(&mut watched.last);
         let mut storage_news = std::mem::take(&mut watched.storage_news);
-        let (ending, events) = self.learn(watched);
+        let (mut ending, events) = self.learn(watched);
+        for problem in &mut ending.problems {
+            *problem = origin.in_its_words(problem);
+        }
         let cpu_used = self
             .target_cpu()
             .zip(cpu_before)

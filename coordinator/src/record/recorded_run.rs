@@ -308,7 +308,22 @@ impl RecordedRun {
         if let Some(digest) = &self.saved_digest {
             document.plan.digest.clone_from(digest);
         }
+        self.speak(&mut document);
         document
+    }
+
+    /// Whoever gave flags instead of a plan reads of flags.
+    fn speak(&self, document: &mut Document) {
+        let verdict = &mut document.verdict;
+        let sentences = [
+            &mut verdict.evidence,
+            &mut verdict.missing,
+            &mut document.notes,
+        ];
+        let findings = document.preflight.iter_mut().map(|found| &mut found.text);
+        for sentence in sentences.into_iter().flatten().chain(findings) {
+            *sentence = self.run.origin.in_its_words(sentence);
+        }
     }
 
     fn collector(&self, started_at: Utc) -> ResultCollector {

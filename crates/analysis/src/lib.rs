@@ -64,7 +64,7 @@ pub use event_line::{
 };
 pub use exit::exit_code;
 pub use exponential_histogram::ExponentialHistogram;
-pub use fault::{ErrorFigure, words as failure_words};
+pub use fault::{ErrorFigure, cure as failure_cure, words as failure_words};
 pub use figures::{
     ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,
     ResumptionFigures,
