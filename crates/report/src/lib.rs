@@ -16,6 +16,7 @@ mod markdown;
 mod merged_hlog;
 mod page;
 mod prometheus;
+mod run_metrics;
 mod sections;
 mod style;
 mod table;
