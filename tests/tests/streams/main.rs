@@ -5,4 +5,5 @@
     reason = "the suite is test code throughout, helpers too"
 )]
 
+mod pushes;
 mod scrapes;
