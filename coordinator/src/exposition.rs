@@ -1,6 +1,8 @@
-//! Shows the run that goes on to programs that look: `GET /metrics` for Prometheus. All who look
-//! share one document, which the record makes anyway to save it.
+//! Shows the run that goes on to other programs: `GET /metrics` to Prometheus, pushes to an
+//! OpenTelemetry collector. All of them share one document, which the record makes anyway to save
+//! it.
 
+use crate::otlp::{OtlpEndpoint, OtlpStream};
 use crate::terminal;
 use analysis::Document;
 use anyhow::Context as _;
@@ -44,44 +46,81 @@ impl LatestRun {
         self.0.send_replace(Some(Arc::new(document)));
     }
 
-    fn document(&self) -> Option<Arc<Document>> {
+    pub(crate) fn document(&self) -> Option<Arc<Document>> {
         self.0.borrow().clone()
     }
 }
 
-/// A port at which runs are shown. Dropping it closes the port.
+/// Where runs are shown. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct Exposition {
     latest: LatestRun,
-    task: JoinHandle<()>,
+    _port: Option<MetricsPort>,
+    otlp: Option<OtlpStream>,
 }
 
+/// A port for who looks. Dropping it closes the port.
+#[derive(Debug)]
+struct MetricsPort(JoinHandle<()>);
+
 impl Exposition {
-    /// Opens the port.
+    /// Begins to show what runs put there, to those that are asked for; `None` where none is.
     ///
     /// # Errors
-    /// It cannot be had.
-    pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Exposition> {
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| {
-            format!("cannot listen on {address} for --metrics; name another ADDRESS:PORT")
-        })?;
-        let address = listener.local_addr()?;
-        terminal::say(format_args!("metrics at http://{address}/metrics"));
+    /// A port cannot be had, or a collector cannot be spoken to from here.
+    pub(crate) async fn open(
+        metrics: Option<SocketAddr>,
+        otlp: Option<OtlpEndpoint>,
+    ) -> anyhow::Result<Option<Exposition>> {
+        if metrics.is_none() && otlp.is_none() {
+            return Ok(None);
+        }
         let latest = LatestRun::new();
-        let task = tokio::spawn(serve(listener, latest.clone()));
-        Ok(Exposition { latest, task })
+        let port = match metrics {
+            Some(address) => Some(MetricsPort::open(address, latest.clone()).await?),
+            None => None,
+        };
+        let otlp = otlp.map(|endpoint| OtlpStream::start(endpoint, latest.clone()));
+        Ok(Some(Exposition {
+            latest,
+            _port: port,
+            otlp: otlp.transpose()?,
+        }))
     }
 
     /// Where runs put what is to be shown.
     pub(crate) fn latest(&self) -> LatestRun {
         self.latest.clone()
     }
+
+    /// Waits for a run's last figures to arrive where they are sent to, for a moment.
+    pub(crate) async fn flush(&self) {
+        if let Some(otlp) = &self.otlp {
+            otlp.flush().await;
+        }
+    }
+
+    /// What the user should know since the last call.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        self.otlp.as_mut()?.news()
+    }
 }
 
-impl Drop for Exposition {
+impl MetricsPort {
+    async fn open(address: SocketAddr, latest: LatestRun) -> anyhow::Result<MetricsPort> {
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.with_context(|| {
+            format!("cannot listen on {address} for --metrics; name another ADDRESS:PORT")
+        })?;
+        let address = listener.local_addr()?;
+        terminal::say(format_args!("metrics at http://{address}/metrics"));
+        Ok(MetricsPort(tokio::spawn(serve(listener, latest))))
+    }
+}
+
+impl Drop for MetricsPort {
     fn drop(&mut self) {
-        self.task.abort();
+        self.0.abort();
     }
 }
 

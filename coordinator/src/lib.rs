@@ -14,6 +14,7 @@ pub mod fuzzing;
 mod launch;
 mod local;
 mod mint;
+mod otlp;
 mod plan_file;
 mod planned_run;
 mod progress;

@@ -3,6 +3,7 @@
 use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
+use crate::otlp::OtlpEndpoint;
 use crate::plan_file::in_words;
 use crate::record::replay;
 use crate::run_folder::{BegunRun, ChosenName};
@@ -59,6 +60,11 @@ pub struct StartArgs {
     /// it
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
+    /// Send the run to an OpenTelemetry collector while it goes on, by OTLP over HTTP, such as
+    /// http://127.0.0.1:4318. Header fields that the collector asks for are read from
+    /// OTEL_EXPORTER_OTLP_HEADERS
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<OtlpEndpoint>,
     /// Format of standard output: console, brief, json, junit, markdown, csv or html. If it is one
     /// for programs, people read the summary on standard error [default: console]
     #[arg(long, value_name = "FORMAT")]
@@ -233,6 +239,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             histograms_by_agent: args.histograms_by_agent,
             quiet: args.quiet,
             metrics: args.metrics,
+            otlp: args.otlp,
         },
         output: Some(args.output),
         run_name: args.run,

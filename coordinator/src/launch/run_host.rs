@@ -18,6 +18,7 @@ use crate::record::{FinishedRecord, FinishingRecord, RecordRest, RecordThread, S
 use crate::run_folder::{FolderError, RunFolder};
 use crate::run_origin::RunOrigin;
 use crate::signals::Signals;
+use crate::terminal;
 use crate::utc::Utc;
 use anyhow::Context as _;
 use control::{RunEvent, RunRequest};
@@ -181,6 +182,7 @@ impl RunHost {
             agents: self.agents.as_mut(),
             target: self.target.as_mut().map(|target| &mut target.process),
             calibrated: self.calibrated.as_ref(),
+            exposition: self.exposition.as_mut().filter(|_| !self.quiet),
             view,
             news,
             past,
@@ -211,6 +213,7 @@ impl RunHost {
         let record = self
             .until_stored(record, &progress, &mut storage_news)
             .await;
+        self.until_told(&progress).await;
         // What the log did not take stays with the agents, which may deliver it to a coordinator
         // that goes on with the run.
         if record.is_stored {
@@ -295,6 +298,25 @@ impl RunHost {
             self.target = None;
         }
         (watched.end.ending, watched.events)
+    }
+
+    /// Waits for other programs to have the run's last figures, as long as nobody asks for the end.
+    async fn until_told(&mut self, progress: &Progress) {
+        let Some(exposition) = &mut self.exposition else {
+            return;
+        };
+        tokio::select! {
+            () = exposition.flush() => {}
+            () = self.signals.next() => {}
+        }
+        while let Some(line) = exposition.news() {
+            if self.quiet {
+                // Nothing else is said, and this is a problem.
+                terminal::say(line);
+            } else {
+                progress.say(line);
+            }
+        }
     }
 
     /// Waits for the record to be stored, as long as nobody asks for the end.

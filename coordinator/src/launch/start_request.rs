@@ -3,6 +3,7 @@
 use super::result_printer::ResultPrinter;
 use crate::exit::ExitRules;
 use crate::local::LocalOptions;
+use crate::otlp::OtlpEndpoint;
 use crate::run_folder::ChosenName;
 use crate::run_origin::RunOrigin;
 use plan::Campaign;
@@ -47,6 +48,8 @@ pub struct Hosting {
     pub quiet: bool,
     /// Where programs see the run that goes on.
     pub metrics: Option<SocketAddr>,
+    /// The collector that it is sent to.
+    pub(crate) otlp: Option<OtlpEndpoint>,
 }
 
 /// Where the agents come from.

@@ -14,8 +14,10 @@ mod junit;
 mod machines;
 mod markdown;
 mod merged_hlog;
+mod otlp;
 mod page;
 mod prometheus;
+mod run_metrics;
 mod sections;
 mod style;
 mod table;
@@ -27,6 +29,7 @@ pub use headline::{campaign_headline, headline};
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
+pub use otlp::{otlp, otlp_refusal};
 pub use prometheus::prometheus;
 pub use style::Style;
 
