@@ -34,6 +34,7 @@ mod pressure;
 mod process;
 mod require;
 mod scripted;
+mod tmux;
 mod wait;
 
 pub use agent::Agent;
@@ -67,4 +68,5 @@ pub use require::{require, require_optional};
 pub use rustix::process::Signal;
 pub use scripted::{Exchange, Reply, ScriptedRequest, ScriptedServer};
 pub use target::{CertificateDefect, KeyKind, ServerTlsVersion};
+pub use tmux::Tmux;
 pub use wait::{DEADLINE, wait_until};
