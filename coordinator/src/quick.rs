@@ -190,6 +190,9 @@ pub struct QuickArgs {
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
+    /// Show progress on the whole screen; the result is printed when it is given back
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
     /// Exit with 1 if any request failed
     #[arg(long)]
     pub fail_on_error: bool,
@@ -268,6 +271,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             }),
             histograms_by_agent: false,
             quiet: args.quiet,
+            tui: args.tui,
             metrics: None,
             otlp: None,
         },

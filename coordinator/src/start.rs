@@ -75,6 +75,10 @@ pub struct StartArgs {
     /// Print neither the token, nor progress, nor the last line
     #[arg(long)]
     pub quiet: bool,
+    /// Show progress on the whole screen; what is said meanwhile is printed when it is given back,
+    /// and then the result
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
     #[arg(long)]
     pub strict: bool,
@@ -238,6 +242,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             source,
             histograms_by_agent: args.histograms_by_agent,
             quiet: args.quiet,
+            tui: args.tui,
             metrics: args.metrics,
             otlp: args.otlp,
         },

@@ -35,6 +35,7 @@ mod process;
 mod prometheus;
 mod require;
 mod scripted;
+mod tmux;
 mod wait;
 
 pub use agent::Agent;
@@ -69,4 +70,5 @@ pub use require::{require, require_file, require_optional};
 pub use rustix::process::Signal;
 pub use scripted::{Exchange, Reply, ScriptedRequest, ScriptedServer};
 pub use target::{CertificateDefect, KeyKind, ServerTlsVersion};
+pub use tmux::Tmux;
 pub use wait::{DEADLINE, wait_until};

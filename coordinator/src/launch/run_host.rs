@@ -18,7 +18,7 @@ use crate::record::{FinishedRecord, FinishingRecord, RecordRest, RecordThread, S
 use crate::run_folder::{FolderError, RunFolder};
 use crate::run_origin::RunOrigin;
 use crate::signals::Signals;
-use crate::terminal;
+use crate::terminal::{self, FullScreen};
 use crate::utc::Utc;
 use anyhow::Context as _;
 use control::{RunEvent, RunRequest};
@@ -32,6 +32,8 @@ const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 pub(super) struct RunHost {
     histograms_by_agent: bool,
     quiet: bool,
+    /// The whole screen, until a result is printed.
+    _screen: Option<FullScreen>,
     signals: Signals,
     /// Where programs see what goes on.
     exposition: Option<Exposition>,
@@ -42,6 +44,8 @@ pub(super) struct RunHost {
     target: Option<HostedTarget>,
     /// Names of the agents of the run before; that they are there is no news.
     known_agents: Vec<String>,
+    /// Which step of a search the next run is, and what is known by then.
+    search: Option<String>,
     /// Agents on this machine that ended; they do not come back.
     is_short: bool,
 }
@@ -81,6 +85,8 @@ impl RunHost {
     ) -> anyhow::Result<RunHost> {
         let fleet = fleet::listen(port.listener, &port.enrolment)?;
         let address = fleet.address();
+        let has_screen = hosting.tui && terminal::live_style().is_some();
+        let screen = has_screen.then(FullScreen::enter);
         let token = port.enrolment.token();
         let count = hosting.agents;
         let agents = match &hosting.source {
@@ -99,6 +105,7 @@ impl RunHost {
         Ok(RunHost {
             histograms_by_agent: hosting.histograms_by_agent,
             quiet: hosting.quiet,
+            _screen: screen,
             signals,
             exposition,
             fleet,
@@ -106,8 +113,14 @@ impl RunHost {
             calibrated,
             target: None,
             known_agents: Vec::new(),
+            search: None,
             is_short: false,
         })
+    }
+
+    /// Says beside the runs from now on which step of a search they are.
+    pub(super) fn show_search(&mut self, step: Option<String>) {
+        self.search = step;
     }
 
     /// Where a run of this host was asked for, with the port that agents know: port 0 of the
@@ -148,7 +161,7 @@ impl RunHost {
         };
         run.plan = plan;
         let origin = run.origin.clone();
-        let view = RunView::new(&run);
+        let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
         let request = request_for(run.clone()).await?;
         let progress = if self.quiet {

@@ -46,6 +46,8 @@ pub struct Hosting {
     pub histograms_by_agent: bool,
     /// No progress, no token.
     pub quiet: bool,
+    /// Progress takes the whole screen, where there is one.
+    pub tui: bool,
     /// Where programs see the run that goes on.
     pub metrics: Option<SocketAddr>,
     /// The collector that it is sent to.

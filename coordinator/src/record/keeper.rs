@@ -81,7 +81,10 @@ pub(super) fn keep(
             KeeperJob::Note(sentence) => record.note(sentence),
             KeeperJob::ServerCpu(used) => record.server_cpu(used),
             KeeperJob::Unstored(why) => record.unstored(why),
-            KeeperJob::Event(at, event) => record.take(at, &event),
+            KeeperJob::Event(at, event) => {
+                record.take(at, &event);
+                is_shown = false;
+            }
             KeeperJob::Interval(agent, interval, snapshot) => {
                 record.interval(agent, interval, snapshot.wait());
                 is_shown = false;

@@ -170,6 +170,14 @@ impl RecordedRun {
                 why,
                 ..
             } => self.lost(*agent, why, *fired_until),
+            RunEvent::Gone { agent, .. } => {
+                let started = self.started.iter_mut();
+                started.for_each(|started| started.collector.gone(*agent));
+            }
+            RunEvent::Back { agent } => {
+                let started = self.started.iter_mut();
+                started.for_each(|started| started.collector.back(*agent));
+            }
             RunEvent::Redistributed { agent, to, from } => {
                 if let Some(started) = &mut self.started {
                     let after_ns = started.run_clock_ns(*from);
@@ -213,8 +221,6 @@ impl RecordedRun {
             | RunEvent::Started { .. }
             | RunEvent::Postponed { .. }
             | RunEvent::Superseded { .. }
-            | RunEvent::Gone { .. }
-            | RunEvent::Back { .. }
             | RunEvent::Done { .. } => {}
         }
     }

@@ -71,7 +71,7 @@ pub use figures::{
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
 pub use heat_map::{HeatColumn, HeatMap};
-pub use live::Live;
+pub use live::{Live, LiveMachine};
 pub use machine::{
     GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
     ProfileResult, QueueRow, TcpRow,
