@@ -77,10 +77,7 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     // What the ports lack shows before a folder is made, and what the folder lacks before an agent
     // is let in.
     let port = JoinPort::open(&hosting.source).await?;
-    let exposition = match hosting.metrics {
-        Some(address) => Some(Exposition::open(address).await?),
-        None => None,
-    };
+    let exposition = Exposition::open(hosting.metrics, hosting.dashboard).await?;
     let folder = OutputFolder::create(request, created, resumed)?;
     let host = RunHost::start(port, exposition, hosting, signals)?;
     match folder {

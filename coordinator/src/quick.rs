@@ -252,6 +252,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             histograms_by_agent: false,
             quiet: args.quiet,
             metrics: None,
+            dashboard: None,
         },
         output: args.output,
         run_name: None,

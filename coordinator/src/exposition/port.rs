@@ -1,92 +1,80 @@
-//! Shows the run that goes on to programs that look: `GET /metrics` for Prometheus. All who look
-//! share one document, which the record makes anyway to save it.
+//! A port that answers whoever looks, within bounds. What is answered is its route's.
 
-use crate::terminal;
-use analysis::Document;
+use super::version_stream::VersionStream;
 use anyhow::Context as _;
-use http_body_util::Full;
+use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use rustix::net::sockopt::set_tcp_user_timeout;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
-
-/// Who looks at once; more wait.
-const VIEWERS_MAX: usize = 64;
 
 /// Whoever says nothing for so long is not waited for.
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
+/// Whoever takes nothing of an answer for so long is not waited for, in milliseconds.
+const TAKE_MAX_MS: u32 = 10_000;
+
 /// After a failure to accept, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Prometheus's text format.
-const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+const TEXT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// The place where a run's latest document stands.
-#[derive(Debug, Clone)]
-pub(crate) struct LatestRun(watch::Sender<Option<Arc<Document>>>);
+/// What is answered: all at once, or news as it comes.
+pub(super) type Answer = Response<Either<Full<Bytes>, VersionStream>>;
 
-impl LatestRun {
-    fn new() -> LatestRun {
-        LatestRun(watch::Sender::new(None))
-    }
-
-    /// Puts a newer one there.
-    pub(crate) fn show(&self, document: Document) {
-        self.0.send_replace(Some(Arc::new(document)));
-    }
-
-    fn document(&self) -> Option<Arc<Document>> {
-        self.0.borrow().clone()
-    }
+/// What a port answers.
+pub(super) trait Route: Send + Sync + 'static {
+    /// To a GET or HEAD.
+    fn answer<B: Send>(&self, request: Request<B>) -> impl Future<Output = Answer> + Send;
 }
 
-/// A port at which runs are shown. Dropping it closes the port.
+/// A port at which something is shown. Dropping it closes the port.
 #[derive(Debug)]
-pub(crate) struct Exposition {
-    latest: LatestRun,
+pub(super) struct Port {
     task: JoinHandle<()>,
 }
 
-impl Exposition {
-    /// Opens the port.
-    ///
-    /// # Errors
-    /// It cannot be had.
-    pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Exposition> {
-        let listener = TcpListener::bind(address).await;
-        let listener = listener.with_context(|| {
-            format!("cannot listen on {address} for --metrics; name another ADDRESS:PORT")
-        })?;
-        let address = listener.local_addr()?;
-        terminal::say(format_args!("metrics at http://{address}/metrics"));
-        let latest = LatestRun::new();
-        let task = tokio::spawn(serve(listener, latest.clone()));
-        Ok(Exposition { latest, task })
-    }
+/// Listens; `flag` asked for it.
+///
+/// # Errors
+/// The address cannot be had.
+pub(super) async fn listen(
+    address: SocketAddr,
+    flag: &str,
+) -> anyhow::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| {
+        format!("cannot listen on {address} for {flag}; name another ADDRESS:PORT")
+    })?;
+    let address = listener.local_addr()?;
+    Ok((listener, address))
+}
 
-    /// Where runs put what is to be shown.
-    pub(crate) fn latest(&self) -> LatestRun {
-        self.latest.clone()
+impl Port {
+    /// Answers as `route` does, so many connections at once; more wait.
+    pub(super) fn open(listener: TcpListener, connections_max: usize, route: impl Route) -> Port {
+        let room = Arc::new(Semaphore::new(connections_max));
+        let task = tokio::spawn(serve(listener, room, Arc::new(route)));
+        Port { task }
     }
 }
 
-impl Drop for Exposition {
+impl Drop for Port {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn serve(listener: TcpListener, latest: LatestRun) {
-    let room = Arc::new(Semaphore::new(VIEWERS_MAX));
+async fn serve(listener: TcpListener, room: Arc<Semaphore>, route: Arc<impl Route>) {
     // They end with this task.
     let mut viewers = JoinSet::new();
     loop {
@@ -95,9 +83,9 @@ async fn serve(listener: TcpListener, latest: LatestRun) {
         };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let latest = latest.clone();
+                let route = Arc::clone(&route);
                 viewers.spawn(async move {
-                    look(stream, latest).await;
+                    look(stream, route).await;
                     drop(place);
                 });
             }
@@ -107,9 +95,11 @@ async fn serve(listener: TcpListener, latest: LatestRun) {
     }
 }
 
-/// Answers one viewer until it goes, or says nothing for too long.
-async fn look(stream: TcpStream, latest: LatestRun) {
-    let answered = service_fn(move |request| answer(request, latest.clone()));
+/// Answers one viewer until it goes, or says or takes nothing for too long.
+async fn look(stream: TcpStream, route: Arc<impl Route>) {
+    // Where the system refuses, its own and longer bound holds.
+    let _ = set_tcp_user_timeout(&stream, TAKE_MAX_MS);
+    let answered = service_fn(move |request| answer(request, Arc::clone(&route)));
     // A viewer that breaks off is no news.
     let _ = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -118,35 +108,17 @@ async fn look(stream: TcpStream, latest: LatestRun) {
         .await;
 }
 
-async fn answer(
-    request: Request<Incoming>,
-    latest: LatestRun,
-) -> Result<Response<Full<Bytes>>, Infallible> {
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    let answer = match (is_read, request.uri().path()) {
-        (false, _) => text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned()),
-        (true, "/metrics") => metrics(latest).await,
-        (true, _) => text(StatusCode::NOT_FOUND, "there is /metrics\n".to_owned()),
-    };
-    Ok(answer)
+async fn answer(request: Request<Incoming>, route: Arc<impl Route>) -> Result<Answer, Infallible> {
+    Ok(match *request.method() {
+        Method::GET | Method::HEAD => route.answer(request).await,
+        _ => text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
+    })
 }
 
-async fn metrics(latest: LatestRun) -> Response<Full<Bytes>> {
-    let Some(document) = latest.document() else {
-        return text(StatusCode::OK, "# no run has begun\n".to_owned());
-    };
-    // A thousand agents are a long page: the control plane goes on meanwhile.
-    let rendered = tokio::task::spawn_blocking(move || report::prometheus(&document)).await;
-    match rendered {
-        Ok(page) => text(StatusCode::OK, page),
-        Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
-    }
-}
-
-fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
+/// An answer in words.
+pub(super) fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+    let mut response = Response::new(Either::Left(Full::new(text.into())));
     *response.status_mut() = status;
-    let kind = HeaderValue::from_static(METRICS_TYPE);
-    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response.headers_mut().insert(CONTENT_TYPE, TEXT_TYPE);
     response
 }

@@ -47,6 +47,8 @@ pub struct Hosting {
     pub quiet: bool,
     /// Where programs see the run that goes on.
     pub metrics: Option<SocketAddr>,
+    /// Where people do.
+    pub dashboard: Option<SocketAddr>,
 }
 
 /// Where the agents come from.

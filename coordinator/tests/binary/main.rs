@@ -3,6 +3,7 @@
 
 mod campaigns;
 mod command;
+mod dashboard;
 mod interruptions;
 mod metrics;
 mod outcome;
@@ -12,3 +13,4 @@ mod remote;
 mod runs;
 mod secrets;
 mod terminal;
+mod viewer;

@@ -1,0 +1,73 @@
+//! Shows the run that goes on to those who look: `/metrics` to programs, the dashboard to people.
+//! All of them share one document, which the record makes anyway to save it.
+
+mod dashboard;
+mod latest_run;
+mod live_page;
+mod metrics;
+mod port;
+mod version_stream;
+
+pub(crate) use latest_run::LatestRun;
+
+use crate::terminal;
+use dashboard::Dashboard;
+use latest_run::FOLLOWERS_MAX;
+use metrics::Metrics;
+use port::Port;
+use std::net::SocketAddr;
+
+/// Programs that ask at once; more wait.
+const PROGRAMS_MAX: usize = 64;
+
+/// Connections of people: each who follows a run has one for what is news and one for pages, and
+/// some have none yet. More wait.
+const PEOPLE_MAX: usize = 2 * FOLLOWERS_MAX + 64;
+
+/// The ports at which runs are shown. Dropping it closes them.
+#[derive(Debug)]
+pub(crate) struct Exposition {
+    latest: LatestRun,
+    _ports: Vec<Port>,
+}
+
+impl Exposition {
+    /// Opens a port for programs and one for people, where they are asked for; `None` where neither
+    /// is.
+    ///
+    /// # Errors
+    /// One cannot be had.
+    pub(crate) async fn open(
+        metrics: Option<SocketAddr>,
+        dashboard: Option<SocketAddr>,
+    ) -> anyhow::Result<Option<Exposition>> {
+        let latest = LatestRun::new();
+        let mut ports = Vec::new();
+        if let Some(address) = metrics {
+            let (listener, address) = port::listen(address, "--metrics").await?;
+            terminal::say(format_args!("metrics at http://{address}/metrics"));
+            let metrics = Metrics::new(latest.clone());
+            ports.push(Port::open(listener, PROGRAMS_MAX, metrics));
+        }
+        if let Some(address) = dashboard {
+            let (listener, address) = port::listen(address, "--dashboard").await?;
+            let dashboard = Dashboard::new(address.ip(), latest.clone())?;
+            terminal::say(format_args!("dashboard at {}", dashboard.url(address)));
+            ports.push(Port::open(listener, PEOPLE_MAX, dashboard));
+        }
+        Ok((!ports.is_empty()).then_some(Exposition {
+            latest,
+            _ports: ports,
+        }))
+    }
+
+    /// Where runs put what is to be shown.
+    pub(crate) fn latest(&self) -> LatestRun {
+        self.latest.clone()
+    }
+
+    /// No run follows: gives those who follow a moment to see the last one's result.
+    pub(crate) async fn close(self) {
+        self.latest.end().await;
+    }
+}
