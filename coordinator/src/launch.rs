@@ -77,7 +77,8 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     // What the ports lack shows before a folder is made, and what the folder lacks before an agent
     // is let in.
     let port = JoinPort::open(&hosting.source).await?;
-    let exposition = Exposition::open(hosting.metrics, hosting.otlp.clone()).await?;
+    let exposition =
+        Exposition::open(hosting.metrics, hosting.dashboard, hosting.otlp.clone()).await?;
     let folder = OutputFolder::create(request, created, resumed)?;
     let host = RunHost::start(port, exposition, hosting, signals)?;
     match folder {

@@ -13,6 +13,7 @@ pub mod fleet;
 pub mod fuzzing;
 mod launch;
 mod local;
+mod machine_name;
 mod mint;
 mod otlp;
 mod plan_file;

@@ -128,7 +128,7 @@ impl OtlpPusher {
     }
 
     async fn push(&mut self) {
-        let latest = self.latest.document();
+        let latest = self.latest.shown().document;
         let is_new = |latest: &Arc<Document>| {
             let pushed = self.pushed.as_ref();
             pushed.is_none_or(|pushed| !Arc::ptr_eq(pushed, latest))

@@ -274,6 +274,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             tui: args.tui,
             metrics: None,
             otlp: None,
+            dashboard: None,
         },
         output: args.output,
         run_name: None,

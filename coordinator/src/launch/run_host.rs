@@ -253,6 +253,9 @@ impl RunHost {
 
     /// Lets the agents go and ends what was started.
     pub(super) async fn dismiss(self) {
+        if let Some(exposition) = self.exposition {
+            exposition.close().await;
+        }
         self.fleet.shut_down().await;
         if let Some(agents) = self.agents {
             agents.stop().await;

@@ -52,6 +52,8 @@ pub struct Hosting {
     pub metrics: Option<SocketAddr>,
     /// The collector that it is sent to.
     pub(crate) otlp: Option<OtlpEndpoint>,
+    /// Where people do.
+    pub dashboard: Option<SocketAddr>,
 }
 
 /// Where the agents come from.

@@ -565,7 +565,10 @@ mod tests {
         let lines = texts(&lines);
         assert!(lines[0].starts_with("\x1b[0;1medge  \x1b[0m"), "{lines:#?}");
         assert!(lines[4].starts_with("\x1b[0;1;31merrors"), "{lines:#?}");
-        assert!(lines[7].contains("\x1b[0;33mCPU 95 %  \x1b[0mlate"), "{lines:#?}");
+        assert!(
+            lines[7].contains("\x1b[0;33mCPU 95 %  \x1b[0mlate"),
+            "{lines:#?}"
+        );
     }
 
     #[test]

@@ -97,7 +97,9 @@ impl RecordedRun {
 
     /// The same, seen by those who look.
     pub(crate) fn shown(self, latest: Option<LatestRun>) -> RecordedRun {
-        RecordedRun { latest, ..self }
+        let record = RecordedRun { latest, ..self };
+        record.show();
+        record
     }
 
     /// Takes in what a log holds, as if it happened again; what the log says of the end, if it
@@ -252,7 +254,7 @@ impl RecordedRun {
         self.save(RunState::Incomplete);
     }
 
-    /// Replaces the result in the folder.
+    /// Replaces the result in the folder, and shows it.
     pub(crate) fn save(&mut self, state: RunState) {
         if self.folder.is_some() || self.latest.is_some() {
             let document = self.document(state);
@@ -261,6 +263,18 @@ impl RecordedRun {
                 latest.show(document);
             }
         }
+    }
+
+    /// Shows what there is to those who look.
+    pub(super) fn show(&self) {
+        if let Some(latest) = &self.latest {
+            latest.show(self.document(RunState::Incomplete));
+        }
+    }
+
+    /// Where somebody follows the run: what it takes to make the page of a document.
+    pub(super) fn page_time(&self) -> Option<Duration> {
+        self.latest.as_ref()?.page_time()
     }
 
     /// The last document, saved, and what could not be saved.

@@ -3,6 +3,7 @@
 
 mod campaigns;
 mod command;
+mod dashboard;
 mod interruptions;
 mod metrics;
 mod outcome;
@@ -13,3 +14,4 @@ mod runs;
 mod saved_plans;
 mod secrets;
 mod terminal;
+mod viewer;

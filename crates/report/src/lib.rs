@@ -125,6 +125,14 @@ impl Format {
     }
 }
 
+/// The page of the run that goes on, for a server: its script asks there for `events`, server-sent
+/// events that tell the version of the newest page, and then for that. Before the first run there
+/// is no document. The version is the time when this one was made, in milliseconds since 1970.
+#[must_use]
+pub fn live_page(document: Option<&Document>, version: u64) -> String {
+    html::render_live(document, version)
+}
+
 /// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown,
 /// after [`Format::Markdown`]. `compared` has both as its variants, the baseline first.
 #[must_use]
