@@ -65,5 +65,8 @@ pub fn man(args: &ManArgs, command: clap::Command) -> anyhow::Result<()> {
     let written = std::fs::create_dir_all(folder);
     written
         .and_then(|()| clap_mangen::generate_to(command, folder))
-        .with_context(|| format!("cannot write the manual to {}", folder.display()))
+        .with_context(|| {
+            let folder = folder.display();
+            format!("cannot write the manual to {folder}; name a folder that can be written")
+        })
 }

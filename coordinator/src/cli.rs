@@ -26,7 +26,7 @@ Exit codes:
   1    a threshold failed, no operation succeeded, any failed and
        --fail-on-error is given, the lowest load of a search failed, or compare
        found a regression
-  2    the command line or the plan is wrong
+  2    the command line, the plan, or a saved run that is named cannot be used
   3    the run cannot be trusted: agents were lost, the schedule was missed, or
        agents began too far apart; with thresholds, a search or --strict also if
        the load generator was the limit; compare cannot judge a limit

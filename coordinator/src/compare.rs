@@ -51,16 +51,16 @@ pub struct CompareArgs {
 /// Compares two saved runs, or two folders of several.
 ///
 /// # Errors
-/// A result cannot be read by this version, or standard output cannot be written.
+/// Standard output cannot be written.
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (first, other) = match (Saved::read(&args.first), Saved::read(&args.other)) {
         (Ok(first), Ok(other)) => (first, other),
-        (Err(error), _) | (_, Err(error)) => return refused(error),
+        (Err(error), _) | (_, Err(error)) => return Ok(refused(&error)),
     };
     match first.beside(&other) {
         Ok(Pairs::Runs(pairs)) => beside(args, &pairs),
         Ok(Pairs::Searches(pairs)) => beside(args, &pairs),
-        Err(error) => refused(error),
+        Err(error) => Ok(refused(&error)),
     }
 }
 
@@ -166,15 +166,9 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
     Ok(codes.max().unwrap_or(Exit::Passed))
 }
 
-/// What to do about it.
-pub(crate) fn refused(error: SavedError) -> anyhow::Result<Exit> {
-    match error {
-        SavedError::Unreadable { .. } => anyhow::bail!("{error}"),
-        _ => {
-            terminal::say(error);
-            Ok(Exit::Usage)
-        }
-    }
+fn refused(error: &SavedError) -> Exit {
+    terminal::say(error);
+    Exit::Usage
 }
 
 /// What the two are called in a table: by their folders, or by their places where these are alike.

@@ -17,7 +17,7 @@ pub enum Exit {
     /// Anything else: a file that cannot be written, a port in use, an agent that cannot run the
     /// plan.
     Failed,
-    /// The command line or the plan is wrong.
+    /// The command line, the plan, or a saved run that is named cannot be used.
     Usage,
 }
 

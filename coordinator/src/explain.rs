@@ -1,13 +1,11 @@
 //! `coordinator explain`: what each rule of a saved run's verdict looked at.
 
 use crate::exit::Exit;
-use crate::run_folder::CAMPAIGN;
-use crate::saved_result::{self, ResultError};
+use crate::saved_result::{self, ResultError, SavedResult};
 use crate::terminal;
 use analysis::CampaignDocument;
-use anyhow::Context as _;
 use clap::Args;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// `coordinator explain`, as typed.
 #[derive(Debug, Args)]
@@ -25,22 +23,22 @@ pub struct ExplainArgs {
 /// Prints the rules of a saved run's verdict, or those of every run of a campaign.
 ///
 /// # Errors
-/// The result cannot be read by this version, or standard output cannot be written.
+/// Standard output cannot be written.
 pub fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
-    let campaign = args.run.join(CAMPAIGN);
-    if !campaign.is_file() {
-        return one(&args.run, None);
-    }
-    let bytes = std::fs::read(&campaign);
-    let bytes = bytes.with_context(|| format!("cannot read {}", campaign.display()))?;
-    let campaign = report::read_campaign(&bytes)
-        .with_context(|| format!("cannot read {}", campaign.display()))?;
+    let campaign = match saved_result::campaign(&args.run) {
+        Ok(campaign) => campaign,
+        Err(error) => return Ok(refused(error)),
+    };
+    let Some(campaign) = campaign else {
+        return one(saved_result::read(&args.run), None);
+    };
     let mut worst = Exit::Passed;
     for (index, folder) in folders(&campaign).into_iter().enumerate() {
         if index > 0 {
             terminal::print("\n")?;
         }
-        worst = worst.max(one(&args.run.join(folder), Some(folder))?);
+        let saved = saved_result::read_part(&args.run, folder);
+        worst = worst.max(one(saved, Some(folder))?);
     }
     Ok(worst)
 }
@@ -57,17 +55,18 @@ fn folders(campaign: &CampaignDocument) -> Vec<&str> {
 }
 
 /// `part` is its folder within that of a campaign.
-fn one(run: &Path, part: Option<&str>) -> anyhow::Result<Exit> {
-    let saved = match saved_result::read(run) {
+fn one(saved: Result<SavedResult, ResultError>, part: Option<&str>) -> anyhow::Result<Exit> {
+    let saved = match saved {
         Ok(saved) => saved,
-        Err(error @ ResultError::Missing { .. }) => {
-            terminal::say(error);
-            return Ok(Exit::Usage);
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return Ok(refused(error)),
     };
     saved.remark.into_iter().for_each(terminal::say);
     let style = terminal::output_style();
     terminal::print(&report::explain(&saved.document, part, style))?;
     Ok(Exit::Passed)
+}
+
+fn refused(error: ResultError) -> Exit {
+    terminal::say(error);
+    Exit::Usage
 }

@@ -3,14 +3,15 @@
 
 use crate::compare;
 use crate::exit::Exit;
-use crate::record::replay;
+use crate::record::replay::{self, ReplayError};
 use crate::run_folder::CAMPAIGN;
 use crate::saved_result::{self, ResultError};
-use crate::{plan_file, terminal};
-use anyhow::Context as _;
+use crate::terminal;
+use analysis::CampaignDocument;
 use clap::Args;
 use report::{Format, Style};
-use std::path::{Path, PathBuf};
+use std::fmt::Display;
+use std::path::PathBuf;
 
 /// `coordinator report`, as typed.
 #[derive(Debug, Args)]
@@ -34,7 +35,7 @@ pub struct ReportArgs {
 /// Prints a saved run.
 ///
 /// # Errors
-/// The result cannot be read by this version, or standard output cannot be written.
+/// Files cannot be made again, or standard output cannot be written.
 pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     let style = if args.format.is_for_terminal() {
         terminal::output_style()
@@ -46,42 +47,26 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
         return Ok(Exit::Usage);
     }
     if args.remake {
-        let document = replay::remake(&args.run)?;
-        terminal::print(&args.format.render(&document, style))?;
-        return Ok(Exit::Passed);
+        return match replay::remake(&args.run) {
+            Ok(document) => printed(&args.format.render(&document, style)),
+            Err(error @ (ReplayError::Folder(_) | ReplayError::Thread(_))) => Err(error.into()),
+            Err(error) => Ok(refused(error)),
+        };
     }
     let baseline = args.baseline.as_deref();
     let compared = match baseline.map(|it| compare::against_baseline(it, &args.run)) {
         None => Vec::new(),
         Some(Ok(compared)) => compared,
-        Some(Err(error)) => return compare::refused(error),
+        Some(Err(error)) => return Ok(refused(error)),
     };
-    let campaign = args.run.join(CAMPAIGN);
-    let mut text = if campaign.is_file() {
-        args.format
-            .render_campaign(&read_campaign(&campaign)?, style)
-    } else {
-        match saved_result::read(&args.run) {
-            Ok(saved) => {
-                saved.remark.into_iter().for_each(terminal::say);
-                match (args.format, compared.first()) {
-                    (Format::Html, Some(compared)) => {
-                        report::page_against_baseline(&saved.document, compared)
-                    }
-                    _ => args.format.render(&saved.document, style),
-                }
-            }
-            Err(error @ ResultError::Missing { .. }) => {
-                terminal::say(error);
-                return Ok(Exit::Usage);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    };
-    if args.format == Format::Markdown {
-        text.extend(compared.iter().map(report::against_baseline));
+    match rendered(args, style, &compared) {
+        Ok(text) => printed(&text),
+        Err(error) => Ok(refused(error)),
     }
-    terminal::print(&text)?;
+}
+
+fn printed(text: &str) -> anyhow::Result<Exit> {
+    terminal::print(text)?;
     Ok(Exit::Passed)
 }
 
@@ -101,10 +86,32 @@ fn refusal(args: &ReportArgs) -> Option<&'static str> {
     }
 }
 
-fn read_campaign(path: &Path) -> anyhow::Result<analysis::CampaignDocument> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        let why = plan_file::in_words(&error);
-        anyhow::anyhow!("{}: {why}", path.display())
-    })?;
-    report::read_campaign(&bytes).with_context(|| path.display().to_string())
+/// What is named cannot be shown.
+fn refused(error: impl Display) -> Exit {
+    terminal::say(error);
+    Exit::Usage
+}
+
+/// The campaign or the run in the folder that is named, and how it compares with a baseline.
+fn rendered(
+    args: &ReportArgs,
+    style: Style,
+    compared: &[CampaignDocument],
+) -> Result<String, ResultError> {
+    let mut text = if let Some(campaign) = saved_result::campaign(&args.run)? {
+        args.format.render_campaign(&campaign, style)
+    } else {
+        let saved = saved_result::read(&args.run)?;
+        saved.remark.into_iter().for_each(terminal::say);
+        match (args.format, compared.first()) {
+            (Format::Html, Some(compared)) => {
+                report::page_against_baseline(&saved.document, compared)
+            }
+            _ => args.format.render(&saved.document, style),
+        }
+    };
+    if args.format == Format::Markdown {
+        text.extend(compared.iter().map(report::against_baseline));
+    }
+    Ok(text)
 }

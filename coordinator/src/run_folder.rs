@@ -7,6 +7,7 @@ mod durable;
 mod folder_name;
 mod hold;
 mod latest;
+mod regular;
 mod run_log;
 
 use crate::plan_file::in_words;
@@ -14,6 +15,7 @@ pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
 pub(crate) use folder_name::{ChosenName, FolderName};
 pub(crate) use latest::link_latest;
+pub(crate) use regular::open_regular;
 pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
 #[cfg(feature = "fuzzing")]
 pub(crate) use run_log::{log_file, sealed_log};

@@ -1,12 +1,17 @@
 //! The result of a saved run: as it was written, or made from the log of a run whose coordinator
-//! did not finish it.
+//! did not finish it. Folders may come from elsewhere, so that nothing in them is trusted.
 
 use crate::plan_file::in_words;
 use crate::record::replay::{self, ReplayError};
-use crate::run_folder::{LOG, RESULT};
-use analysis::{Document, RunState};
+use crate::run_folder::{CAMPAIGN, LOG, RESULT, open_regular};
+use analysis::{CampaignDocument, Document, RunState};
 use report::ReadError;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+/// Largest file that is read, far above what the limits of a run allow.
+const RESULT_MAX_BYTES: u64 = 1 << 30;
 
 /// The result of a saved run.
 #[derive(Debug)]
@@ -22,7 +27,8 @@ pub(crate) struct SavedResult {
 pub(crate) enum ResultError {
     /// No file with one.
     #[error(
-        "{}: {why}; write the folder of a run, such as runs/20260101T120000Z-plan",
+        "{}: {why}; write the folder of a run that this user may read, such as \
+         runs/20260101T120000Z-plan",
         path.display()
     )]
     Missing {
@@ -39,6 +45,18 @@ pub(crate) enum ResultError {
         /// What is wrong with it.
         error: ReadError,
     },
+    /// A campaign of another hand.
+    #[error(
+        "{}: names the run {name:?}, which is not in its folder; bring the file again from where \
+         it was copied",
+        path.display()
+    )]
+    Outside {
+        /// Of what names it.
+        path: PathBuf,
+        /// The folder.
+        name: String,
+    },
     /// The log is all there is, and cannot be read.
     #[error(transparent)]
     Log(#[from] ReplayError),
@@ -46,10 +64,40 @@ pub(crate) enum ResultError {
 
 /// The result in a run's folder, or in a file.
 pub(crate) fn read(path: &Path) -> Result<SavedResult, ResultError> {
-    if !path.is_dir() {
-        return Ok(written(read_file(path)?));
+    if path.is_dir() {
+        return in_folder(path);
     }
-    let file = read_file(&path.join(RESULT));
+    // Whoever names a file may name a pipe.
+    let document = document(path, |path| File::open(path))?;
+    Ok(written(document))
+}
+
+/// The result of a run of a campaign, by the name of its folder in that of the campaign.
+pub(crate) fn read_part(campaign: &Path, name: &str) -> Result<SavedResult, ResultError> {
+    let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if name.is_empty() || !Path::new(name).components().all(is_inside) {
+        return Err(ResultError::Outside {
+            path: campaign.join(CAMPAIGN),
+            name: name.to_owned(),
+        });
+    }
+    in_folder(&campaign.join(name))
+}
+
+/// What came of the runs in a campaign's folder; nothing for another folder.
+pub(crate) fn campaign(folder: &Path) -> Result<Option<CampaignDocument>, ResultError> {
+    let path = folder.join(CAMPAIGN);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let campaign = report::read_campaign(&bytes(&path, open_regular)?);
+    campaign
+        .map(Some)
+        .map_err(|error| ResultError::Unreadable { path, error })
+}
+
+fn in_folder(path: &Path) -> Result<SavedResult, ResultError> {
+    let file = document(&path.join(RESULT), open_regular);
     let is_finished = |document: &Document| document.run.state != RunState::Incomplete;
     if file.as_ref().is_ok_and(is_finished) || !path.join(LOG).is_file() {
         return file.map(written);
@@ -77,13 +125,28 @@ fn written(document: Document) -> SavedResult {
     }
 }
 
-fn read_file(path: &Path) -> Result<Document, ResultError> {
-    let bytes = std::fs::read(path).map_err(|error| ResultError::Missing {
-        path: path.to_owned(),
-        why: in_words(&error),
-    })?;
-    report::read(&bytes).map_err(|error| ResultError::Unreadable {
+type Open = fn(&Path) -> io::Result<File>;
+
+fn document(path: &Path, open: Open) -> Result<Document, ResultError> {
+    report::read(&bytes(path, open)?).map_err(|error| ResultError::Unreadable {
         path: path.to_owned(),
         error,
     })
+}
+
+fn bytes(path: &Path, open: Open) -> Result<Vec<u8>, ResultError> {
+    let missing = |why: String| ResultError::Missing {
+        path: path.to_owned(),
+        why,
+    };
+    let mut bytes = Vec::new();
+    let read = open(path)
+        .and_then(|file| file.take(RESULT_MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| missing(in_words(&error)))?;
+    if read as u64 > RESULT_MAX_BYTES {
+        return Err(missing(
+            "it has more than 1 GiB, and no result is so large".to_owned(),
+        ));
+    }
+    Ok(bytes)
 }

@@ -1,9 +1,7 @@
 //! Saved runs and searches, by variant: a result, a run folder, or the folder of several runs.
 
-use crate::plan_file::in_words;
-use crate::run_folder::CAMPAIGN;
 use crate::saved_result::{self, ResultError};
-use analysis::{Document, RunState, RunSummary, SearchRecord, VariantSearch};
+use analysis::{CampaignDocument, Document, RunState, RunSummary, SearchRecord, VariantSearch};
 use std::path::{Path, PathBuf};
 
 /// A saved run.
@@ -54,19 +52,9 @@ pub(super) enum Pairs<'s> {
 /// Why there is nothing to compare.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SavedError {
-    /// There is no run at all.
-    #[error(
-        "{}: {why}; write the folder of a run or of several, such as \
-         runs/20260101T120000Z-plan",
-        path.display()
-    )]
-    Missing { path: PathBuf, why: String },
-    /// It is not what this version writes.
-    #[error("{}: {why}", path.display())]
-    Unreadable { path: PathBuf, why: String },
-    /// The log of a run cannot be read, and there is nothing else.
-    #[error("{0}")]
-    Log(String),
+    /// A result cannot be read.
+    #[error(transparent)]
+    Result(#[from] ResultError),
     /// It holds nothing that was complete.
     #[error("{}: nothing in it was complete, and nothing else can be compared", path.display())]
     Nothing { path: PathBuf },
@@ -97,10 +85,9 @@ pub(crate) enum SavedError {
 impl Saved {
     /// Reads what stands at `path`.
     pub(super) fn read(path: &Path) -> Result<Saved, SavedError> {
-        let content = if path.join(CAMPAIGN).is_file() {
-            campaign(path)?
-        } else {
-            SavedContent::Runs(vec![single(path)?])
+        let content = match saved_result::campaign(path)? {
+            Some(document) => campaign(path, document)?,
+            None => SavedContent::Runs(vec![single(path)?]),
         };
         Ok(Saved {
             path: path.to_owned(),
@@ -162,7 +149,7 @@ fn pairs<'s, T>(
 }
 
 fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
-    let document = document(path)?;
+    let document = saved_result::read(path)?.document;
     Ok((
         String::new(),
         vec![SavedRun {
@@ -172,34 +159,8 @@ fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
     ))
 }
 
-/// Of a folder of a run, or of a file.
-fn document(path: &Path) -> Result<Document, SavedError> {
-    let saved = saved_result::read(path).map_err(|error| match error {
-        ResultError::Missing { path, why } => SavedError::Missing { path, why },
-        ResultError::Unreadable { path, error } => SavedError::Unreadable {
-            path,
-            why: error.to_string(),
-        },
-        error @ ResultError::Log(_) => SavedError::Log(error.to_string()),
-    })?;
-    Ok(saved.document)
-}
-
-fn bytes(file: &Path) -> Result<Vec<u8>, SavedError> {
-    std::fs::read(file).map_err(|error| SavedError::Missing {
-        path: file.to_owned(),
-        why: in_words(&error),
-    })
-}
-
 /// What is complete of several, by variant.
-fn campaign(path: &Path) -> Result<SavedContent, SavedError> {
-    let file = path.join(CAMPAIGN);
-    let unreadable = |error: report::ReadError| SavedError::Unreadable {
-        path: file.clone(),
-        why: error.to_string(),
-    };
-    let campaign = report::read_campaign(&bytes(&file)?).map_err(unreadable)?;
+fn campaign(path: &Path, campaign: CampaignDocument) -> Result<SavedContent, SavedError> {
     let content = match campaign {
         _ if !campaign.searches.is_empty() => {
             SavedContent::Searches(searches(path, campaign.searches)?)
@@ -231,7 +192,7 @@ fn runs(path: &Path, runs: Vec<RunSummary>) -> Result<Vec<(String, Vec<SavedRun>
         .filter(|run| run.state == RunState::Complete)
     {
         let saved = SavedRun {
-            document: document(&path.join(&run.folder))?,
+            document: saved_result::read_part(path, &run.folder)?.document,
             folder: run.folder,
         };
         add(&mut variants, run.variant, saved);
@@ -252,7 +213,7 @@ fn searches(
         let Some(first) = searched.search.steps.first() else {
             continue;
         };
-        let hold = document(&path.join(&first.result.run))?;
+        let hold = saved_result::read_part(path, &first.result.run)?.document;
         add(
             &mut variants,
             searched.variant,

@@ -13,6 +13,7 @@ pub(crate) use logged_fact::{BegunRun, FactKind, LoggedFact, ResumedRun};
 
 use super::durable;
 use super::hold::{HoldError, hold};
+use super::regular::check_regular;
 use batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES};
 use control::RunId;
 use log_reader::unreadable;
@@ -51,6 +52,7 @@ impl RunLog {
             .write(true)
             .create_new(true)
             .open(path)
+            .and_then(check_regular)
             .map_err(failed)?;
         lock(path, &file)?;
         file.write_all_at(&batch::head(run), 0).map_err(failed)?;
@@ -70,6 +72,7 @@ impl RunLog {
             .read(true)
             .write(true)
             .open(path)
+            .and_then(check_regular)
             .map_err(failed)?;
         lock(path, &file)?;
         let read = file.try_clone().map_err(failed)?;

@@ -1,6 +1,7 @@
 //! The binary itself, from its command line to its exit code, against the built-in target.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod bad_folders;
 mod campaigns;
 mod command;
 mod dashboard;

@@ -69,7 +69,7 @@ fn each_refusal_names_its_cure() {
         (
             PLAN,
             &["report", "plan.toml"],
-            4,
+            2,
             &["plan.toml", "not a result"],
         ),
         (

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Not JSON, or not a document.
-    #[error("not a result of this tool: {0}")]
-    Malformed(#[from] serde_json::Error),
+    #[error(
+        "not a result of this tool, or cut off: {0}; name another run, or bring the file again \
+         from where it was copied"
+    )]
+    Malformed(serde_json::Error),
     /// Written by a newer version.
     #[error(
         "the result has schema {found}, this version reads up to {known}; use the version that \
@@ -50,12 +53,12 @@ fn read_up_to<T: DeserializeOwned>(known: u32, text: &[u8]) -> Result<T, ReadErr
     struct Version {
         schema: u32,
     }
-    let Version { schema } = serde_json::from_slice(text)?;
+    let Version { schema } = serde_json::from_slice(text).map_err(ReadError::Malformed)?;
     if schema > known {
         return Err(ReadError::Newer {
             found: schema,
             known,
         });
     }
-    Ok(serde_json::from_slice(text)?)
+    serde_json::from_slice(text).map_err(ReadError::Malformed)
 }

@@ -1,6 +1,7 @@
 //! The files that other programs read: what they say of themselves is so.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod ci_examples;
 mod command_line;
 mod earlier_folders;
 mod interval_log;

@@ -3,7 +3,7 @@
 use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
 use super::logged_fact::{FactError, LoggedFact};
 use crate::plan_file::in_words;
-use crate::run_folder::hold;
+use crate::run_folder::{LOG, hold, open_regular};
 use control::RunId;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -16,7 +16,7 @@ const SEARCH_BYTES: usize = 1 << 20;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
     /// The system does not give it.
-    #[error("{}: {why}", path.display())]
+    #[error("{}: {why}; write the folder of a run that still has its {LOG}", path.display())]
     Unreadable {
         /// Of the log.
         path: PathBuf,
@@ -114,7 +114,7 @@ impl LogReader {
     /// # Errors
     /// There is none, or one of another version.
     pub(crate) fn open(path: &Path) -> Result<LogReader, LogError> {
-        let opened = File::open(path).map_err(|error| unreadable(path, &error))?;
+        let opened = open_regular(path).map_err(|error| unreadable(path, &error))?;
         LogReader::new(path, opened)
     }
 

@@ -1,0 +1,34 @@
+//! Files of folders that may come from elsewhere.
+
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// Opens a file to read it. A pipe, whose other end may never come, or a device, which may never
+/// end, is refused.
+///
+/// # Errors
+/// It cannot be opened, or is something else than a file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    // Without waiting for who would write to a pipe; for a file it changes nothing.
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    check_regular(file)
+}
+
+/// The same for a file that was opened.
+///
+/// # Errors
+/// It is something else than a file.
+pub(super) fn check_regular(file: File) -> io::Result<File> {
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() {
+        Ok(file)
+    } else if kind.is_dir() {
+        Err(io::ErrorKind::IsADirectory.into())
+    } else {
+        Err(io::Error::other("it is a pipe or a device, no file"))
+    }
+}
