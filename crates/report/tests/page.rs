@@ -105,6 +105,17 @@ fn hour_is_a_page_below_a_megabyte() {
         phase_means_ns: ["connect", "handshake_full", "send", "first_byte", "receive"]
             .map(|phase| (phase.to_owned(), 1_234_567 + u64::from(second)))
             .into(),
+        phase_parts_ns: [
+            "connect",
+            "handshake_full",
+            "send",
+            "first_byte",
+            "receive",
+            "queued",
+            "other",
+        ]
+        .map(|phase| (phase.to_owned(), 1_234_567 + u64::from(second)))
+        .into(),
         errors_by_kind: [("http.time_out".to_owned(), 3)].into(),
         ..Row::default()
     };
@@ -343,4 +354,38 @@ fn earlier_run_lies_over_the_curves_of_a_page() {
     }
     let drawn = |text: &str| text.matches("<path class=\"line c2\"").count();
     assert_eq!(drawn(&text), drawn(&page(&document)) + 2, "wide and narrow");
+}
+
+#[test]
+fn parts_of_the_mean_time_lie_over_one_another() {
+    let mut document = document();
+    assert!(!page(&document).contains("class=\"area"), "not known");
+    for row in &mut document.series.rows {
+        let parts = [("connect", 10_000_000), ("queued", 30_000_000)];
+        row.phase_parts_ns = parts.map(|(name, ns)| (name.to_owned(), ns)).into();
+    }
+    let text = page(&document);
+    let areas: Vec<&str> = text.split("<path class=\"area c").skip(1).collect();
+    assert_eq!(areas.len(), 2, "drawn once for both widths");
+    // The sum is 40 ms, with 5 % of room above it; each goes down to the axis.
+    for (area, expected) in areas.iter().zip([40.0, 10.0]) {
+        let place = area
+            .split('V')
+            .nth(1)
+            .and_then(|rest| rest.split('H').next());
+        let height = (214.0 - place.unwrap().parse::<f64>().unwrap()) / 198.0 * 42.0;
+        assert!((height - expected).abs() < 0.1, "{height}, not {expected}");
+    }
+}
+
+#[test]
+fn agents_have_a_picture_only_if_one_was_missing_under_load() {
+    let mut document = document();
+    for row in &mut document.series.rows {
+        row.agents = if row.second < 12 { 2 } else { 1 };
+    }
+    let has = |document: &Document| page(document).contains("data-timeline=\"agents\"");
+    assert!(!has(&document), "the load ends at 12 s");
+    document.series.rows[7].agents = 1;
+    assert!(has(&document));
 }
