@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{
-    CampaignDocument, Contribution, Document, HeatColumn, HeatMap, LoadRecord, PercentileFigure,
-    Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
+    CampaignDocument, Contribution, Document, HeatColumn, HeatMap, HoldOutcome, Knee, LoadRecord,
+    PercentileFigure, Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
 };
 use report::{Format, Style, read, read_campaign};
 use std::path::PathBuf;
@@ -388,4 +388,87 @@ fn agents_have_a_picture_only_if_one_was_missing_under_load() {
     assert!(!has(&document), "the load ends at 12 s");
     document.series.rows[7].agents = 1;
     assert!(has(&document));
+}
+
+#[test]
+fn search_shows_how_its_range_closed() {
+    let mut campaign = campaign();
+    campaign.searches.truncate(1);
+    let search = &mut campaign.searches[0].search;
+    let hold = search.steps[0].clone();
+    let step = |step, amount, outcome: HoldOutcome| {
+        let mut hold = hold.clone();
+        (hold.step, hold.amount, hold.result.outcome) = (step, amount, outcome);
+        hold
+    };
+    let failed = || HoldOutcome::Failed {
+        reasons: Vec::new(),
+    };
+    search.steps = vec![
+        step(1, 100.0, HoldOutcome::Passed),
+        step(2, 400.0, failed()),
+        step(3, 200.0, HoldOutcome::Passed),
+        step(4, 280.0, failed()),
+    ];
+    search.knee = None;
+    let widths = |campaign: &CampaignDocument| -> Vec<f64> {
+        let text = Format::Html.render_campaign(campaign, Style::PLAIN);
+        let begin = text.find("aria-label=\"Range after each hold\"").unwrap();
+        let picture = &text[begin..begin + text[begin..].find("</svg>").unwrap()];
+        let bars = picture.split("<rect class=\"tail\"").skip(1);
+        let width = |bar: &str| {
+            bar.split("width=\"")
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .map(|width| width.parse().unwrap())
+        };
+        bars.map(|bar| width(bar).unwrap()).collect()
+    };
+    let closing = widths(&campaign);
+    assert_eq!(closing.len(), 4);
+    assert!(
+        closing.windows(2).all(|pair| pair[1] < pair[0]),
+        "{closing:?}"
+    );
+    // By powers of ten: half of what is left, each time.
+    assert!((closing[1] / closing[2] - 2.0).abs() < 0.02, "{closing:?}");
+    // A hold that contradicts others leaves no range.
+    campaign.searches[0]
+        .search
+        .steps
+        .push(step(5, 300.0, HoldOutcome::Passed));
+    assert_eq!(widths(&campaign).len(), 4);
+}
+
+#[test]
+fn knee_and_the_end_of_scaling_are_in_the_pictures() {
+    let mut campaign = campaign();
+    let has = |campaign: &CampaignDocument, words: &str| {
+        let text = Format::Html.render_campaign(campaign, Style::PLAIN);
+        text.contains(words)
+    };
+    let knee = Knee {
+        users: 12.0,
+        ok_per_second: 990.0,
+        below: Some(8.0),
+        plateau_ok_per_second: 1_000.0,
+        up_to: 40.0,
+        up_to_ok_per_second: 1_010.0,
+    };
+    for known in [None, Some(knee)] {
+        let is_known = known.is_some();
+        campaign
+            .searches
+            .iter_mut()
+            .for_each(|it| it.search.knee.clone_from(&known));
+        assert_eq!(has(&campaign, "aria-label=\"Rate by load\""), is_known);
+    }
+    assert!(has(&campaign, "on it stays at 1k/s"));
+    for stops_at in [None, Some(2)] {
+        campaign.scalings[0].scaling.stops_at = stops_at;
+        let says = has(&campaign, "from 2 agents on, more bring nothing");
+        assert_eq!(says, stops_at.is_some());
+    }
 }

@@ -369,10 +369,6 @@ fn line_class(number: usize, is_wanted: bool) -> String {
     format!("line c{}{wanted}", number % 8)
 }
 
-pub(super) fn view() -> String {
-    format!("0 0 {WIDTH} {HEIGHT}")
-}
-
 /// A place to a tenth, which is less than the eye can tell.
 pub(super) fn place(at: f64) -> String {
     let text = format!("{at:.1}");
