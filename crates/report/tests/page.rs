@@ -321,8 +321,8 @@ fn every_run_has_a_curve_and_of_many_variants_the_slowest_a_colour() {
     };
     campaign.runs = (0..20).flat_map(|it| [(it, 0), (it, 1)]).map(run).collect();
     let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
-    let narrow = text.find("class=\"narrow\"").unwrap();
-    let begin = text[..narrow].rfind("<figure").unwrap();
+    let begin = text.find("<b>Percentiles of response times</b>").unwrap();
+    let narrow = begin + text[begin..].find("class=\"narrow\"").unwrap();
     let figure = &text[begin..narrow];
     for (class, curves) in [("line grey", 24), ("line c0", 2), ("line c7", 2)] {
         assert_eq!(figure.matches(class).count(), curves, "{class}");
@@ -471,4 +471,16 @@ fn knee_and_the_end_of_scaling_are_in_the_pictures() {
         let says = has(&campaign, "from 2 agents on, more bring nothing");
         assert_eq!(says, stops_at.is_some());
     }
+}
+
+#[test]
+fn reasons_that_fill_a_screen_are_folded_behind_their_result() {
+    let mut campaign = campaign();
+    let search = &mut campaign.searches[0].search;
+    search.statement = format!("200/s passed (it was {}); so", "slow, ".repeat(60));
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("<summary>200/s passed …</summary>"), "{text}");
+    campaign.searches[0].search.statement = "200/s passed (it was slow)".to_owned();
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("<p>200/s passed (it was slow)</p>"), "{text}");
 }

@@ -12,15 +12,27 @@ const ROW: f64 = 24.0;
 /// Ratios that are drawn; what lies beyond stands at the edge.
 const RATIO_MAX: f64 = 16.0;
 
-/// One picture for each variant but the first; shares are left out, since their changes are no
-/// ratios.
-pub(super) fn forests(comparison: &Comparison) -> Markup {
+/// All figures of a variant but the shares, whose changes are no ratios.
+pub(super) fn of_variant(comparison: &Comparison, place: usize) -> Markup {
+    let name = |place: usize| comparison.variants.get(place).map_or("", String::as_str);
+    let rows = comparison.rows.iter();
+    let rows = rows.filter_map(|figure| Some((figure.name.clone(), ratio(figure, place)?)));
+    forest(name(place), name(0), rows.collect())
+}
+
+/// One figure of all variants.
+pub(super) fn of_figure(comparison: &Comparison, name: &str) -> Markup {
     let first = comparison.variants.first().map_or("", String::as_str);
-    html! {
-        @for (place, name) in comparison.variants.iter().enumerate().skip(1) {
-            (forest(comparison, place, name, first))
-        }
-    }
+    let variants = comparison.variants.iter().enumerate().skip(1);
+    let figure = comparison.row(name);
+    let rows = variants.filter_map(|(place, name)| Some((name.clone(), ratio(figure?, place)?)));
+    forest(name, first, rows.collect())
+}
+
+fn ratio(figure: &ComparedFigure, place: usize) -> Option<Change> {
+    let change = figure.cells.get(place)?.change.clone()?;
+    let is_ratio = figure.unit != Unit::Share && change.estimate.is_some_and(|it| it > 0.0);
+    is_ratio.then_some(change)
 }
 
 /// Room for the names of figures.
@@ -31,13 +43,8 @@ fn left(size: PictureWidth) -> f64 {
     }
 }
 
-fn forest(comparison: &Comparison, place: usize, name: &str, first: &str) -> Markup {
-    let change = |figure: &'_ ComparedFigure| -> Option<(String, Change)> {
-        let change = figure.cells.get(place)?.change.clone()?;
-        let is_ratio = figure.unit != Unit::Share && change.estimate.is_some_and(|it| it > 0.0);
-        is_ratio.then(|| (figure.name.clone(), change))
-    };
-    let rows: Vec<(String, Change)> = comparison.rows.iter().filter_map(change).collect();
+/// `name` is what is compared with `first`, or the figure that is compared.
+fn forest(name: &str, first: &str, rows: Vec<(String, Change)>) -> Markup {
     let ends = rows.iter().flat_map(|(_, change)| {
         let interval = change
             .interval

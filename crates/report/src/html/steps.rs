@@ -2,7 +2,7 @@
 
 use super::axis::{AxisUnit, ChartAxis};
 use super::picture::{BOTTOM, HEIGHT, LEFT, PictureWidth, RIGHT, TOP, place, y_ticks};
-use analysis::{HoldOutcome, HoldRecord, Scaling, SearchRecord};
+use analysis::{HoldOutcome, HoldRecord, Purpose, Scaling, SearchRecord};
 use maud::{Markup, html};
 
 /// Height of a hold in the picture of the range.
@@ -122,12 +122,12 @@ fn holds(
 /// A row for each hold: what was tried, and the range that was left.
 fn range(record: &SearchRecord, size: PictureWidth) -> Markup {
     let x = LoadAxis::new(record, size);
-    let bottom = TOP + ROW * record.steps.len() as f64;
     let width = size.pixels();
     let (mut passed, mut failed) = (None::<f64>, None::<f64>);
-    let rows: Vec<(&HoldRecord, Option<(f64, f64)>)> = record
-        .steps
-        .iter()
+    // Those for the knee come once the answer is known.
+    let steps = record.steps.iter();
+    let rows: Vec<(&HoldRecord, Option<(f64, f64)>)> = steps
+        .filter(|step| step.purpose != Purpose::Knee)
         .map(|step| {
             match step.result.outcome {
                 HoldOutcome::Passed => {
@@ -146,6 +146,7 @@ fn range(record: &SearchRecord, size: PictureWidth) -> Markup {
             (step, Some(left).filter(|(from, to)| from < to))
         })
         .collect();
+    let bottom = TOP + ROW * rows.len() as f64;
     html! {
         svg class=(size.class()) viewBox=(format!("0 0 {width} {}", bottom + 26.0)) role="img"
             aria-label="Range after each hold" {
@@ -182,7 +183,8 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
                 figcaption { b { "Rate by agents" }
                     " ok per second; dashed, as many times what each brought with the fewest"
                     @if let Some(agents) = scaling.stops_at {
-                        "; from " (agents) " agents on, more bring nothing"
+                        "; from " (agents) @if agents == 1 { " agent" } @else { " agents" }
+                        " on, more bring nothing"
                     } }
                 div class="picture" {
                     @for size in PictureWidth::ALL { (rates(scaling, size)) }
