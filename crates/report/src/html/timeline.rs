@@ -253,7 +253,8 @@ impl<'d> ChartRows<'d> {
         let drawn = thresholds.filter_map(|threshold| {
             let (histogram, statistic) = threshold.metric.split_once('.')?;
             (histogram == "response_time" && threshold.limit > 0.0).then(|| {
-                let name = format!("{statistic} {}", threshold.comparison);
+                let limit = AxisUnit::Time.words(threshold.limit);
+                let name = format!("{statistic} {} {limit}", threshold.comparison);
                 self.wanted(name, threshold.limit)
             })
         });
