@@ -24,3 +24,9 @@ pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
 pub use monitor::{MonitorArgs, monitor};
 pub use news::say;
+
+/// Why no agent could use a certificate or key that the plans name, where that is so.
+pub fn unusable_certificate<'p>(plans: impl Iterator<Item = &'p plan::Plan>) -> Option<String> {
+    let checked = engine::check_certificates(plans);
+    checked.err().map(|error| error.to_string())
+}

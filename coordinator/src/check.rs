@@ -33,7 +33,7 @@ pub struct CheckArgs {
     /// sent, the values of secret headers included
     #[arg(long)]
     pub canonical: bool,
-    /// File of the plan
+    /// File of the plan; - is standard input
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
 }

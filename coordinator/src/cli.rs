@@ -4,11 +4,12 @@
 use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
 use crate::explain::ExplainArgs;
-use crate::quick::QuickArgs;
+use crate::quick::{self, QuickArgs};
 use crate::render::ReportArgs;
 use crate::start::StartArgs;
 use crate::target_process::TargetArgs;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -41,6 +42,22 @@ pub struct Cli {
     /// The command with its arguments.
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Cli {
+    /// What was typed; if that is wrong, or asks for help, the process ends.
+    #[must_use]
+    pub fn from_command_line() -> Cli {
+        Cli::from_words(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// What the words mean, the program's name first.
+    ///
+    /// # Errors
+    /// They are wrong, or ask for help.
+    pub(crate) fn from_words(words: Vec<OsString>) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(quick::with_two_dashes(words)).map_err(quick::with_cure)
+    }
 }
 
 /// The commands of the coordinator.

@@ -55,7 +55,7 @@ pub fn launch(request: &StartRequest) -> anyhow::Result<Exit> {
 
 async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     if let Some(problem) = unfit(&request.campaign, request.hosting.agents) {
-        terminal::say(problem);
+        terminal::say(request.origin.in_its_words(&problem));
         return Ok(Exit::Usage);
     }
     if let Some(problem) = fleet::too_many(request.hosting.agents) {
@@ -77,10 +77,8 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     // What the ports lack shows before a folder is made, and what the folder lacks before an agent
     // is let in.
     let port = JoinPort::open(&hosting.source).await?;
-    let exposition = match hosting.metrics {
-        Some(address) => Some(Exposition::open(address).await?),
-        None => None,
-    };
+    let exposition =
+        Exposition::open(hosting.metrics, hosting.dashboard, hosting.otlp.clone()).await?;
     let folder = OutputFolder::create(request, created, resumed)?;
     let host = RunHost::start(port, exposition, hosting, signals)?;
     match folder {

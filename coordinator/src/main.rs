@@ -1,8 +1,7 @@
 //! The binary `coordinator`.
 
-use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    coordinator::run(coordinator::Cli::parse()).into()
+    coordinator::run(coordinator::Cli::from_command_line()).into()
 }

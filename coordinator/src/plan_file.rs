@@ -1,10 +1,17 @@
 //! Reads a plan and the files it names, and shows what is wrong with it: each problem with its
 //! place in the file.
 
+use crate::record::replay;
 use plan::{Campaign, Files, Plan, Problems};
+use rustix::fs::{OFlags, fcntl_setfl};
 use std::fmt::Write as _;
-use std::io::{self, Read as _};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+/// The path that stands for standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
 
 /// Largest file that a plan may name; `plan` has lower bounds for most of them.
 const FILE_MAX_BYTES: u64 = 65 << 20;
@@ -22,13 +29,10 @@ pub struct PlanText {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
     /// The file cannot be read.
-    #[error(
-        "{}: {why}; write the path of a plan, such as examples/quickstart.toml",
-        path.display()
-    )]
+    #[error("{name}: {why}; write the path of a plan, such as examples/quickstart.toml")]
     Unreadable {
-        /// Of the plan.
-        path: PathBuf,
+        /// What messages call it.
+        name: String,
         /// What the system says.
         why: String,
     },
@@ -37,19 +41,30 @@ pub enum PlanError {
     Wrong(String),
 }
 
-/// Reads the plan at `path`; the files it names are relative to its folder.
+/// Reads the plan at `path`, or from standard input where that is [`STANDARD_INPUT`]; the files it
+/// names are relative to its folder, or to this process's. Where a run left the plan, they are also
+/// looked for where that run's plan was.
 ///
 /// # Errors
 /// It cannot be read, or is wrong in one way or several.
 pub fn read(path: &Path) -> Result<PlanText, PlanError> {
+    let most = Plan::MAX_BYTES as u64;
+    let (name, read) = if path.as_os_str() == STANDARD_INPUT {
+        ("standard input".to_owned(), up_to(io::stdin().lock(), most))
+    } else {
+        (path.display().to_string(), read_up_to(path, most))
+    };
     let unreadable = |error: &io::Error| PlanError::Unreadable {
-        path: path.to_owned(),
+        name: name.clone(),
         why: in_words(error),
     };
-    let bytes = read_up_to(path, Plan::MAX_BYTES as u64).map_err(|error| unreadable(&error))?;
-    let mut files = Folder(path.parent().unwrap_or(Path::new("")).to_owned());
+    let bytes = read.map_err(|error| unreadable(&error))?;
+    if bytes.trim_ascii().is_empty() {
+        return Err(unreadable(&io::Error::other("it is empty")));
+    }
+    let mut files = PlanFolders::new(path);
     let campaign = Campaign::parse_bytes(&bytes, &mut files)
-        .map_err(|problems| PlanError::Wrong(placed(&path.display().to_string(), &problems)))?;
+        .map_err(|problems| PlanError::Wrong(placed(&name, &problems)))?;
     Ok(PlanText {
         text: plan::masked(&String::from_utf8_lossy(&bytes)),
         campaign,
@@ -78,6 +93,69 @@ impl Files for Folder {
     }
 }
 
+/// Where the files of a plan are: beside it; for one that a run left, also where that run's plan
+/// was, which may have been one that a run left too.
+#[derive(Debug)]
+struct PlanFolders {
+    beside: Folder,
+    before: Vec<Folder>,
+}
+
+impl PlanFolders {
+    fn new(plan: &Path) -> PlanFolders {
+        let mut before: Vec<PathBuf> = Vec::new();
+        let mut saved = plan.to_owned();
+        while let Some(original) = replay::origin_of_plan(&saved) {
+            let folder = folder_of(&original);
+            // A folder that names itself was not written by us.
+            if before.contains(&folder) {
+                break;
+            }
+            before.push(folder);
+            saved = original;
+        }
+        PlanFolders {
+            beside: Folder(folder_of(plan)),
+            before: before.into_iter().map(Folder).collect(),
+        }
+    }
+
+    /// What is found first, or why nothing is.
+    fn first<T>(
+        &mut self,
+        mut look: impl FnMut(&mut Folder) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let failure = match look(&mut self.beside) {
+            Err(failure) if !self.before.is_empty() => failure,
+            found => return found,
+        };
+        if let Some(found) = self.before.iter_mut().find_map(|folder| look(folder).ok()) {
+            return Ok(found);
+        }
+        let before = self.before.iter().map(|folder| folder.0.display());
+        let before: Vec<String> = before.map(|folder| folder.to_string()).collect();
+        Err(format!(
+            "{failure} beside this saved plan, nor where the run's plan was ({}); put it beside \
+             this plan, or back",
+            before.join(", ")
+        ))
+    }
+}
+
+impl Files for PlanFolders {
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        self.first(|folder| folder.read(name))
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
+        self.first(|place| place.list(folder))
+    }
+}
+
+fn folder_of(plan: &Path) -> PathBuf {
+    plan.parent().unwrap_or(Path::new("")).to_owned()
+}
+
 /// `plan.toml:LINE:COL: path: message`, a line for each problem.
 fn placed(file: &str, problems: &Problems) -> String {
     let mut text = String::new();
@@ -89,12 +167,28 @@ fn placed(file: &str, problems: &Problems) -> String {
     text
 }
 
-/// One byte more than `max` at most, which tells that there is more.
+/// The content of a file, as [`up_to`] says. A pipe counts as one as long as somebody writes.
 fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+    // Only to open a pipe would otherwise wait for a writer, and for ever where there is none.
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(nonblocking).open(path)?;
+    fcntl_setfl(&file, OFlags::empty())?;
+    let bytes = up_to(&file, max)?;
+    if bytes.is_empty() && is_pipe(&file)? {
+        return Err(io::Error::other("it is a pipe that nobody writes to"));
+    }
+    Ok(bytes)
+}
+
+fn is_pipe(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.file_type().is_fifo())
+}
+
+/// One byte more than `max` at most, which tells that there is more.
+fn up_to(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    std::fs::File::open(path)?
-        .take(max + 1)
-        .read_to_end(&mut bytes)?;
+    source.take(max + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -115,6 +209,8 @@ pub(crate) fn in_words(error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
 
     fn error_of(content: &[u8]) -> String {
         let folder = tempfile::tempdir().unwrap();
@@ -144,8 +240,9 @@ mod tests {
     #[test]
     fn plan_that_cannot_be_read_says_why() {
         for (content, why) in [
-            (&b""[..], "target"),
-            (&[0xff, 0xfe][..], "not UTF-8"),
+            (&b" \n"[..], "it is empty; write the path of a plan"),
+            (&[0xff, 0xfe][..], "UTF-16"),
+            (&[0xff, 0xff][..], "not UTF-8"),
             (&[b'#'; (1 << 20) + 1], "1048577 bytes"),
         ] {
             assert!(error_of(content).contains(why), "{}", error_of(content));
@@ -163,6 +260,26 @@ mod tests {
                 .to_string()
                 .contains("no such file")
         );
+    }
+
+    #[test]
+    fn pipes_are_read_and_never_waited_for_without_a_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let mut files = Folder(folder.path().to_owned());
+        let (said, answer) = std::sync::mpsc::channel();
+        let mut without_writer = Folder(folder.path().to_owned());
+        std::thread::spawn(move || said.send(without_writer.read("pipe")));
+        let answer = answer.recv_timeout(std::time::Duration::from_secs(60));
+        let why = answer.expect("nobody is waited for").unwrap_err();
+        assert_eq!(why, "it is a pipe that nobody writes to");
+        let (reader, writer) = io::pipe().unwrap();
+        let of_reader = format!("/proc/self/fd/{}", reader.as_raw_fd());
+        let late = std::thread::spawn(move || (&writer).write_all(b"late").unwrap());
+        assert_eq!(files.read(&of_reader).unwrap(), b"late");
+        late.join().unwrap();
     }
 
     #[test]

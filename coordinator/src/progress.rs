@@ -1,19 +1,24 @@
-//! Shows how a run goes, on standard error: a few lines redrawn in place on a terminal, a plain
-//! line now and then elsewhere. On a thread of its own, since a terminal may be stopped (Ctrl-S)
+//! Shows how a run goes, on standard error: a panel redrawn in place on a terminal, a plain line
+//! now and then elsewhere. On a thread of its own, since a terminal may be stopped (Ctrl-S)
 //! and a run must not wait for it.
 
 mod news;
+mod panel;
 mod run_view;
+#[cfg(test)]
+mod scene;
 mod text;
+mod trend;
 
 pub(crate) use news::RunNews;
 pub(crate) use run_view::RunView;
 
 use crate::terminal;
-use std::io::Write as _;
+use panel::Panel;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use trend::Trend;
 
 /// Updates that wait for a slow terminal; what is beyond is left out of the display.
 const UPDATES_MAX: usize = 256;
@@ -50,9 +55,9 @@ impl Progress {
         let (updates, told) = sync_channel(UPDATES_MAX);
         let body = move || {
             Screen {
-                drawn: 0,
                 last_line: Instant::now(),
                 view: None,
+                trend: Trend::default(),
             }
             .run(&told)
         };
@@ -93,34 +98,31 @@ impl Progress {
     }
 }
 
-/// What is on the terminal.
+/// What is shown, and how it went.
 struct Screen {
-    /// Lines that are redrawn in place.
-    drawn: usize,
     /// When a line was written for a pipe, or the display began.
     last_line: Instant,
     view: Option<Box<RunView>>,
+    trend: Trend,
 }
 
 impl Screen {
     fn run(mut self, told: &Receiver<Update>) {
         loop {
             match told.recv_timeout(REDRAW) {
-                Ok(Update::Say(line)) => self.say(&line),
+                Ok(Update::Say(line)) => {
+                    terminal::say(&line);
+                    self.draw();
+                }
                 Ok(Update::Show(view)) => {
+                    view.live.iter().for_each(|live| self.trend.take(live));
                     self.view = Some(view);
                     self.draw();
                 }
                 Err(RecvTimeoutError::Timeout) => self.draw(),
-                Err(RecvTimeoutError::Disconnected) => return self.erase(),
+                Err(RecvTimeoutError::Disconnected) => return terminal::draw(Vec::new()),
             }
         }
-    }
-
-    fn say(&mut self, line: &str) {
-        self.erase();
-        terminal::say(line);
-        self.draw();
     }
 
     fn draw(&mut self) {
@@ -129,9 +131,17 @@ impl Screen {
         let now = Instant::now();
         match terminal::live_style() {
             Some(style) => {
-                let lines = text::lines(view, now, style);
-                write(&text::redrawn(&lines, self.drawn));
-                self.drawn = lines.len();
+                let panel = Panel {
+                    view,
+                    trend: &self.trend,
+                    now,
+                    style,
+                    rows: terminal::live_rows(),
+                };
+                terminal::draw(match terminal::said() {
+                    Some(said) => panel.whole(&said),
+                    None => panel.inline(),
+                });
             }
             None if now >= self.last_line + text::pause(view.roster.stage()) => {
                 if let Some(line) = text::plain(view, now) {
@@ -142,19 +152,4 @@ impl Screen {
             None => {}
         }
     }
-
-    fn erase(&mut self) {
-        if self.drawn > 0 {
-            write(&text::redrawn(&[], self.drawn));
-            self.drawn = 0;
-        }
-    }
-}
-
-/// In one call, so that nothing flickers; there is nobody to tell where it fails.
-fn write(content: &str) {
-    let mut terminal = std::io::stderr().lock();
-    let _ = terminal
-        .write_all(content.as_bytes())
-        .and_then(|()| terminal.flush());
 }

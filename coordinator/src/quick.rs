@@ -3,7 +3,12 @@
 //! there.
 
 mod flags;
+mod other_tools;
 mod plan_text;
+mod urls;
+
+pub(crate) use flags::in_flags;
+pub(crate) use other_tools::{with_cure, with_two_dashes};
 
 use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, ResultPrinter, StartRequest, launch};
@@ -18,6 +23,9 @@ use std::path::PathBuf;
 
 /// Concurrency where nothing is said.
 const CONCURRENCY: u32 = 50;
+
+/// As a plan has at most.
+const CONNECTIONS_MAX: u32 = 10_000_000;
 
 /// Requests at most: more would take years.
 const REQUESTS_MAX: u64 = 1_000_000_000_000_000;
@@ -37,6 +45,9 @@ Differences from other tools:
       finish, and they count.
   -d  keeps the method GET, as in hey and oha. curl would send a POST; for that
       write -m POST.
+  -k  checks no certificate, as in curl. ab's -k keeps connections alive, which
+      happens anyway.
+  Several URLs are asked for in turn; they must have one host and port.
   Redirects are not followed. A status of 400 or more is an error. Nothing is
   saved without --output. Only loopback and private addresses may be loaded;
   --allow opens more. The verdict is printed. It changes the exit code only if it
@@ -63,7 +74,7 @@ pub struct QuickArgs {
         long,
         allow_negative_numbers = true,
         value_name = "N",
-        value_parser = clap::value_parser!(u32).range(1..=10_000_000),
+        value_parser = connection_count,
     )]
     pub connections: Option<u32>,
     /// How long to send, such as 30s or 5m, instead of a number of requests
@@ -121,7 +132,12 @@ pub struct QuickArgs {
     #[arg(long, value_name = "ADDRESS[:PORT],…", value_delimiter = ',')]
     pub connect_to: Vec<String>,
     /// Time-out for each of: connect, handshake, response [default: 5s, 5s, 30s]
-    #[arg(short = 't', long, value_name = "DURATION")]
+    #[arg(
+        short = 't',
+        long,
+        value_name = "DURATION",
+        allow_negative_numbers = true
+    )]
     pub timeout: Option<String>,
     /// Open a new connection for every request
     #[arg(long, visible_alias = "disable-keepalive")]
@@ -174,6 +190,9 @@ pub struct QuickArgs {
     /// Show no progress
     #[arg(long)]
     pub quiet: bool,
+    /// Show progress on the whole screen; the result is printed when it is given back
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
     /// Exit with 1 if any request failed
     #[arg(long)]
     pub fail_on_error: bool,
@@ -186,18 +205,13 @@ pub struct QuickArgs {
     )]
     pub agents: u32,
     /// Load threads of each agent [default: one per CPU it gets]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub workers: Option<u32>,
-    /// Other tools mean different things by it.
     #[arg(
-        short = 'w',
-        hide = true,
-        num_args = 0..=1,
-        default_missing_value = "",
-        value_parser = refuse_w,
-        help = "Refused with what to write instead"
+        long,
+        alias = "cpus",
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=1024),
     )]
-    pub w: Option<String>,
+    pub workers: Option<u32>,
     /// Also allow load on this host, address or network; otherwise only on loopback and private
     /// addresses; can be repeated
     #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
@@ -205,22 +219,28 @@ pub struct QuickArgs {
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
     pub force: bool,
-    /// The URL to load.
+    /// File with a URL on each line, which are asked for in turn
+    #[arg(long, visible_alias = "urls-from-file", value_name = "FILE")]
+    pub urls: Option<PathBuf>,
+    /// The URLs to load.
     #[arg(
         value_name = "URL",
-        help = "URL to load, such as https://10.0.0.11/path"
+        required_unless_present = "urls",
+        help = "URL to load, such as https://10.0.0.11/path; several are asked for in turn"
     )]
-    pub url: String,
+    pub url: Vec<String>,
 }
 
 fn request_count(text: &str) -> Result<u64, String> {
     let count = text.parse().ok();
     let count = count.filter(|count| (1..=REQUESTS_MAX).contains(count));
-    count.ok_or_else(|| format!("{text} is not in 1..={REQUESTS_MAX}"))
+    count.ok_or_else(|| format!("write a whole number from 1 to {REQUESTS_MAX}"))
 }
 
-fn refuse_w(_value: &str) -> Result<String, &'static str> {
-    Err("write --workers N for load threads, or -c N for connections")
+fn connection_count(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok();
+    let count = count.filter(|count| (1..=CONNECTIONS_MAX).contains(count));
+    count.ok_or_else(|| format!("write a whole number from 1 to {CONNECTIONS_MAX}"))
 }
 
 /// Runs what the flags mean.
@@ -251,7 +271,10 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             }),
             histograms_by_agent: false,
             quiet: args.quiet,
+            tui: args.tui,
             metrics: None,
+            otlp: None,
+            dashboard: None,
         },
         output: args.output,
         run_name: None,
@@ -276,7 +299,8 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
 
 /// The plan that the flags mean, and its text for the record; or every problem, by flag.
 fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
-    let (text, mut problems) = plan_text::write(args);
+    let urls = urls::of_flags(args).map_err(|problem| vec![problem])?;
+    let (text, mut problems) = plan_text::write(args, &urls);
     let plan = Plan::parse(&text, &mut Folder(PathBuf::new()));
     problems.extend(plan.as_ref().err().into_iter().flat_map(flags::problems));
     match plan {
@@ -291,22 +315,44 @@ fn remarks(args: &QuickArgs) -> Vec<String> {
     if let (Some(requests), Some(_)) = (args.requests, &args.duration) {
         remarks.push(format!("-n {requests} is ignored because of -z"));
     }
+    if let Some(body) = &args.body {
+        remarks.extend(other_meaning(body));
+    }
+    let has_tls = |url: &String| !url.starts_with("http:");
+    if args.insecure && args.urls.is_none() && !args.url.iter().any(has_tls) {
+        remarks.push("-k is ignored: it is about certificates, and http:// has none".to_owned());
+    }
     if args.method == "GET" && (args.body.is_some() || args.body_file.is_some()) {
         remarks.push("the body is sent with GET; for a POST write -m POST".to_owned());
     }
     remarks
 }
 
+/// What another tool would have taken the text of -d for.
+fn other_meaning(body: &str) -> Option<String> {
+    if let Some(file) = body.strip_prefix('@') {
+        return Some(format!(
+            "the body is the text {body:?}; for the content of the file write -D {file}"
+        ));
+    }
+    plan::parse_duration(body)
+        .is_ok()
+        .then(|| format!("the body is the text {body:?}; to load for so long write -z {body}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
-    use clap::Parser as _;
     use plan::{Arrivals, End, Shape};
 
+    fn typed(line: &[&str]) -> Result<Cli, clap::Error> {
+        let line = ["coordinator", "quick"].iter().chain(line);
+        Cli::from_words(line.map(Into::into).collect())
+    }
+
     fn args(line: &[&str]) -> QuickArgs {
-        let cli = Cli::try_parse_from(["coordinator", "quick"].iter().chain(line))
-            .unwrap_or_else(|error| panic!("{error}"));
+        let cli = typed(line).unwrap_or_else(|error| panic!("{error}"));
         let Command::Quick(args) = cli.command else {
             panic!("{line:?} is quick")
         };
@@ -474,18 +520,71 @@ mod tests {
     #[test]
     fn refusals_of_the_command_line_name_a_cure() {
         for (line, cure) in [
-            (&["-c", "-1", URL][..], "-1 is not in 1..=10000000"),
-            (&["-n", "-1", URL], "-1 is not in 1..="),
             (
-                &["-w", "5", URL],
-                "write --workers N for load threads, or -c N",
+                &["-c", "-1", URL][..],
+                "write a whole number from 1 to 10000000",
             ),
-            (&["-w"], "write --workers N for load threads, or -c N"),
+            (&["-n", "10k", URL], "write a whole number from 1 to "),
+            (&["-w", "5", URL], "--workers N for load threads"),
+            (&["-w"], "--workers N for load threads"),
+            (&["-L", URL], "redirects are not followed"),
+            (&["-disable-compression", URL], "nothing is compressed"),
+            (&["-C", "a=b", URL], "-H \"Cookie: NAME=VALUE\""),
+            (&["--latency", URL], "percentiles are printed anyway"),
         ] {
-            let typed = ["coordinator", "quick"].iter().chain(line);
-            let error = Cli::try_parse_from(typed).unwrap_err().to_string();
+            let error = typed(line).unwrap_err().to_string();
             assert!(error.contains(cure), "{line:?}: {error}");
         }
+    }
+
+    #[test]
+    fn words_of_hey_with_one_dash_are_not_taken_for_letters() {
+        let line = ["-h2", "-host", "a.test", "-cpus", "1", "-disable-keepalive"];
+        let args = args(&[&line[..], &[URL]].concat());
+        assert!(args.http2 && args.no_keepalive && args.body.is_none());
+        assert_eq!(
+            (args.host.as_deref(), args.workers),
+            (Some("a.test"), Some(1))
+        );
+    }
+
+    #[test]
+    fn several_urls_are_requests_of_one_target() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            "https://10.0.0.1/a\n\n https://10.0.0.1/a?b=c \n",
+        )
+        .unwrap();
+        let path = file.path().to_str().unwrap();
+        let plan = planned(&["-m", "HEAD", "--urls", path, URL]);
+        let requests = plan.requests().iter();
+        let requests: Vec<_> = requests
+            .map(|request| (request.name.as_str(), request.weight))
+            .collect();
+        assert_eq!(requests, [("HEAD /a", 2), ("HEAD /a (2)", 1)]);
+        let paths = plan.canonical_text().matches("path = \"/a?b=c\"").count();
+        assert_eq!(paths, 1, "{}", plan.canonical_text());
+        assert_eq!(plan.target().url.to_string(), URL);
+        let found = refused(&[URL, "https://10.0.0.2/"]);
+        assert!(found[0].contains("has another host than"), "{found:?}");
+        let found = refused(&["--urls", "/none/such"]);
+        assert!(
+            found[0].starts_with("--urls: \"/none/such\": no such"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn a_body_that_means_something_else_elsewhere_is_remarked() {
+        for (body, cure) in [("@file", "write -D file"), ("30s", "write -z 30s")] {
+            let remarks = remarks(&args(&["-m", "POST", "-d", body, URL]));
+            assert!(
+                remarks.iter().any(|remark| remark.contains(cure)),
+                "{remarks:?}"
+            );
+        }
+        assert!(remarks(&args(&["-m", "POST", "-d", "text", URL])).is_empty());
     }
 
     #[test]

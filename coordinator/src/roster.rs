@@ -1,7 +1,8 @@
 //! The agents of a run and how far each of them is, as the run's events tell. When the run ends is
 //! decided from it, and the display shows it.
 
-use control::{AgentFacts, RunEvent};
+use control::{AgentFacts, AgentId, RunEvent};
+use std::collections::HashMap;
 use std::time::Instant;
 
 /// The agents of a run, and how far it is.
@@ -11,6 +12,8 @@ pub(crate) struct Roster {
     agents: Vec<RosterAgent>,
     /// Names of those that watch or have watched; they are no agents.
     monitors: Vec<String>,
+    /// Who left last, before the run.
+    left: Option<String>,
     /// Some agent fires or has fired.
     has_begun: bool,
 }
@@ -34,7 +37,8 @@ pub(crate) enum RunStage {
 /// An agent of the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RosterAgent {
-    /// Two may have the same.
+    id: AgentId,
+    /// What it says its name is; the second one of that name is called `name (2)`.
     pub(crate) name: String,
     /// How far it is.
     pub(crate) status: AgentStatus,
@@ -68,6 +72,7 @@ impl Roster {
             stage: RunStage::Gathering,
             agents: Vec::new(),
             monitors: Vec::new(),
+            left: None,
             has_begun: false,
         }
     }
@@ -75,12 +80,11 @@ impl Roster {
     /// Takes an event in that came at `now`.
     pub(crate) fn take(&mut self, event: &RunEvent, now: Instant) {
         match event {
-            RunEvent::Joined { agent } => self.agents.push(RosterAgent::new(agent, now)),
-            RunEvent::Left { agent } => self.remove(&agent.name),
+            RunEvent::Joined { agent } => self.add(agent, now),
+            RunEvent::Left { agent } => self.remove(agent.id),
             RunEvent::Assembled { agents } => {
                 self.stage = RunStage::Preparing;
-                let new = |agent| RosterAgent::new(agent, now);
-                self.agents = agents.iter().map(new).collect();
+                self.assemble(agents, now);
             }
             RunEvent::Ready { agent, .. } => self.set(*agent, AgentStatus::Ready, now),
             RunEvent::Armed { start_in, .. } => {
@@ -105,7 +109,11 @@ impl Roster {
             RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost, now),
             // Nobody fired, and another instant is named next.
             RunEvent::Postponed { .. } => self.stage = RunStage::Preparing,
-            RunEvent::Watching { monitor } => self.monitors.push(monitor.name.clone()),
+            RunEvent::Watching { monitor } => {
+                let others = self.monitors.iter().map(String::as_str);
+                let name = told_apart(&monitor.name, others);
+                self.monitors.push(name);
+            }
             RunEvent::Done { .. } => self.stage = RunStage::Over,
             RunEvent::Waiting { .. }
             | RunEvent::Problem { .. }
@@ -131,9 +139,9 @@ impl Roster {
         &self.agents
     }
 
-    /// How many monitors watch or have watched.
-    pub(crate) fn monitors(&self) -> usize {
-        self.monitors.len()
+    /// Names of the monitors that watch or have watched.
+    pub(crate) fn monitors(&self) -> &[String] {
+        &self.monitors
     }
 
     /// Whether the agents that were asked for are all there.
@@ -172,6 +180,16 @@ impl Roster {
             .map_or_else(|| agent.to_string(), |known| known.name.clone())
     }
 
+    /// The name of the agent that joined last.
+    pub(crate) fn joined(&self) -> &str {
+        self.agents.last().map_or("", |agent| &agent.name)
+    }
+
+    /// The name of the agent that left last, before the run.
+    pub(crate) fn left(&self) -> &str {
+        self.left.as_deref().unwrap_or_default()
+    }
+
     /// Names of all of them, and of the monitors.
     pub(crate) fn names(&self) -> Vec<String> {
         let agents = self.agents.iter().map(|agent| &agent.name);
@@ -185,20 +203,87 @@ impl Roster {
         }
     }
 
-    /// Of two that are called the same, either will do: they differ in nothing that is shown.
-    fn remove(&mut self, name: &str) {
-        if let Some(place) = self.agents.iter().position(|known| known.name == name) {
-            self.agents.remove(place);
+    fn add(&mut self, facts: &AgentFacts, now: Instant) {
+        let others = self.agents.iter().map(|agent| agent.name.as_str());
+        let name = told_apart(&facts.name, others);
+        self.agents.push(RosterAgent::new(facts.id, name, now));
+    }
+
+    fn remove(&mut self, id: AgentId) {
+        if let Some(place) = self.agents.iter().position(|known| known.id == id) {
+            self.left = Some(self.agents.remove(place).name);
+        }
+    }
+
+    /// Those that are known keep what they are called.
+    fn assemble(&mut self, agents: &[AgentFacts], now: Instant) {
+        let known = std::mem::take(&mut self.agents).into_iter();
+        let mut names: HashMap<AgentId, String> =
+            known.map(|agent| (agent.id, agent.name)).collect();
+        for facts in agents {
+            let name = names.remove(&facts.id).unwrap_or_else(|| {
+                let others = self.agents.iter().map(|agent| &agent.name);
+                let others = others.chain(names.values());
+                told_apart(&facts.name, others.map(String::as_str))
+            });
+            self.agents.push(RosterAgent::new(facts.id, name, now));
         }
     }
 }
 
 impl RosterAgent {
-    fn new(facts: &AgentFacts, now: Instant) -> RosterAgent {
+    fn new(id: AgentId, name: String, now: Instant) -> RosterAgent {
         RosterAgent {
-            name: facts.name.clone(),
+            id,
+            name,
             status: AgentStatus::Preparing,
             since: now,
         }
+    }
+}
+
+/// `name`, with a number behind it where one of the others is called so.
+fn told_apart<'a>(name: &str, others: impl Iterator<Item = &'a str> + Clone) -> String {
+    let is_free = |called: &String| others.clone().all(|other| other != called);
+    let numbered = (2..).map(|number: u64| format!("{name} ({number})"));
+    std::iter::once(name.to_owned())
+        .chain(numbered)
+        .find(is_free)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(id: u8, name: &str) -> AgentFacts {
+        AgentFacts {
+            id: AgentId([id; 16]),
+            name: name.to_owned(),
+            version: String::new(),
+            labels: [].into(),
+            workers: 1,
+            host: proto::Bytes::new(),
+            role: control::Role::Agent,
+            calibration: proto::Bytes::new(),
+        }
+    }
+
+    #[test]
+    fn agents_of_one_name_are_told_apart_and_stay_what_they_are_called() {
+        let (mut roster, now) = (Roster::new(), Instant::now());
+        let [one, two, three] = [1, 2, 3].map(|id| facts(id, "web"));
+        for agent in [&one, &two, &three] {
+            let agent = agent.clone();
+            roster.take(&RunEvent::Joined { agent }, now);
+        }
+        assert_eq!(roster.names(), ["web", "web (2)", "web (3)"]);
+        assert_eq!(roster.joined(), "web (3)");
+        roster.take(&RunEvent::Left { agent: two.clone() }, now);
+        assert_eq!(roster.left(), "web (2)");
+        assert_eq!(roster.names(), ["web", "web (3)"]);
+        let agents = vec![three, two, one, facts(4, "db")];
+        roster.take(&RunEvent::Assembled { agents }, now);
+        assert_eq!(roster.names(), ["web (3)", "web (2)", "web", "db"]);
     }
 }

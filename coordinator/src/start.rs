@@ -3,6 +3,7 @@
 use crate::exit::{Exit, ExitRules};
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
+use crate::otlp::OtlpEndpoint;
 use crate::plan_file::in_words;
 use crate::record::replay;
 use crate::run_folder::{BegunRun, ChosenName};
@@ -59,6 +60,17 @@ pub struct StartArgs {
     /// it
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
+    /// Show the run to browsers while it goes on, as the page that report.html will be: at a port
+    /// that only this machine reaches, such as 7712, or at ADDRESS:PORT, or :PORT for all of this
+    /// machine's addresses. Where other machines reach it, its path has a random token, which is
+    /// printed
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = dashboard_address)]
+    pub dashboard: Option<SocketAddr>,
+    /// Send the run to an OpenTelemetry collector while it goes on, by OTLP over HTTP, such as
+    /// http://127.0.0.1:4318. Header fields that the collector asks for are read from
+    /// OTEL_EXPORTER_OTLP_HEADERS
+    #[arg(long, value_name = "URL")]
+    pub(crate) otlp: Option<OtlpEndpoint>,
     /// Format of standard output: console, brief, json, junit, markdown, csv or html. If it is one
     /// for programs, people read the summary on standard error [default: console]
     #[arg(long, value_name = "FORMAT")]
@@ -69,6 +81,10 @@ pub struct StartArgs {
     /// Print neither the token, nor progress, nor the last line
     #[arg(long)]
     pub quiet: bool,
+    /// Show progress on the whole screen; what is said meanwhile is printed when it is given back,
+    /// and then the result
+    #[arg(long, conflicts_with = "quiet")]
+    pub tui: bool,
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds
     #[arg(long)]
     pub strict: bool,
@@ -103,7 +119,7 @@ pub struct StartArgs {
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
     pub force: bool,
-    /// File of the plan
+    /// File of the plan; - is standard input
     #[arg(value_name = "PLAN.toml", required_unless_present = "resume")]
     pub plan: Option<PathBuf>,
 }
@@ -113,7 +129,18 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 77
 
 /// An address with a port; `:7711` is all of this machine's, and a name is what it resolves to.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    let cure = "write such as 0.0.0.0:7711, :7711 or localhost:7711";
+    address(text, "write such as 0.0.0.0:7711, :7711 or localhost:7711")
+}
+
+/// The same, and a port alone is one of loopback.
+fn dashboard_address(text: &str) -> Result<SocketAddr, String> {
+    match text.parse() {
+        Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
+        Err(_) => address(text, "write such as 7712, 127.0.0.1:7712 or :7712"),
+    }
+}
+
+fn address(text: &str, cure: &str) -> Result<SocketAddr, String> {
     let address = match text.strip_prefix(':') {
         Some(port) => format!("{}:{port}", LISTEN.ip()),
         None => text.to_owned(),
@@ -137,8 +164,9 @@ impl StartChoice {
     fn new(args: StartArgs) -> Result<StartChoice, String> {
         let before = args.resume.as_deref().and_then(replay::first_begun);
         let origin = before.as_ref().map(|begun| &begun.origin);
-        let known = origin.and_then(|origin| origin.plan.clone());
-        let plan = args.plan.clone().or(known).ok_or_else(|| {
+        let known = origin.and_then(RunOrigin::plan_file);
+        let plan = args.plan.clone().or(known.map(Path::to_owned));
+        let plan = plan.ok_or_else(|| {
             let folder = args.resume.as_deref().unwrap_or(Path::new("")).display();
             format!(
                 "{folder}: does not say which plan it is of; write that too: coordinator start \
@@ -231,7 +259,10 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             source,
             histograms_by_agent: args.histograms_by_agent,
             quiet: args.quiet,
+            tui: args.tui,
             metrics: args.metrics,
+            dashboard: args.dashboard,
+            otlp: args.otlp,
         },
         output: Some(args.output),
         run_name: args.run,
@@ -275,7 +306,7 @@ fn unfit(campaign: &Campaign, choice: &StartChoice) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::listen_address;
+    use super::{dashboard_address, listen_address};
 
     #[test]
     fn port_alone_and_names_are_addresses_too() {
@@ -291,6 +322,24 @@ mod tests {
         for text in ["7711", ":x", "localhost", ""] {
             let error = listen_address(text).unwrap_err();
             assert!(error.contains("write such as"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn dashboard_is_on_loopback_unless_somebody_says_otherwise() {
+        for (text, address) in [
+            ("7712", "127.0.0.1:7712"),
+            ("0", "127.0.0.1:0"),
+            (":7712", "0.0.0.0:7712"),
+            ("10.0.0.1:1", "10.0.0.1:1"),
+            ("[::1]:7712", "[::1]:7712"),
+        ] {
+            assert_eq!(dashboard_address(text), Ok(address.parse().unwrap()));
+        }
+        assert!(dashboard_address("localhost:1").unwrap().ip().is_loopback());
+        for text in ["65536", "-1", "plan.toml", ""] {
+            let error = dashboard_address(text).unwrap_err();
+            assert!(error.contains("write such as 7712"), "{text}: {error}");
         }
     }
 }

@@ -1,13 +1,19 @@
 //! What the terminals at standard output and standard error can show, and writing to them without
 //! dying of a closed pipe.
 
+mod canvas;
+
+pub(crate) use canvas::{CanvasLine, FullScreen, draw, said};
+
 use report::Style;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::Errno;
+use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// Columns where the terminal does not say.
+/// Columns and rows where the terminal does not say.
 const COLUMNS: usize = 80;
+const ROWS: usize = 24;
 
 /// What standard output can show. A pipe or a file gets neither colour nor a width of its own.
 #[must_use]
@@ -33,12 +39,19 @@ pub fn live_style() -> Option<Style> {
     })
 }
 
+/// Rows of the terminal at standard error.
+pub(crate) fn live_rows() -> usize {
+    let rows = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_row));
+    if rows == 0 { ROWS } else { rows }
+}
+
 /// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is
 /// no error, nor is a terminal that is gone.
 ///
 /// # Errors
 /// Any other reason why it cannot be written, such as a full disk.
 pub fn print(text: &str) -> io::Result<()> {
+    canvas::leave();
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -58,6 +71,7 @@ fn is_of_gone_terminal(error: &io::Error) -> bool {
 /// Writes a text that `report` made, whose escapes are its own, to standard error; there is nobody
 /// to tell where that fails.
 pub fn show(text: &str) {
+    canvas::leave();
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
@@ -67,11 +81,7 @@ pub fn show(text: &str) {
 pub fn say(line: impl std::fmt::Display) {
     // Names and errors of others may hold escapes that would move the cursor.
     let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    let _ = writeln!(
-        io::stderr().lock(),
-        "{}",
-        line.to_string().replace(is_unsafe, "?")
-    );
+    canvas::say(&line.to_string().replace(is_unsafe, "?"));
 }
 
 /// As [`say`], in lines that the terminal has room for. A word that is wider, such as a path, stays
@@ -127,8 +137,7 @@ fn has_unicode() -> bool {
 }
 
 fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
-    let columns =
-        rustix::termios::tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    let columns = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
     if columns == 0 { COLUMNS } else { columns }
 }
 

@@ -117,10 +117,11 @@ impl SessionWorld {
     }
 
     fn cut(&mut self, how: u8) {
-        let finality = if how & 1 == 0 {
-            Finality::Retry
-        } else {
-            Finality::Final
+        let finality = match how % 4 {
+            0 => Finality::Retry,
+            1 => Finality::Final,
+            2 => Finality::Ended,
+            _ => Finality::Nobody,
         };
         if matches!(self.stream, AgentStream::Dialling | AgentStream::Open) {
             self.stream = AgentStream::None;

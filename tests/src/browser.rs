@@ -20,13 +20,13 @@ const END: u8 = 0;
 /// Chromium reads at descriptor 3 and writes to descriptor 4; a shell moves them there.
 const ON_PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
 
-/// A browser with one page. Killed when dropped.
+/// A browser with a page, or several. Killed when dropped.
 pub struct Browser {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
     reader: Option<JoinHandle<()>>,
-    /// Of the page; empty until it is there.
+    /// Of the page that is talked to; empty until it is there.
     session: String,
     last_call: u64,
     events: Vec<Value>,
@@ -75,11 +75,16 @@ impl Browser {
             events: Vec::new(),
             folder,
         };
-        browser.open_page();
+        browser.add_page();
         Some(browser)
     }
 
-    fn open_page(&mut self) {
+    /// Opens one more page, which is talked to from now on; what [`Browser::turn_to`] knows it by.
+    ///
+    /// # Panics
+    /// Where it does not open.
+    pub fn add_page(&mut self) -> String {
+        self.session.clear();
         let page = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let attach = json!({ "targetId": page["targetId"], "flatten": true });
         let attached = self.call("Target.attachToTarget", &attach);
@@ -87,6 +92,12 @@ impl Browser {
         for domain in ["Page", "Runtime", "Log", "Performance"] {
             self.call(&format!("{domain}.enable"), &json!({}));
         }
+        self.session.clone()
+    }
+
+    /// Talks to another page.
+    pub fn turn_to(&mut self, page: &str) {
+        page.clone_into(&mut self.session);
     }
 
     /// Calls a method of the protocol and gives its result.
@@ -127,6 +138,14 @@ impl Browser {
     /// # Panics
     /// Where it does not load.
     pub fn open(&mut self, file: &Path, width: u32) {
+        self.visit(&format!("file://{}", file.display()), width);
+    }
+
+    /// The same of an address.
+    ///
+    /// # Panics
+    /// Where it does not load.
+    pub fn visit(&mut self, url: &str, width: u32) {
         let size = json!({
             "width": width,
             "height": 900,
@@ -134,11 +153,13 @@ impl Browser {
             "mobile": false,
         });
         self.call("Emulation.setDeviceMetricsOverride", &size);
-        self.events.clear();
-        let url = format!("file://{}", file.display());
+        let session = self.session.clone();
+        self.events.retain(|event| event["sessionId"] != session);
         let opened = self.call("Page.navigate", &json!({ "url": url }));
         assert!(opened["errorText"].is_null(), "{url}: {opened}");
-        let is_loaded = |event: &Value| event["method"] == "Page.loadEventFired";
+        let is_loaded = |event: &Value| {
+            event["sessionId"] == session && event["method"] == "Page.loadEventFired"
+        };
         while !self.events.iter().any(is_loaded) {
             let event = self.message("the page to load");
             self.events.push(event);
@@ -203,13 +224,14 @@ impl Browser {
         self.value("0");
         let is_complaint = |event: &&Value| {
             let method = text(&event["method"]);
-            [
-                "Log.entryAdded",
-                "Runtime.exceptionThrown",
-                "Runtime.consoleAPICalled",
-                "Page.javascriptDialogOpening",
-            ]
-            .contains(&method)
+            event["sessionId"] == self.session
+                && [
+                    "Log.entryAdded",
+                    "Runtime.exceptionThrown",
+                    "Runtime.consoleAPICalled",
+                    "Page.javascriptDialogOpening",
+                ]
+                .contains(&method)
         };
         let complaints = self.events.iter().filter(is_complaint);
         complaints

@@ -18,6 +18,19 @@ pub fn require(program: &str) -> Option<PathBuf> {
     found
 }
 
+/// The same for a file that a package brings, such as a library of Java.
+///
+/// # Panics
+/// As [`require`].
+#[must_use]
+pub fn require_file(path: &str) -> Option<PathBuf> {
+    let found = Some(PathBuf::from(path)).filter(|path| is_file(path));
+    if found.is_none() {
+        skip(&format!("{path} is missing"));
+    }
+    found
+}
+
 /// The same for a server that is large, or that not every distribution has: where it is missing the
 /// test is skipped in CI too, and says so.
 #[must_use]

@@ -70,7 +70,7 @@ impl Dialler {
 
     /// To the first of the host's addresses that answers.
     async fn connect(&self) -> Result<TcpStream, Disconnection> {
-        let mut why = format!("{} has no address", self.address.host());
+        let mut refusal = retry(format!("{} has no address", self.address.host()));
         for address in self.resolve().await? {
             match timeout(STEP_MAX, TcpStream::connect(address)).await {
                 Ok(Ok(tcp)) => {
@@ -78,16 +78,16 @@ impl Dialler {
                     let _ = tcp.set_nodelay(true);
                     return Ok(tcp);
                 }
-                Ok(Err(error)) => why = self.refused(address, &error),
+                Ok(Err(error)) => refusal = self.refused(address, &error),
                 Err(_) => {
-                    why = format!(
+                    refusal = retry(format!(
                         "no answer from {address} within 5 s; is it the right address, and does a \
                          firewall let it through?"
-                    )
+                    ))
                 }
             }
         }
-        Err(retry(why))
+        Err(refusal)
     }
 
     async fn resolve(&self) -> Result<Vec<SocketAddr>, Disconnection> {
@@ -105,12 +105,15 @@ impl Dialler {
         }
     }
 
-    fn refused(&self, address: SocketAddr, error: &io::Error) -> String {
+    fn refused(&self, address: SocketAddr, error: &io::Error) -> Disconnection {
         match error.kind() {
-            io::ErrorKind::ConnectionRefused => {
-                format!("nobody listens on {address} yet; is `coordinator start` running there?")
-            }
-            _ => format!("cannot connect to {address}: {error}"),
+            io::ErrorKind::ConnectionRefused => Disconnection {
+                why: format!(
+                    "nobody listens on {address} yet; is `coordinator start` running there?"
+                ),
+                finality: Finality::Nobody,
+            },
+            _ => retry(format!("cannot connect to {address}: {error}")),
         }
     }
 

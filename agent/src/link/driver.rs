@@ -173,11 +173,19 @@ impl<S: FnMut(News)> Driver<S> {
 
     fn stream_ended(&mut self, status: Option<Status>) -> SessionEvent {
         self.drop_stream();
-        let why = status.map_or_else(
-            || "the coordinator ended the stream".to_owned(),
-            |status| format!("the stream to the coordinator broke: {}", status.message()),
+        let disconnection = status.map_or_else(
+            || Disconnection {
+                why: "the coordinator ended the stream".to_owned(),
+                finality: Finality::Ended,
+            },
+            |status| {
+                broken(&format!(
+                    "the stream to the coordinator broke: {}",
+                    status.message()
+                ))
+            },
         );
-        SessionEvent::Disconnected(broken(&why))
+        SessionEvent::Disconnected(disconnection)
     }
 
     fn on(&mut self, event: SessionEvent) -> Option<Ended> {

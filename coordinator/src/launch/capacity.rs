@@ -42,6 +42,9 @@ impl CapacitySearch<'_> {
         let name = name_of(self.folder.path());
         let mut exit = Exit::Passed;
         while let SearchAction::Hold(hold) = search.next() {
+            series
+                .host
+                .show_search(Some(step_in_words(search.record(), hold)));
             let (folder, document) = match self.held(series, &mut search, hold).await? {
                 Ok(held) => held,
                 Err(failure) => {
@@ -53,6 +56,7 @@ impl CapacitySearch<'_> {
             self.tell(series, search.record());
             report.take_search(self.scheduled.run, &name, search.record());
         }
+        series.host.show_search(None);
         if search.record().answer.is_some() {
             series.say(format_args!("  {}", search.record().statement));
         }
@@ -216,6 +220,26 @@ impl CapacitySearch<'_> {
             self.scheduled.step_prefix, step.step
         ));
     }
+}
+
+/// Which hold comes, and between which amounts the answer is by now.
+fn step_in_words(record: &SearchRecord, hold: Hold) -> String {
+    let amount = record.bounds.amount();
+    let made = |outcome: fn(&HoldOutcome) -> bool| {
+        let steps = record.steps.iter();
+        let made = steps.filter(move |step| outcome(&step.result.outcome));
+        made.map(|step| step.amount)
+    };
+    let passed = made(|outcome| matches!(outcome, HoldOutcome::Passed)).reduce(f64::max);
+    let failed = made(|outcome| matches!(outcome, HoldOutcome::Failed { .. })).reduce(f64::min);
+    let known = [(passed, "passed"), (failed, "failed")];
+    let known = known.into_iter().filter_map(|(value, word)| {
+        let value = amount.display(value?);
+        Some(format!(", {value} {word}"))
+    });
+    let known: String = known.collect();
+    let next = amount.display(hold.amount);
+    format!("search: hold {} at {next}{known}", hold.step)
 }
 
 /// Of response times; what timed out counts with the time that had passed.

@@ -2,6 +2,7 @@
 
 use super::schedule::agents_in_words;
 use super::start_request::JoinOptions;
+use crate::machine_name::reached_at;
 use crate::terminal;
 use anyhow::Context as _;
 use control::Token;
@@ -34,23 +35,12 @@ pub(super) fn give(
     };
     terminal::say(format_args!(
         "waiting for {agents} on {address}; on each load machine:\n  agent join {} {by}",
-        host(address)
+        reached_at(address)
     ));
     if options.token_file.is_some() {
         terminal::say("(with a copy of that file; it is a secret)");
     }
     Ok(())
-}
-
-/// A name for this machine that others may know, where it listens on all of its addresses.
-fn host(address: SocketAddr) -> String {
-    if !address.ip().is_unspecified() {
-        return address.to_string();
-    }
-    let name = host::Sampler::new()
-        .facts()
-        .map_or_else(|_| "HOST".to_owned(), |facts| facts.hostname);
-    format!("{name}:{}", address.port())
 }
 
 /// Mode 0600 also where the file was there with another one.

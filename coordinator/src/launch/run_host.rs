@@ -18,6 +18,7 @@ use crate::record::{FinishedRecord, FinishingRecord, RecordRest, RecordThread, S
 use crate::run_folder::{FolderError, RunFolder};
 use crate::run_origin::RunOrigin;
 use crate::signals::Signals;
+use crate::terminal::{self, FullScreen};
 use crate::utc::Utc;
 use anyhow::Context as _;
 use control::{RunEvent, RunRequest};
@@ -31,6 +32,8 @@ const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 pub(super) struct RunHost {
     histograms_by_agent: bool,
     quiet: bool,
+    /// The whole screen, until a result is printed.
+    _screen: Option<FullScreen>,
     signals: Signals,
     /// Where programs see what goes on.
     exposition: Option<Exposition>,
@@ -41,6 +44,8 @@ pub(super) struct RunHost {
     target: Option<HostedTarget>,
     /// Names of the agents of the run before; that they are there is no news.
     known_agents: Vec<String>,
+    /// Which step of a search the next run is, and what is known by then.
+    search: Option<String>,
     /// Agents on this machine that ended; they do not come back.
     is_short: bool,
 }
@@ -80,6 +85,8 @@ impl RunHost {
     ) -> anyhow::Result<RunHost> {
         let fleet = fleet::listen(port.listener, &port.enrolment)?;
         let address = fleet.address();
+        let has_screen = hosting.tui && terminal::live_style().is_some();
+        let screen = has_screen.then(FullScreen::enter);
         let token = port.enrolment.token();
         let count = hosting.agents;
         let agents = match &hosting.source {
@@ -98,6 +105,7 @@ impl RunHost {
         Ok(RunHost {
             histograms_by_agent: hosting.histograms_by_agent,
             quiet: hosting.quiet,
+            _screen: screen,
             signals,
             exposition,
             fleet,
@@ -105,8 +113,14 @@ impl RunHost {
             calibrated,
             target: None,
             known_agents: Vec::new(),
+            search: None,
             is_short: false,
         })
+    }
+
+    /// Says beside the runs from now on which step of a search they are.
+    pub(super) fn show_search(&mut self, step: Option<String>) {
+        self.search = step;
     }
 
     /// Where a run of this host was asked for, with the port that agents know: port 0 of the
@@ -146,7 +160,8 @@ impl RunHost {
             return Ok(None);
         };
         run.plan = plan;
-        let view = RunView::new(&run);
+        let origin = run.origin.clone();
+        let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
         let request = request_for(run.clone()).await?;
         let progress = if self.quiet {
@@ -180,6 +195,7 @@ impl RunHost {
             agents: self.agents.as_mut(),
             target: self.target.as_mut().map(|target| &mut target.process),
             calibrated: self.calibrated.as_ref(),
+            exposition: self.exposition.as_mut().filter(|_| !self.quiet),
             view,
             news,
             past,
@@ -188,7 +204,10 @@ impl RunHost {
         let mut watched = watch.until_over().await;
         let last = std::mem::take(&mut watched.last);
         let mut storage_news = std::mem::take(&mut watched.storage_news);
-        let (ending, events) = self.learn(watched);
+        let (mut ending, events) = self.learn(watched);
+        for problem in &mut ending.problems {
+            *problem = origin.in_its_words(problem);
+        }
         let cpu_used = self
             .target_cpu()
             .zip(cpu_before)
@@ -207,6 +226,7 @@ impl RunHost {
         let record = self
             .until_stored(record, &progress, &mut storage_news)
             .await;
+        self.until_told(&progress).await;
         // What the log did not take stays with the agents, which may deliver it to a coordinator
         // that goes on with the run.
         if record.is_stored {
@@ -233,6 +253,9 @@ impl RunHost {
 
     /// Lets the agents go and ends what was started.
     pub(super) async fn dismiss(self) {
+        if let Some(exposition) = self.exposition {
+            exposition.close().await;
+        }
         self.fleet.shut_down().await;
         if let Some(agents) = self.agents {
             agents.stop().await;
@@ -291,6 +314,25 @@ impl RunHost {
             self.target = None;
         }
         (watched.end.ending, watched.events)
+    }
+
+    /// Waits for other programs to have the run's last figures, as long as nobody asks for the end.
+    async fn until_told(&mut self, progress: &Progress) {
+        let Some(exposition) = &mut self.exposition else {
+            return;
+        };
+        tokio::select! {
+            () = exposition.flush() => {}
+            () = self.signals.next() => {}
+        }
+        while let Some(line) = exposition.news() {
+            if self.quiet {
+                // Nothing else is said, and this is a problem.
+                terminal::say(line);
+            } else {
+                progress.say(line);
+            }
+        }
     }
 
     /// Waits for the record to be stored, as long as nobody asks for the end.

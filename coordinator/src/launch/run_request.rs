@@ -13,12 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a fleet of `agents` cannot be asked to run what the file asks for, where that is so.
 pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
-    let mut plans = campaign.variants().iter().map(|variant| &variant.plan);
-    plans.find_map(|plan| {
+    let plans = || campaign.variants().iter().map(|variant| &variant.plan);
+    let problem = plans().find_map(|plan| {
         let size = too_large(plan).or_else(|| too_many_cells(plan));
         size.or_else(|| mint::problem(plan))
             .or_else(|| too_narrow(plan, campaign.search(), agents))
-    })
+    });
+    problem.or_else(|| agent::unusable_certificate(plans()))
 }
 
 /// An agent without a connection would leave its part of the load undone.

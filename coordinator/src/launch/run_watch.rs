@@ -3,6 +3,7 @@
 
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
 use crate::calibrated_agents::CalibratedAgents;
+use crate::exposition::Exposition;
 use crate::fleet::{FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{Progress, RunNews, RunView};
@@ -28,6 +29,8 @@ pub(super) struct RunWatch<'a> {
     pub(super) target: Option<&'a mut BuiltinTarget>,
     /// Where agents' calibrations are remembered, if they come from elsewhere.
     pub(super) calibrated: Option<&'a CalibratedAgents>,
+    /// Where other programs see what goes on.
+    pub(super) exposition: Option<&'a mut Exposition>,
     pub(super) view: RunView,
     pub(super) news: RunNews,
     pub(super) storage_news: StorageNews,
@@ -135,6 +138,8 @@ impl RunWatch<'_> {
                 let trouble = self.record.trouble();
                 let line = self.storage_news.line(trouble.as_ref());
                 line.into_iter().for_each(|line| self.progress.say(line));
+                let told = self.exposition.as_mut().and_then(|shown| shown.news());
+                told.into_iter().for_each(|line| self.progress.say(line));
                 let is_stopping = course.is_stopping();
                 let view = self.view.at(
                     course.roster(),

@@ -3,6 +3,7 @@
 use super::result_printer::ResultPrinter;
 use crate::exit::ExitRules;
 use crate::local::LocalOptions;
+use crate::otlp::OtlpEndpoint;
 use crate::run_folder::ChosenName;
 use crate::run_origin::RunOrigin;
 use plan::Campaign;
@@ -45,8 +46,14 @@ pub struct Hosting {
     pub histograms_by_agent: bool,
     /// No progress, no token.
     pub quiet: bool,
+    /// Progress takes the whole screen, where there is one.
+    pub tui: bool,
     /// Where programs see the run that goes on.
     pub metrics: Option<SocketAddr>,
+    /// The collector that it is sent to.
+    pub(crate) otlp: Option<OtlpEndpoint>,
+    /// Where people do.
+    pub dashboard: Option<SocketAddr>,
 }
 
 /// Where the agents come from.

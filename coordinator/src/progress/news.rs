@@ -25,11 +25,12 @@ impl RunNews {
     /// The line that a watcher is to read of an event; `roster` has taken it in.
     pub(crate) fn line(&self, event: &RunEvent, roster: &Roster) -> Option<String> {
         match event {
-            RunEvent::Joined { agent } => {
-                let is_news = !self.known.contains(&agent.name);
-                is_news.then(|| self.attendance(&agent.name, "joined", roster))
+            RunEvent::Joined { .. } => {
+                let name = roster.joined();
+                let is_news = !self.known.iter().any(|known| known == name);
+                is_news.then(|| self.attendance(name, "joined", roster))
             }
-            RunEvent::Left { agent } => Some(self.attendance(&agent.name, "left", roster)),
+            RunEvent::Left { .. } => Some(self.attendance(roster.left(), "left", roster)),
             RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => {
                 Some(format!(
                     "{} agents began within {} ± {}",
@@ -80,8 +81,9 @@ impl RunNews {
                      comes here"
                     .to_owned(),
             ),
-            RunEvent::Watching { monitor } => {
-                let (name, all) = (&monitor.name, roster.monitors());
+            RunEvent::Watching { .. } => {
+                let all = roster.monitors().len();
+                let name = roster.monitors().last()?;
                 let monitors = if all == 1 { "monitor" } else { "monitors" };
                 let is_news = !self.known.contains(name);
                 is_news.then(|| format!("monitor {name} watches ({all} {monitors})"))

@@ -20,13 +20,15 @@ pub(crate) struct RunView {
     pub(super) live: Option<Live>,
     /// Somebody or something asked for the end.
     pub(super) is_stopping: bool,
+    /// Which step of a search it is, and what is known by then.
+    pub(super) search: Option<String>,
     /// Why what agents deliver cannot be stored, while that is so.
     pub(super) storage: Option<String>,
 }
 
 impl RunView {
     /// Before anything happens.
-    pub(crate) fn new(run: &PlannedRun) -> RunView {
+    pub(crate) fn new(run: &PlannedRun, search: Option<String>) -> RunView {
         let load = run.plan.load();
         RunView {
             title: run.title.clone(),
@@ -36,6 +38,7 @@ impl RunView {
             roster: Roster::new(),
             live: None,
             is_stopping: false,
+            search,
             storage: None,
         }
     }

@@ -1,11 +1,10 @@
-//! A view of a run as text: lines for a terminal, or one line for a pipe. Pure.
+//! A view of a run in words: parts of a panel, or one line for a pipe. Pure.
 
 use super::run_view::RunView;
 use crate::roster::{AgentStatus, RosterAgent, RunStage};
 use analysis::Live;
 use analysis::human::{number, share, time};
 use plan::End;
-use report::Style;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
@@ -15,39 +14,17 @@ const BAR_MAX: usize = 40;
 /// Names of agents that are shown.
 pub(super) const NAMES_MAX: usize = 8;
 
+/// Names of agents that the end waits for.
+const AWAITED_MAX: usize = 3;
+
+/// Figures that are older say so: agents deliver a second soon after its end.
+const OLD: Duration = Duration::from_secs(5);
+
 /// How often a pipe is told that agents are waited for.
 const WAITING_EVERY: Duration = Duration::from_secs(10);
 
 /// How often a line is written where nothing can be redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(2);
-
-/// The lines that are redrawn in place on a terminal.
-pub(super) fn lines(view: &RunView, now: Instant, style: Style) -> Vec<String> {
-    let title = &view.title;
-    let mut lines = match view.roster.stage() {
-        RunStage::Gathering => vec![format!("{title}  {}", gathering(view))],
-        RunStage::Preparing => vec![format!("{title}  preparing"), agents(view, now)],
-        RunStage::Armed { start } => {
-            let (share_done, clock) = clock(view, start, now);
-            let room = style
-                .width
-                .saturating_sub(title.chars().count() + clock.chars().count() + 4);
-            let bar = bar(share_done, room.min(BAR_MAX), style.unicode);
-            let figures = view
-                .live
-                .as_ref()
-                .map_or_else(|| "no figures yet".to_owned(), figures);
-            vec![
-                format!("{title}  {bar}  {clock}"),
-                figures,
-                agents(view, now),
-            ]
-        }
-        RunStage::Over => vec![format!("{title}  ended")],
-    };
-    lines.extend(storage(view));
-    lines.iter().map(|line| fitted(line, style)).collect()
-}
 
 /// The line for a pipe, if there is something to say at this stage.
 pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
@@ -60,7 +37,7 @@ pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
     let mut line = format!(
         "{}  {}  {}",
         clock(view, start, now).1,
-        figures(live),
+        figures(view, live, now),
         agents(view, now)
     );
     if let Some(trouble) = storage(view) {
@@ -78,30 +55,13 @@ pub(super) fn pause(stage: RunStage) -> Duration {
     }
 }
 
-fn storage(view: &RunView) -> Option<String> {
+pub(super) fn storage(view: &RunView) -> Option<String> {
     let trouble = view.storage.as_ref()?;
     Some(format!("cannot store: {trouble}"))
 }
 
-/// Replaces the `drawn` lines above the cursor. Wrapping is off meanwhile: a line that is too long
-/// after all would otherwise take two, and the next drawing would miss one.
-pub(super) fn redrawn(lines: &[String], drawn: usize) -> String {
-    let mut text = String::new();
-    if drawn > 0 {
-        let _ = write!(text, "\x1b[{drawn}A");
-    }
-    text.push_str("\r\x1b[J");
-    if !lines.is_empty() {
-        text.push_str("\x1b[?7l");
-        lines.iter().for_each(|line| {
-            let _ = writeln!(text, "{line}");
-        });
-        text.push_str("\x1b[?7h");
-    }
-    text
-}
-
-fn gathering(view: &RunView) -> String {
+/// Who is waited for.
+pub(super) fn gathering(view: &RunView) -> String {
     let agents = view.roster.agents();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
     let (here, wanted) = (agents.len(), view.agents_wanted as usize);
@@ -120,9 +80,9 @@ fn gathering(view: &RunView) -> String {
 }
 
 /// Share of the run that is over, and its clock in words.
-fn clock(view: &RunView, start: Instant, now: Instant) -> (f64, String) {
+pub(super) fn clock(view: &RunView, start: Instant, now: Instant) -> (f64, String) {
     if view.is_stopping {
-        return (1.0, "stopping: what has begun may finish".to_owned());
+        return (1.0, format!("stopping{}", awaited(view)));
     }
     if let Some(until) = start
         .checked_duration_since(now)
@@ -145,7 +105,7 @@ fn clock(view: &RunView, start: Instant, now: Instant) -> (f64, String) {
 fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
     match view.end {
         End::Duration(duration) if elapsed >= duration => {
-            (1.0, "draining: what has begun may finish".to_owned())
+            (1.0, format!("draining{}", awaited(view)))
         }
         End::Duration(duration) => {
             let left = seconds(duration.saturating_sub(Duration::from_secs(rounded(elapsed))));
@@ -166,15 +126,64 @@ fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
     }
 }
 
-fn figures(live: &Live) -> String {
-    // A percentile beyond what is recorded is a lower bound.
-    let p50 = live
-        .p50_ns
-        .map_or_else(|| "-".to_owned(), |ns| time(ns as f64));
+/// Whose end is waited for, behind a word for why.
+fn awaited(view: &RunView) -> String {
+    let agents = view.roster.agents().iter();
+    let is_awaited =
+        |agent: &&RosterAgent| !matches!(agent.status, AgentStatus::Done | AgentStatus::Lost);
+    let names: Vec<&str> = agents
+        .filter(is_awaited)
+        .map(|agent| agent.name.as_str())
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let shown = &names[..names.len().min(AWAITED_MAX)];
+    format!(": waiting for {}", listed(shown, names.len()))
+}
+
+fn figures(view: &RunView, live: &Live, now: Instant) -> String {
+    format!(
+        "{}/s{}  response p50 {}, p99 {}  {}",
+        count(live.ended_per_second),
+        age(view, live, now),
+        p50(live),
+        p99(live),
+        errors(live)
+    )
+}
+
+/// How old the figures are, where agents fire and yet nothing newer comes.
+pub(super) fn age(view: &RunView, live: &Live, now: Instant) -> String {
+    let agents = view.roster.agents().iter();
+    let fires =
+        |agent: &RosterAgent| matches!(agent.status, AgentStatus::Firing | AgentStatus::Gone);
+    let RunStage::Armed { start } = view.roster.stage() else {
+        return String::new();
+    };
+    let its_end = Duration::from_secs(u64::from(live.second) + 1);
+    let age = now.saturating_duration_since(start).saturating_sub(its_end);
+    if age < OLD || is_over(view, now) || !agents.into_iter().any(fires) {
+        return String::new();
+    }
+    format!(" {} ago", seconds(age))
+}
+
+/// The median response time.
+pub(super) fn p50(live: &Live) -> String {
+    live.p50_ns
+        .map_or_else(|| "-".to_owned(), |ns| time(ns as f64))
+}
+
+/// The 99th percentile; one beyond what is recorded is a lower bound.
+pub(super) fn p99(live: &Live) -> String {
     let sign = if live.p99_at_least { "≥ " } else { "" };
-    let p99 = live
-        .p99_ns
-        .map_or_else(|| "-".to_owned(), |ns| format!("{sign}{}", time(ns as f64)));
+    live.p99_ns
+        .map_or_else(|| "-".to_owned(), |ns| format!("{sign}{}", time(ns as f64)))
+}
+
+/// Errors of all that was measured, and their share.
+pub(super) fn errors(live: &Live) -> String {
     let share_of_errors = if live.total_errors == 0 {
         String::new()
     } else {
@@ -183,15 +192,11 @@ fn figures(live: &Live) -> String {
             share(live.total_errors as f64 / live.total_ended.max(1) as f64)
         )
     };
-    format!(
-        "{}/s  response p50 {p50}, p99 {p99}  errors {}{share_of_errors}",
-        count(live.ended_per_second),
-        count(live.total_errors)
-    )
+    format!("errors {}{share_of_errors}", count(live.total_errors))
 }
 
 /// Exact while it is short.
-fn count(count: u64) -> String {
+pub(super) fn count(count: u64) -> String {
     if count < 10_000 {
         count.to_string()
     } else {
@@ -200,7 +205,7 @@ fn count(count: u64) -> String {
 }
 
 /// The agents by what they do, in words; names only of those that are not as they should be.
-fn agents(view: &RunView, now: Instant) -> String {
+pub(super) fn agents(view: &RunView, now: Instant) -> String {
     const STATUSES: [AgentStatus; 7] = [
         AgentStatus::Preparing,
         AgentStatus::Ready,
@@ -227,7 +232,7 @@ fn agents(view: &RunView, now: Instant) -> String {
 }
 
 /// After the plan's end an agent fires nothing new: answers are awaited, and its data is sent.
-fn word(status: AgentStatus, is_over: bool) -> &'static str {
+pub(super) fn word(status: AgentStatus, is_over: bool) -> &'static str {
     match status {
         AgentStatus::Preparing => "preparing",
         AgentStatus::Ready => "ready",
@@ -240,8 +245,13 @@ fn word(status: AgentStatus, is_over: bool) -> &'static str {
     }
 }
 
+/// Whether an agent is not as it should be.
+pub(super) fn is_amiss(status: AgentStatus) -> bool {
+    status >= AgentStatus::Gone
+}
+
 /// Whether no agent fires anything new, by the plan or because somebody asked for the end.
-fn is_over(view: &RunView, now: Instant) -> bool {
+pub(super) fn is_over(view: &RunView, now: Instant) -> bool {
     let RunStage::Armed { start } = view.roster.stage() else {
         return false;
     };
@@ -283,9 +293,13 @@ pub(super) fn listed<T: AsRef<str>>(names: &[T], all: usize) -> String {
 }
 
 /// `[####----]`; nothing where there is no room for one.
-fn bar(part: f64, columns: usize, unicode: bool) -> String {
+pub(super) fn bar(part: f64, columns: usize, unicode: bool) -> String {
     // Two columns are the brackets; fewer than four between them show no progress.
-    let Some(inner) = columns.checked_sub(2).filter(|&inner| inner >= 4) else {
+    let Some(inner) = columns
+        .min(BAR_MAX)
+        .checked_sub(2)
+        .filter(|&inner| inner >= 4)
+    else {
         return String::new();
     };
     let full = (part.clamp(0.0, 1.0) * inner as f64).round() as usize;
@@ -310,122 +324,20 @@ fn seconds(duration: Duration) -> String {
     }
 }
 
-/// In one row of the terminal.
-fn fitted(line: &str, style: Style) -> String {
-    style.text(line).chars().take(style.width).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::planned_run::PlannedRun;
     use crate::progress::RunNews;
-    use crate::utc::Utc;
-    use control::{AgentFacts, AgentId, EndCause, FleetTime, RunEvent, RunId, RunOutcome};
-    use plan::Plan;
-
-    const WIDE: Style = Style {
-        colour: false,
-        width: 100,
-        unicode: true,
-    };
-
-    fn facts(name: &str) -> AgentFacts {
-        let (id, version, labels, host) = (
-            AgentId([0; 16]),
-            String::new(),
-            Default::default(),
-            proto::Bytes::new(),
-        );
-        AgentFacts {
-            id,
-            name: name.to_owned(),
-            version,
-            labels,
-            workers: 1,
-            host,
-            role: control::Role::Agent,
-            calibration: proto::Bytes::new(),
-        }
-    }
-
-    fn view(load: &str) -> RunView {
-        let text = format!("name = \"edge\"\ntarget.builtin = true\nload = {{ {load} }}");
-        let plan = Plan::parse(&text, &mut crate::plan_file::Folder(".".into())).unwrap();
-        RunView::new(&PlannedRun {
-            id: RunId([0; 16]),
-            title: plan.name().to_owned(),
-            plan,
-            plan_text: text,
-            agents: 2,
-            created: Utc::now(),
-            origin: Default::default(),
-            epoch: 1,
-            force: false,
-        })
-    }
-
-    /// The view after an event, and what is news of it.
-    fn take(view: &mut RunView, event: &RunEvent, now: Instant) -> Option<String> {
-        view.roster.take(event, now);
-        RunNews::new(2, Vec::new()).line(event, &view.roster)
-    }
-
-    /// Firing since `now`.
-    fn firing(load: &str, now: Instant) -> RunView {
-        let mut view = view(load);
-        let agents = ["a", "b"].map(facts);
-        take(
-            &mut view,
-            &RunEvent::Assembled {
-                agents: agents.to_vec(),
-            },
-            now,
-        );
-        take(
-            &mut view,
-            &RunEvent::Armed {
-                start_at: FleetTime(0),
-                start_in: Duration::ZERO,
-            },
-            now,
-        );
-        for agent in [0, 1] {
-            take(
-                &mut view,
-                &RunEvent::Began {
-                    agent,
-                    at: FleetTime(0),
-                    bound_ns: 0,
-                },
-                now,
-            );
-        }
-        let live = Live {
-            ended_per_second: 1234,
-            total_ended: 500,
-            total_errors: 5,
-            p50_ns: Some(1_200_000),
-            ..Live::default()
-        };
-        view.live = Some(Live {
-            p99_ns: Some(30_000_000_000),
-            p99_at_least: true,
-            ..live
-        });
-        view
-    }
+    use crate::progress::scene::{facts, firing, take, view};
+    use control::{EndCause, RunEvent};
 
     #[test]
     fn waiting_tells_who_is_here() {
         let now = Instant::now();
         let mut view = view("connections = 1, duration = \"1s\"");
         assert_eq!(
-            lines(&view, now, WIDE),
-            [
-                "edge  waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C \
-                 ends it"
-            ]
+            gathering(&view),
+            "waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C ends it"
         );
         assert_eq!(
             take(
@@ -439,11 +351,9 @@ mod tests {
             "agent a\x1b[2J joined (1 of 2)"
         );
         assert_eq!(
-            lines(&view, now, WIDE),
-            [
-                "edge  waiting for 1 more agent (1 of 2 joined: a?[2J); each `agent join` adds \
-                 one, Ctrl-C ends it"
-            ]
+            gathering(&view),
+            "waiting for 1 more agent (1 of 2 joined: a\x1b[2J); each `agent join` adds one, \
+             Ctrl-C ends it"
         );
         assert!(
             plain(&view, now)
@@ -459,11 +369,8 @@ mod tests {
             now,
         );
         assert_eq!(
-            lines(&view, now, WIDE),
-            [
-                "edge  waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C \
-                 ends it"
-            ]
+            gathering(&view),
+            "waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C ends it"
         );
     }
 
@@ -471,7 +378,7 @@ mod tests {
     fn monitors_are_told_and_not_counted_among_agents() {
         let now = Instant::now();
         let mut view = firing("connections = 1, duration = \"60s\"", now);
-        let before = lines(&view, now, WIDE);
+        let before = agents(&view, now);
         let told = ["db", "proxy"].map(|name| {
             let monitor = facts(name);
             take(&mut view, &RunEvent::Watching { monitor }, now).unwrap()
@@ -483,7 +390,7 @@ mod tests {
                 "monitor proxy watches (2 monitors)"
             ]
         );
-        assert_eq!(lines(&view, now, WIDE), before);
+        assert_eq!(agents(&view, now), before);
         let again = RunEvent::Watching {
             monitor: facts("db"),
         };
@@ -508,7 +415,7 @@ mod tests {
             (
                 "connections = 1, duration = \"60s\"",
                 60_100,
-                "draining: what has begun may finish",
+                "draining: waiting for a, b",
             ),
             (
                 "connections = 1, duration = \"2h\"",
@@ -534,6 +441,45 @@ mod tests {
     }
 
     #[test]
+    fn figures_that_nothing_newer_follows_say_how_old_they_are() {
+        let start = Instant::now();
+        let mut view = firing("connections = 1, duration = \"60s\"", start);
+        let mut shown = |second, passed| {
+            view.live.as_mut().unwrap().second = second;
+            plain(&view, start + Duration::from_secs(passed)).unwrap()
+        };
+        for (passed, is_old) in [(13, false), (17, true), (61, false)] {
+            let line = shown(9, passed);
+            assert_eq!(line.contains("1234/s 7s ago"), is_old, "{line}");
+        }
+    }
+
+    #[test]
+    fn agents_that_the_end_waits_for_are_named() {
+        let now = Instant::now();
+        let mut view = firing("connections = 1, duration = \"9s\"", now);
+        let drained = now + Duration::from_secs(10);
+        let clock = |view: &RunView| clock(view, now, drained).1;
+        assert_eq!(clock(&view), "draining: waiting for a, b");
+        let ended = |agent| RunEvent::Ended {
+            agent,
+            cause: EndCause::Plan,
+            missing: vec![],
+            figures: proto::Bytes::new(),
+            clock: None,
+        };
+        take(&mut view, &ended(0), now);
+        assert_eq!(clock(&view), "draining: waiting for b");
+        view.is_stopping = true;
+        assert_eq!(clock(&view), "stopping: waiting for b");
+        take(&mut view, &ended(1), now);
+        assert_eq!(clock(&view), "stopping");
+        let agents = ["a", "b", "c", "d", "e"].map(facts).to_vec();
+        take(&mut view, &RunEvent::Assembled { agents }, now);
+        assert_eq!(clock(&view), "stopping: waiting for a, b, c and 2 more");
+    }
+
+    #[test]
     fn agents_that_are_not_as_they_should_be_are_named() {
         let now = Instant::now();
         let mut view = firing("connections = 1, duration = \"9s\"", now);
@@ -554,7 +500,7 @@ mod tests {
             (9, "agents: 1 finishing, 1 away (b for 9s)"),
         ] {
             let later = now + Duration::from_secs(passed);
-            assert_eq!(lines(&view, later, WIDE)[2], shown);
+            assert_eq!(agents(&view, later), shown);
         }
         take(
             &mut view,
@@ -574,15 +520,7 @@ mod tests {
             clock: None,
         };
         assert_eq!(take(&mut view, &ended, now), None);
-        assert_eq!(lines(&view, now, WIDE)[2], "agents: 1 done, 1 lost (b)");
-        take(
-            &mut view,
-            &RunEvent::Done {
-                outcome: RunOutcome::Ran,
-            },
-            now,
-        );
-        assert_eq!(lines(&view, now, WIDE), ["edge  ended"]);
+        assert_eq!(agents(&view, now), "agents: 1 done, 1 lost (b)");
     }
 
     #[test]
@@ -591,37 +529,7 @@ mod tests {
         let mut view = firing("connections = 1, duration = \"9s\"", now);
         view.storage = Some("no space left on device; 3 s are waiting".to_owned());
         let expected = "cannot store: no space left on device; 3 s are waiting";
-        assert_eq!(lines(&view, now, WIDE).last().unwrap(), expected);
+        assert_eq!(storage(&view).unwrap(), expected);
         assert!(plain(&view, now).unwrap().ends_with(expected));
-    }
-
-    #[test]
-    fn lines_fit_and_the_bar_gives_way() {
-        let now = Instant::now();
-        let view = firing("connections = 1, duration = \"8s\"", now);
-        let bar = |width, unicode| {
-            lines(
-                &view,
-                now + Duration::from_secs(4),
-                Style {
-                    colour: false,
-                    width,
-                    unicode,
-                },
-            )[0]
-            .clone()
-        };
-        assert_eq!(
-            bar(47, true),
-            "edge  [██████████··········]  4s of 8s, 4s left"
-        );
-        assert_eq!(bar(35, false), "edge  [####----]  4s of 8s, 4s left");
-        assert_eq!(bar(20, true), "edge    4s of 8s, 4s");
-    }
-
-    #[test]
-    fn redrawing_goes_up_by_what_was_drawn() {
-        assert_eq!(redrawn(&["x".to_owned()], 0), "\r\x1b[J\x1b[?7lx\n\x1b[?7h");
-        assert_eq!(redrawn(&[], 3), "\x1b[3A\r\x1b[J");
     }
 }

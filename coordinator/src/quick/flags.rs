@@ -1,9 +1,31 @@
-//! Problems of the plan that `quick` wrote, told by the flag that caused them.
+//! What is said of the plan that `quick` wrote, in the words of its flags.
 
 use plan::{Problem, Problems};
 
+/// What a sentence says of a plan, and what a user of flags does instead.
+const SENTENCES: [(&str, &str); 9] = [
+    ("tls.verify = \"none\"", "--insecure"),
+    ("write connection.http = \"1.1\"", "leave out --http2"),
+    (
+        "(connection.requests), or name more connection.source_addresses",
+        "(leave out --no-keepalive)",
+    ),
+    (
+        "connection.source_addresses",
+        "source addresses, which a plan file can name",
+    ),
+    ("resolve less often with target.dns, ", ""),
+    (
+        "in tls.server_name",
+        "into the URL, and its address after --connect-to",
+    ),
+    ("start it with --allow", "write --allow"),
+    ("target.url", "the URL"),
+    ("tls.client_certificates", "--cert and --key"),
+];
+
 /// Flags by the path of the plan they set; the first that fits counts.
-const FLAGS: [(&str, &str); 22] = [
+const FLAGS: [(&str, &str); 24] = [
     ("target.url", "URL"),
     ("target.addresses", "--connect-to"),
     ("request.method", "-m"),
@@ -15,7 +37,9 @@ const FLAGS: [(&str, &str); 22] = [
     ("request.body_file", "-D"),
     ("request.body", "-d"),
     ("request.expect.status", "--expect"),
+    ("request", "URL"),
     ("connection.timeouts", "-t"),
+    ("connection.streams", "--streams"),
     ("tls.ca", "--ca"),
     ("tls.client_certificates[0].cert", "--cert"),
     ("tls.client_certificates[0].key", "--key"),
@@ -34,21 +58,62 @@ const ABOUT_A_FILE: &str = "; paths are relative to the plan file";
 /// A line for each problem, in the order of the plan. If one flag sets several fields, its problem
 /// is told once.
 pub(super) fn problems(problems: &Problems) -> Vec<String> {
-    let mut lines: Vec<String> = problems.0.iter().map(line).collect();
-    lines.dedup();
+    let mut lines: Vec<String> = Vec::new();
+    for line in problems.0.iter().map(line) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
     lines
 }
 
+/// A sentence about a plan, for who gave flags.
+pub(crate) fn in_flags(sentence: &str) -> String {
+    let mut text = sentence.to_owned();
+    for (of_plan, of_flags) in SENTENCES {
+        text = text.replace(of_plan, of_flags);
+    }
+    for (path, flag) in FLAGS.iter().filter(|(path, _)| path.contains('.')) {
+        text = with_flag(&text, path, flag);
+    }
+    text
+}
+
+/// `flag` in the place of each `path` that stands for itself.
+fn with_flag(text: &str, path: &str, flag: &str) -> String {
+    let mut replaced = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(path) {
+        let (before, after) = (&rest[..at], &rest[at + path.len()..]);
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-/".contains(c);
+        let is_whole =
+            !before.ends_with(|c| is_of_name(c) || c == '.') && !after.starts_with(is_of_name);
+        replaced.push_str(before);
+        replaced.push_str(if is_whole { flag } else { path });
+        rest = after;
+    }
+    replaced + rest
+}
+
 fn line(problem: &Problem) -> String {
-    let message = problem.message.replace(ABOUT_A_FILE, "");
+    let message = in_flags(&problem.message.replace(ABOUT_A_FILE, ""));
+    let whole = without_index(&problem.path);
     match FLAGS
         .iter()
-        .find(|(path, _)| problem.path.strip_prefix(path).is_some_and(is_end))
+        .find(|(path, _)| whole.strip_prefix(path).is_some_and(is_end))
     {
-        Some((_, "-H")) => format!("-H {}: {message}", header(&problem.path)),
+        Some((_, "-H")) => format!("-H {}: {message}", header(&whole)),
         Some((_, flag)) => format!("{flag}: {message}"),
-        None => problem.path.clone() + ": " + &message,
+        None => whole + ": " + &message,
     }
+}
+
+/// The path of a field that all requests of several URLs have.
+fn without_index(path: &str) -> String {
+    let indexed = path
+        .strip_prefix("request[")
+        .and_then(|rest| rest.split_once(']'));
+    indexed.map_or_else(|| path.to_owned(), |(_, rest)| format!("request{rest}"))
 }
 
 fn is_end(rest: &str) -> bool {
@@ -59,4 +124,86 @@ fn header(path: &str) -> &str {
     path.trim_start_matches("request.headers")
         .trim_start_matches('.')
         .trim_matches('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_flags;
+    use measure::{CertificateFault, Failure, FailureStage, Kind};
+
+    /// Words that name a field of a plan.
+    fn fields(text: &str) -> Vec<&str> {
+        let sections = [
+            "target.",
+            "request.",
+            "connection.",
+            "tls.",
+            "load.",
+            "fleet.",
+        ];
+        let is_field = |word: &&str| sections.iter().any(|section| word.contains(section));
+        text.split_whitespace().filter(is_field).collect()
+    }
+
+    #[test]
+    fn cures_of_failures_are_flags() {
+        use CertificateFault::{
+            CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey,
+            WeakSignature, WrongName,
+        };
+        let certificates = [
+            CaAsServer,
+            Expired,
+            NoSubjectAltName,
+            SelfSigned,
+            UnknownIssuer,
+            WeakKey,
+            WeakSignature,
+            WrongName,
+        ];
+        let others = [
+            Kind::Refused,
+            Kind::NoSuchName,
+            Kind::NoResolver,
+            Kind::Unreachable,
+            Kind::AlertReceived(116),
+            Kind::AlertReceived(120),
+            Kind::BadTls,
+            Kind::BadFraming,
+            Kind::PortsExhausted,
+            Kind::FilesExhausted,
+            Kind::NotAllowed,
+            Kind::NoHttp2,
+            Kind::Status(503),
+        ];
+        let kinds = certificates
+            .map(Kind::Certificate)
+            .into_iter()
+            .chain(others);
+        for kind in kinds {
+            let stage = FailureStage::Http;
+            let cure =
+                analysis::failure_cure(Failure { stage, kind }).expect("each of these has one");
+            let said = in_flags(cure);
+            assert!(fields(&said).is_empty(), "{kind:?}: {said}");
+        }
+    }
+
+    #[test]
+    fn fields_are_flags_where_they_stand_for_themselves() {
+        for (of_plan, of_flags) in [
+            (
+                "load.connections: 5; write load.max_connections",
+                "-c: 5; write -c",
+            ),
+            (
+                "is the port of target.url right?",
+                "is the port of the URL right?",
+            ),
+            ("https://tls.ca/tls.ca", "https://tls.ca/tls.ca"),
+            ("tls.ca_key and tls.ca.", "tls.ca_key and --ca."),
+        ] {
+            assert_eq!(in_flags(of_plan), of_flags);
+        }
+    }
 }

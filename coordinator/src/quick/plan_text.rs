@@ -1,19 +1,24 @@
 //! The plan that the flags of `quick` mean, as the text a user would have written.
 
+use super::urls::QuickUrls;
 use super::{CONCURRENCY, QuickArgs, REQUESTS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plan::{HttpVersion, Verify, Words as _, quoted};
+use plan::{HttpVersion, Url, Verify, Words as _, quoted};
 use std::fmt::Write as _;
+use std::path::Path;
+
+/// Leaves room for a number in the name of a request, which has 100 characters at most.
+const STEM_CHARS: usize = 80;
 
 /// The text, and what is wrong with flags that no plan's text can show.
-pub(super) fn write(args: &QuickArgs) -> (String, Vec<String>) {
+pub(super) fn write(args: &QuickArgs, urls: &QuickUrls) -> (String, Vec<String>) {
     let mut text = QuickPlanText {
         text: "name = \"quick\"\n".to_owned(),
         problems: Vec::new(),
     };
-    text.target(args);
-    text.request(args);
+    text.target(args, urls);
+    text.requests(args, urls);
     text.connection(args);
     text.tls(args);
     text.load(args);
@@ -33,19 +38,42 @@ struct Header {
 }
 
 impl QuickPlanText {
-    fn target(&mut self, args: &QuickArgs) {
+    fn target(&mut self, args: &QuickArgs, urls: &QuickUrls) {
         self.table("target");
-        self.field("url", &quoted(&args.url));
+        if let Some((first, _)) = urls.0.first() {
+            self.field("url", &quoted(first));
+        }
         if !args.connect_to.is_empty() {
             self.field("addresses", &list(&args.connect_to));
         }
     }
 
-    fn request(&mut self, args: &QuickArgs) {
-        self.table("request");
-        self.field("method", &quoted(&args.method));
+    /// One for each URL; one URL is the target's own, and one request.
+    fn requests(&mut self, args: &QuickArgs, urls: &QuickUrls) {
         let headers = self.headers(args);
         let headers = self.fields_of(&headers);
+        if urls.0.len() == 1 {
+            self.table("request");
+            return self.request(args, &headers);
+        }
+        let mut stems: Vec<String> = Vec::new();
+        for (url, times) in &urls.0 {
+            self.table("[request]");
+            match url.parse::<Url>() {
+                Ok(url) => {
+                    stems.push(stem(&args.method, &url.path));
+                    self.field("name", &quoted(&name_of_last(&stems)));
+                    self.field("path", &quoted(&url.path));
+                }
+                Err(error) => self.problems.push(format!("URL: {url:?} {error}")),
+            }
+            self.field("weight", &times.to_string());
+            self.request(args, &headers);
+        }
+    }
+
+    fn request(&mut self, args: &QuickArgs, headers: &[String]) {
+        self.field("method", &quoted(&args.method));
         if !headers.is_empty() {
             self.field("headers", &format!("{{ {} }}", headers.join(", ")));
         }
@@ -53,7 +81,7 @@ impl QuickPlanText {
             self.field("body", &quoted(body));
         }
         if let Some(file) = &args.body_file {
-            self.field("body_file", &quoted(file));
+            self.field("body_file", &file_name(file));
         }
         if !args.expect.is_empty() {
             self.field("expect", &format!("{{ status = {} }}", list(&args.expect)));
@@ -86,11 +114,15 @@ impl QuickPlanText {
         if args.insecure {
             fields.push(("verify", quoted(Verify::None.word())));
         }
-        fields.extend(args.ca.iter().map(|ca| ("ca", quoted(ca))));
+        fields.extend(args.ca.iter().map(|ca| ("ca", file_name(ca))));
         if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
             fields.push((
                 "client_certificates",
-                format!("[{{ cert = {}, key = {} }}]", quoted(cert), quoted(key)),
+                format!(
+                    "[{{ cert = {}, key = {} }}]",
+                    file_name(cert),
+                    file_name(key)
+                ),
             ));
         }
         if !args.tls_version.is_empty() {
@@ -240,6 +272,24 @@ impl QuickPlanText {
     }
 }
 
+/// What a request is called but for a number: without its query, which may hold a secret.
+fn stem(method: &str, path: &str) -> String {
+    let path = path.split('?').next().unwrap_or_default();
+    format!("{method} {path}")
+        .chars()
+        .take(STEM_CHARS)
+        .collect()
+}
+
+/// The last one, with a number where it is not the first of its kind.
+fn name_of_last(stems: &[String]) -> String {
+    let last = stems.last().cloned().unwrap_or_default();
+    match stems.iter().filter(|stem| **stem == last).count() {
+        0 | 1 => last,
+        nth => format!("{last} ({nth})"),
+    }
+}
+
 /// What may be the name of a header field (RFC 9110 §5.6.2); what follows it may be a secret.
 fn first_word(text: &str) -> String {
     let text = text.trim_start();
@@ -248,6 +298,12 @@ fn first_word(text: &str) -> String {
         Some((word, _)) => format!("{word} …"),
         None => text.to_owned(),
     }
+}
+
+/// Absolute, so that the plan that is saved can be run again from any folder.
+fn file_name(file: &str) -> String {
+    let path = std::path::absolute(file).ok();
+    quoted(path.as_deref().and_then(Path::to_str).unwrap_or(file))
 }
 
 /// A part of one, or so many percent.

@@ -14,7 +14,8 @@ use tokio::sync::watch;
 /// Figures to be shown are computed when there is nothing else to do, or after so long.
 const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 
-/// Saving may take this part of the time, so that a long run with many agents is not spent on it.
+/// Saving may take this part of the time, so that a long run with many agents is not spent on it;
+/// so may showing, with the page that is made of it.
 const SAVE_SHARE: u32 = 20;
 
 /// When the result in the folder is replaced.
@@ -28,6 +29,9 @@ pub(super) struct SaveTimes {
     quiet: Duration,
     /// Where there is always something to do, it is saved so much later.
     late_max: Duration,
+    /// How often it is shown to those who follow the run, at most: less than a second, so that each
+    /// second is shown once it is there.
+    show_every: Duration,
 }
 
 impl SaveTimes {
@@ -35,6 +39,7 @@ impl SaveTimes {
         every: Duration::from_secs(3),
         quiet: Duration::from_millis(100),
         late_max: Duration::from_secs(3),
+        show_every: Duration::from_millis(800),
     };
 }
 
@@ -81,7 +86,10 @@ pub(super) fn keep(
             KeeperJob::Note(sentence) => record.note(sentence),
             KeeperJob::ServerCpu(used) => record.server_cpu(used),
             KeeperJob::Unstored(why) => record.unstored(why),
-            KeeperJob::Event(at, event) => record.take(at, &event),
+            KeeperJob::Event(at, event) => {
+                record.take(at, &event);
+                is_shown = false;
+            }
             KeeperJob::Interval(agent, interval, snapshot) => {
                 record.interval(agent, interval, snapshot.wait());
                 is_shown = false;
@@ -97,60 +105,101 @@ pub(super) fn keep(
     None
 }
 
-/// Saves the result when it is time.
+/// Saves the result, and shows it to those who follow the run, when it is time.
 struct Saving {
     times: SaveTimes,
+    saved: Renewal,
+    shown: Renewal,
+}
+
+/// When something is made anew.
+struct Renewal {
     next: Instant,
-    is_saved: bool,
+    is_done: bool,
+}
+
+impl Renewal {
+    fn after(pause: Duration) -> Renewal {
+        Renewal {
+            next: Instant::now() + pause,
+            is_done: true,
+        }
+    }
+
+    fn due(&self) -> Option<Instant> {
+        (!self.is_done).then_some(self.next)
+    }
 }
 
 impl Saving {
     fn new(times: SaveTimes) -> Saving {
+        // What a log holds was taken in a moment ago.
+        let due = |pause| Renewal {
+            is_done: false,
+            ..Renewal::after(pause)
+        };
         Saving {
             times,
-            next: Instant::now() + times.every,
-            // What a log holds was taken in a moment ago.
-            is_saved: false,
+            saved: due(times.every),
+            shown: due(times.show_every),
         }
     }
 
     /// The record is another one.
     fn changed(&mut self, record: &mut RecordedRun) {
-        self.is_saved = false;
-        if Instant::now() >= self.next + self.times.late_max {
-            self.save(record);
+        self.saved.is_done = false;
+        self.shown.is_done = false;
+        if Instant::now() >= self.saved.next + self.times.late_max {
+            self.renew(record);
         }
     }
 
-    /// Waits for the next job, and saves before that where it is time and nothing comes.
+    /// Waits for the next job, and saves or shows before that where it is time and nothing comes.
     fn next_job(
         &mut self,
         record: &mut RecordedRun,
         jobs: &Receiver<KeeperJob>,
     ) -> Option<KeeperJob> {
-        if !self.is_saved {
-            let until_due = self.next.saturating_duration_since(Instant::now());
+        while let Some(due) = self.due(record) {
+            let until_due = due.saturating_duration_since(Instant::now());
             match jobs.recv_timeout(until_due.max(self.times.quiet)) {
                 Ok(job) => return Some(job),
                 Err(RecvTimeoutError::Disconnected) => return None,
-                Err(RecvTimeoutError::Timeout) => self.save(record),
+                Err(RecvTimeoutError::Timeout) => self.renew(record),
             }
         }
         jobs.recv().ok()
     }
 
-    fn save(&mut self, record: &mut RecordedRun) {
+    /// When there is something to be done.
+    fn due(&self, record: &RecordedRun) -> Option<Instant> {
+        let is_followed = record.page_time().is_some();
+        let show = self.shown.due().filter(|_| is_followed);
+        self.saved.due().into_iter().chain(show).min()
+    }
+
+    /// What is saved is shown too.
+    fn renew(&mut self, record: &mut RecordedRun) {
         let begun = Instant::now();
-        record.save(RunState::Incomplete);
-        let share = begun.elapsed() * SAVE_SHARE;
-        self.next = Instant::now() + self.times.every.max(share);
-        self.is_saved = true;
+        let is_save = self.saved.due().is_some_and(|due| begun >= due);
+        if is_save {
+            record.save(RunState::Incomplete);
+        } else {
+            record.show();
+        }
+        let took = begun.elapsed() + record.page_time().unwrap_or_default();
+        let after = |every: Duration| Renewal::after(every.max(took * SAVE_SHARE));
+        if is_save {
+            self.saved = after(self.times.every);
+        }
+        self.shown = after(self.times.show_every);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exposition::LatestRun;
     use crate::planned_run::PlannedRun;
     use crate::run_folder::{FolderName, RESULT, RunFolder};
     use control::{AgentFacts, AgentId, FleetTime};
@@ -170,6 +219,7 @@ mod tests {
         jobs: SyncSender<KeeperJob>,
         keeper: JoinHandle<Option<FinishedRecord>>,
         result: PathBuf,
+        latest: LatestRun,
         sent: u32,
         _base: TempDir,
     }
@@ -187,7 +237,8 @@ mod tests {
             )
             .unwrap();
             let result = folder.path().join(RESULT);
-            let mut record = RecordedRun::new(run, Some(folder));
+            let latest = LatestRun::new();
+            let mut record = RecordedRun::new(run, Some(folder)).shown(Some(latest.clone()));
             let agent = AgentFacts {
                 id: AgentId([0; 16]),
                 name: "a".to_owned(),
@@ -213,6 +264,7 @@ mod tests {
                 keeper: std::thread::spawn(move || keep(record, &waiting, &shown, times)),
                 jobs,
                 result,
+                latest,
                 sent: 0,
                 _base: base,
             }
@@ -254,6 +306,12 @@ mod tests {
             saved(&self.result)
         }
 
+        /// Operations in the result that is shown.
+        fn shown(&self) -> u64 {
+            let shown = self.latest.shown().document;
+            shown.map_or(0, |document| document.measured.operations.ok)
+        }
+
         fn end(self) {
             drop(self.jobs);
             assert!(self.keeper.join().unwrap().is_none());
@@ -284,6 +342,7 @@ mod tests {
             every: Duration::from_millis(50),
             quiet,
             late_max: LONG,
+            show_every: LONG,
         };
         let held_back = (0..20).any(|_| {
             let mut keeping = Keeping::start(times);
@@ -306,6 +365,7 @@ mod tests {
             every: Duration::from_millis(200),
             quiet: Duration::from_millis(1),
             late_max: LONG,
+            show_every: LONG,
         });
         keeping.deliver();
         assert!(is_soon(|| keeping.saved() == 1));
@@ -320,6 +380,7 @@ mod tests {
             every: Duration::from_millis(50),
             quiet: LONG,
             late_max: Duration::from_millis(100),
+            show_every: LONG,
         });
         assert!(is_soon(|| {
             keeping.deliver();
@@ -334,8 +395,31 @@ mod tests {
             every: LONG,
             quiet: Duration::from_millis(1),
             late_max: Duration::ZERO,
+            show_every: LONG,
         });
         keeping.deliver_for(Duration::from_millis(200));
+        assert_eq!(keeping.saved(), 0);
+        keeping.end();
+    }
+
+    #[test]
+    fn run_that_somebody_follows_is_shown_without_being_saved() {
+        let mut keeping = Keeping::start(SaveTimes {
+            every: LONG,
+            quiet: Duration::from_millis(1),
+            late_max: LONG,
+            show_every: Duration::from_millis(10),
+        });
+        keeping.deliver_for(Duration::from_millis(200));
+        assert_eq!(keeping.shown(), 0, "nobody follows");
+        let follower = keeping.latest.follow().unwrap();
+        keeping.deliver();
+        let all = u64::from(keeping.sent);
+        assert!(is_soon(|| keeping.shown() == all));
+        drop(follower);
+        keeping.deliver_for(Duration::from_millis(200));
+        // One that came before it had gone may have been shown.
+        assert!(keeping.shown() <= all + 1);
         assert_eq!(keeping.saved(), 0);
         keeping.end();
     }

@@ -97,7 +97,9 @@ impl RecordedRun {
 
     /// The same, seen by those who look.
     pub(crate) fn shown(self, latest: Option<LatestRun>) -> RecordedRun {
-        RecordedRun { latest, ..self }
+        let record = RecordedRun { latest, ..self };
+        record.show();
+        record
     }
 
     /// Takes in what a log holds, as if it happened again; what the log says of the end, if it
@@ -170,6 +172,14 @@ impl RecordedRun {
                 why,
                 ..
             } => self.lost(*agent, why, *fired_until),
+            RunEvent::Gone { agent, .. } => {
+                let started = self.started.iter_mut();
+                started.for_each(|started| started.collector.gone(*agent));
+            }
+            RunEvent::Back { agent } => {
+                let started = self.started.iter_mut();
+                started.for_each(|started| started.collector.back(*agent));
+            }
             RunEvent::Redistributed { agent, to, from } => {
                 if let Some(started) = &mut self.started {
                     let after_ns = started.run_clock_ns(*from);
@@ -213,8 +223,6 @@ impl RecordedRun {
             | RunEvent::Started { .. }
             | RunEvent::Postponed { .. }
             | RunEvent::Superseded { .. }
-            | RunEvent::Gone { .. }
-            | RunEvent::Back { .. }
             | RunEvent::Done { .. } => {}
         }
     }
@@ -246,7 +254,7 @@ impl RecordedRun {
         self.save(RunState::Incomplete);
     }
 
-    /// Replaces the result in the folder.
+    /// Replaces the result in the folder, and shows it.
     pub(crate) fn save(&mut self, state: RunState) {
         if self.folder.is_some() || self.latest.is_some() {
             let document = self.document(state);
@@ -255,6 +263,18 @@ impl RecordedRun {
                 latest.show(document);
             }
         }
+    }
+
+    /// Shows what there is to those who look.
+    pub(super) fn show(&self) {
+        if let Some(latest) = &self.latest {
+            latest.show(self.document(RunState::Incomplete));
+        }
+    }
+
+    /// Where somebody follows the run: what it takes to make the page of a document.
+    pub(super) fn page_time(&self) -> Option<Duration> {
+        self.latest.as_ref()?.page_time()
     }
 
     /// The last document, saved, and what could not be saved.
@@ -308,7 +328,22 @@ impl RecordedRun {
         if let Some(digest) = &self.saved_digest {
             document.plan.digest.clone_from(digest);
         }
+        self.speak(&mut document);
         document
+    }
+
+    /// Whoever gave flags instead of a plan reads of flags.
+    fn speak(&self, document: &mut Document) {
+        let verdict = &mut document.verdict;
+        let sentences = [
+            &mut verdict.evidence,
+            &mut verdict.missing,
+            &mut document.notes,
+        ];
+        let findings = document.preflight.iter_mut().map(|found| &mut found.text);
+        for sentence in sentences.into_iter().flatten().chain(findings) {
+            *sentence = self.run.origin.in_its_words(sentence);
+        }
     }
 
     fn collector(&self, started_at: Utc) -> ResultCollector {

@@ -4,7 +4,7 @@ use super::decode_pool::{DecodePool, DecodePromise};
 use super::recorded_run::RecordedRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{
-    BegunRun, FactKind, LOG, LogError, LogReader, LoggedFact, RunFolder, RunLog,
+    BegunRun, CAMPAIGN, FactKind, LOG, LogError, LogReader, LoggedFact, PLAN, RunFolder, RunLog,
 };
 use crate::utc::Utc;
 use analysis::{Document, RunState};
@@ -202,6 +202,17 @@ pub(crate) fn first_begun(folder: &Path) -> Option<BegunRun> {
         .collect();
     parts.sort_unstable();
     parts.iter().find_map(|part| first_begun(part))
+}
+
+/// The plan that was run, where `saved` is the copy of it in the folder of the run or campaign.
+pub(crate) fn origin_of_plan(saved: &Path) -> Option<PathBuf> {
+    let folder = saved.parent()?;
+    // Another folder with a plan may have those of runs in it.
+    let is_of_runs = [LOG, CAMPAIGN]
+        .iter()
+        .any(|file| folder.join(file).is_file());
+    let is_copy = is_of_runs && saved.ends_with(PLAN);
+    is_copy.then(|| first_begun(folder)).flatten()?.origin.plan
 }
 
 /// The result of the run in `folder`, of all that its log holds; nothing is written.

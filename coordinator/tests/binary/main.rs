@@ -3,6 +3,7 @@
 
 mod campaigns;
 mod command;
+mod dashboard;
 mod interruptions;
 mod metrics;
 mod outcome;
@@ -10,5 +11,7 @@ mod quick;
 mod refusals;
 mod remote;
 mod runs;
+mod saved_plans;
 mod secrets;
 mod terminal;
+mod viewer;

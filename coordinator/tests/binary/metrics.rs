@@ -1,19 +1,8 @@
 //! Prometheus looks at a run while it goes on.
 
 use crate::command::{ENDLESS, Folder, assert_code, told, wait_until};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use crate::viewer::{address_in, ask};
 use std::net::{TcpListener, TcpStream};
-
-/// Head and body of the answer.
-fn ask(address: &str, request: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    let request = format!("{request} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    (head.to_owned(), body.to_owned())
-}
 
 #[test]
 fn run_is_shown_while_it_goes_on() {
@@ -26,11 +15,8 @@ fn run_is_shown_while_it_goes_on() {
         "127.0.0.1:0",
         "plan.toml",
     ]);
-    let stderr = running.child().stderr.take().unwrap();
-    let mut lines = BufReader::new(stderr).lines();
-    let line = lines.next().unwrap().unwrap();
-    let (_, url) = line.split_once("http://").unwrap();
-    let (address, _) = url.split_once('/').unwrap();
+    let url = running.shown_url();
+    let address = address_in(&url);
 
     // Strangers that say nothing keep nobody out.
     let silent: Vec<TcpStream> = (0..40)
@@ -44,7 +30,7 @@ fn run_is_shown_while_it_goes_on() {
     };
     let mut seen = 0.0;
     wait_until("operations at /metrics", || {
-        let (head, page) = ask(address, "GET /metrics");
+        let (head, page) = ask(address, "GET /metrics", "a");
         assert!(
             head.starts_with("HTTP/1.1 200") && head.contains("version=0.0.4"),
             "{head}"
@@ -60,7 +46,7 @@ fn run_is_shown_while_it_goes_on() {
         ("POST /metrics", "405"),
         ("HEAD /metrics", "200"),
     ] {
-        let (head, _) = ask(address, request);
+        let (head, _) = ask(address, request, "a");
         assert!(
             head.starts_with(&format!("HTTP/1.1 {status}")),
             "{request}: {head}"

@@ -141,5 +141,55 @@ fn status_that_is_asked_for_is_no_error() {
     };
     code(&["--expect", "200-299,404"], 0);
     let failed = code(&["--expect", "404"], 1);
-    assert!(told(&failed).contains("--expect"), "{}", told(&failed));
+    let said = told(&failed);
+    assert!(
+        said.contains("say so with --expect") && !said.contains("request."),
+        "{said}"
+    );
+    // The same, where it is saved and printed again.
+    code(&["--expect", "404", "--output", "runs"], 1);
+    let printed = told(&folder.run(&["report", "--remake", "runs/latest"]));
+    assert!(
+        printed.contains("say so with --expect") && !printed.contains("request."),
+        "{printed}"
+    );
+}
+
+#[test]
+fn refusals_speak_of_flags() {
+    let (folder, _target, url) = target();
+    let pem = std::fs::read_to_string(folder.path().join("ca.pem")).unwrap();
+    std::fs::write(folder.path().join("cut.pem"), &pem[..99]).unwrap();
+    for (arguments, code, said) in [
+        (
+            &["--ca", "cut.pem", &url][..],
+            2,
+            "--ca: cut.pem holds no usable certificate",
+        ),
+        (&["http://192.0.2.1/"], 4, "; write --allow 192.0.2.1 if"),
+        (
+            &["http://nothing.invalid/"],
+            4,
+            "; check it, or give --connect-to",
+        ),
+    ] {
+        let output = folder.run(&[&["quick", "-n", "5"], arguments].concat());
+        assert_code(&output, code);
+        assert!(told(&output).contains(said), "{said}: {}", told(&output));
+    }
+}
+
+#[test]
+fn several_urls_are_asked_for_in_turn() {
+    let (folder, _target, url) = target();
+    let other = url.replace("/a", "/b?c");
+    let output = folder.run(&[
+        "quick", "-k", "--json", "-n", "40", &url, &other, &other, &url,
+    ]);
+    let document = document(&output);
+    let counts = document.by_request.iter();
+    let counts: Vec<(&str, u64)> = counts
+        .map(|group| (group.name.as_str(), group.figures.operations.ok))
+        .collect();
+    assert_eq!(counts, [("GET /a", 20), ("GET /b", 20)]);
 }

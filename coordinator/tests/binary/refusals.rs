@@ -1,6 +1,7 @@
 //! What cannot be run: one clear message each, and the documented exit code.
 
 use crate::command::{Folder, PLAN, assert_code, told};
+use rcgen::{CertificateParams, KeyPair};
 use std::net::TcpListener;
 
 const REMOTE: &str =
@@ -172,4 +173,99 @@ fn target_outside_the_agents_policy_is_refused_by_name() {
         "{}",
         folder.events()
     );
+}
+
+/// Broken, cut and mismatched certificates and keys: (tls.ca, client's certificate, its key, what
+/// is said).
+const CERTIFICATES: [(&str, &str, &str, &str); 8] = [
+    (
+        "cut.pem",
+        "a.pem",
+        "a.key",
+        "cut.pem holds no usable certificate (it ends before -----END",
+    ),
+    (
+        "text.pem",
+        "a.pem",
+        "a.key",
+        "text.pem holds no usable certificate (a section is not Base64",
+    ),
+    (
+        "der.pem",
+        "a.pem",
+        "a.key",
+        "der.pem holds no usable certificate (what is in it cannot",
+    ),
+    (
+        "empty.pem",
+        "a.pem",
+        "a.key",
+        "plan.toml:4:6: tls.ca: \"empty.pem\" is empty",
+    ),
+    (
+        "a.pem",
+        "cut.pem",
+        "a.key",
+        "cut.pem holds no usable certificate (it ends before -----END",
+    ),
+    (
+        "a.pem",
+        "der.pem",
+        "a.key",
+        "der.pem holds no usable certificate (what is in it cannot",
+    ),
+    (
+        "a.pem",
+        "a.pem",
+        "cut.key",
+        "cut.key holds no usable private key (it ends before -----END",
+    ),
+    (
+        "a.pem",
+        "a.pem",
+        "b.key",
+        "the key b.key does not belong to the certificate a.pem",
+    ),
+];
+
+#[test]
+fn check_finds_the_certificates_that_no_agent_could_use() {
+    let pem = |label: &str, body: &str| {
+        format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
+    };
+    let key = KeyPair::generate().unwrap();
+    let certificate = CertificateParams::default().self_signed(&key).unwrap();
+    let (certificate, key) = (certificate.pem(), key.serialize_pem());
+    let files = [
+        ("a.pem", certificate.clone()),
+        ("a.key", key.clone()),
+        ("b.key", KeyPair::generate().unwrap().serialize_pem()),
+        ("cut.pem", certificate[..200].to_owned()),
+        ("cut.key", key[..100].to_owned()),
+        ("text.pem", pem("CERTIFICATE", "!!!!")),
+        ("der.pem", pem("CERTIFICATE", "AAAA")),
+        ("empty.pem", String::new()),
+    ];
+    for (ca, cert, key, said) in CERTIFICATES {
+        let folder = Folder::with_plan(&format!(
+            "target.url = \"https://127.0.0.1:9/\"\nload = {{ connections = 1, requests = 1 \
+             }}\n[tls]\nca = {ca:?}\nclient_certificates = [{{ cert = {cert:?}, key = {key:?} }}]"
+        ));
+        for (name, content) in &files {
+            std::fs::write(folder.path().join(name), content).unwrap();
+        }
+        for command in [
+            &["check", "plan.toml"][..],
+            &["start", "--local", "plan.toml"],
+        ] {
+            let output = folder.run(command);
+            assert_code(&output, 2);
+            assert!(
+                told(&output).contains(said),
+                "{command:?}: {}",
+                told(&output)
+            );
+        }
+        assert!(!folder.path().join("runs").exists(), "{said}");
+    }
 }

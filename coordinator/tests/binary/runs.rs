@@ -1,6 +1,6 @@
 //! Whole local runs.
 
-use crate::command::{ENDLESS, Folder, PLAN, assert_code, send, told};
+use crate::command::{ENDLESS, Folder, PLAN, Running, assert_code, send, told};
 use analysis::{AgentEndCause, RunState, Verdict};
 
 #[test]
@@ -30,6 +30,33 @@ fn local_run_leaves_a_whole_result_and_no_process() {
         "the target's process was looked at"
     );
     folder.assert_nothing_is_left();
+}
+
+#[test]
+fn plan_from_standard_input_names_files_of_this_folder_and_is_kept() {
+    let plan = format!("request = {{ method = \"POST\", body_file = \"body\" }}\n{PLAN}");
+    let folder = Folder::with_plan(&plan);
+    std::fs::write(folder.path().join("body"), "seven..").unwrap();
+    let piped = |arguments: &[&str]| {
+        let plan = std::fs::File::open(folder.path().join("plan.toml")).unwrap();
+        let output = Running::new(folder.command(arguments).stdin(plan)).end();
+        assert_code(&output, 0);
+        output
+    };
+    let checked = piped(&["check", "-"]);
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("body of 7 bytes"), "{checked}");
+    piped(&["start", "--local", "-"]);
+    let kept = std::fs::read_to_string(folder.run_folder().join("plan.toml")).unwrap();
+    assert_eq!(kept, plan);
+    let run = folder.run_folder().display().to_string();
+    let resumed = folder.run(&["start", "--local", "--resume", &run]);
+    assert_code(&resumed, 2);
+    assert!(
+        told(&resumed).contains("does not say which plan"),
+        "{}",
+        told(&resumed)
+    );
 }
 
 /// However busy the machine is, nobody is answered before the target's own timetable says so.

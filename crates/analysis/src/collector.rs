@@ -6,7 +6,7 @@ mod machine_run;
 use crate::agent_run::AgentRun;
 use crate::cell_tally::CellTally;
 use crate::counts::errors;
-use crate::live::{Live, Recent};
+use crate::live::{Live, LiveMachine, Recent};
 use crate::series::SeriesBuilder;
 use crate::whole_seconds::{WholeRule, WholeSeconds};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 use machine_run::{MachineRun, rows_each};
 use measure::{CellKey, Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
 use plan::{End, Load, LostAgents, Plan, Profile, Shape, Threshold, Words as _};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Monitors that a result has room for.
@@ -49,6 +49,8 @@ pub struct ResultCollector {
     cells: BTreeMap<CellKey, CellTally>,
     series: SeriesBuilder,
     recent: Recent,
+    /// Agents whose streams are gone: whoever watches does not wait for their seconds.
+    away: BTreeSet<u32>,
     /// Where the plan lets agents be lost.
     whole_seconds: Option<WholeSeconds>,
     fleet: FleetFigures,
@@ -115,6 +117,7 @@ impl ResultCollector {
             cells: BTreeMap::new(),
             series: SeriesBuilder::new(),
             recent: Recent::default(),
+            away: BTreeSet::new(),
             whole_seconds: may_lose.then(WholeSeconds::default),
             fleet,
             preflight: Vec::new(),
@@ -151,6 +154,16 @@ impl ResultCollector {
         self.series.add(interval, snapshot);
         self.recent.add(agent, interval, snapshot);
         Added::Counted
+    }
+
+    /// An agent's stream is gone; it may come back.
+    pub fn gone(&mut self, agent: u32) {
+        self.away.insert(agent);
+    }
+
+    /// It is back.
+    pub fn back(&mut self, agent: u32) {
+        self.away.remove(&agent);
     }
 
     /// An agent's clock was measured: coordinator's minus the agent's, and its error bound.
@@ -278,8 +291,8 @@ impl ResultCollector {
         self.server_cpu_ns = Some(nanoseconds(used));
     }
 
-    /// Figures of the most recent second that all agents still firing have delivered; `None` before
-    /// the first.
+    /// Figures of the most recent second that all agents still firing have delivered, of those that
+    /// are not away; `None` before the first.
     #[must_use]
     pub fn live(&self) -> Option<Live> {
         let mut live = self.recent.live(&self.firing())?;
@@ -290,6 +303,17 @@ impl ResultCollector {
             live.total_errors = live.total_errors.saturating_add(errors);
         }
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
+        let machines = (0..).zip(&self.agent_machines);
+        let by_agent = machines.map(|(agent, machine)| LiveMachine {
+            cpu_busy: machine.latest_busy(),
+            late_ns: self.recent.late_ns(agent),
+        });
+        live.by_agent = by_agent.collect();
+        let monitors = self.monitors.iter().map(|(_, machine)| LiveMachine {
+            cpu_busy: machine.latest_busy(),
+            late_ns: None,
+        });
+        live.monitors = monitors.collect();
         Some(live)
     }
 
@@ -304,11 +328,11 @@ impl ResultCollector {
         )
     }
 
-    /// Agents whose run is not over, by index.
+    /// Agents whose run is not over and that are not away, by index.
     fn firing(&self) -> Vec<u32> {
         let indexed = (0..).zip(&self.agents);
         indexed
-            .filter(|(_, agent_run)| !agent_run.is_over())
+            .filter(|(index, run)| !run.is_over() && !self.away.contains(index))
             .map(|(index, _)| index)
             .collect()
     }

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// TLS alert `certificate_required` (RFC 8446 §6.2).
 const CERTIFICATE_REQUIRED: u8 = 116;
+/// TLS alert `no_application_protocol` (RFC 7301 §3.2).
+const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// Failures of one stage and kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -64,7 +66,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::Eof) => "server closed the connection before it answered",
         (_, Kind::Certificate(fault)) => in_words(fault),
         (_, Kind::BadTls) => "what came is not TLS, or breaks its rules",
-        (_, Kind::BodyLength) => "body has not the length the plan expects",
+        (_, Kind::BodyLength) => "body has not the expected length",
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::HeadTooLarge) => {
@@ -89,7 +91,7 @@ pub fn words(failure: Failure) -> String {
             return format!("client ended TLS with alert {}", alert_name(code));
         }
         (_, Kind::Status(status)) => {
-            return format!("status {status} is not what the plan expects");
+            return format!("status {status} is not an expected one");
         }
         (_, Kind::NoHttp2) => "server does not speak HTTP/2: it did not choose h2 in the handshake",
         (_, Kind::StreamReset(code)) => {
@@ -126,9 +128,10 @@ fn in_words(fault: CertificateFault) -> &'static str {
     }
 }
 
-/// What to change where nothing else happens; `None` where that is for the server's owner to find
-/// out.
-pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
+/// What to change in the plan, where nothing else happens; `None` where that is for the server's
+/// owner to find out.
+#[must_use]
+pub fn cure(failure: Failure) -> Option<&'static str> {
     use CertificateFault::{
         CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey, WeakSignature,
         WrongName,
@@ -136,8 +139,7 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
     Some(match failure.kind {
         Kind::Refused => "is the server running, and is the port of target.url the right one?",
         Kind::NoSuchName => {
-            "check the host of target.url, or say where it is with target.addresses (`quick`: \
-             --connect-to)"
+            "check the host of target.url, or say where it is with target.addresses"
         }
         Kind::NoResolver => {
             "the agents' resolver is overloaded or not reachable: run one on their machines, \
@@ -145,32 +147,26 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
         }
         Kind::Unreachable => "check the address, and the route from the agents to it",
         Kind::Certificate(UnknownIssuer) => {
-            "name the file of its issuer in tls.ca (`quick`: --ca), or check nothing with \
-             tls.verify = \"none\" (`quick`: --insecure)"
+            "name the file of its issuer with tls.ca, or check nothing with tls.verify = \"none\""
         }
         Kind::Certificate(WrongName) => "write the name it is for in tls.server_name",
-        Kind::Certificate(Expired) => {
-            "renew it, or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
-        }
+        Kind::Certificate(Expired) => "renew it, or check nothing with tls.verify = \"none\"",
         Kind::Certificate(SelfSigned) => {
-            "have a CA issue it, or name it in tls.ca where it is not marked as a CA's (CA:FALSE), \
-             or check nothing with tls.verify = \"none\" (`quick`: --insecure)"
+            "have a CA issue it, or name it with tls.ca where it is not marked as a CA's \
+             (CA:FALSE), or check nothing with tls.verify = \"none\""
         }
         Kind::Certificate(NoSubjectAltName) => {
-            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\" (`quick`: \
-             --insecure)"
+            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\""
         }
         Kind::Certificate(WeakSignature) => {
-            "issue it anew with SHA-256, or check nothing with tls.verify = \"none\" (`quick`: \
-             --insecure)"
+            "issue it anew with SHA-256, or check nothing with tls.verify = \"none\""
         }
         Kind::Certificate(WeakKey) => {
             "make a key of 2048 bits or more, or one on P-256, or check nothing with tls.verify = \
-             \"none\" (`quick`: --insecure)"
+             \"none\""
         }
         Kind::Certificate(CaAsServer) => {
-            "issue it without CA:TRUE, or check nothing with tls.verify = \"none\" (`quick`: \
-             --insecure)"
+            "issue it without CA:TRUE, or check nothing with tls.verify = \"none\""
         }
         Kind::AlertReceived(CERTIFICATE_REQUIRED) => {
             "the server wants a client certificate: tls.client_certificates"
@@ -178,15 +174,19 @@ pub(crate) fn cure(failure: Failure) -> Option<&'static str> {
         Kind::BadTls => {
             "does this port speak TLS? for one that does not, write http:// in target.url"
         }
+        Kind::AlertReceived(NO_APPLICATION_PROTOCOL) => {
+            "the server does not speak what it was offered (ALPN); write connection.http = \"1.1\""
+        }
+        Kind::BadFraming => {
+            "does this port speak HTTP? one that speaks TLS needs https:// in target.url"
+        }
         Kind::PortsExhausted => {
             "keep connections open (connection.requests), or name more connection.source_addresses"
         }
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
         Kind::NoHttp2 => "switch HTTP/2 on in the server, or write connection.http = \"1.1\"",
-        Kind::Status(_) => {
-            "where this is the right answer, say so in request.expect.status (`quick`: --expect)"
-        }
+        Kind::Status(_) => "where this is the right answer, say so with request.expect.status",
         _ => return None,
     })
 }

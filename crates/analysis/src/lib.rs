@@ -64,14 +64,14 @@ pub use event_line::{
 };
 pub use exit::exit_code;
 pub use exponential_histogram::ExponentialHistogram;
-pub use fault::{ErrorFigure, words as failure_words};
+pub use fault::{ErrorFigure, cure as failure_cure, words as failure_words};
 pub use figures::{
     ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,
     ResumptionFigures,
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
 pub use heat_map::{HeatColumn, HeatMap};
-pub use live::Live;
+pub use live::{Live, LiveMachine};
 pub use machine::{
     GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
     ProfileResult, QueueRow, TcpRow,

@@ -3,7 +3,7 @@
 use crate::Headline;
 use crate::counts::{errors, sent_and_ended};
 use crate::stretches::Stretches;
-use measure::{Metric, Snapshot};
+use measure::{Distribution, Metric, Outcome, Snapshot};
 use std::collections::BTreeMap;
 
 /// Seconds that are kept until all agents have delivered them; a second that is older is shown
@@ -35,12 +35,28 @@ pub struct Live {
     pub total_ended: u64,
     /// Of these, not ok.
     pub total_errors: u64,
+    /// How each agent does, by index.
+    pub by_agent: Vec<LiveMachine>,
+    /// How each monitor's machine does, in the order in which they came.
+    pub monitors: Vec<LiveMachine>,
+}
+
+/// How a machine did in the last second that it told of.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LiveMachine {
+    /// Share of its CPUs that was busy.
+    pub cpu_busy: Option<f64>,
+    /// An agent's load threads took notice of what was due so late, 99th percentile: of arrivals,
+    /// or where there were none, of sockets that were ready.
+    pub late_ns: Option<u64>,
 }
 
 /// The last few seconds.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recent {
     seconds: BTreeMap<u32, LiveSecond>,
+    /// By agent: the latest second that it delivered, and how late it was.
+    late: BTreeMap<u32, (u32, Option<u64>)>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -52,6 +68,10 @@ struct LiveSecond {
 
 impl Recent {
     pub(crate) fn add(&mut self, agent: u32, number: u32, snapshot: &Snapshot) {
+        let (latest, late_ns) = self.late.entry(agent).or_default();
+        if number >= *latest {
+            (*latest, *late_ns) = (number, late(snapshot));
+        }
         let newest = self
             .seconds
             .last_key_value()
@@ -63,6 +83,11 @@ impl Recent {
         while self.seconds.len() > KEPT {
             self.seconds.pop_first();
         }
+    }
+
+    /// As [`LiveMachine::late_ns`].
+    pub(crate) fn late_ns(&self, agent: u32) -> Option<u64> {
+        self.late.get(&agent)?.1
     }
 
     /// The newest second that all of `firing` have delivered, or the oldest kept one where they lag
@@ -81,6 +106,21 @@ impl Recent {
         let (&number, second) = complete.or_else(oldest)?;
         Some(second.figures(number))
     }
+}
+
+fn late(snapshot: &Snapshot) -> Option<u64> {
+    let mut delays = Distribution::default();
+    for cell in snapshot.cells.values() {
+        let of_cell = Outcome::ALL.map(|outcome| (outcome, Metric::ScheduleDelay));
+        let of_cell = of_cell.iter().filter_map(|key| cell.times.get(key));
+        of_cell.for_each(|distribution| delays.merge(distribution));
+    }
+    let noticed = if delays.is_empty() {
+        &snapshot.client.loop_lag
+    } else {
+        &delays
+    };
+    Some(noticed.percentile(99.0)?.value_ns)
 }
 
 impl LiveSecond {
@@ -119,6 +159,31 @@ impl LiveSecond {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lateness_is_that_of_arrivals_or_of_sockets_in_the_latest_second() {
+        let mut recent = Recent::default();
+        let mut second = Snapshot::default();
+        second.client.loop_lag.record(5_000);
+        recent.add(0, 1, &second);
+        assert_eq!(recent.late_ns(1), None);
+        let of_sockets = recent.late_ns(0).unwrap();
+        assert!((4_900..=5_100).contains(&of_sockets), "{of_sockets}");
+        let key = measure::CellKey {
+            period: measure::Period::Measured,
+            request: 0,
+            address: None,
+        };
+        let times = &mut second.cells.entry(key).or_default().times;
+        for (outcome, ns) in [(Outcome::Ok, 40_000), (Outcome::NotSent, 900_000)] {
+            let delays = times.entry((outcome, Metric::ScheduleDelay)).or_default();
+            delays.record(ns);
+        }
+        recent.add(0, 2, &second);
+        recent.add(0, 0, &Snapshot::default());
+        let of_arrivals = recent.late_ns(0).unwrap();
+        assert!((890_000..=910_000).contains(&of_arrivals), "{of_arrivals}");
+    }
 
     #[test]
     fn newest_second_that_all_firing_agents_delivered_is_shown() {

@@ -5,7 +5,7 @@
 use crate::counts::{begun_and_sent, errors, sent_and_ended};
 use crate::stretches::Stretches;
 use crate::{Headline, HeatMap, PercentileFigure};
-use measure::{Cell, Counters, Distribution, Failure, Histogram, Metric, Outcome, Snapshot};
+use measure::{Cell, Counters, Distribution, Failure, Metric, Outcome, PackedHistogram, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -173,10 +173,10 @@ struct OpenRow {
 #[derive(Debug, Clone)]
 enum ResponseTimes {
     Open(Headline),
-    /// `headline` is without its histogram, which is `encoded`.
+    /// `headline` is without its histogram, which is `packed`.
     Packed {
         headline: Headline,
-        encoded: Vec<u8>,
+        packed: PackedHistogram,
         figures: ResponseFigures,
     },
 }
@@ -460,12 +460,10 @@ impl ResponseTimes {
         if let ResponseTimes::Open(headline) = self {
             let figures = ResponseFigures::new(headline);
             let mut headline = std::mem::take(headline);
-            let mut encoded =
-                std::mem::take(&mut headline.distribution.histogram).encode_v2_deflate();
-            encoded.shrink_to_fit();
+            let histogram = std::mem::take(&mut headline.distribution.histogram);
             *self = ResponseTimes::Packed {
                 headline,
-                encoded,
+                packed: PackedHistogram::from(&histogram),
                 figures,
             };
         }
@@ -475,12 +473,10 @@ impl ResponseTimes {
         match self {
             ResponseTimes::Open(headline) => headline.clone(),
             ResponseTimes::Packed {
-                headline, encoded, ..
+                headline, packed, ..
             } => {
-                let histogram = Histogram::decode_v2_deflate(encoded)
-                    .expect("packed by ourselves a moment ago");
                 let distribution = Distribution {
-                    histogram,
+                    histogram: packed.unpack(),
                     ..headline.distribution.clone()
                 };
                 Headline {

@@ -58,6 +58,8 @@ pub struct Session {
     /// The coordinator of this stream, or of the last one.
     coordinator: Option<CoordinatorId>,
     said_away: Option<String>,
+    /// A run was released since the coordinator was joined: that it goes then is to be expected.
+    is_served: bool,
     /// The run that is prepared or fires.
     run: Option<LocalRun>,
     /// Runs whose load is over and that were not released, the oldest first.
@@ -97,6 +99,7 @@ impl Session {
             heard_at: Mono(0),
             coordinator: None,
             said_away: None,
+            is_served: false,
             run: None,
             kept: Vec::new(),
             keep: KEEP,
@@ -226,13 +229,12 @@ impl Session {
     }
 
     fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
-        let Disconnection { why, finality } = disconnection;
         // A member goes on trying: another coordinator may stand there for a while.
-        if finality == Finality::Final && self.coordinator.is_none() {
-            self.out.push(SessionAction::Quit(Some(why)));
-        } else if self.said_away.as_ref() != Some(&why) {
-            self.said_away = Some(why.clone());
-            self.out.push(SessionAction::Say(News::Away { why }));
+        if disconnection.finality == Finality::Final && self.coordinator.is_none() {
+            self.out.push(SessionAction::Quit(Some(disconnection.why)));
+        } else {
+            let news = self.news_of_absence(disconnection);
+            self.out.extend(news.map(SessionAction::Say));
         }
         self.link = Link::Waiting {
             until: now.after(self.back_off.next()),
@@ -242,6 +244,21 @@ impl Session {
         if self.run.as_ref().is_some_and(|run| !run.is_begun()) {
             self.forget();
         }
+    }
+
+    /// What is said of it: each reason once, and none where it was to be expected.
+    fn news_of_absence(&mut self, disconnection: Disconnection) -> Option<News> {
+        let Disconnection { why, finality } = disconnection;
+        let is_expected = self.is_served && !self.holds_run();
+        match finality {
+            Finality::Ended if is_expected => return Some(News::RunOver),
+            Finality::Nobody if is_expected => return None,
+            _ if self.said_away.as_ref() == Some(&why) => return None,
+            _ => {}
+        }
+        self.is_served = false;
+        self.said_away = Some(why.clone());
+        Some(News::Away { why })
     }
 
     /// Gives the stream up from this side.

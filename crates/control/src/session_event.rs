@@ -27,13 +27,17 @@ pub enum SessionEvent {
 pub struct Disconnection {
     /// A sentence that names the cure.
     pub why: String,
-    /// Whether dialling again may help.
+    /// What follows from it.
     pub finality: Finality,
 }
 
-/// Whether dialling again may help.
+/// Whether dialling again may help, and whether that was to be expected after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finality {
+    /// The coordinator ended the stream in order; another one may come.
+    Ended,
+    /// Nobody listens; somebody may come.
+    Nobody,
     /// Dialling again may help.
     Retry,
     /// It would not, unless this agent was a member before: then another coordinator may stand
@@ -71,6 +75,8 @@ pub enum News {
         /// What is the cause.
         why: String,
     },
+    /// Its coordinator has gone after a run of which nothing is held here any more.
+    RunOver,
     /// A sentence from the coordinator.
     Notice(String),
     /// A plan came.

@@ -566,6 +566,34 @@ fn reason_for_being_away_is_said_once_until_it_changes() {
     );
 }
 
+/// What is said of a coordinator that goes, and then of nobody listening.
+fn said_of_going(mut agent: Agent) -> Vec<News> {
+    let mut gone = |why: &str, finality| {
+        let why = why.to_owned();
+        let gone = Disconnection { why, finality };
+        agent.on(SessionEvent::Disconnected(gone))
+    };
+    let mut actions = gone("it ended", Finality::Ended);
+    actions.extend(gone("nobody", Finality::Nobody));
+    let news = |action| match action {
+        SessionAction::Say(news) => Some(news),
+        _ => None,
+    };
+    actions.into_iter().filter_map(news).collect()
+}
+
+#[test]
+fn coordinator_that_goes_after_a_run_is_no_trouble_and_before_one_it_is() {
+    let away = |why: &str| News::Away { why: why.into() };
+    let trouble = [away("it ended"), away("nobody")];
+    assert_eq!(said_of_going(Agent::joined()), trouble, "no run came");
+    assert_eq!(said_of_going(Agent::firing()), trouble, "its run is held");
+    let mut agent = Agent::firing();
+    agent.ended();
+    agent.hear(release());
+    assert_eq!(said_of_going(agent), [News::RunOver]);
+}
+
 #[test]
 fn coordinator_that_falls_silent_is_dialled_again() {
     let mut agent = Agent::joined();

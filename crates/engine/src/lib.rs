@@ -58,6 +58,6 @@ pub use spin::SpunTime;
 pub use take_over_error::TakeOverError;
 #[cfg(feature = "rehearsal")]
 pub use tls::Rehearsal;
-pub use tls::TlsError;
+pub use tls::{TlsError, check_certificates};
 pub use worker::{Cut, Spent, WorkerFigures};
 pub use worker_thread::{is_worker_thread, thread_name};

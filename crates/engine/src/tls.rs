@@ -28,6 +28,7 @@ mod verifier;
 
 pub(crate) use advance::Broken;
 pub(crate) use chains::Chains;
+pub use config::check_certificates;
 pub(crate) use config::{Materials, WorkerTls};
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::{RecordDoor, RecordForge};

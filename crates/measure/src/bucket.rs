@@ -8,9 +8,6 @@
 /// Largest value that has a bucket: one hour, in nanoseconds.
 pub(crate) const HIGHEST: u64 = 3_600_000_000_000;
 
-/// Significant decimal digits.
-pub(crate) const SIGNIFICANT_DIGITS: u32 = 3;
-
 /// Number of buckets, 33 halves of 1024: the length of HdrHistogram's counts array.
 pub(crate) const BUCKETS: usize = 33 * 1024;
 

@@ -2,14 +2,8 @@
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// What stands around a deflate stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wrapping {
-    /// Nothing.
-    Raw,
-    /// A header and a check sum (RFC 1950).
-    Zlib,
-}
+/// Nothing stands around a stream: who keeps it checks what it becomes.
+const WITH_HEADER: bool = false;
 
 /// Why bytes could not be inflated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +15,8 @@ pub(crate) enum InflateError {
 }
 
 /// Appends `plain` to `out`, deflated.
-pub(crate) fn append(plain: &[u8], wrapping: Wrapping, out: &mut Vec<u8>) {
-    let mut compress = Compress::new(Compression::fast(), wrapping == Wrapping::Zlib);
+pub(crate) fn append(plain: &[u8], out: &mut Vec<u8>) {
+    let mut compress = Compress::new(Compression::fast(), WITH_HEADER);
     loop {
         // Room for a block of stored bytes, so that one round is nearly always enough.
         out.reserve(plain.len() / 2 + 64);
@@ -35,17 +29,11 @@ pub(crate) fn append(plain: &[u8], wrapping: Wrapping, out: &mut Vec<u8>) {
 }
 
 /// Inflates any number of streams, one after the other.
-pub(crate) struct Inflater {
-    decompress: Decompress,
-    wrapping: Wrapping,
-}
+pub(crate) struct Inflater(Decompress);
 
 impl Inflater {
-    pub(crate) fn new(wrapping: Wrapping) -> Inflater {
-        Inflater {
-            decompress: Decompress::new(wrapping == Wrapping::Zlib),
-            wrapping,
-        }
+    pub(crate) fn new() -> Inflater {
+        Inflater(Decompress::new(WITH_HEADER))
     }
 
     /// Puts what `deflated` becomes, `most` bytes at most, in the place of what `out` holds. Memory
@@ -56,25 +44,24 @@ impl Inflater {
         most: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), InflateError> {
-        self.decompress.reset(self.wrapping == Wrapping::Zlib);
+        self.0.reset(WITH_HEADER);
         out.clear();
         out.reserve(deflated.len().saturating_mul(3).min(most) + 64);
         loop {
-            let [read, made] = [self.decompress.total_in(), self.decompress.total_out()];
+            let [read, made] = [self.0.total_in(), self.0.total_out()];
             let rest = usize::try_from(read).map_or(&[][..], |read| &deflated[read..]);
             let status = self
-                .decompress
+                .0
                 .decompress_vec(rest, out, FlushDecompress::None)
                 .map_err(|_| InflateError::Broken)?;
             if out.len() > most {
                 return Err(InflateError::TooLong);
             }
             if status == Status::StreamEnd {
-                let is_all = self.decompress.total_in() == deflated.len() as u64;
+                let is_all = self.0.total_in() == deflated.len() as u64;
                 return is_all.then_some(()).ok_or(InflateError::Broken);
             }
-            let is_stuck =
-                [self.decompress.total_in(), self.decompress.total_out()] == [read, made];
+            let is_stuck = [self.0.total_in(), self.0.total_out()] == [read, made];
             if out.len() < out.capacity() && is_stuck {
                 return Err(InflateError::Broken);
             }

@@ -54,6 +54,9 @@ impl Histogram {
     /// Largest value that has a bucket, nanoseconds: one hour.
     pub const HIGHEST_NS: u64 = HIGHEST;
 
+    /// Significant decimal digits.
+    pub const SIGNIFICANT_DIGITS: u8 = 3;
+
     /// Counts one value; `false` where it is above [`Histogram::HIGHEST_NS`] and was not counted.
     #[inline]
     #[must_use]

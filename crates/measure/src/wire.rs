@@ -3,8 +3,8 @@
 //! histogram takes longer to build the code tables of its own than to read. Decoding trusts
 //! nothing: sizes are bounded, and a distribution whose figures contradict each other is refused.
 
-use crate::deflate::{self, InflateError, Inflater, Wrapping};
-use crate::hdr::{self, MAX_COUNT};
+use crate::counts::{MAX_COUNT, read_counts, write_counts};
+use crate::deflate::{self, InflateError, Inflater};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome,
     Snapshot,
@@ -73,7 +73,7 @@ impl Snapshot {
         let plain = postcard::to_allocvec(&(cells, WireClient::new(&self.client)))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
-        deflate::append(&plain, Wrapping::Raw, &mut encoded);
+        deflate::append(&plain, &mut encoded);
         encoded
     }
 
@@ -98,7 +98,7 @@ impl SnapshotDecoder {
     #[must_use]
     pub fn new() -> SnapshotDecoder {
         SnapshotDecoder {
-            inflater: Inflater::new(Wrapping::Raw),
+            inflater: Inflater::new(),
             plain: Vec::new(),
         }
     }
@@ -242,7 +242,7 @@ fn write_all<K: Copy>(
 
 fn write<K>(outcome: Outcome, of: K, distribution: &Distribution) -> WireDistribution<'static, K> {
     let mut counts = Vec::new();
-    hdr::write_counts(&distribution.histogram, &mut counts);
+    write_counts(&distribution.histogram, &mut counts);
     let Distribution {
         count,
         sum,
@@ -323,7 +323,7 @@ impl SnapshotReader {
         &mut self,
         wire: &WireDistribution<'_, K>,
     ) -> Result<Distribution, DecodeError> {
-        let histogram = hdr::read_counts(&wire.counts)?;
+        let histogram = read_counts(&wire.counts, MAX_COUNT)?;
         self.histogram_bytes += histogram.heap_bytes();
         if self.histogram_bytes > MAX_HISTOGRAM_BYTES {
             return Err(DecodeError::TooLarge {

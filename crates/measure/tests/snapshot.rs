@@ -449,10 +449,7 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     plain[at] = 0x80;
     let error = Snapshot::decode(&encoded(&plain)).unwrap_err();
     assert!(
-        matches!(
-            error,
-            DecodeError::Histogram(HistogramError::Counter { .. })
-        ),
+        matches!(error, DecodeError::Histogram(HistogramError { .. })),
         "{error}"
     );
 }

@@ -182,7 +182,8 @@ const FOREIGN_TIMES: [(&str, &str); 14] = [
 ];
 
 /// What they call a number.
-const FOREIGN_NUMBERS: [(&str, &str); 11] = [
+const FOREIGN_NUMBERS: [(&str, &str); 12] = [
+    ("checks", "errors.share"),
     ("data_received", "payload.rate"),
     ("error_rate", "errors.share"),
     ("failures", "errors.count"),
@@ -324,6 +325,7 @@ mod tests {
             ("http_req_duration.p(95)", "write response_time.p95,"),
             ("http_req_duration.avg", "write response_time.mean,"),
             ("http_req_failed.rate", "write errors.share,"),
+            ("checks", "write errors.share,"),
             ("http_reqs", "write rate,"),
             ("p99", "write response_time.p99,"),
             ("avg", "write response_time.mean,"),

@@ -12,7 +12,7 @@ mod tls;
 
 pub(crate) use agents::contributors;
 pub(crate) use brief::render as render_brief;
-pub(crate) use head::what_ran;
+pub(crate) use head::{what_ran, what_runs};
 pub(crate) use outcomes::{GROUP_HEADINGS, group_row};
 
 use crate::Style;

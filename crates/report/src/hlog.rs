@@ -1,8 +1,10 @@
 //! The text of `histograms.hlog`: HdrHistogram's interval log, version 1.3, readable by its tools.
-//! Source: `HistogramLogWriter.java` of HdrHistogram 2.1.
+//! Source: `HistogramLogWriter.java` of HdrHistogram 2.1. Histograms in it are the `hdrhistogram`
+//! crate's; its own writer of logs would round each line's maximum to a bucket.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use measure::{CellKey, Distribution, Metric, Outcome, Period, Snapshot};
+use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
+use measure::{CellKey, Distribution, Histogram, Metric, Outcome, Period, Snapshot};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
@@ -16,10 +18,19 @@ const NS_PER_MS: f64 = 1e6;
 /// begin with `warm_up.`. Response times are under the second they were intended in, all others
 /// under the second they were recorded in. Lines of the same tag and second add up. Ratios, which
 /// are no times, are left out.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct HlogWriter {
     started_at: String,
     started_at_ms: u64,
+    encoder: HdrEncoder,
+}
+
+/// Histograms as HdrHistogram's tools read them.
+struct HdrEncoder {
+    /// Kept, since an array of all buckets has 270 kB.
+    histogram: hdrhistogram::Histogram<u64>,
+    serializer: V2DeflateSerializer,
+    bytes: Vec<u8>,
 }
 
 /// What a line is of.
@@ -41,6 +52,7 @@ impl HlogWriter {
         HlogWriter {
             started_at: started_at.replace(['\n', '\r'], " "),
             started_at_ms,
+            encoder: HdrEncoder::new(),
         }
     }
 
@@ -61,16 +73,71 @@ impl HlogWriter {
     /// The lines of what one agent recorded in second `number` of the run clock, all requests and
     /// addresses together. Their tags begin with `agent_<index>.`.
     #[must_use]
-    pub fn of_agent(&self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
+    pub fn of_agent(&mut self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let prefix = format!("agent_{agent}.");
         let mut seconds: BTreeMap<u32, Second> = BTreeMap::new();
         for_each(number, snapshot, |second, tag, values| {
             add(seconds.entry(second).or_default(), tag, values);
         });
-        seconds
+        self.all_lines(&prefix, &seconds)
+    }
+
+    /// The lines of seconds, in their order.
+    pub(crate) fn all_lines(&mut self, prefix: &str, seconds: &BTreeMap<u32, Second>) -> String {
+        let lines = |(&second, content)| self.lines(prefix, second, content);
+        seconds.iter().map(lines).collect()
+    }
+
+    /// The lines of a second; an empty histogram has none.
+    fn lines(&mut self, prefix: &str, second: u32, content: &Second) -> String {
+        let mut text = String::new();
+        for (tag, distribution) in content
             .iter()
-            .map(|(&second, content)| lines(&prefix, second, content))
-            .collect()
+            .filter(|(_, distribution)| !distribution.histogram.is_empty())
+        {
+            let encoded = STANDARD.encode(self.encoder.encode(&distribution.histogram));
+            let max_ms = distribution.max as f64 / NS_PER_MS;
+            let _ = writeln!(
+                text,
+                "Tag={prefix}{tag},{second}.000,1.000,{max_ms:.3},{encoded}"
+            );
+        }
+        text
+    }
+}
+
+impl HdrEncoder {
+    fn new() -> HdrEncoder {
+        let bounds = (Histogram::HIGHEST_NS, Histogram::SIGNIFICANT_DIGITS);
+        HdrEncoder {
+            histogram: hdrhistogram::Histogram::new_with_bounds(1, bounds.0, bounds.1)
+                .expect("our bounds are in order"),
+            serializer: V2DeflateSerializer::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// The histogram in V2 deflate encoding.
+    fn encode(&mut self, histogram: &Histogram) -> &[u8] {
+        self.histogram.reset();
+        for bucket in histogram.iter() {
+            // The encoding has signed counts; no run comes near.
+            let count = bucket.count.min(i64::MAX as u64);
+            self.histogram
+                .record_n(bucket.lowest_ns, count)
+                .expect("both have the same buckets");
+        }
+        self.bytes.clear();
+        self.serializer
+            .serialize(&self.histogram, &mut self.bytes)
+            .expect("writing to memory cannot fail");
+        &self.bytes
+    }
+}
+
+impl fmt::Debug for HdrEncoder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HdrEncoder").finish_non_exhaustive()
     }
 }
 
@@ -106,23 +173,6 @@ pub(crate) fn for_each(
 /// Adds values to a second.
 pub(crate) fn add(second: &mut Second, tag: Tag, values: &Distribution) {
     second.entry(tag).or_default().merge(values);
-}
-
-/// The lines of a second; an empty histogram has none.
-pub(crate) fn lines(prefix: &str, second: u32, content: &Second) -> String {
-    let mut text = String::new();
-    for (tag, distribution) in content
-        .iter()
-        .filter(|(_, distribution)| !distribution.histogram.is_empty())
-    {
-        let encoded = STANDARD.encode(distribution.histogram.encode_v2_deflate());
-        let max_ms = distribution.max as f64 / NS_PER_MS;
-        let _ = writeln!(
-            text,
-            "Tag={prefix}{tag},{second}.000,1.000,{max_ms:.3},{encoded}"
-        );
-    }
-    text
 }
 
 impl fmt::Display for Tag {

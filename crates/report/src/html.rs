@@ -5,6 +5,7 @@ mod axis;
 mod campaign;
 mod curves;
 mod forest;
+mod live;
 mod marks;
 mod parts;
 mod picture;
@@ -12,6 +13,7 @@ mod steps;
 mod timeline;
 
 pub(crate) use campaign::render_campaign;
+pub(crate) use live::render_live;
 
 use crate::console::{GROUP_HEADINGS, group_row, what_ran};
 use crate::headline::{meaning, verdict};
@@ -37,20 +39,39 @@ const SCRIPT: &str = concat!(
     include_str!("html/assets/page.js")
 );
 
+/// Of a page that a server sends.
+const LIVE_SCRIPT: &str = concat!(
+    include_str!("html/assets/uplot.js"),
+    include_str!("html/assets/page.js"),
+    include_str!("html/assets/live.js")
+);
+
 /// uPlot stands in each page, and its licence wants to be there too.
 const LICENCE: &str = include_str!("html/assets/uplot.LICENSE");
 
 /// Points of a line that is drawn without the script.
 const DRAWN_MAX: usize = 300;
 
+/// How often a browser without scripts asks for a newer page.
+const REFRESH_SECONDS: u32 = 5;
+
 /// A table with more rows is folded.
 const ROWS_OPEN: usize = 40;
 
 /// The page of a run; `compared` has it as its second variant, and an earlier run as its first.
 pub(crate) fn render(document: &Document, compared: Option<&CampaignDocument>) -> String {
-    let title = format!("{}: {}", document.run.name, crate::headline(document));
-    let body = html! {
-        (head(document))
+    let head = head(document, &what_ran(document), &outcome(document));
+    let body = body(document, &head, compared);
+    page(&title(document), &data(document), &body)
+}
+
+fn title(document: &Document) -> String {
+    format!("{}: {}", document.run.name, crate::headline(document))
+}
+
+fn body(document: &Document, head: &Markup, compared: Option<&CampaignDocument>) -> Markup {
+    html! {
+        (head)
         main {
             (headline(document))
             (pictures(document, compared))
@@ -60,36 +81,48 @@ pub(crate) fn render(document: &Document, compared: Option<&CampaignDocument>) -
             (plan(document))
             (trust(document))
         }
-    };
-    page(&title, &data(document), &body)
+    }
 }
 
 /// A whole page around its body.
 fn page(title: &str, data: &Value, body: &Markup) -> String {
+    framed(title, data, body, None)
+}
+
+/// The same; where it has a version a server sends it, and its script asks for newer ones.
+fn framed(title: &str, data: &Value, body: &Markup, version: Option<u64>) -> String {
     let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
     // What a name, a header or a message of a server could bring in is text; this holds should that
     // ever fail.
+    let script = version.map_or(SCRIPT, |_| LIVE_SCRIPT);
     let policy = format!(
-        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'{}",
         hash(STYLE),
-        hash(SCRIPT)
+        hash(script),
+        version.map_or("", |_| "; connect-src 'self'")
     );
     let page = html! {
         (DOCTYPE)
-        html lang="en" {
+        html lang="en" data-version=[version] {
             head {
                 meta charset="utf-8";
                 meta http-equiv="Content-Security-Policy" content=(policy);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "Cannonade " (env!("CARGO_PKG_VERSION")) };
+                @if version.is_some() {
+                    noscript { meta http-equiv="refresh" content=(REFRESH_SECONDS); }
+                }
                 title { (title) }
                 style { (PreEscaped(STYLE)) }
             }
             body {
+                @if version.is_some() {
+                    p id="connection" class="verdict bad" role="status" hidden {}
+                }
                 (body)
                 script type="application/json" id="data" { (PreEscaped(embedded(data))) }
-                script { (PreEscaped(SCRIPT)) }
+                script { (PreEscaped(script)) }
                 (PreEscaped(format!("<!-- uPlot, {} -->", LICENCE.replace("--", "- -"))))
             }
         }
@@ -104,26 +137,33 @@ fn embedded(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }
 
-fn head(document: &Document) -> Markup {
-    let record = &document.verdict;
+/// What was run, in a line, and what came of it.
+fn head(document: &Document, ran: &str, outcome: &Markup) -> Markup {
     html! {
         header {
             h1 { (document.run.name) span class="url" { (document.plan.url) } }
-            p class="faint" { (what_ran(document)) }
-            div class={ "verdict " (tone(record.verdict)) } {
-                p class="name" { (verdict(document)) }
-                p { (meaning(document)) }
-                ul {
-                    @for sentence in &record.evidence { li { (sentence) } }
-                    @for sentence in &record.missing {
-                        li class="faint" { "to know more: " (sentence) }
-                    }
+            p class="faint" { (ran) }
+            (outcome)
+        }
+    }
+}
+
+fn outcome(document: &Document) -> Markup {
+    let record = &document.verdict;
+    html! {
+        div class={ "verdict " (tone(record.verdict)) } {
+            p class="name" { (verdict(document)) }
+            p { (meaning(document)) }
+            ul {
+                @for sentence in &record.evidence { li { (sentence) } }
+                @for sentence in &record.missing {
+                    li class="faint" { "to know more: " (sentence) }
                 }
             }
-            @if document.run.state != RunState::Complete {
-                p class="verdict doubtful" {
-                    "This run did not go through its plan: " (state(document.run.state)) "."
-                }
+        }
+        @if document.run.state != RunState::Complete {
+            p class="verdict doubtful" {
+                "This run did not go through its plan: " (state(document.run.state)) "."
             }
         }
     }

@@ -14,8 +14,10 @@ mod junit;
 mod machines;
 mod markdown;
 mod merged_hlog;
+mod otlp;
 mod page;
 mod prometheus;
+mod run_metrics;
 mod sections;
 mod style;
 mod table;
@@ -27,6 +29,7 @@ pub use headline::{campaign_headline, headline};
 pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
+pub use otlp::{otlp, otlp_refusal};
 pub use prometheus::prometheus;
 pub use style::Style;
 
@@ -120,6 +123,14 @@ impl Format {
             Format::Html => html::render_campaign(document),
         }
     }
+}
+
+/// The page of the run that goes on, for a server: its script asks there for `events`, server-sent
+/// events that tell the version of the newest page, and then for that. Before the first run there
+/// is no document. The version is the time when this one was made, in milliseconds since 1970.
+#[must_use]
+pub fn live_page(document: Option<&Document>, version: u64) -> String {
+    html::render_live(document, version)
 }
 
 /// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown,

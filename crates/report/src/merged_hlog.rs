@@ -1,7 +1,7 @@
 //! Which lines of `histograms.hlog` are due: one a tag and second over all agents.
 
 use crate::HlogWriter;
-use crate::hlog::{Second, add, for_each, lines};
+use crate::hlog::{Second, add, for_each};
 use measure::Snapshot;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ const LATE_MAX: usize = 60;
 /// response times of its operations are known by then. Those that come later are merged too and
 /// written as further lines of the same tag and second, a few for each second. What is kept does
 /// not grow with the run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct MergedHlog {
     writer: HlogWriter,
     /// By agent: the second after the last one that it delivered; nothing once its run is over.
@@ -51,8 +51,8 @@ impl MergedHlog {
 
     /// For the header, and for lines of one agent.
     #[must_use]
-    pub fn writer(&self) -> &HlogWriter {
-        &self.writer
+    pub fn writer(&mut self) -> &mut HlogWriter {
+        &mut self.writer
     }
 
     /// Takes in what `agent` recorded in second `number` of the run clock, once; the lines that are
@@ -98,7 +98,7 @@ impl MergedHlog {
     /// All lines that are left.
     #[must_use]
     pub fn finish(&mut self) -> String {
-        self.write_below(u32::MAX) + &write_all(&mut self.late)
+        self.write_below(u32::MAX) + &self.write_late()
     }
 
     fn due(&mut self) -> String {
@@ -116,7 +116,7 @@ impl MergedHlog {
         let is_old = self.written_below.saturating_sub(self.late_written_at) >= LATE_EVERY;
         if is_old || self.late.len() > LATE_MAX {
             self.late_written_at = self.written_below;
-            text += &write_all(&mut self.late);
+            text += &self.write_late();
         }
         text
     }
@@ -124,13 +124,11 @@ impl MergedHlog {
     fn write_below(&mut self, second: u32) -> String {
         let later = self.waiting.split_off(&second);
         self.written_below = self.written_below.max(second);
-        write_all(&mut std::mem::replace(&mut self.waiting, later))
+        let due = std::mem::replace(&mut self.waiting, later);
+        self.writer.all_lines("", &due)
     }
-}
 
-fn write_all(seconds: &mut BTreeMap<u32, Second>) -> String {
-    std::mem::take(seconds)
-        .iter()
-        .map(|(&second, content)| lines("", second, content))
-        .collect()
+    fn write_late(&mut self) -> String {
+        self.writer.all_lines("", &std::mem::take(&mut self.late))
+    }
 }

@@ -211,7 +211,7 @@ fn log_is_the_agreed_text() {
 
 #[test]
 fn lines_of_one_agent_are_told_apart_by_their_tags() {
-    let writer = HlogWriter::new("2026-01-02T03:04:05.250Z", 1_767_323_045_250);
+    let mut writer = HlogWriter::new("2026-01-02T03:04:05.250Z", 1_767_323_045_250);
     let lines = writer.of_agent(7, 3, &intended_in(&[3, 2, 3]));
     let wanted = [
         ("agent_7.response_time.ok", 2, 1),

@@ -17,6 +17,7 @@ mod plans;
 mod renegotiation;
 mod server_certificates;
 mod targets;
+mod terminal;
 
 use interop::Finished;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod command_line;
+mod earlier_folders;
+mod interval_log;
 mod schemas;
 
 use std::path::{Path, PathBuf};

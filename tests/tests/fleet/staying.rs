@@ -78,5 +78,13 @@ fn agents_stay_and_serve_the_next_start_with_the_same_state() {
             "{}",
             agent.output()
         );
+        assert!(
+            agent
+                .output()
+                .contains("agent: run over, waiting for the next")
+                && !agent.output().contains("not joined"),
+            "{}",
+            agent.output()
+        );
     }
 }

@@ -7,6 +7,7 @@
 
 mod campaign;
 mod figures;
+mod live;
 mod looks;
 mod plots;
 mod stage;

@@ -28,6 +28,8 @@ pub(crate) struct MachineRun {
     row_seconds: u64,
     /// The first second that may come.
     next: u32,
+    /// Share of its CPUs that was busy in the last second that came.
+    latest_busy: Option<f64>,
     profile: Option<ProfileResult>,
 }
 
@@ -37,6 +39,7 @@ impl Default for MachineRun {
             rows: Vec::new(),
             row_seconds: 1,
             next: 0,
+            latest_busy: None,
             profile: None,
         }
     }
@@ -55,6 +58,7 @@ impl MachineRun {
             return;
         }
         self.next = row.second.saturating_add(1);
+        self.latest_busy = Some(row.cpu_busy);
         self.append(row);
         while self.rows.len() > rows_max.max(1) {
             self.row_seconds *= 2;
@@ -66,6 +70,11 @@ impl MachineRun {
     /// A CPU profile of it was taken.
     pub(crate) fn set_profile(&mut self, profile: ProfileResult) {
         self.profile = Some(profile);
+    }
+
+    /// Share of its CPUs that was busy in the last second that came.
+    pub(crate) fn latest_busy(&self) -> Option<f64> {
+        self.latest_busy
     }
 
     pub(crate) fn is_empty(&self) -> bool {

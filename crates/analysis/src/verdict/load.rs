@@ -139,7 +139,7 @@ pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
         return vec![sent, answered];
     }
     let answered = format!(
-        "{} of {} were answered as the plan expects",
+        "{} of {} were answered as expected",
         operations.ok, operations.ended
     );
     let kept_up = document

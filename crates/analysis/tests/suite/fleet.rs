@@ -3,7 +3,8 @@
 
 use crate::scene::{MS, OPEN, QUIET, SECOND, Second, collector_of, cpu, end, snapshot};
 use analysis::{
-    AgentEnd, AgentEndCause, Contribution, Document, ResultCollector, RunState, Verdict, exit_code,
+    AgentEnd, AgentEndCause, Contribution, Document, MachineRole, MachineRow, ResultCollector,
+    RunState, Verdict, exit_code,
 };
 use measure::Snapshot;
 
@@ -45,6 +46,30 @@ fn verdict_of(document: &Document) -> (Verdict, String) {
         document.verdict.verdict,
         document.verdict.evidence.join("; "),
     )
+}
+
+#[test]
+fn live_figures_do_not_wait_for_an_agent_that_is_away() {
+    let mut collector = collector_of(2, OPEN, "", CONTINUE);
+    deliver(&mut collector, 0, 0..5);
+    deliver(&mut collector, 1, 0..3);
+    let row = MachineRow {
+        cpu_busy: 0.5,
+        ..MachineRow::default()
+    };
+    collector.observed(MachineRole::Agent, 1, row);
+    let shown = |collector: &ResultCollector| {
+        let live = collector.live().unwrap();
+        let busy = live.by_agent.iter().map(|agent| agent.cpu_busy);
+        assert_eq!(busy.collect::<Vec<_>>(), [None, Some(0.5)]);
+        (live.second, live.ended_per_second)
+    };
+    let (second, of_both) = shown(&collector);
+    assert_eq!((second, of_both % 2), (2, 0));
+    collector.gone(1);
+    assert_eq!(shown(&collector), (4, of_both / 2));
+    collector.back(1);
+    assert_eq!(shown(&collector), (2, of_both));
 }
 
 #[test]

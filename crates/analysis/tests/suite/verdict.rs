@@ -592,6 +592,8 @@ fn run_without_a_success_names_the_commonest_failure_and_its_cure() {
             Kind::AlertReceived(116),
             Some("tls.client_certificates"),
         ),
+        (CLOSED, Kind::AlertReceived(120), Some("connection.http")),
+        (CLOSED, Kind::BadFraming, Some("needs https://")),
         (CLOSED, Kind::ShortBody, None),
     ] {
         let mut collector = collector(load, "");

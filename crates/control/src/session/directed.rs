@@ -26,6 +26,7 @@ impl Session {
         };
         self.link = Link::Joined;
         self.said_away = None;
+        self.is_served = false;
         self.back_off.reset();
         if self.coordinator.replace(coordinator) != Some(coordinator) {
             // Files may be keys, and are another coordinator's.
@@ -268,6 +269,7 @@ impl Session {
             return;
         };
         if run.is_begun() {
+            self.is_served = true;
             self.out.push(SessionAction::Say(News::Released {
                 run_name: run.name().to_owned(),
                 dropped_intervals: run.undelivered(),

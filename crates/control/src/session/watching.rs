@@ -48,6 +48,7 @@ impl Session {
             return false;
         };
         self.observations = None;
+        self.is_served = true;
         self.out.push(SessionAction::Order(Order::Forget { run }));
         true
     }

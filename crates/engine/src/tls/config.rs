@@ -1,6 +1,6 @@
 //! From the plan's `[tls]` to one rustls configuration per worker.
 
-use super::identity::{Credentials, Identities};
+use super::identity::{Credentials, Identities, pair};
 use super::keys::Keys;
 use super::pem::certificates;
 use super::sessions::Sessions;
@@ -9,8 +9,8 @@ use super::verifier::Verifier;
 use super::{cheap, hkdf};
 use crate::key_log::KeySink;
 use plan::{
-    Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion,
-    Verify,
+    File, Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls,
+    TlsVersion, Verify,
 };
 use rustls::client::{
     ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier,
@@ -20,6 +20,28 @@ use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+
+/// Looks into the files with certificates and keys that the plans name, into each once: what keeps
+/// an agent from using them.
+///
+/// # Errors
+/// The first that cannot be used.
+pub fn check_certificates<'p>(plans: impl Iterator<Item = &'p Plan>) -> Result<(), TlsError> {
+    let provider = aws_lc_rs::default_provider();
+    let mut seen = BTreeSet::new();
+    for tls in plans.filter_map(Plan::tls) {
+        let ca = tls.ca.as_ref().filter(|_| tls.verify != Verify::None);
+        if let Some(ca) = ca.filter(|ca| seen.insert((ca.sha256, None))) {
+            named_roots(ca)?;
+        }
+        for files in tls.client_certificates.files() {
+            if seen.insert((files.cert.sha256, Some(files.key.sha256))) {
+                pair(files, &provider)?;
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Everything of `[tls]` that is parsed once per agent: roots, identities, names.
 pub(crate) struct Materials {
@@ -149,8 +171,8 @@ impl WorkerTls {
 }
 
 fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
-    let mut roots = RootCertStore::empty();
     let Some(ca) = &tls.ca else {
+        let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
         // Some machines have roots that nobody can read; one that can be read is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
@@ -163,6 +185,11 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
         }
         return Ok(roots);
     };
+    named_roots(ca)
+}
+
+fn named_roots(ca: &File) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
     let error = |reason: String| TlsError::Certificates {
         field: "tls.ca",
         file: ca.name.clone(),
@@ -171,7 +198,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     for certificate in certificates(&ca.content).map_err(error)? {
         roots
             .add(certificate)
-            .map_err(|problem| error(problem.to_string()))?;
+            .map_err(|_| error("what is in it cannot be parsed".to_owned()))?;
     }
     Ok(roots)
 }

@@ -1,7 +1,7 @@
 //! Client identities, handed out over virtual users: parsed once per agent, made into keys once per
 //! worker.
 
-use super::pem::certificates;
+use super::pem::{certificates, in_words};
 use super::tls_error::TlsError;
 use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
 use rustls::SignatureScheme;
@@ -9,6 +9,7 @@ use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -87,7 +88,11 @@ impl Credentials {
     }
 }
 
-fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<ChainAndKey, TlsError> {
+/// A chain and its key, which belong together.
+pub(super) fn pair(
+    files: &ClientCertificate,
+    provider: &CryptoProvider,
+) -> Result<ChainAndKey, TlsError> {
     let cert = &files.cert;
     let key = &files.key;
     let bad_chain = |reason| TlsError::Certificates {
@@ -96,17 +101,21 @@ fn pair(files: &ClientCertificate, provider: &CryptoProvider) -> Result<ChainAnd
         reason,
     };
     let chain = certificates(content(cert)?).map_err(bad_chain)?;
+    if chain
+        .iter()
+        .any(|der| ParsedCertificate::try_from(der).is_err())
+    {
+        return Err(bad_chain("what is in it cannot be parsed".to_owned()));
+    }
     let bad_key = |reason: String| TlsError::Key {
         file: key.name.clone(),
         reason,
     };
     let der =
-        PrivateKeyDer::from_pem_slice(content(key)?).map_err(|error| bad_key(error.to_string()))?;
+        PrivateKeyDer::from_pem_slice(content(key)?).map_err(|error| bad_key(in_words(&error)))?;
     let signing = provider.key_provider.load_private_key(der.clone_key());
-    let certified = CertifiedKey::new(
-        chain.clone(),
-        signing.map_err(|error| bad_key(error.to_string()))?,
-    );
+    let signing = signing.map_err(|_| bad_key("it is no RSA, ECDSA or Ed25519 key".to_owned()))?;
+    let certified = CertifiedKey::new(chain.clone(), signing);
     match certified.keys_match() {
         // A key that does not tell its public half may well be the right one.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {

@@ -1,16 +1,33 @@
 //! Certificates from PEM files.
 
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::pem::{Error, PemObject as _};
 
 /// The certificates of a file, in its order; an error says why there is none.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| in_words(&error))?;
     if found.is_empty() {
         Err("it has no CERTIFICATE section".into())
     } else {
         Ok(found)
+    }
+}
+
+/// What is wrong with a PEM file. The library's own words show the bytes of a line as numbers.
+pub(super) fn in_words(error: &Error) -> String {
+    match error {
+        Error::MissingSectionEnd { end_marker } => format!(
+            "it ends before -----END {}-----",
+            String::from_utf8_lossy(end_marker)
+        ),
+        Error::IllegalSectionStart { line } => format!(
+            "the line {:?} begins no section",
+            String::from_utf8_lossy(line).trim_end()
+        ),
+        Error::Base64Decode(_) => "a section is not Base64".to_owned(),
+        Error::NoItemsFound => "no such section is in it".to_owned(),
+        other => other.to_string(),
     }
 }

@@ -97,7 +97,12 @@ fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<Private
 }
 
 fn holds(field: &Field<'_>, name: &str, content: &[u8], fault: Fault) -> Option<()> {
-    fault(&String::from_utf8_lossy(content))
+    let looked = if content.is_empty() {
+        Err("is empty")
+    } else {
+        fault(&String::from_utf8_lossy(content))
+    };
+    looked
         .map_err(|why| field.problem(format_args!("{name:?} {why}")))
         .ok()
 }

@@ -1,5 +1,6 @@
 //! One reading of one text: its problems, its remarks, its files.
 
+use crate::read::duplicates;
 use crate::read::file_source::{FileContent, FileSource};
 use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
@@ -48,11 +49,12 @@ impl<'a> Context<'a> {
                 Some(root)
             }
             Err(error) => {
-                self.problem(
-                    "",
-                    error.span().map(|span| span.start),
-                    not_toml(error.message()),
-                );
+                let twice = duplicates::find(self.text);
+                twice.iter().for_each(|twice| self.given_twice(twice));
+                if twice.is_empty() {
+                    let at = error.span().map(|span| span.start);
+                    self.problem("", at, not_toml(self.text, at, error.message()));
+                }
                 None
             }
         }
@@ -138,13 +140,32 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What the parser says; where it speaks of a table in braces, what it means.
-fn not_toml(message: &str) -> String {
-    let cure = if message.contains("inline table") {
+/// What the parser says; and what to write, where it can be told what was meant.
+fn not_toml(text: &str, at: Option<usize>, message: &str) -> String {
+    let (before, rest) = at
+        .and_then(|at| text.split_at_checked(at))
+        .unwrap_or_default();
+    let line = before.rsplit('\n').next().unwrap_or_default();
+    let quote = rest.chars().next().filter(|c| TYPOGRAPHIC.contains(c));
+    let cure = if let Some(quote) = quote {
+        format!("; {quote} is a typographic quotation mark: write \"")
+    } else if message.contains("inline table") {
         "; a table in braces takes no fields after them: write it as [name], with its fields on \
          the lines below"
+            .to_owned()
+    } else if text.trim_start().starts_with('{') {
+        format!("; this looks like JSON: {EXAMPLE}")
+    } else if line.contains(':') && !line.contains(['=', '"']) {
+        format!("; this looks like YAML: {EXAMPLE}")
     } else {
-        ""
+        String::new()
     };
     format!("not TOML: {message}{cure}")
 }
+
+/// What word processors put in the place of `"`.
+const TYPOGRAPHIC: [char; 7] = [
+    '\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '«', '»',
+];
+
+const EXAMPLE: &str = "write [target], and url = \"https://edge.test/\" on the line below";

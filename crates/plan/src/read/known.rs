@@ -60,23 +60,60 @@ const fn joined<const N: usize>(sections: &[&[&'static str]]) -> [&'static str; 
 /// Names that other tools have for what a plan calls otherwise.
 const RENAMED: &[(&[&str], &str)] = &[
     (
-        &["users", "vus", "virtual_users", "concurrency", "clients"],
+        &[
+            "users",
+            "vus",
+            "virtual_users",
+            "concurrency",
+            "clients",
+            "c",
+        ],
         "write connections in [load]",
+    ),
+    (
+        &["maxVUs", "preAllocatedVUs"],
+        "write max_connections in [load]",
+    ),
+    (
+        &["executor"],
+        "write connections (a closed loop) or rate (an open loop) in [load]",
+    ),
+    (
+        &["sleep", "pause", "think"],
+        "write think_time in [load], such as \"1s\"",
     ),
     (
         &["threads", "workers"],
         "leave it out: each agent runs a worker per CPU, or as many as its --workers says",
     ),
     (
-        &["rps", "qps", "arrival_rate", "throughput"],
+        &[
+            "rps",
+            "qps",
+            "arrival_rate",
+            "requests_per_second",
+            "startRate",
+            "throughput",
+            "timeUnit",
+        ],
         "write rate in [load], such as \"2000/s\"",
     ),
     (
-        &["keepalive", "keep_alive"],
+        &[
+            "keepalive",
+            "keep_alive",
+            "disable_keepalive",
+            "noConnectionReuse",
+        ],
         "write requests in [connection]: \"unlimited\" is keep-alive on, 1 is off",
     ),
     (
-        &["insecure", "skip_verify", "verify_peer"],
+        &[
+            "insecure",
+            "insecureSkipTLSVerify",
+            "skip_verify",
+            "verify_peer",
+        ],
         "write verify = \"none\" in [tls]",
     ),
     (&["sni"], "write server_name in [tls]"),
@@ -165,7 +202,17 @@ const RENAMED: &[(&[&str], &str)] = &[
         "write a [[load.stage]] with over and to",
     ),
     (&["warmup"], "write warm_up in [load]"),
-    (&["iterations", "number"], "write requests in [load]"),
+    (&["iterations", "number", "n"], "write requests in [load]"),
+    (
+        &["cookies", "user_agent", "userAgent"],
+        "write it as a field of request.headers",
+    ),
+    (&["data", "payload"], "write body in [request]"),
+    (&["h2"], "write http = \"2\" in [connection]"),
+    (
+        &["redirects", "max_redirects", "follow_redirects"],
+        "redirects are not followed; write the address that they lead to as target.url",
+    ),
     (
         &["hosts", "server", "servers", "resolve", "connect_to"],
         "write addresses in [target]",
@@ -252,6 +299,8 @@ mod tests {
                 "timeout",
                 "write timeouts in [connection], such as { request = \"30s\" }",
             ),
+            ("load", "maxVUs", "write max_connections in [load]"),
+            ("load", "n", "write requests in [load]"),
             ("load", "url", "write it as target.url"),
             (
                 "load",

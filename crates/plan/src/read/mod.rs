@@ -11,6 +11,7 @@ mod campaign;
 mod certificate;
 mod connection;
 mod context;
+mod duplicates;
 mod field;
 mod file_source;
 mod fleet;
@@ -86,6 +87,9 @@ fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> 
 /// `bytes` as text, where they are UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problems> {
     std::str::from_utf8(bytes).map_err(|error| {
+        if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+            return alone("the plan is UTF-16; save it as UTF-8".to_owned());
+        }
         let at = error.valid_up_to();
         alone(format!(
             "the plan is not UTF-8 at byte {at}; save it as UTF-8"

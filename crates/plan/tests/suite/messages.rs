@@ -85,6 +85,9 @@ fn bytes_that_are_no_text_are_told_where() {
         .unwrap_err()
         .to_string();
     assert_eq!(message, "the plan is not UTF-8 at byte 8; save it as UTF-8");
+    let utf16 = Plan::parse_bytes(b"\xff\xfen\0", &mut Folder::new());
+    let message = utf16.unwrap_err().to_string();
+    assert_eq!(message, "the plan is UTF-16; save it as UTF-8");
     assert!(
         Plan::parse_bytes(
             b"target.builtin = true\nload.connections = 1\nload.requests = 1",

@@ -37,12 +37,17 @@ pub(crate) fn what_ran(document: &Document) -> String {
 
 /// The same without when.
 pub(super) fn what_was_asked(document: &Document) -> String {
-    let run = &document.run;
-    let state = match run.state {
+    let state = match document.run.state {
         RunState::Complete => "",
         RunState::Interrupted => "INTERRUPTED · ",
         RunState::Incomplete => "INCOMPLETE · ",
     };
+    format!("{state}{}", what_runs(document))
+}
+
+/// The load, who sends it, and how long.
+pub(crate) fn what_runs(document: &Document) -> String {
+    let run = &document.run;
     let warm_up = if run.warm_up_ns > 0 {
         format!(" after {} of warm-up", time(run.warm_up_ns as f64))
     } else {
@@ -50,7 +55,7 @@ pub(super) fn what_was_asked(document: &Document) -> String {
     };
     let agents = counted(document.agents.len(), "agent");
     format!(
-        "{state}{} · {agents} · {} measured{warm_up}",
+        "{} · {agents} · {} measured{warm_up}",
         load(document),
         time(run.duration_ns as f64)
     )

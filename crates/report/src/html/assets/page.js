@@ -1,10 +1,10 @@
 
 // Makes the timelines live: one cursor and one stretch of time for all of them. Everything that is
-// said on the page stands there without this.
-(() => {
+// said on the page stands there without this. Gives the way to newer data.
+const showData = (() => {
   "use strict";
-  const data = JSON.parse(document.getElementById("data").textContent);
-  if (!data.seconds || typeof uPlot === "undefined") return;
+  const root = document.documentElement;
+  let data = {};
 
   const digits = (value) => {
     const size = Math.abs(value);
@@ -31,10 +31,11 @@
     if (hours) return `${hours}:${two(minutes)}:${two(whole % 60)}`;
     return minutes ? `${minutes}:${two(whole % 60)}` : `${digits(seconds)} s`;
   };
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
 
   const sync = uPlot.sync("run");
-  const plots = [];
+  // By the timeline's id.
+  const plots = new Map();
   // Where something begins, with its name if there is room for it.
   const border = ({ ctx, bbox }, left, right, label) => {
     const size = 11 * devicePixelRatio;
@@ -70,7 +71,7 @@
     ctx.restore();
   };
 
-  const options = (timeline, width) => {
+  const options = (timeline, width, hidden) => {
     const say = words[timeline.unit];
     const axis = {
       stroke: () => colour("--faint"),
@@ -83,7 +84,8 @@
       width: 1.6,
       dash: timeline.wanted[number] ? [6, 5] : undefined,
       spanGaps: false,
-      points: { show: data.seconds.length < 2 },
+      show: !hidden.includes(label),
+      points: { show: (plot) => plot.data[0].length < 2 },
       value: (_, value) => (value == null ? "–" : say(value)),
     });
     return {
@@ -114,65 +116,104 @@
   };
 
   const widthOf = (place) => Math.max(300, place.clientWidth);
-  for (const timeline of data.timelines) {
-    const figure = document.querySelector(`[data-timeline="${timeline.id}"]`);
-    const place = figure?.querySelector(".picture");
-    if (!place) continue;
-    place.replaceChildren();
-    const values = [data.seconds, ...timeline.values];
-    plots.push(new uPlot(options(timeline, widthOf(place)), values, place));
-  }
-  document.documentElement.classList.add("live");
+  // What somebody looks at closer; nothing where it is all there is.
+  const zoom = () => {
+    const [drawn] = plots.values();
+    if (!drawn) return;
+    const { scales, data: values } = drawn.plot;
+    const [first, last] = [values[0][0], values[0][values[0].length - 1]];
+    const { min, max } = scales.x;
+    if (min > first || max < last) return { min, max };
+  };
+  // A plot whose lines are the same goes on with new values.
+  const draw = () => {
+    const closer = zoom();
+    for (const timeline of data.timelines ?? []) {
+      const place = document.querySelector(`[data-timeline="${timeline.id}"] .picture`);
+      if (!place) continue;
+      const values = [data.seconds, ...timeline.values];
+      const lines = JSON.stringify([timeline.unit, timeline.log, timeline.names, timeline.wanted]);
+      let drawn = plots.get(timeline.id);
+      if (drawn?.lines === lines) {
+        drawn.plot.setData(values);
+      } else {
+        const series = drawn?.plot.series ?? [];
+        const hidden = series.filter(({ show }) => !show).map(({ label }) => label);
+        drawn?.plot.destroy();
+        place.replaceChildren();
+        const plot = new uPlot(options(timeline, widthOf(place), hidden), values, place);
+        drawn = { lines, plot };
+        plots.set(timeline.id, drawn);
+      }
+      // Another run may not have come as far.
+      if (closer && closer.max <= data.seconds[data.seconds.length - 1]) {
+        drawn.plot.setScale("x", closer);
+      }
+    }
+    root.classList.add("live");
+  };
+  // A timeline that another run does not have.
+  const forget = () => {
+    for (const [id, { plot }] of plots) {
+      if (plot.root.isConnected) continue;
+      plot.destroy();
+      plots.delete(id);
+    }
+  };
+  const show = (text) => {
+    data = JSON.parse(text);
+    forget();
+    if (typeof uPlot !== "undefined") draw();
+  };
+  show(document.getElementById("data").textContent);
 
+  const all = (act) => plots.forEach(({ plot }) => act(plot));
   const fit = () =>
-    plots.forEach((plot) => {
+    all((plot) => {
       const width = widthOf(plot.root.parentElement);
       if (width !== plot.width) plot.setSize({ width, height: 240 });
     });
   addEventListener("resize", fit);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
-    plots.forEach((plot) => plot.redraw()),
+    all((plot) => plot.redraw()),
   );
 
   // The heat map says what is below the pointer, or the finger; there is one for each width.
-  const heats = document.querySelectorAll("#heat svg");
-  const reading = document.querySelector("#heat .reading");
-  const map = data.heat;
-  if (heats.length && reading && map.columns.length) {
+  const below = (heat, event) => {
+    const { heat: map, seconds } = data;
     const { height, left, right, top, bottom } = data.frame;
-    const first = data.seconds[0];
-    const step = data.seconds.length > 1 ? data.seconds[1] - first : 1;
-    const last = data.seconds[data.seconds.length - 1] + step;
+    const width = heat.viewBox.baseVal.width;
+    const first = seconds[0];
+    const step = seconds.length > 1 ? seconds[1] - first : 1;
+    const last = seconds[seconds.length - 1] + step;
     const ends = map.row_ends_ns;
     const growth = ends.length > 1 ? ends[1] / ends[0] : 1.26;
     const [low, high] = [Math.log10(ends[0] / growth), Math.log10(ends[ends.length - 1])];
-    const read = (event) => {
-      const heat = event.currentTarget;
-      const width = heat.viewBox.baseVal.width;
-      const box = heat.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * width;
-      const y = ((event.clientY - box.top) / box.height) * height;
-      const second = first + ((x - left) / (width - left - right)) * (last - first);
-      const value = 10 ** (high - ((y - top) / (bottom - top)) * (high - low));
-      const row = ends.findIndex((end) => end >= value);
-      const column = map.columns.find(
-        ({ second: from }) => from <= second && second < from + map.column_seconds,
-      );
-      const count = column?.counts[row];
-      const from = row > 0 ? ends[row - 1] : 0;
-      reading.textContent =
-        count === undefined
-          ? ""
-          : `${clock(column.second)}: ${count} operations took ${words.time(from)} to ` +
-            words.time(ends[row]);
-    };
-    for (const heat of heats) {
-      heat.addEventListener("pointerdown", read);
-      heat.addEventListener("pointermove", read);
-      // What a finger found is read after it is lifted.
-      heat.addEventListener("pointerleave", ({ pointerType }) => {
-        if (pointerType === "mouse") reading.textContent = "";
-      });
+    const box = heat.getBoundingClientRect();
+    const x = ((event.clientX - box.left) / box.width) * width;
+    const y = ((event.clientY - box.top) / box.height) * height;
+    const second = first + ((x - left) / (width - left - right)) * (last - first);
+    const value = 10 ** (high - ((y - top) / (bottom - top)) * (high - low));
+    const row = ends.findIndex((end) => end >= value);
+    const column = map.columns.find(
+      ({ second: from }) => from <= second && second < from + map.column_seconds,
+    );
+    const count = column?.counts[row];
+    const from = row > 0 ? ends[row - 1] : 0;
+    return count === undefined
+      ? ""
+      : `${clock(column.second)}: ${count} operations took ${words.time(from)} to ` +
+          words.time(ends[row]);
+  };
+  const read = (event) => {
+    const reading = document.querySelector("#heat .reading");
+    const heat = event.target.closest?.("#heat svg");
+    // What a finger found is read after it is lifted.
+    if (reading && (heat || event.pointerType === "mouse")) {
+      reading.textContent = heat ? below(heat, event) : "";
     }
-  }
+  };
+  addEventListener("pointerdown", read);
+  addEventListener("pointermove", read);
+  return show;
 })();

@@ -1,0 +1,232 @@
+//! The dashboard: the report page of the run that goes on, and the news that there is another
+//! version of it. Off loopback only those see it who know its path.
+
+use super::LatestRun;
+use super::live_page::LivePages;
+use super::port::{Answer, Route, text};
+use super::version_stream::VersionStream;
+use crate::machine_name;
+use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http_body_util::{Either, Full};
+use hyper::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST,
+    HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::http::uri::Authority;
+use hyper::{Request, Response, StatusCode};
+use secret::Secret;
+use std::net::{IpAddr, SocketAddr};
+use subtle::ConstantTimeEq as _;
+
+/// Of every answer: nothing of it is kept, shown inside of another page, or told to other sites.
+/// The page has a policy of its own for what it may load.
+const GUARDS: [(HeaderName, HeaderValue); 5] = [
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("frame-ancestors 'none'"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+];
+
+const PAGE_TYPE: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+const EVENTS_TYPE: HeaderValue = HeaderValue::from_static("text/event-stream");
+const GZIP: HeaderValue = HeaderValue::from_static("gzip");
+
+/// Bytes that nobody guesses.
+const TOKEN_BYTES: usize = 16;
+
+/// What people see.
+#[derive(Debug)]
+pub(super) struct Dashboard {
+    /// Begins and ends with a slash; off loopback it has a token.
+    path: Secret<String>,
+    /// Only programs of this machine reach it, such as its browsers with pages of anybody.
+    is_on_loopback: bool,
+    latest: LatestRun,
+    pages: LivePages,
+}
+
+impl Dashboard {
+    /// At this address.
+    ///
+    /// # Errors
+    /// There are no random bytes for its path.
+    pub(super) fn new(address: IpAddr, latest: LatestRun) -> anyhow::Result<Dashboard> {
+        let is_on_loopback = address.to_canonical().is_loopback();
+        let path = if is_on_loopback {
+            "/".to_owned()
+        } else {
+            let token = secret::random::<TOKEN_BYTES>();
+            let token = token.context("cannot make a path for --dashboard that nobody guesses")?;
+            format!("/{}/", URL_SAFE_NO_PAD.encode(token))
+        };
+        Ok(Dashboard {
+            path: path.into(),
+            is_on_loopback,
+            pages: LivePages::new(latest.clone()),
+            latest,
+        })
+    }
+
+    /// Where it is; whoever knows this sees it.
+    pub(super) fn url(&self, address: SocketAddr) -> String {
+        format!(
+            "http://{}{}",
+            machine_name::reached_at(address),
+            self.path.reveal()
+        )
+    }
+
+    /// What is behind its own path.
+    fn inside<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let own = self.path.reveal();
+        let (begin, rest) = path.split_at_checked(own.len())?;
+        let is_ours: bool = begin.as_bytes().ct_eq(own.as_bytes()).into();
+        is_ours.then_some(rest)
+    }
+
+    async fn page(&self, headers: &HeaderMap) -> Answer {
+        let page = match self.pages.newest().await {
+            Ok(page) => page,
+            Err(error) => return text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
+        };
+        let takes_gzip = takes_gzip(headers);
+        let bytes = if takes_gzip { &page.gzip } else { &page.plain };
+        let mut answer = Response::new(Either::Left(Full::new(bytes.clone())));
+        let headers = answer.headers_mut();
+        headers.insert(CONTENT_TYPE, PAGE_TYPE);
+        headers.insert(VARY, HeaderValue::from_name(ACCEPT_ENCODING));
+        if takes_gzip {
+            headers.insert(CONTENT_ENCODING, GZIP);
+        }
+        answer
+    }
+
+    fn events(&self) -> Answer {
+        let Some(follower) = self.latest.follow() else {
+            return text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "too many look; try again\n",
+            );
+        };
+        let mut answer = Response::new(Either::Right(VersionStream::new(follower)));
+        answer.headers_mut().insert(CONTENT_TYPE, EVENTS_TYPE);
+        answer
+    }
+}
+
+impl Route for Dashboard {
+    async fn answer<B: Send>(&self, request: Request<B>) -> Answer {
+        // A page of a stranger may have a name that leads to this machine (DNS rebinding); a
+        // browser then takes our page for the stranger's.
+        let mut answer = if self.is_on_loopback && !is_own_host(request.headers()) {
+            text(StatusCode::FORBIDDEN, "write localhost or an IP address\n")
+        } else {
+            match self.inside(request.uri().path()) {
+                Some("") => self.page(request.headers()).await,
+                Some("events") => self.events(),
+                _ => text(StatusCode::NOT_FOUND, "nothing is here\n"),
+            }
+        };
+        answer.headers_mut().extend(GUARDS);
+        answer
+    }
+}
+
+/// Whether a host is named that no stranger can own: an IP address, or `localhost`.
+fn is_own_host(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else {
+        return false;
+    };
+    host.parse::<Authority>().is_ok_and(|authority| {
+        let name = authority.host().trim_matches(['[', ']']);
+        name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+    })
+}
+
+/// Whether gzip is accepted (RFC 9110, 12.5.3).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter();
+    let codings = lines.filter_map(|line| line.to_str().ok());
+    codings.flat_map(|line| line.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
+        name.trim().eq_ignore_ascii_case("gzip") && weight.parse() != Ok(0.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: HeaderName, value: &str) -> HeaderMap {
+        HeaderMap::from_iter([(name, HeaderValue::from_str(value).unwrap())])
+    }
+
+    #[test]
+    fn only_hosts_that_no_stranger_owns_are_answered() {
+        for own in [
+            "localhost",
+            "LocalHost:7712",
+            "127.0.0.1:7712",
+            "[::1]:7712",
+        ] {
+            assert!(is_own_host(&with(HOST, own)), "{own}");
+        }
+        for strange in [
+            "evil.test",
+            "localhost.evil.test:7712",
+            "127.0.0.1.evil.test",
+            "",
+        ] {
+            assert!(!is_own_host(&with(HOST, strange)), "{strange}");
+        }
+        assert!(!is_own_host(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn gzip_is_sent_to_whoever_takes_it() {
+        for taken in ["gzip", "gzip, deflate, br, zstd", "br;q=1, GZIP;q=0.5"] {
+            assert!(takes_gzip(&with(ACCEPT_ENCODING, taken)), "{taken}");
+        }
+        for refused in ["", "br", "gzip;q=0", "gzip; q=0.0", "identity"] {
+            assert!(!takes_gzip(&with(ACCEPT_ENCODING, refused)), "{refused}");
+        }
+        assert!(!takes_gzip(&HeaderMap::new()));
+    }
+
+    #[test]
+    fn path_is_open_on_loopback_and_a_secret_elsewhere() {
+        let dashboard =
+            |address: &str| Dashboard::new(address.parse().unwrap(), LatestRun::new()).unwrap();
+        for address in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
+            let dashboard = dashboard(address);
+            assert!(dashboard.is_on_loopback, "{address}");
+            assert_eq!(dashboard.inside("/events"), Some("events"), "{address}");
+        }
+        for address in ["0.0.0.0", "::", "10.0.0.1"] {
+            let dashboard = dashboard(address);
+            let own = dashboard.path.reveal().clone();
+            assert!(!dashboard.is_on_loopback && own.len() >= 20, "{address}");
+            assert_eq!(dashboard.inside(&format!("{own}events")), Some("events"));
+            for other in [
+                "/",
+                "/events",
+                "/AAAAAAAAAAAAAAAAAAAAAA/",
+                own.trim_end_matches('/'),
+            ] {
+                assert_eq!(dashboard.inside(other), None, "{address} {other}");
+            }
+        }
+        let paths = [(); 2].map(|()| dashboard("::").path.reveal().clone());
+        assert_ne!(paths[0], paths[1]);
+    }
+}

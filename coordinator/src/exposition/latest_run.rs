@@ -1,0 +1,108 @@
+//! The place where a run's latest document stands, and who follows it.
+
+use crate::utc::Utc;
+use analysis::{Document, RunState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+/// Who follows a run at once.
+pub(super) const FOLLOWERS_MAX: usize = 200;
+
+/// How long the end waits for those who follow to have seen it.
+const FAREWELL_MAX: Duration = Duration::from_secs(2);
+
+/// The place where a run's latest document stands.
+#[derive(Debug, Clone)]
+pub(crate) struct LatestRun {
+    shown: watch::Sender<ShownRun>,
+    /// Who follows has one of these.
+    places: Arc<Semaphore>,
+    /// What the last page took to be made.
+    page_ns: Arc<AtomicU64>,
+}
+
+/// What stands there.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ShownRun {
+    /// Counts up; another number is another document. It is the time when it came, in milliseconds
+    /// since 1970, so that a page knows a new coordinator at an old address.
+    pub(crate) version: u64,
+    /// None before the first run.
+    pub(crate) document: Option<Arc<Document>>,
+    /// No other document follows.
+    pub(super) is_over: bool,
+}
+
+/// Who follows a run: as long as there is one, documents come more often.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    /// What there is, news at first.
+    pub(super) shown: watch::Receiver<ShownRun>,
+    _place: OwnedSemaphorePermit,
+}
+
+impl LatestRun {
+    pub(crate) fn new() -> LatestRun {
+        let shown = ShownRun {
+            version: Utc::now().millis(),
+            ..ShownRun::default()
+        };
+        LatestRun {
+            shown: watch::Sender::new(shown),
+            places: Arc::new(Semaphore::new(FOLLOWERS_MAX)),
+            page_ns: Arc::default(),
+        }
+    }
+
+    /// Puts a newer one there. Before its first second a run says less than the result of the run
+    /// before, which then stays.
+    pub(crate) fn show(&self, document: Document) {
+        let has_begun = !document.series.rows.is_empty();
+        let says_something = has_begun || document.run.state != RunState::Incomplete;
+        self.shown.send_if_modified(|shown| {
+            let is_wanted = says_something || shown.document.is_none();
+            if is_wanted {
+                shown.version = Utc::now().millis().max(shown.version.saturating_add(1));
+                shown.document = Some(Arc::new(document));
+            }
+            is_wanted
+        });
+    }
+
+    /// What the last page took to be made, if anybody follows.
+    pub(crate) fn page_time(&self) -> Option<Duration> {
+        let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
+        is_followed.then(|| Duration::from_nanos(self.page_ns.load(Ordering::Relaxed)))
+    }
+
+    pub(crate) fn shown(&self) -> ShownRun {
+        self.shown.borrow().clone()
+    }
+
+    /// Follows it; `None` where too many do.
+    pub(crate) fn follow(&self) -> Option<Follower> {
+        let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+        let mut shown = self.shown.subscribe();
+        shown.mark_changed();
+        Some(Follower {
+            shown,
+            _place: place,
+        })
+    }
+
+    pub(super) fn page_took(&self, duration: Duration) {
+        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.page_ns.store(ns, Ordering::Relaxed);
+    }
+
+    /// Tells those who follow that nothing comes any more, and waits until they are gone, for a
+    /// moment.
+    pub(super) async fn end(&self) {
+        self.shown.send_modify(|shown| shown.is_over = true);
+        let all = self.places.acquire_many(FOLLOWERS_MAX as u32);
+        // Who has not gone by then is left.
+        let _ = tokio::time::timeout(FAREWELL_MAX, all).await;
+    }
+}

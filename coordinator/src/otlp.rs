@@ -1,0 +1,176 @@
+//! Sends the run that goes on to an OpenTelemetry collector. Nothing waits for it but the end, and
+//! that for a moment: a run is worth as much without it.
+
+mod collector;
+mod endpoint;
+mod headers;
+
+pub(crate) use endpoint::OtlpEndpoint;
+
+use crate::exposition::LatestRun;
+use crate::utc::Utc;
+use analysis::Document;
+use collector::{FailedPush, OtlpCollector};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+
+/// How often it is looked for a newer document, which is made about as often.
+const PUSH_EVERY: Duration = Duration::from_secs(3);
+
+/// How long the end of a run waits for its last figures to arrive.
+const LAST_MAX: Duration = Duration::from_secs(6);
+
+/// Lines that wait to be shown; the first of them say what is wrong.
+const NEWS_MAX: usize = 8;
+
+/// Runs on their way to a collector. Dropping it ends that.
+#[derive(Debug)]
+pub(crate) struct OtlpStream {
+    /// Asks for the latest document to be sent now.
+    asks: mpsc::Sender<oneshot::Sender<()>>,
+    news: mpsc::Receiver<String>,
+    task: JoinHandle<()>,
+}
+
+impl OtlpStream {
+    /// Begins to send what is shown there.
+    ///
+    /// # Errors
+    /// The environment has header fields that are none, or no trusted roots.
+    pub(crate) fn start(endpoint: OtlpEndpoint, latest: LatestRun) -> anyhow::Result<OtlpStream> {
+        let (asks, asked) = mpsc::channel(1);
+        let (teller, news) = mpsc::channel(NEWS_MAX);
+        let pusher = OtlpPusher {
+            name: endpoint.to_string(),
+            collector: OtlpCollector::new(endpoint)?,
+            latest,
+            pushed: None,
+            not_before: Instant::now(),
+            is_failing: false,
+            teller,
+        };
+        Ok(OtlpStream {
+            asks,
+            news,
+            task: tokio::spawn(pusher.run(asked)),
+        })
+    }
+
+    /// Sends the latest document, and waits for it to arrive for a moment.
+    pub(crate) async fn flush(&self) {
+        let arrived = async {
+            let (done, is_done) = oneshot::channel();
+            // Where the task is gone, nothing is waited for.
+            let _ = self.asks.send(done).await;
+            let _ = is_done.await;
+        };
+        let _ = timeout(LAST_MAX, arrived).await;
+    }
+
+    /// What the user should know since the last call: that nothing arrives, or arrives again.
+    pub(crate) fn news(&mut self) -> Option<String> {
+        self.news.try_recv().ok()
+    }
+}
+
+impl Drop for OtlpStream {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct OtlpPusher {
+    /// The collector's, for people.
+    name: String,
+    collector: OtlpCollector,
+    latest: LatestRun,
+    /// What arrived last.
+    pushed: Option<Arc<Document>>,
+    /// As the collector asked for.
+    not_before: Instant,
+    is_failing: bool,
+    teller: mpsc::Sender<String>,
+}
+
+impl OtlpPusher {
+    async fn run(mut self, mut asked: mpsc::Receiver<oneshot::Sender<()>>) {
+        let mut ticks = interval(PUSH_EVERY);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                ask = asked.recv() => {
+                    let Some(done) = ask else { return };
+                    self.push_last().await;
+                    // Whoever asked may have gone.
+                    let _ = done.send(());
+                }
+                _ = ticks.tick() => {
+                    if Instant::now() >= self.not_before {
+                        self.push().await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// No later push makes up for it, so that it is tried again where the collector asks for that.
+    async fn push_last(&mut self) {
+        loop {
+            sleep_until(self.not_before).await;
+            self.push().await;
+            if Instant::now() >= self.not_before {
+                return;
+            }
+        }
+    }
+
+    async fn push(&mut self) {
+        let latest = self.latest.shown().document;
+        let is_new = |latest: &Arc<Document>| {
+            let pushed = self.pushed.as_ref();
+            pushed.is_none_or(|pushed| !Arc::ptr_eq(pushed, latest))
+        };
+        let Some(document) = latest.filter(is_new) else {
+            return;
+        };
+        let (rendered, now) = (Arc::clone(&document), Utc::now().since_1970());
+        // A thousand agents are a long message: the control plane goes on meanwhile.
+        let body = tokio::task::spawn_blocking(move || report::otlp(&rendered, now)).await;
+        let pushed = match body {
+            Ok(body) => self.collector.push(body).await,
+            Err(error) => Err(FailedPush {
+                why: error.to_string(),
+                pause: None,
+            }),
+        };
+        if let Err(FailedPush {
+            pause: Some(pause), ..
+        }) = &pushed
+        {
+            self.not_before = Instant::now() + *pause;
+        }
+        self.tell(pushed.as_ref().err());
+        if pushed.is_ok() {
+            self.pushed = Some(document);
+        }
+    }
+
+    /// Says what is news.
+    fn tell(&mut self, failed: Option<&FailedPush>) {
+        let name = &self.name;
+        let line = match (failed, self.is_failing) {
+            (Some(failed), false) => format!(
+                "no metrics at {name}: {}; the run goes on, and each push has all figures so far",
+                failed.why
+            ),
+            (None, true) => format!("metrics at {name} again"),
+            _ => return,
+        };
+        self.is_failing = failed.is_some();
+        // Nobody looks any more, or there is much that nobody looked at.
+        let _ = self.teller.try_send(line);
+    }
+}

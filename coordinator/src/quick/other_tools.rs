@@ -1,0 +1,92 @@
+//! Flags that ab, hey, oha, wrk and curl have and `quick` has not, with what to write instead.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::{OsStr, OsString};
+
+/// Whole words that hey takes behind one dash, and that would be read as several letters.
+const ONE_DASH: [&str; 6] = [
+    "-cpus",
+    "-disable-compression",
+    "-disable-keepalive",
+    "-disable-redirects",
+    "-h2",
+    "-host",
+];
+
+/// What to write instead.
+const CURES: [(&[&str], &str); 14] = [
+    (
+        &["-w", "--threads"],
+        "write --workers N for load threads, or -c N for connections",
+    ),
+    (
+        &[
+            "-L",
+            "--location",
+            "-r",
+            "--redirect",
+            "--disable-redirects",
+        ],
+        "redirects are not followed; write the URL that they lead to",
+    ),
+    (
+        &["--disable-compression", "--compressed"],
+        "nothing is compressed unless -H \"Accept-Encoding: gzip\" asks for it",
+    ),
+    (
+        &["-x", "--proxy", "-P"],
+        "requests go to the server directly; --connect-to ADDRESS says where it is",
+    ),
+    (&["-C", "-b", "--cookie"], "write -H \"Cookie: NAME=VALUE\""),
+    (
+        &["-p"],
+        "write -D FILE for a body from a file, or --http2 --streams N for parallel requests",
+    ),
+    (&["-i", "-I", "--head"], "write -m HEAD"),
+    (&["-s"], "write -t DURATION for the time-out"),
+    (
+        &["--latency", "--latencies"],
+        "leave it out: percentiles are printed anyway, and -v prints all",
+    ),
+    (
+        &["--latency-correction"],
+        "leave it out: with -q, times count from the instant at which a request is due",
+    ),
+    (&["--no-tui"], "write --quiet for no progress"),
+    (
+        &["--http-version"],
+        "write --http2 for HTTP/2; without it HTTP/1.1 is used",
+    ),
+    (&["--vus", "--concurrency", "--users"], "write -c N"),
+    (&["--rps", "--qps"], "write -q PER_SECOND"),
+];
+
+/// The words of a command line, in which words that hey knows have two dashes.
+pub(crate) fn with_two_dashes(words: Vec<OsString>) -> Vec<OsString> {
+    let two_dashes = |word: OsString| match word.to_str() {
+        Some(text) if ONE_DASH.contains(&text) => format!("-{text}").into(),
+        _ => word,
+    };
+    match words.get(1) {
+        Some(command) if command == OsStr::new("quick") => {
+            words.into_iter().map(two_dashes).collect()
+        }
+        _ => words,
+    }
+}
+
+/// The error with what to write instead of a flag that another tool has.
+pub(crate) fn with_cure(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let cure = CURES
+        .iter()
+        .find(|(flags, _)| flags.contains(&flag.as_str()));
+    if let Some((_, cure)) = cure.filter(|_| error.kind() == ErrorKind::UnknownArgument) {
+        error.remove(ContextKind::SuggestedArg);
+        let tip = ContextValue::StyledStrs(vec![(*cure).into()]);
+        error.insert(ContextKind::Suggested, tip);
+    }
+    error
+}

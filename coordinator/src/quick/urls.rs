@@ -1,0 +1,49 @@
+//! The URLs that `quick` is to ask for: those of the command line, then those of a file.
+
+use super::QuickArgs;
+use crate::plan_file::Folder;
+use plan::{Files as _, Url};
+use std::path::PathBuf;
+
+/// Different URLs of one target, and how often each was given, in their order.
+pub(super) struct QuickUrls(pub(super) Vec<(String, u32)>);
+
+/// What the flags name; or the first of them that cannot stand beside the others.
+pub(super) fn of_flags(args: &QuickArgs) -> Result<QuickUrls, String> {
+    let mut texts = args.url.clone();
+    if let Some(file) = &args.urls {
+        let content = Folder(PathBuf::new()).read(&file.to_string_lossy());
+        let content = content.map_err(|why| format!("--urls: {file:?}: {why}"))?;
+        let content = String::from_utf8_lossy(&content);
+        let lines = content
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty());
+        texts.extend(lines.map(str::to_owned));
+    }
+    let Some(first) = texts.first().cloned() else {
+        return Err("--urls: names a file without a URL; write one on each line".to_owned());
+    };
+    let mut urls: Vec<(String, u32)> = Vec::new();
+    for text in texts {
+        match urls.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, times)) => *times += 1,
+            None if is_elsewhere(&first, &text) => {
+                return Err(format!(
+                    "URL: {text:?} has another host than {first:?}; make a run for each host"
+                ));
+            }
+            None => urls.push((text, 1)),
+        }
+    }
+    Ok(QuickUrls(urls))
+}
+
+/// What is no URL is the plan's to refuse.
+fn is_elsewhere(first: &str, other: &str) -> bool {
+    let server = |url: Url| (url.scheme, url.host, url.port);
+    match (first.parse().map(server), other.parse().map(server)) {
+        (Ok(first), Ok(other)) => first != other,
+        _ => false,
+    }
+}

@@ -1,0 +1,239 @@
+//! What is redrawn in place on standard error, and lines that stay, which go above it. One for the
+//! process, so that whoever says a line does not tear what another one draws. The terminal is asked
+//! nothing but its size, since one that does not answer would hold up the run.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+
+/// Lines that are said while the whole screen is taken, and are written behind it.
+const SAID_MAX: usize = 1_000;
+
+/// Of these, the last that are shown.
+const SHOWN_MAX: usize = 100;
+
+/// Takes the alternate screen and hides the cursor; and back (xterm's control sequences).
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
+
+/// A line for a terminal, painted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct CanvasLine {
+    /// With escape sequences for colours, and no others.
+    pub(crate) text: String,
+    /// Columns that it takes.
+    pub(crate) columns: usize,
+}
+
+/// The whole screen, from now until this is dropped or a result is printed.
+#[derive(Debug)]
+pub(crate) struct FullScreen(());
+
+impl FullScreen {
+    /// Takes it, before anything is drawn. It is given back before a panic is told, too.
+    pub(crate) fn enter() -> FullScreen {
+        static HOOK: Once = Once::new();
+        HOOK.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                leave_for_panic();
+                before(panic);
+            }));
+        });
+        *canvas() = Canvas::Full {
+            said: VecDeque::new(),
+            shown: Vec::new(),
+        };
+        write(ENTER);
+        FullScreen(())
+    }
+}
+
+impl Drop for FullScreen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Replaces what is drawn; nothing is drawn any more where there are no lines.
+pub(crate) fn draw(lines: Vec<CanvasLine>) {
+    let columns = super::columns(&io::stderr());
+    match &mut *canvas() {
+        Canvas::Inline { drawn, .. } if lines.is_empty() && drawn.is_empty() => {}
+        Canvas::Inline { drawn, at } if *drawn == lines && *at == columns => {}
+        Canvas::Inline { drawn, at } => {
+            write(&redrawn(&lines, rows(drawn, columns)));
+            (*drawn, *at) = (lines, columns);
+        }
+        // The end of a run: the screen stays for the next one.
+        Canvas::Full { .. } if lines.is_empty() => {}
+        Canvas::Full { shown, .. } if *shown == lines => {}
+        Canvas::Full { shown, .. } => {
+            write(&whole(&lines));
+            *shown = lines;
+        }
+    }
+}
+
+/// The last lines that were said while the whole screen is taken, as many as any has room for;
+/// nothing, while it is not.
+pub(crate) fn said() -> Option<Vec<String>> {
+    match &*canvas() {
+        Canvas::Inline { .. } => None,
+        Canvas::Full { said, .. } => {
+            let first = said.len().saturating_sub(SHOWN_MAX);
+            Some(said.range(first..).cloned().collect())
+        }
+    }
+}
+
+/// Writes lines that stay, in place of what is drawn; whoever draws it does so again below. While
+/// the whole screen is taken they are kept for behind it.
+pub(super) fn say(lines: &str) {
+    match &mut *canvas() {
+        Canvas::Inline { drawn, .. } => {
+            let up = rows(&std::mem::take(drawn), super::columns(&io::stderr()));
+            let erased = if up > 0 {
+                redrawn(&[], up)
+            } else {
+                String::new()
+            };
+            write(&format!("{erased}{lines}\n"));
+        }
+        Canvas::Full { said, .. } => {
+            said.extend(lines.lines().map(str::to_owned));
+            let overdue = said.len().saturating_sub(SAID_MAX);
+            said.drain(..overdue);
+        }
+    }
+}
+
+/// Gives the whole screen back, if it is taken, and writes what was said meanwhile.
+pub(super) fn leave() {
+    give_back(&mut canvas());
+}
+
+/// Whoever panics may have been drawing.
+fn leave_for_panic() {
+    match CANVAS.try_lock() {
+        Ok(mut canvas) => give_back(&mut canvas),
+        Err(TryLockError::Poisoned(canvas)) => give_back(&mut canvas.into_inner()),
+        Err(TryLockError::WouldBlock) => write(LEAVE),
+    }
+}
+
+fn give_back(canvas: &mut Canvas) {
+    if let Canvas::Full { said, .. } = canvas {
+        let mut text = LEAVE.to_owned();
+        said.iter().for_each(|line| {
+            let _ = writeln!(text, "{line}");
+        });
+        write(&text);
+        *canvas = Canvas::EMPTY;
+    }
+}
+
+/// What is on standard error.
+enum Canvas {
+    /// Lines in place, the cursor below them.
+    Inline {
+        drawn: Vec<CanvasLine>,
+        /// Columns of the terminal when they were drawn.
+        at: usize,
+    },
+    /// The alternate screen.
+    Full {
+        said: VecDeque<String>,
+        shown: Vec<CanvasLine>,
+    },
+}
+
+impl Canvas {
+    const EMPTY: Canvas = Canvas::Inline {
+        drawn: Vec::new(),
+        at: 0,
+    };
+}
+
+static CANVAS: Mutex<Canvas> = Mutex::new(Canvas::EMPTY);
+
+/// One who panicked while drawing has left it as it was before.
+fn canvas() -> MutexGuard<'static, Canvas> {
+    CANVAS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many rows the lines take by now: a terminal that became narrower has wrapped them.
+fn rows(drawn: &[CanvasLine], columns: usize) -> usize {
+    let rows = |line: &CanvasLine| line.columns.div_ceil(columns.max(1)).max(1);
+    drawn.iter().map(rows).sum()
+}
+
+/// Replaces so many rows above the cursor. Wrapping is off meanwhile: a line that is too long after
+/// all would otherwise take two, and the next drawing would miss one.
+fn redrawn(lines: &[CanvasLine], up: usize) -> String {
+    let mut text = String::new();
+    if up > 0 {
+        let _ = write!(text, "\x1b[{up}A");
+    }
+    text.push_str("\r\x1b[J");
+    if !lines.is_empty() {
+        text.push_str("\x1b[?7l");
+        lines.iter().for_each(|line| {
+            let _ = writeln!(text, "{}", line.text);
+        });
+        text.push_str("\x1b[?7h");
+    }
+    text
+}
+
+/// Replaces all of the screen. Nothing is erased before it is written anew, so that nothing
+/// flickers.
+fn whole(lines: &[CanvasLine]) -> String {
+    let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+    let lines = lines.join("\x1b[K\r\n");
+    format!("\x1b[H\x1b[?7l{lines}\x1b[K\x1b[J\x1b[?7h")
+}
+
+/// In one call, so that nothing flickers; there is nobody to tell where it fails.
+fn write(content: &str) {
+    let mut terminal = io::stderr().lock();
+    let _ = terminal
+        .write_all(content.as_bytes())
+        .and_then(|()| terminal.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> CanvasLine {
+        CanvasLine {
+            text: text.to_owned(),
+            columns: text.len(),
+        }
+    }
+
+    #[test]
+    fn redrawing_goes_up_by_what_was_drawn() {
+        assert_eq!(redrawn(&[line("x")], 0), "\r\x1b[J\x1b[?7lx\n\x1b[?7h");
+        assert_eq!(redrawn(&[], 3), "\x1b[3A\r\x1b[J");
+    }
+
+    #[test]
+    fn lines_that_a_narrower_terminal_wrapped_take_more_rows() {
+        let drawn = [line(""), line("0123456789"), line("01234567890")];
+        assert_eq!(
+            [20, 10, 5, 0].map(|columns| rows(&drawn, columns)),
+            [3, 4, 6, 22]
+        );
+    }
+
+    #[test]
+    fn whole_screen_is_written_over_and_its_rest_erased() {
+        assert_eq!(
+            whole(&[line("a"), line("b")]),
+            "\x1b[H\x1b[?7la\x1b[K\r\nb\x1b[K\x1b[J\x1b[?7h"
+        );
+    }
+}

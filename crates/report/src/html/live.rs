@@ -1,0 +1,108 @@
+//! The page while its run goes on, and before: the same as that of a result, but how far the run is
+//! stands in place of a verdict, which only the end allows. Its script follows the run.
+
+use super::{body, data, framed, head, outcome, title};
+use crate::console::{what_ran, what_runs};
+use analysis::{Document, RunState};
+use maud::{Markup, html};
+use measure::calendar;
+use serde_json::json;
+use std::borrow::Cow;
+
+/// The page of what is known of a run, or of none; it was made at that time.
+pub(crate) fn render_live(document: Option<&Document>, made_at_ms: u64) -> String {
+    let Some(document) = document else {
+        let body = html! { header { h1 { "Cannonade" } (waiting(made_at_ms)) } main {} };
+        return framed("Cannonade", &json!({}), &body, Some(made_at_ms));
+    };
+    let document = &judgeable(document);
+    let name = &document.run.name;
+    let (title, ran, outcome) = match document.run.state {
+        RunState::Incomplete => (
+            format!("{name}: under way"),
+            what_runs(document),
+            under_way(document, made_at_ms),
+        ),
+        RunState::Complete | RunState::Interrupted => (
+            title(document),
+            what_ran(document),
+            html! { (outcome(document)) (over(made_at_ms)) },
+        ),
+    };
+    let head = head(document, &ran, &outcome);
+    let body = body(document, &head, None);
+    framed(&title, &data(document), &body, Some(made_at_ms))
+}
+
+/// As long as nothing is measured, no threshold has failed.
+fn judgeable(document: &Document) -> Cow<'_, Document> {
+    let is_under_way = document.run.state == RunState::Incomplete;
+    if !is_under_way || document.measured.operations.ended > 0 {
+        return Cow::Borrowed(document);
+    }
+    Cow::Owned(Document {
+        thresholds: Vec::new(),
+        ..document.clone()
+    })
+}
+
+fn waiting(made_at_ms: u64) -> Markup {
+    html! { p class="verdict" { "No run has begun yet. " (as_of(made_at_ms)) } }
+}
+
+fn over(made_at_ms: u64) -> Markup {
+    html! {
+        p class="faint" {
+            "This run is over. If another one follows, it is shown here. " (as_of(made_at_ms))
+        }
+    }
+}
+
+fn under_way(document: &Document, made_at_ms: u64) -> Markup {
+    html! {
+        div class="verdict" {
+            p class="name" { "under way" }
+            p { (how_far(document)) " " (as_of(made_at_ms)) }
+        }
+    }
+}
+
+/// By the seconds that all agents' plan has; by operations where it has no length.
+fn how_far(document: &Document) -> Markup {
+    let run = &document.run;
+    let Some(last) = document.series.rows.last() else {
+        return html! { "No second is there yet: agents join, get ready and begin together." };
+    };
+    let (done, all, unit) = match (run.planned_duration_ns, run.planned_operations) {
+        (Some(length), _) => {
+            let all = (run.warm_up_ns.saturating_add(length)) as f64 / 1e9;
+            let passed = f64::from(last.second.saturating_add(last.seconds));
+            (passed.min(all), all, " s")
+        }
+        (None, Some(operations)) => {
+            let ended = document.measured.operations.ended;
+            (
+                ended.min(operations) as f64,
+                operations as f64,
+                " operations",
+            )
+        }
+        (None, None) => return html! {},
+    };
+    html! {
+        progress value=(done) max=(all) {} " "
+        (done.floor()) (unit) " of " (all) (unit) "."
+    }
+}
+
+fn as_of(made_at_ms: u64) -> Markup {
+    let second = i64::try_from(made_at_ms / 1000).unwrap_or(i64::MAX);
+    let text = calendar::text(second);
+    // The date stands in what the run says of its start.
+    let time = text.split_once('T').map_or(&text[..], |(_, time)| time);
+    html! {
+        span class="faint" {
+            "Refreshed at " time datetime=(text) { (time.trim_end_matches('Z')) " UTC" } "."
+        }
+    }
+}

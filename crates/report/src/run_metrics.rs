@@ -1,0 +1,349 @@
+//! What monitoring systems are told of a run: one table of metrics, whatever the format. Counters
+//! are of the measured part, and so begin with it.
+
+use analysis::{Document, FigureGroup, MachineRole, Operations, RunState, TimeFigure, Verdict};
+use std::borrow::Cow;
+
+/// What a metric's figures are counted in, by their names in UCUM, as OpenTelemetry writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricUnit {
+    /// Of things: the name in braces, or nothing where it is a yes or no.
+    Things(&'static str),
+    Seconds,
+    Bytes,
+    /// Parts of a whole.
+    Ratio,
+}
+
+/// How a metric's samples go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MetricKind {
+    /// They only grow.
+    Counter,
+    /// They rise and fall.
+    Gauge,
+    /// They are distributions of times.
+    Times,
+}
+
+/// A value with its labels.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct MetricSample<'d> {
+    /// Without the run, which is the same for all of them.
+    pub(crate) labels: Vec<MetricLabel<'d>>,
+    pub(crate) value: MetricValue<'d>,
+}
+
+pub(crate) type MetricLabel<'d> = (&'static str, Cow<'d, str>);
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum MetricValue<'d> {
+    Count(u64),
+    Number(f64),
+    Times(&'d TimeFigure),
+}
+
+/// A metric of a run with its samples.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RunMetric<'d> {
+    /// What is measured, without the program's name and without the unit.
+    pub(crate) name: &'static str,
+    pub(crate) kind: MetricKind,
+    pub(crate) unit: MetricUnit,
+    pub(crate) help: &'static str,
+    pub(crate) samples: Vec<MetricSample<'d>>,
+}
+
+/// All that is told of a run.
+pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
+    let work = about(document).into_iter().chain(work(document));
+    let parts = parts(document).into_iter().chain(times(document));
+    let rest = [machines(document)].into_iter().chain(judged(document));
+    work.chain(parts).chain(rest).collect()
+}
+
+impl<'d> RunMetric<'d> {
+    fn counter(
+        name: &'static str,
+        thing: &'static str,
+        help: &'static str,
+        samples: Vec<MetricSample<'d>>,
+    ) -> RunMetric<'d> {
+        RunMetric {
+            name,
+            kind: MetricKind::Counter,
+            unit: MetricUnit::Things(thing),
+            help,
+            samples,
+        }
+    }
+
+    fn gauge(
+        name: &'static str,
+        unit: MetricUnit,
+        help: &'static str,
+        samples: Vec<MetricSample<'d>>,
+    ) -> RunMetric<'d> {
+        RunMetric {
+            name,
+            kind: MetricKind::Gauge,
+            unit,
+            help,
+            samples,
+        }
+    }
+
+    /// The name at Prometheus: what OpenTelemetry's rules make of name, unit and kind, so that a
+    /// query finds a metric whichever way it came.
+    pub(crate) fn prometheus_name(&self) -> String {
+        let unit = match self.unit {
+            MetricUnit::Things(_) => "",
+            MetricUnit::Seconds => "_seconds",
+            MetricUnit::Bytes => "_bytes",
+            MetricUnit::Ratio => "_ratio",
+        };
+        let kind = match self.kind {
+            MetricKind::Counter => "_total",
+            MetricKind::Gauge | MetricKind::Times => "",
+        };
+        format!("cannonade_{}{unit}{kind}", self.name)
+    }
+}
+
+impl<'d> MetricSample<'d> {
+    fn count(labels: Vec<MetricLabel<'d>>, count: u64) -> MetricSample<'d> {
+        MetricSample {
+            labels,
+            value: MetricValue::Count(count),
+        }
+    }
+
+    fn number(labels: Vec<MetricLabel<'d>>, number: f64) -> MetricSample<'d> {
+        MetricSample {
+            labels,
+            value: MetricValue::Number(number),
+        }
+    }
+}
+
+fn label<'d>(name: &'static str, text: impl Into<Cow<'d, str>>) -> MetricLabel<'d> {
+    (name, text.into())
+}
+
+fn about(document: &Document) -> [RunMetric<'_>; 2] {
+    let labels = vec![
+        label("plan", &document.run.name),
+        label("url", &document.plan.url),
+        label("started_at", &document.run.started_at),
+        label("version", &document.tool_version),
+    ];
+    let seconds = document.run.duration_ns as f64 / 1e9;
+    [
+        RunMetric::gauge(
+            "run_info",
+            MetricUnit::Things(""),
+            "Which run this is.",
+            vec![MetricSample::count(labels, 1)],
+        ),
+        RunMetric::gauge(
+            "measured",
+            MetricUnit::Seconds,
+            "Length of the measured part so far.",
+            vec![MetricSample::number(Vec::new(), seconds)],
+        ),
+    ]
+}
+
+fn work(document: &Document) -> [RunMetric<'_>; 6] {
+    let figures = &document.measured;
+    let labelled =
+        |name, text: &'static str, count| MetricSample::count(vec![label(name, text)], count);
+    let errors = figures.errors.iter();
+    let statuses = figures.statuses.iter();
+    let resumption = &figures.resumption;
+    let wire = vec![
+        labelled("direction", "received", figures.bytes.wire_received_bytes),
+        labelled("direction", "sent", figures.bytes.wire_sent_bytes),
+    ];
+    [
+        RunMetric::counter(
+            "operations",
+            "operation",
+            "Operations that ended, by how.",
+            outcomes(&figures.operations, &[]),
+        ),
+        RunMetric::counter(
+            "errors",
+            "operation",
+            "Operations that did not end ok, by kind.",
+            errors
+                .map(|error| MetricSample::count(vec![label("kind", &error.name)], error.count))
+                .collect(),
+        ),
+        RunMetric::counter(
+            "responses",
+            "response",
+            "Responses by status.",
+            statuses
+                .map(|(status, &count)| {
+                    MetricSample::count(vec![label("status", status.to_string())], count)
+                })
+                .collect(),
+        ),
+        RunMetric {
+            unit: MetricUnit::Bytes,
+            ..RunMetric::counter("wire", "", "Bytes that sockets carried.", wire)
+        },
+        RunMetric::counter(
+            "handshakes",
+            "handshake",
+            "TLS handshakes that were completed.",
+            vec![
+                labelled("kind", "full", resumption.full),
+                labelled("kind", "resumed", resumption.resumed),
+            ],
+        ),
+        RunMetric::counter(
+            "connections_opened",
+            "connection",
+            "TCP connections that were opened.",
+            vec![MetricSample::count(Vec::new(), figures.connections.opened)],
+        ),
+    ]
+}
+
+/// Operations by how they ended, each of these behind the labels of all.
+fn outcomes<'d>(operations: &Operations, labels: &[MetricLabel<'d>]) -> Vec<MetricSample<'d>> {
+    let failed = operations.failed.saturating_sub(operations.not_sent);
+    let outcomes = [
+        ("ok", operations.ok),
+        ("timed_out", operations.timed_out),
+        ("failed", failed),
+        ("not_sent", operations.not_sent),
+    ];
+    let sample = |(outcome, count): (&'static str, u64)| {
+        let labels = labels.iter().cloned();
+        MetricSample::count(labels.chain([label("outcome", outcome)]).collect(), count)
+    };
+    outcomes.into_iter().map(sample).collect()
+}
+
+/// Operations of groups, each under its name.
+fn groups<'d>(name: &'static str, groups: &'d [FigureGroup]) -> Vec<MetricSample<'d>> {
+    groups
+        .iter()
+        .flat_map(|group| outcomes(&group.figures.operations, &[label(name, &group.name)]))
+        .collect()
+}
+
+fn parts(document: &Document) -> [RunMetric<'_>; 3] {
+    // Two agents may have one name, and two samples may not.
+    let agents = document.agents.iter().zip(&document.by_agent);
+    let agents = agents.flat_map(|(agent, group)| {
+        let name = format!("{}#{}", agent.name, agent.index);
+        outcomes(&group.figures.operations, &[label("agent", name)])
+    });
+    [
+        RunMetric::counter(
+            "request_operations",
+            "operation",
+            "Operations that ended, by request of the plan.",
+            groups("request", &document.by_request),
+        ),
+        RunMetric::counter(
+            "address_operations",
+            "operation",
+            "Operations that ended, by address of the target.",
+            groups("address", &document.by_address),
+        ),
+        RunMetric::counter(
+            "agent_operations",
+            "operation",
+            "Operations that ended, by agent and its index.",
+            agents.collect(),
+        ),
+    ]
+}
+
+fn times(document: &Document) -> [RunMetric<'_>; 2] {
+    let metric = |name, help| RunMetric {
+        name,
+        kind: MetricKind::Times,
+        unit: MetricUnit::Seconds,
+        help,
+        samples: document
+            .measured
+            .times
+            .get(name)
+            .map(|figure| MetricSample {
+                labels: Vec::new(),
+                value: MetricValue::Times(figure),
+            })
+            .into_iter()
+            .collect(),
+    };
+    [
+        metric(
+            "response_time",
+            "From the instant an operation was due to its end.",
+        ),
+        metric(
+            "service_time",
+            "From the instant an operation was begun to its end.",
+        ),
+    ]
+}
+
+/// The latest second of each machine.
+fn machines(document: &Document) -> RunMetric<'_> {
+    let numbered = document.machines.iter().enumerate();
+    let samples = numbered.filter_map(|(number, machine)| {
+        let role = match machine.role {
+            MachineRole::Agent => "agent",
+            MachineRole::Monitor => "monitor",
+        };
+        let labels = vec![
+            label("machine", &machine.name),
+            label("role", role),
+            label("number", number.to_string()),
+        ];
+        Some(MetricSample::number(labels, machine.rows.last()?.cpu_busy))
+    });
+    RunMetric::gauge(
+        "machine_cpu",
+        MetricUnit::Ratio,
+        "Part of the CPUs that a machine may use which was busy in its latest second.",
+        samples.collect(),
+    )
+}
+
+fn judged(document: &Document) -> [RunMetric<'_>; 2] {
+    let thresholds = document.thresholds.iter().map(|judgement| {
+        let limit = judgement.unit.display(judgement.limit);
+        let labels = vec![
+            label("threshold", &judgement.metric),
+            label("limit", format!("{} {limit}", judgement.comparison)),
+        ];
+        MetricSample::count(labels, u64::from(judgement.passed))
+    });
+    let verdicts = Verdict::ALL.into_iter().map(|verdict| {
+        let is_it = document.verdict.verdict == verdict;
+        MetricSample::count(vec![label("verdict", verdict.name())], u64::from(is_it))
+    });
+    // What goes on still is no whole measurement, and nobody should be woken for that.
+    let is_over = document.run.state != RunState::Incomplete;
+    [
+        RunMetric::gauge(
+            "threshold_passed",
+            MetricUnit::Things(""),
+            "1 where a threshold of the plan holds so far, else 0.",
+            thresholds.collect(),
+        ),
+        RunMetric::gauge(
+            "verdict",
+            MetricUnit::Things(""),
+            "1 for what the numbers are about, once the run is over, else 0.",
+            verdicts.filter(|_| is_over).collect(),
+        ),
+    ]
+}

@@ -1,4 +1,0 @@
-//! `fuzz::histogram` under libFuzzer.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::histogram(data));

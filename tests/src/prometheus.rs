@@ -1,0 +1,101 @@
+//! Prometheus, which scrapes an address every second and is asked by its HTTP API.
+
+use crate::ports::free_ports;
+use crate::process::start_ready;
+use crate::{Process, require};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use tempfile::TempDir;
+
+const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// What a query found: the labels of a sample, and its value as Prometheus writes it.
+pub type PrometheusSamples = Vec<(BTreeMap<String, String>, String)>;
+
+/// A running Prometheus.
+pub struct Prometheus {
+    process: Process,
+    address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Prometheus {
+    /// Starts a Prometheus that scrapes `/metrics` of this address; none where it is not installed.
+    #[must_use]
+    pub fn start(scraped: SocketAddr) -> Option<Prometheus> {
+        let program = require("prometheus")?;
+        let folder = tempfile::tempdir().unwrap();
+        let config = format!(
+            "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\nscrape_configs:\n- job_name: \
+             run\n  static_configs: [{{targets: [\"{scraped}\"]}}]\n"
+        );
+        std::fs::write(folder.path().join("prometheus.yml"), config).unwrap();
+        let start = || {
+            let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
+            (run(&program, folder.path(), address), address)
+        };
+        let ready = |address: &_| get(*address, "/-/ready").is_some();
+        let (process, address) = start_ready("prometheus", start, ready);
+        Some(Prometheus {
+            process,
+            address,
+            _folder: folder,
+        })
+    }
+
+    /// What a query in PromQL gives now.
+    ///
+    /// # Panics
+    /// Where Prometheus has gone, or does not understand the query.
+    #[must_use]
+    pub fn query(&self, query: &str) -> PrometheusSamples {
+        let path = format!("/api/v1/query?query={}", encoded(query));
+        let answer = get(self.address, &path)
+            .unwrap_or_else(|| panic!("{query}: {}", self.process.output()));
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let samples = answer["data"]["result"].as_array().unwrap().iter();
+        let sample = |sample: &Value| {
+            let labels = serde_json::from_value(sample["metric"].clone()).unwrap();
+            (labels, sample["value"][1].as_str().unwrap().to_owned())
+        };
+        samples.map(sample).collect()
+    }
+
+    /// What it has written.
+    #[must_use]
+    pub fn output(&self) -> String {
+        self.process.output()
+    }
+}
+
+fn run(program: &Path, folder: &Path, address: SocketAddr) -> Process {
+    let mut command = Command::new(program);
+    command
+        .arg(format!("--web.listen-address={address}"))
+        .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])
+        .args(["--enable-feature=native-histograms", "--log.level=warn"])
+        .current_dir(folder);
+    Process::start(&mut command, &folder.join("output"))
+}
+
+/// The body of a good answer; HTTP/1.0 has no chunks.
+fn get(address: SocketAddr, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    head.contains(" 200 ").then(|| body.to_owned())
+}
+
+fn encoded(query: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    query.bytes().map(byte).collect()
+}

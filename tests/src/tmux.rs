@@ -1,0 +1,122 @@
+//! A terminal as a person has one, by tmux with a server of its own: what stands on its screen, its
+//! size, and its keys.
+
+use crate::{require, wait_until};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A terminal with one shell. Its server is ended when dropped.
+pub struct Tmux {
+    program: PathBuf,
+    folder: TempDir,
+}
+
+impl Tmux {
+    /// A terminal of this size whose shell is in an empty folder; none where tmux is not installed,
+    /// see [`crate::require()`].
+    ///
+    /// # Panics
+    /// Where it cannot be started.
+    #[must_use]
+    pub fn start(columns: u16, rows: u16) -> Option<Tmux> {
+        let program = require("tmux")?;
+        let tmux = Tmux {
+            program,
+            folder: tempfile::tempdir().unwrap(),
+        };
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        let size = ["-x", &columns, "-y", &rows];
+        let shell = "exec env PS1='$ ' sh";
+        let start = ["-f", "/dev/null", "new-session", "-d"];
+        tmux.tell(&[&start[..], &size, &[shell]].concat());
+        tmux.wait_for("$");
+        Some(tmux)
+    }
+
+    /// The folder in which its shell begins.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Types a line.
+    ///
+    /// # Panics
+    /// Where the terminal is gone.
+    pub fn line(&self, line: &str) {
+        self.tell(&["send-keys", "-l", line]);
+        self.key("Enter");
+    }
+
+    /// Presses a key by tmux's name for it, such as `C-c`.
+    ///
+    /// # Panics
+    /// Where the terminal is gone.
+    pub fn key(&self, key: &str) {
+        self.tell(&["send-keys", key]);
+    }
+
+    /// Makes it another size.
+    ///
+    /// # Panics
+    /// Where the terminal is gone.
+    pub fn resize(&self, columns: u16, rows: u16) {
+        let (columns, rows) = (columns.to_string(), rows.to_string());
+        self.tell(&["resize-window", "-x", &columns, "-y", &rows]);
+    }
+
+    /// What stands on its screen, without blanks at the ends of lines and empty lines at the end.
+    ///
+    /// # Panics
+    /// Where the terminal is gone.
+    #[must_use]
+    pub fn screen(&self) -> String {
+        self.tell(&["capture-pane", "-p"]).trim_end().to_owned()
+    }
+
+    /// All of it that can be scrolled to.
+    ///
+    /// # Panics
+    /// Where the terminal is gone.
+    #[must_use]
+    pub fn history(&self) -> String {
+        let all = ["capture-pane", "-p", "-S", "-"];
+        self.tell(&all).trim_end().to_owned()
+    }
+
+    /// Waits until the screen holds `words`, and gives all of it.
+    ///
+    /// # Panics
+    /// Where it does not at the deadline.
+    pub fn wait_for(&self, words: &str) -> String {
+        let mut last = String::new();
+        let seen = || {
+            last = self.screen();
+            last.contains(words).then(|| last.clone())
+        };
+        wait_until(&format!("{words:?} on the screen"), seen)
+    }
+
+    fn tell(&self, words: &[&str]) -> String {
+        let mut command = Command::new(&self.program);
+        let socket = self.folder.path().join(".socket");
+        command.arg("-u").arg("-S").arg(socket).args(words);
+        command.current_dir(self.folder.path());
+        command.env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR");
+        command.env_remove("TMUX");
+        let output = command.output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "tmux {words:?}: {error}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Tmux {
+    fn drop(&mut self) {
+        let socket = self.folder.path().join(".socket");
+        let mut command = Command::new(&self.program);
+        // Fails only where the server has ended.
+        let _ = command.arg("-S").arg(socket).arg("kill-server").output();
+    }
+}

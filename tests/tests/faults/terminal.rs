@@ -1,0 +1,127 @@
+//! A run as a person at a terminal sees it, by tmux: while it goes on, after its end, stopped by a
+//! key, in another size.
+
+use interop::{Tmux, binary, wait_until};
+use target::{Config, RunningTarget};
+
+/// What stands below everything when the program has ended.
+const OVER: &str = "over:";
+
+/// A plan in the terminal's folder, and the command line for it.
+fn plan(tmux: &Tmux, server: &RunningTarget, seconds: u32) -> String {
+    let load = format!("{{ connections = 2, duration = \"{seconds}s\", think_time = \"5ms\" }}");
+    let plan = format!(
+        "name = \"edge\"\ntarget.url = {:?}\nload = {load}\n",
+        server.url("/")
+    );
+    std::fs::write(tmux.folder().join("plan.toml"), plan).unwrap();
+    let coordinator = binary("coordinator");
+    let start = "start --local --agents 2 --format brief";
+    format!("{} {start} plan.toml", coordinator.display())
+}
+
+/// The panel while it fires, when it has members.
+fn firing(tmux: &Tmux) -> String {
+    let mut last = String::new();
+    wait_until("a panel with members", || {
+        last = tmux.screen();
+        let has_all = ["p99", "CPU", "left"]
+            .iter()
+            .all(|word| last.contains(word));
+        has_all.then(|| last.clone())
+    })
+}
+
+/// The end of a command, and that nothing of the panel is left above it.
+fn ended(tmux: &Tmux, code: i32) -> String {
+    tmux.wait_for(&format!("{OVER} {code}"));
+    let all = tmux.history();
+    let is_of_panel = |line: &&str| {
+        line.starts_with("p99") || line.contains(" firing ") || line.starts_with("edge  ")
+    };
+    assert_eq!(all.lines().find(is_of_panel), None, "{all}");
+    all
+}
+
+#[test]
+fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
+    for (columns, rows) in [(80, 24), (200, 50)] {
+        let Some(tmux) = Tmux::start(columns, rows) else {
+            return;
+        };
+        let server = RunningTarget::new(Config::plain()).unwrap();
+        let line = plan(&tmux, &server, 5);
+        tmux.line(&format!("{line}; echo {OVER} $?"));
+        let screen = firing(&tmux);
+        // Wide enough, agents stand beside the figures.
+        let is_beside = |line: &str| line.starts_with("edge  ") && line.contains("CPU");
+        let is_wide = screen.lines().any(is_beside);
+        assert_eq!(is_wide, columns == 200, "{screen}");
+        assert_eq!(screen.matches("p99").count(), 1, "{screen}");
+        let all = ended(&tmux, 0);
+        assert!(all.contains("joined (2 of 2)"), "{all}");
+        assert!(all.contains("saved in"), "{all}");
+    }
+}
+
+#[test]
+fn panel_is_drawn_once_in_a_terminal_that_changes_its_size() {
+    let Some(tmux) = Tmux::start(80, 24) else {
+        return;
+    };
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let line = plan(&tmux, &server, 8);
+    tmux.line(&format!("{line}; echo {OVER} $?"));
+    firing(&tmux);
+    for columns in [44, 200, 60] {
+        tmux.resize(columns, 24);
+        let mut last = String::new();
+        // A redrawing may be under way.
+        wait_until("one panel", || {
+            last = tmux.screen();
+            let is_one = ["p50", "p99", "errors"]
+                .iter()
+                .all(|word| last.matches(word).count() == 1);
+            is_one.then_some(())
+        });
+    }
+    ended(&tmux, 0);
+}
+
+#[test]
+fn key_in_the_middle_stops_the_run_and_the_summary_stands_below() {
+    let Some(tmux) = Tmux::start(80, 24) else {
+        return;
+    };
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let line = plan(&tmux, &server, 60);
+    tmux.line(&format!("{line}; echo {OVER} $?"));
+    firing(&tmux);
+    tmux.key("C-c");
+    let all = ended(&tmux, 130);
+    assert!(all.contains("stopping; once more stops at once"), "{all}");
+    assert!(all.contains("saved in"), "{all}");
+}
+
+#[test]
+fn whole_screen_is_given_back_with_what_stood_there() {
+    for key in [None, Some("C-c")] {
+        let Some(tmux) = Tmux::start(80, 24) else {
+            return;
+        };
+        let server = RunningTarget::new(Config::plain()).unwrap();
+        tmux.line("echo before");
+        tmux.wait_for("\nbefore");
+        let line = plan(&tmux, &server, if key.is_some() { 60 } else { 5 });
+        tmux.line(&format!("{line} --tui; echo {OVER} $?"));
+        let screen = firing(&tmux);
+        assert!(screen.starts_with("edge  "), "{screen}");
+        assert!(!screen.contains("before"), "{screen}");
+        assert!(screen.contains("joined (2 of 2)"), "{screen}");
+        key.into_iter().for_each(|key| tmux.key(key));
+        let all = ended(&tmux, if key.is_some() { 130 } else { 0 });
+        let place = |words: &str| all.find(words).unwrap_or_else(|| panic!("{words}: {all}"));
+        assert!(place("\nbefore") < place("joined (2 of 2)"), "{all}");
+        assert!(place("joined (2 of 2)") < place("saved in"), "{all}");
+    }
+}

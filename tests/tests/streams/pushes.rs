@@ -1,0 +1,265 @@
+//! OpenTelemetry: a collector that follows a script, nginx as one that speaks HTTPS and takes
+//! nothing, and the real one where it is installed.
+
+use interop::{
+    Coordinator, CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, Process,
+    listen, require_optional, wait_until,
+};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+/// Long enough for a push while the run goes on.
+const PLAN: &str = r#"
+name = "pushed"
+target.builtin = { body_bytes = 100 }
+load = { rate = "100/s", duration = "7s" }
+"#;
+
+const VERDICT: &str = "cannonade.verdict";
+
+/// A push as it came.
+#[derive(Debug, Clone)]
+struct Push {
+    /// In lower case.
+    head: String,
+    body: Vec<u8>,
+}
+
+impl Push {
+    /// Names stand in a message as they are.
+    fn has(&self, name: &str) -> bool {
+        let windows = self.body.windows(name.len());
+        windows.into_iter().any(|bytes| bytes == name.as_bytes())
+    }
+}
+
+/// A collector that answers what a function of all pushes so far says, the latest last.
+struct ScriptedCollector {
+    address: SocketAddr,
+    pushes: Arc<Mutex<Vec<Push>>>,
+}
+
+impl ScriptedCollector {
+    fn start(answer: fn(&[Push]) -> &'static str) -> ScriptedCollector {
+        let listener = TcpListener::bind((LOOPBACK, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let pushes = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&pushes);
+        // It ends with the test's process.
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                // Who breaks off has pushed nothing.
+                let Some(push) = pushed(&stream) else {
+                    continue;
+                };
+                let mut pushes = seen.lock().unwrap();
+                pushes.push(push);
+                let answer = format!("HTTP/1.1 {}\r\n\r\n", answer(&pushes));
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        });
+        ScriptedCollector { address, pushes }
+    }
+
+    fn pushes(&self) -> Vec<Push> {
+        self.pushes.lock().unwrap().clone()
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+}
+
+fn pushed(stream: &TcpStream) -> Option<Push> {
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).ok()? == 0 {
+            return None;
+        }
+    }
+    let head = head.to_lowercase();
+    let (_, length) = head.split_once("content-length: ")?;
+    let length = length.split("\r\n").next()?.parse().ok()?;
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Push { head, body })
+}
+
+fn command(url: &str) -> CoordinatorCommand {
+    CoordinatorCommand::start(&["--local", "--otlp", url], PLAN)
+}
+
+/// Every file that the run has left.
+fn files(folder: &Path) -> Vec<Vec<u8>> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![std::fs::read(path).unwrap()],
+        })
+        .collect()
+}
+
+#[test]
+fn collector_gets_the_verdict_last_and_headers_stay_secret() {
+    // It asks for a pause where the verdict comes first.
+    let collector = ScriptedCollector::start(|pushes| {
+        let verdicts = pushes.iter().filter(|push| push.has(VERDICT));
+        match (verdicts.count(), pushes.last()) {
+            (1, Some(last)) if last.has(VERDICT) => {
+                "503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0"
+            }
+            _ => "200 OK\r\ncontent-length: 0",
+        }
+    });
+    let headers = "authorization=Bearer%20planted-secret";
+    let command = command(&collector.url());
+    let finished = command
+        .with(|command| {
+            command.env("OTEL_EXPORTER_OTLP_HEADERS", headers);
+        })
+        .run();
+    let pushes = collector.pushes();
+    assert!(pushes.len() >= 3, "{} pushes; {finished}", pushes.len());
+    for push in &pushes {
+        for field in [
+            "post /v1/metrics http/1.1",
+            "content-type: application/x-protobuf",
+            "authorization: bearer planted-secret",
+        ] {
+            assert!(push.head.contains(field), "{field}: {}", push.head);
+        }
+        assert!(push.has("cannonade.operations") && push.has("pushed"));
+    }
+    let verdicts: Vec<bool> = pushes.iter().map(|push| push.has(VERDICT)).collect();
+    let last = verdicts.len() - 2;
+    assert!(!verdicts[..last].contains(&true), "{verdicts:?}");
+    assert_eq!(verdicts[last..], [true, true], "sent again after the pause");
+    for file in files(finished.folder()) {
+        let text = String::from_utf8_lossy(&file);
+        assert!(!text.contains("planted-secret"), "{text}");
+    }
+}
+
+/// Lines about the collector.
+fn told(finished: &Finished) -> Vec<&str> {
+    let lines = finished.stderr.lines();
+    lines.filter(|line| line.contains("metrics at")).collect()
+}
+
+#[test]
+fn collector_that_fails_is_told_once_and_once_more_when_it_is_well() {
+    let collector = ScriptedCollector::start(|pushes| match pushes.last() {
+        Some(last) if last.has(VERDICT) => "200 OK\r\ncontent-length: 0",
+        _ => "401 Unauthorized\r\ncontent-length: 0",
+    });
+    let finished = command(&collector.url()).run();
+    assert!(collector.pushes().len() >= 2, "{finished}");
+    let told = told(&finished);
+    assert_eq!(told.len(), 2, "{finished}");
+    assert!(told[0].contains("401") && told[0].contains("OTEL_EXPORTER_OTLP_HEADERS"));
+    assert!(told[1].ends_with("again"), "{told:?}");
+}
+
+#[test]
+fn nobody_at_the_address_costs_a_line_and_no_exit_code() {
+    // One that nobody accepts from, and one that nobody listens at.
+    let silent = listen(LOOPBACK);
+    let free = TcpListener::bind((LOOPBACK, 0)).unwrap();
+    let gone = free.local_addr().unwrap();
+    drop(free);
+    for (address, why) in [
+        (silent.local_addr().unwrap(), "no answer within"),
+        (gone, "refused"),
+    ] {
+        let finished = command(&format!("http://{address}")).run();
+        // 3 is a machine that was too busy for the load.
+        assert!([0, 3].contains(&finished.code), "{finished}");
+        let told = told(&finished);
+        assert_eq!(told.len(), 1, "{finished}");
+        assert!(
+            told[0].contains(why) && told[0].contains("4318"),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn https_is_spoken_to_those_whom_the_machine_trusts() {
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let url = nginx.url(NginxServer::Tls13, "");
+    let push = |roots: &Path| {
+        let finished = command(&url).with(|command| {
+            command.env("SSL_CERT_FILE", roots);
+        });
+        told(&finished.run()).concat()
+    };
+    let trusting = push(&pki.ca());
+    assert!(trusting.contains("it answers 40"), "{trusting}");
+    let strange = push(&Pki::new().ca());
+    assert!(
+        strange.contains("TLS") && strange.contains("certificate"),
+        "{strange}"
+    );
+}
+
+/// What the real collector prints of a metric's points, in its last report of it.
+fn printed<'o>(output: &'o str, metric: &str) -> &'o str {
+    let (_, rest) = output.rsplit_once(&format!("-> Name: {metric}\n")).unwrap();
+    rest.split("Descriptor:").next().unwrap()
+}
+
+fn values(points: &str, name: &str) -> Vec<u64> {
+    let values = points.lines().filter_map(|line| line.strip_prefix(name));
+    values.map(|value| value.parse().unwrap()).collect()
+}
+
+#[test]
+fn real_collector_has_the_figures_of_the_result() {
+    let Some(program) = require_optional("otelcol") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let port = TcpListener::bind((LOOPBACK, 0)).unwrap();
+    let address = port.local_addr().unwrap();
+    drop(port);
+    let config = format!(
+        "receivers: {{otlp: {{protocols: {{http: {{endpoint: \"{address}\"}}}}}}}}\n\
+         exporters: {{debug: {{verbosity: detailed}}}}\n\
+         service:\n  telemetry: {{metrics: {{level: none}}}}\n  \
+         pipelines: {{metrics: {{receivers: [otlp], exporters: [debug]}}}}\n"
+    );
+    let path = folder.path().join("config.yaml");
+    std::fs::write(&path, config).unwrap();
+    let mut command = Command::new(program);
+    command.arg("--config").arg(path);
+    let collector = Process::start(&mut command, &folder.path().join("output"));
+    wait_until("the collector", || TcpStream::connect(address).ok());
+
+    let running: Coordinator = self::command(&format!("http://{address}")).spawn();
+    let finished = running.wait();
+    assert!(told(&finished).is_empty(), "{finished}");
+    let document = finished.document();
+    let output = wait_until("the verdict", || {
+        Some(collector.output()).filter(|output| output.contains(VERDICT))
+    });
+    let measured = &document.measured;
+    let operations = values(printed(&output, "cannonade.operations"), "Value: ");
+    assert_eq!(operations.iter().sum::<u64>(), measured.operations.ended);
+    let times = printed(&output, "cannonade.response_time");
+    assert_eq!(
+        values(times, "Count: "),
+        [measured.times["response_time"].count]
+    );
+}
