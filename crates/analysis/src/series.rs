@@ -85,6 +85,11 @@ pub struct Row {
     /// Phases of ok operations that ended in it: mean times by the metric's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phase_means_ns: BTreeMap<String, u64>,
+    /// Where the response time of an ok operation that ended in it went, on average over all of
+    /// them: its phases, `queued` before it was begun, and the `other` rest. Together they are the
+    /// mean response time. Empty in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phase_parts_ns: BTreeMap<String, u64>,
 }
 
 /// Phases of an operation in their order, each with the metrics that it is made of.
@@ -157,6 +162,10 @@ struct OpenRow {
     failures: BTreeMap<Failure, u64>,
     /// Count and sum of each phase of ok operations, in the order of [`PHASES`].
     phases: [(u64, u128); PHASES.len()],
+    /// Sum of the time before they were begun.
+    queued: u128,
+    /// Count and sum of response times of ok operations, by when they ended.
+    ended_ok: (u64, u128),
     response_times: ResponseTimes,
 }
 
@@ -315,11 +324,16 @@ impl OpenRow {
         for (sum, (_, metrics)) in self.phases.iter_mut().zip(PHASES) {
             for &metric in metrics {
                 if let Some(times) = cell.times.get(&(Outcome::Ok, metric)) {
-                    *sum = (
-                        sum.0.saturating_add(times.count),
-                        sum.1.saturating_add(times.sum),
-                    );
+                    add_both(sum, (times.count, times.sum));
                 }
+            }
+        }
+        let lateness = cell.times.get(&(Outcome::Ok, Metric::Lateness));
+        let queued = lateness.map_or(0, |times| times.sum);
+        self.queued = self.queued.saturating_add(queued);
+        for ((outcome, _), times) in &cell.response_times {
+            if *outcome == Outcome::Ok {
+                add_both(&mut self.ended_ok, (times.count, times.sum));
             }
         }
     }
@@ -331,8 +345,10 @@ impl OpenRow {
             add(self.failures.entry(failure).or_default(), count);
         }
         for (sum, more) in self.phases.iter_mut().zip(other.phases) {
-            *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
+            add_both(sum, more);
         }
+        self.queued = self.queued.saturating_add(other.queued);
+        add_both(&mut self.ended_ok, other.ended_ok);
         self.response_times.merge(&other.response_times.unpacked());
     }
 
@@ -354,6 +370,7 @@ impl OpenRow {
                 .map(|(failure, &count)| (failure.to_string(), count))
                 .collect(),
             phase_means_ns: self.phase_means().collect(),
+            phase_parts_ns: self.phase_parts().unwrap_or_default(),
             ..row
         }
     }
@@ -366,6 +383,28 @@ impl OpenRow {
             Some((name.to_owned(), u64::try_from(mean).unwrap_or(u64::MAX)))
         })
     }
+
+    /// What has no part is left out; nothing where no operation ended ok.
+    fn phase_parts(&self) -> Option<BTreeMap<String, u64>> {
+        let (count, whole) = self.ended_ok;
+        let phases = self.phases.iter().zip(PHASES);
+        let phases = phases.map(|(&(_, sum), (name, _))| (name, sum));
+        let mut parts: Vec<(&str, u128)> = phases.chain([("queued", self.queued)]).collect();
+        let known: u128 = parts.iter().map(|(_, sum)| sum).sum();
+        // What the phases do not cover: pauses between them, and attempts that were made before.
+        parts.push(("other", whole.saturating_sub(known)));
+        parts.retain(|&(_, sum)| sum > 0);
+        let part = |(name, sum): (&str, u128)| {
+            let mean = sum.checked_div(u128::from(count))?;
+            Some((name.to_owned(), u64::try_from(mean).unwrap_or(u64::MAX)))
+        };
+        parts.into_iter().map(part).collect()
+    }
+}
+
+/// Adds a count and a sum to others.
+fn add_both(sum: &mut (u64, u128), more: (u64, u128)) {
+    *sum = (sum.0.saturating_add(more.0), sum.1.saturating_add(more.1));
 }
 
 fn add(sum: &mut u64, count: u64) {
@@ -516,6 +555,39 @@ mod tests {
             rows[1].in_service, 0.5,
             "one operation for half of one second"
         );
+    }
+
+    #[test]
+    fn parts_of_the_mean_response_time_sum_to_it() {
+        let mut snapshot = one(0, 10_000_000);
+        let cell = snapshot.cells.get_mut(&KEY).unwrap();
+        let second = cell.response_times.entry((Outcome::Ok, 0)).or_default();
+        second.record(20_000_000);
+        // A failed one has no part in it.
+        let failed = cell.response_times.entry((Outcome::Failed, 0)).or_default();
+        failed.record(900_000_000);
+        for (metric, ms) in [
+            (Metric::Connect, 4),
+            (Metric::FirstByte, 8),
+            (Metric::FirstByte, 12),
+            (Metric::Lateness, 2),
+        ] {
+            let times = cell.times.entry((Outcome::Ok, metric)).or_default();
+            times.record(ms * 1_000_000);
+        }
+        let mut builder = SeriesBuilder::new();
+        builder.add(0, &snapshot);
+        let rows = builder.series(0).rows;
+        let parts = [
+            ("connect", 2_000_000),
+            ("first_byte", 10_000_000),
+            ("other", 2_000_000),
+            ("queued", 1_000_000),
+        ];
+        let parts: BTreeMap<String, u64> = parts.map(|(name, ns)| (name.to_owned(), ns)).into();
+        assert_eq!(rows[0].phase_parts_ns, parts);
+        assert_eq!(parts.values().sum::<u64>(), 15_000_000, "the mean of both");
+        assert_eq!(rows[0].phase_means_ns["connect"], 4_000_000, "of one");
     }
 
     #[test]

@@ -15,6 +15,22 @@ mod side_by_side;
 use crate::style::Paint;
 use analysis::CampaignDocument;
 
+/// What a part is about, where a page for a browser has pictures of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum SectionSubject {
+    #[default]
+    Other,
+    /// Which of the searches.
+    Search(usize),
+    /// Which of the scalings.
+    Scaling(usize),
+    /// All variants.
+    SideBySide,
+    /// Which of the variants, against the first.
+    Change(usize),
+    Runs,
+}
+
 /// A part of the report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportSection {
@@ -23,6 +39,7 @@ pub(crate) struct ReportSection {
     pub(crate) sentences: Vec<(Paint, String)>,
     pub(crate) headings: Vec<&'static str>,
     pub(crate) rows: Vec<Vec<String>>,
+    pub(crate) subject: SectionSubject,
     /// A list after the table: a mark or a label each, and what it labels.
     pub(crate) facts: Vec<(String, Paint, String)>,
 }
@@ -30,9 +47,17 @@ pub(crate) struct ReportSection {
 /// What stands in a report, in order.
 pub(crate) fn sections(campaign: &CampaignDocument) -> Vec<ReportSection> {
     let mut sections = vec![head::section(campaign)];
-    sections.extend(campaign.searches.iter().map(search::section));
+    sections.extend(
+        (0..)
+            .zip(&campaign.searches)
+            .map(|(place, it)| search::section(place, it)),
+    );
     sections.extend(capacity::section(campaign));
-    sections.extend(campaign.scalings.iter().map(scaling::section));
+    sections.extend(
+        (0..)
+            .zip(&campaign.scalings)
+            .map(|(place, it)| scaling::section(place, it)),
+    );
     if let Some(comparison) = &campaign.comparison {
         sections.extend(side_by_side::sections(comparison));
     }

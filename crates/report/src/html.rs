@@ -295,17 +295,32 @@ fn pictures(document: &Document, compared: Option<&CampaignDocument>) -> Markup 
                         }
                         (picture::legend(timeline.lines.iter().map(|line| line.name.clone())))
                     }
+                    @if timeline.id == "times" { (times_more_closely(document, &drawn, &marks)) }
                 }
-                @if !document.heat_map.is_empty() {
-                    figure id="heat" {
-                        figcaption { b { "Response times" } " "
-                            (picture::heat_legend(&document.heat_map)) }
-                        div class="picture" {
-                            (picture::heat_map(&document.heat_map, &drawn.seconds, part))
-                        }
-                        p class="reading" {}
-                    }
+            }
+        }
+    }
+}
+
+/// All response times, and where their mean went.
+fn times_more_closely(document: &Document, drawn: &TimeCharts, marks: &[marks::RunMark]) -> Markup {
+    let part = measured_part(document);
+    html! {
+        @if !document.heat_map.is_empty() {
+            figure id="heat" {
+                figcaption { b { "Response times" } " "
+                    (picture::heat_legend(&document.heat_map)) }
+                div class="picture" {
+                    (picture::heat_map(&document.heat_map, &drawn.seconds, part))
                 }
+                p class="reading" {}
+            }
+        }
+        @if let Some(chart) = &drawn.parts {
+            figure id="parts" {
+                figcaption { b { (chart.title) } " " (chart.about) }
+                div class="picture" { (picture::stack(chart, &drawn.seconds, part, marks)) }
+                (picture::legend(chart.lines.iter().map(|line| line.name.clone())))
             }
         }
     }

@@ -3,8 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{
-    CampaignDocument, Contribution, Document, HeatColumn, HeatMap, LoadRecord, PercentileFigure,
-    Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
+    CampaignDocument, Contribution, Document, HeatColumn, HeatMap, HoldOutcome, Knee, LoadRecord,
+    PercentileFigure, Row, RunSummary, SessionOffers, StageRecord, Takeover, Unattended,
 };
 use report::{Format, Style, read, read_campaign};
 use std::path::PathBuf;
@@ -105,6 +105,17 @@ fn hour_is_a_page_below_a_megabyte() {
         phase_means_ns: ["connect", "handshake_full", "send", "first_byte", "receive"]
             .map(|phase| (phase.to_owned(), 1_234_567 + u64::from(second)))
             .into(),
+        phase_parts_ns: [
+            "connect",
+            "handshake_full",
+            "send",
+            "first_byte",
+            "receive",
+            "queued",
+            "other",
+        ]
+        .map(|phase| (phase.to_owned(), 1_234_567 + u64::from(second)))
+        .into(),
         errors_by_kind: [("http.time_out".to_owned(), 3)].into(),
         ..Row::default()
     };
@@ -310,8 +321,8 @@ fn every_run_has_a_curve_and_of_many_variants_the_slowest_a_colour() {
     };
     campaign.runs = (0..20).flat_map(|it| [(it, 0), (it, 1)]).map(run).collect();
     let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
-    let narrow = text.find("class=\"narrow\"").unwrap();
-    let begin = text[..narrow].rfind("<figure").unwrap();
+    let begin = text.find("<b>Percentiles of response times</b>").unwrap();
+    let narrow = begin + text[begin..].find("class=\"narrow\"").unwrap();
     let figure = &text[begin..narrow];
     for (class, curves) in [("line grey", 24), ("line c0", 2), ("line c7", 2)] {
         assert_eq!(figure.matches(class).count(), curves, "{class}");
@@ -343,4 +354,133 @@ fn earlier_run_lies_over_the_curves_of_a_page() {
     }
     let drawn = |text: &str| text.matches("<path class=\"line c2\"").count();
     assert_eq!(drawn(&text), drawn(&page(&document)) + 2, "wide and narrow");
+}
+
+#[test]
+fn parts_of_the_mean_time_lie_over_one_another() {
+    let mut document = document();
+    assert!(!page(&document).contains("class=\"area"), "not known");
+    for row in &mut document.series.rows {
+        let parts = [("connect", 10_000_000), ("queued", 30_000_000)];
+        row.phase_parts_ns = parts.map(|(name, ns)| (name.to_owned(), ns)).into();
+    }
+    let text = page(&document);
+    let areas: Vec<&str> = text.split("<path class=\"area c").skip(1).collect();
+    assert_eq!(areas.len(), 2, "drawn once for both widths");
+    // The sum is 40 ms, with 5 % of room above it; each goes down to the axis.
+    for (area, expected) in areas.iter().zip([40.0, 10.0]) {
+        let place = area
+            .split('V')
+            .nth(1)
+            .and_then(|rest| rest.split('H').next());
+        let height = (214.0 - place.unwrap().parse::<f64>().unwrap()) / 198.0 * 42.0;
+        assert!((height - expected).abs() < 0.1, "{height}, not {expected}");
+    }
+}
+
+#[test]
+fn agents_have_a_picture_only_if_one_was_missing_under_load() {
+    let mut document = document();
+    for row in &mut document.series.rows {
+        row.agents = if row.second < 12 { 2 } else { 1 };
+    }
+    let has = |document: &Document| page(document).contains("data-timeline=\"agents\"");
+    assert!(!has(&document), "the load ends at 12 s");
+    document.series.rows[7].agents = 1;
+    assert!(has(&document));
+}
+
+#[test]
+fn search_shows_how_its_range_closed() {
+    let mut campaign = campaign();
+    campaign.searches.truncate(1);
+    let search = &mut campaign.searches[0].search;
+    let hold = search.steps[0].clone();
+    let step = |step, amount, outcome: HoldOutcome| {
+        let mut hold = hold.clone();
+        (hold.step, hold.amount, hold.result.outcome) = (step, amount, outcome);
+        hold
+    };
+    let failed = || HoldOutcome::Failed {
+        reasons: Vec::new(),
+    };
+    search.steps = vec![
+        step(1, 100.0, HoldOutcome::Passed),
+        step(2, 400.0, failed()),
+        step(3, 200.0, HoldOutcome::Passed),
+        step(4, 280.0, failed()),
+    ];
+    search.knee = None;
+    let widths = |campaign: &CampaignDocument| -> Vec<f64> {
+        let text = Format::Html.render_campaign(campaign, Style::PLAIN);
+        let begin = text.find("aria-label=\"Range after each hold\"").unwrap();
+        let picture = &text[begin..begin + text[begin..].find("</svg>").unwrap()];
+        let bars = picture.split("<rect class=\"tail\"").skip(1);
+        let width = |bar: &str| {
+            bar.split("width=\"")
+                .nth(1)
+                .unwrap()
+                .split('"')
+                .next()
+                .map(|width| width.parse().unwrap())
+        };
+        bars.map(|bar| width(bar).unwrap()).collect()
+    };
+    let closing = widths(&campaign);
+    assert_eq!(closing.len(), 4);
+    assert!(
+        closing.windows(2).all(|pair| pair[1] < pair[0]),
+        "{closing:?}"
+    );
+    // By powers of ten: half of what is left, each time.
+    assert!((closing[1] / closing[2] - 2.0).abs() < 0.02, "{closing:?}");
+    // A hold that contradicts others leaves no range.
+    campaign.searches[0]
+        .search
+        .steps
+        .push(step(5, 300.0, HoldOutcome::Passed));
+    assert_eq!(widths(&campaign).len(), 4);
+}
+
+#[test]
+fn knee_and_the_end_of_scaling_are_in_the_pictures() {
+    let mut campaign = campaign();
+    let has = |campaign: &CampaignDocument, words: &str| {
+        let text = Format::Html.render_campaign(campaign, Style::PLAIN);
+        text.contains(words)
+    };
+    let knee = Knee {
+        users: 12.0,
+        ok_per_second: 990.0,
+        below: Some(8.0),
+        plateau_ok_per_second: 1_000.0,
+        up_to: 40.0,
+        up_to_ok_per_second: 1_010.0,
+    };
+    for known in [None, Some(knee)] {
+        let is_known = known.is_some();
+        campaign
+            .searches
+            .iter_mut()
+            .for_each(|it| it.search.knee.clone_from(&known));
+        assert_eq!(has(&campaign, "aria-label=\"Rate by load\""), is_known);
+    }
+    assert!(has(&campaign, "on it stays at 1k/s"));
+    for stops_at in [None, Some(2)] {
+        campaign.scalings[0].scaling.stops_at = stops_at;
+        let says = has(&campaign, "from 2 agents on, more bring nothing");
+        assert_eq!(says, stops_at.is_some());
+    }
+}
+
+#[test]
+fn reasons_that_fill_a_screen_are_folded_behind_their_result() {
+    let mut campaign = campaign();
+    let search = &mut campaign.searches[0].search;
+    search.statement = format!("200/s passed (it was {}); so", "slow, ".repeat(60));
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("<summary>200/s passed …</summary>"), "{text}");
+    campaign.searches[0].search.statement = "200/s passed (it was slow)".to_owned();
+    let text = Format::Html.render_campaign(&campaign, Style::PLAIN);
+    assert!(text.contains("<p>200/s passed (it was slow)</p>"), "{text}");
 }

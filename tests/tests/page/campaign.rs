@@ -15,6 +15,14 @@ fn campaign_of_twenty_variants_is_readable() {
     for width in [1280, 400] {
         browser.open(&page.path(), width);
         assert_fits(&mut browser);
+        let beyond = browser.number(
+            "Math.max(...[...document.querySelectorAll('.picture')]
+                .map((picture) => picture.scrollWidth - picture.clientWidth))",
+        );
+        assert!(
+            beyond < 1.0,
+            "a picture is {beyond} px wider than its place"
+        );
         assert_quiet(&mut browser);
     }
     assert_eq!(browser.text("typeof window.broken"), "undefined");
@@ -25,7 +33,7 @@ fn campaign_of_twenty_variants_is_readable() {
     }
     let bars = browser.number("document.querySelectorAll('.margin svg').length");
     assert_eq!(bars, 20.0, "response times of each");
-    // One for each variant but the first.
-    let forests = "document.querySelectorAll('svg[aria-label$=\"against variant-0\"]').length";
-    assert_eq!(browser.number(forests), 19.0);
+    // One for each variant but the first, and three for all of them.
+    let forests = "document.querySelectorAll('.wide[aria-label$=\"against variant-0\"]').length";
+    assert_eq!(browser.number(forests), 22.0);
 }

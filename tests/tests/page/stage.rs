@@ -120,6 +120,17 @@ fn row(second: u32) -> Row {
         phase_means_ns: ["connect", "handshake_full", "send", "first_byte", "receive"]
             .map(|phase| (phase.to_owned(), 134_567 + wave))
             .into(),
+        phase_parts_ns: [
+            "connect",
+            "handshake_full",
+            "send",
+            "first_byte",
+            "receive",
+            "queued",
+            "other",
+        ]
+        .map(|phase| (phase.to_owned(), 134_567 + wave))
+        .into(),
         errors_by_kind: [("http.time_out".to_owned(), wave % 5)].into(),
         ..Row::default()
     }

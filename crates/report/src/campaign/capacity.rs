@@ -1,7 +1,7 @@
 //! What the searches of several variants found, side by side.
 
-use super::ReportSection;
 use super::side_by_side::paint;
+use super::{ReportSection, SectionSubject};
 use crate::style::Paint;
 use analysis::human::number;
 use analysis::{CampaignDocument, CapacityRow, Knee};
@@ -24,6 +24,7 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
         })
     };
     Some(ReportSection {
+        subject: SectionSubject::Other,
         title: format!("Capacity, against {}", first.variant),
         sentences: vec![(Paint::Faint, HOW.to_owned())],
         headings: vec!["", "searches", "passed", "failed", "knee"],

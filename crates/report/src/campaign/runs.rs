@@ -1,6 +1,6 @@
 //! Every run in a line.
 
-use super::ReportSection;
+use super::{ReportSection, SectionSubject};
 use crate::style::Paint;
 use analysis::human::{number, time_or_more};
 use analysis::{CampaignDocument, RunSummary};
@@ -12,6 +12,7 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
     });
     (!campaign.runs.is_empty()).then(|| ReportSection {
         title: "Runs".to_owned(),
+        subject: SectionSubject::Runs,
         headings: vec!["", "verdict", "ended", "errors", "ok/s", "p50", "p99"],
         rows: campaign.runs.iter().map(row).collect(),
         facts: failed

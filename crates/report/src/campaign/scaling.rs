@@ -1,11 +1,11 @@
 //! Throughput by number of agents.
 
-use super::{ReportSection, variant_name};
+use super::{ReportSection, SectionSubject, variant_name};
 use crate::style::Paint;
 use analysis::human::{number, share, time_or_more};
 use analysis::{ScalingRow, VariantScaling};
 
-pub(super) fn section(scaled: &VariantScaling) -> ReportSection {
+pub(super) fn section(place: usize, scaled: &VariantScaling) -> ReportSection {
     let rows = &scaled.scaling.rows;
     let knows_server = rows.iter().any(|row| row.server_cpus.is_some());
     let mut headings = vec![
@@ -17,6 +17,7 @@ pub(super) fn section(scaled: &VariantScaling) -> ReportSection {
             "Agents: {}",
             variant_name(&scaled.variant, scaled.repeat, scaled.repeat + 1)
         ),
+        subject: SectionSubject::Scaling(place),
         sentences: vec![(Paint::Title, scaled.scaling.statement.clone())],
         headings,
         rows: rows.iter().map(|each| row(each, knows_server)).collect(),

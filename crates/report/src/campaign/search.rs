@@ -1,11 +1,11 @@
 //! A search: its answer, its holds, and why each did not pass.
 
-use super::{ReportSection, variant_name};
+use super::{ReportSection, SectionSubject, variant_name};
 use crate::style::Paint;
 use analysis::human::{number, share, time_or_more};
 use analysis::{HoldOutcome, HoldRecord, Purpose, SearchAnswer, SearchRecord, VariantSearch};
 
-pub(super) fn section(searched: &VariantSearch) -> ReportSection {
+pub(super) fn section(place: usize, searched: &VariantSearch) -> ReportSection {
     let record = &searched.search;
     let title = format!(
         "Search: {}",
@@ -13,6 +13,7 @@ pub(super) fn section(searched: &VariantSearch) -> ReportSection {
     );
     ReportSection {
         title,
+        subject: SectionSubject::Search(place),
         sentences: vec![answer(record)],
         headings: vec![
             "hold", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker",

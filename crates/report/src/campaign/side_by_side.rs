@@ -1,6 +1,6 @@
 //! Variants side by side: a table of values, then what each changes against the first.
 
-use super::ReportSection;
+use super::{ReportSection, SectionSubject};
 use crate::style::Paint;
 use analysis::human::share;
 use analysis::{Change, ChangeFinding, ComparedCell, ComparedFigure, Comparison, Method};
@@ -21,6 +21,7 @@ fn values(comparison: &Comparison) -> ReportSection {
     headings.resize(comparison.variants.len() + 1, "");
     ReportSection {
         title: "Side by side".to_owned(),
+        subject: SectionSubject::SideBySide,
         sentences: vec![(Paint::Faint, method(comparison))],
         headings,
         rows: std::iter::once(names)
@@ -82,6 +83,7 @@ fn changes(comparison: &Comparison, index: usize, name: &str) -> ReportSection {
     let strength = strength(comparison.method, &measured);
     ReportSection {
         title: format!("{name} against {first}{strength}"),
+        subject: SectionSubject::Change(index),
         facts: measured
             .iter()
             .map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone()))

@@ -3,32 +3,24 @@
 
 use super::parts::{PartTimes, bars};
 use super::{curves, forest, page, steps, table};
-use crate::campaign::{ReportSection, baseline, sections};
+use crate::campaign::{ReportSection, SectionSubject, baseline, sections};
 use analysis::{CampaignDocument, Comparison, PercentileFigure};
 use maud::{Markup, html};
 use serde_json::json;
+
+/// A longer sentence is folded, in letters.
+const SENTENCE_MAX: usize = 320;
 
 /// The page of a campaign.
 pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
     let parts = sections(campaign);
     let body = html! {
         main {
-            @for (place, part) in parts.iter().enumerate() { (section(part, place == 0)) }
-            @if let Some(comparison) = &campaign.comparison {
-                @let known = times(comparison);
-                @if !known.is_empty() {
-                    section { h2 { "Response times" } (bars(known)) }
+            @for (place, part) in parts.iter().enumerate() {
+                section {
+                    @if place == 0 { h1 { (part.title) } } @else { h2 { (part.title) } }
+                    (section(campaign, part))
                 }
-            }
-            (curves::runs(campaign))
-            @if let Some(comparison) = &campaign.comparison {
-                section { h2 { "Changes" } (forest::forests(comparison)) }
-            }
-            @for search in &campaign.searches {
-                section { h2 { "Search: " (search.variant) } (steps::search(&search.search)) }
-            }
-            @for scaling in &campaign.scalings {
-                section { h2 { "Agents: " (scaling.variant) } (steps::scaling(&scaling.scaling)) }
             }
             @if !campaign.plan_text.is_empty() {
                 section {
@@ -49,7 +41,7 @@ pub(super) fn against_baseline(compared: &CampaignDocument) -> Markup {
             ul { @for note in baseline::notes(compared) { li { (note) } } }
             @if let Some(comparison) = &compared.comparison {
                 (table(&baseline::headings(), &baseline::rows(comparison), &[]))
-                (forest::forests(comparison))
+                (forest::of_variant(comparison, 1))
             }
         }
     }
@@ -76,7 +68,7 @@ fn times(comparison: &Comparison) -> Vec<PartTimes<'_>> {
     known.collect()
 }
 
-fn section(part: &ReportSection, is_first: bool) -> Markup {
+fn section(campaign: &CampaignDocument, part: &ReportSection) -> Markup {
     // Without headings, the first row is the headings.
     let is_named = part.headings.iter().any(|heading| !heading.is_empty());
     let named: Vec<String> = part
@@ -89,16 +81,72 @@ fn section(part: &ReportSection, is_first: bool) -> Markup {
         _ => (named, &part.rows[..]),
     };
     html! {
-        section {
-            @if is_first { h1 { (part.title) } } @else { h2 { (part.title) } }
-            @for (_, sentence) in &part.sentences { p { (sentence) } }
-            @if !rows.is_empty() { (table(&headings, rows, &[])) }
-            @if !part.facts.is_empty() {
-                ul {
-                    @for (label, _, fact) in &part.facts {
-                        li { b { (label.trim_matches('·')) } " " (fact) }
-                    }
+        @for (_, sentence) in &part.sentences { p { (folded(sentence)) } }
+        (pictures(campaign, part.subject))
+        @if !rows.is_empty() { (table(&headings, rows, &[])) }
+        @if matches!(part.subject, SectionSubject::Change(_)) {
+            // The picture says it.
+            details { summary { "in words" } (facts(part)) }
+        } @else {
+            (facts(part))
+        }
+    }
+}
+
+fn facts(part: &ReportSection) -> Markup {
+    html! {
+        @if !part.facts.is_empty() {
+            ul {
+                @for (label, _, fact) in &part.facts {
+                    li { b { (label.trim_matches('·')) } " " (folded(fact)) }
                 }
+            }
+        }
+    }
+}
+
+/// A sentence whose reasons fill a screen begins with what they are reasons of.
+fn folded(sentence: &str) -> Markup {
+    let end = [" (", "; "]
+        .into_iter()
+        .filter_map(|mark| sentence.find(mark));
+    match end.min() {
+        Some(end) if sentence.len() > SENTENCE_MAX => html! {
+            details class="sentence" {
+                summary { (&sentence[..end]) " …" }
+                (sentence[end..].trim_start_matches(';'))
+            }
+        },
+        _ => html! { (sentence) },
+    }
+}
+
+/// What a part of the report has beside its words.
+fn pictures(campaign: &CampaignDocument, subject: SectionSubject) -> Markup {
+    let comparison = campaign.comparison.as_ref();
+    match (subject, comparison) {
+        (SectionSubject::Search(place), _) => steps::search(&campaign.searches[place].search),
+        (SectionSubject::Scaling(place), _) => steps::scaling(&campaign.scalings[place].scaling),
+        (SectionSubject::Change(place), Some(comparison)) => forest::of_variant(comparison, place),
+        (SectionSubject::SideBySide, Some(comparison)) => side_by_side(comparison),
+        (SectionSubject::Runs, _) => curves::runs(campaign),
+        _ => html! {},
+    }
+}
+
+/// One picture for all variants of what is asked for most.
+fn side_by_side(comparison: &Comparison) -> Markup {
+    let known = times(comparison);
+    html! {
+        @if !known.is_empty() {
+            figure {
+                figcaption { b { "Response times" } " median and 99th percentile" }
+                (bars(known))
+            }
+        }
+        @if comparison.variants.len() > 2 {
+            @for figure in ["rate", "response_time.p50", "response_time.p99"] {
+                (forest::of_figure(comparison, figure))
             }
         }
     }

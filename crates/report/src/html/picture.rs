@@ -4,8 +4,8 @@ use super::axis::{AxisUnit, ChartAxis};
 use super::marks::RunMark;
 use super::timeline::{ChartLine, TimeChart};
 use crate::sections::clock;
-use analysis::HeatMap;
 use analysis::human::time;
+use analysis::{HeatColumn, HeatMap};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
@@ -113,6 +113,55 @@ pub(super) fn timeline(
     in_both_widths(timeline.id, timeline.title, &lines, axes)
 }
 
+/// Parts of a whole over one another, the first at the bottom.
+pub(super) fn stack(
+    chart: &TimeChart,
+    seconds: &[f64],
+    part: MeasuredPart,
+    marks: &[RunMark],
+) -> Markup {
+    let mut sum = vec![0.0; seconds.len()];
+    let mut tops: Vec<Vec<f64>> = Vec::new();
+    for line in &chart.lines {
+        let values = line.values.iter().map(|value| value.unwrap_or(0.0));
+        sum = sum
+            .iter()
+            .zip(values)
+            .map(|(low, value)| low + value)
+            .collect();
+        tops.push(sum.clone());
+    }
+    let largest = sum.into_iter().fold(0.0, f64::max);
+    let y = ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP);
+    let x = time_axis(seconds, PictureWidth::Wide);
+    let step = seconds.get(1).map_or(1.0, |second| second - seconds[0]);
+    let area = |top: &[f64]| {
+        let mut path = format!("M{LEFT} {}", HEIGHT - BOTTOM);
+        for (second, value) in seconds.iter().zip(top) {
+            // Each value holds until the next: a single second is seen.
+            let (height, end) = (y.place(*value), x.place(second + step));
+            let _ = write!(path, "V{}H{}", place(height), place(end));
+        }
+        path + &format!("V{}z", HEIGHT - BOTTOM)
+    };
+    let areas = html! {
+        // From the top, each down to the axis: the next one covers what is not its own.
+        @for (number, (top, line)) in tops.iter().zip(&chart.lines).enumerate().rev() {
+            path class={ "area c" (number % 8) } d=(area(top)) { title { (line.name) } }
+        }
+    };
+    let axes = |size: PictureWidth| {
+        let x = time_axis(seconds, size);
+        html! {
+            (warm_up(x, part, size))
+            (marked(x, marks))
+            (y_ticks(y, chart.unit, 5, size.pixels()))
+            (x_ticks(x, size))
+        }
+    };
+    in_both_widths(chart.id, chart.title, &areas, axes)
+}
+
 /// What lies between the axes is drawn once, and squeezed for a telephone.
 fn in_both_widths(
     id: &str,
@@ -176,31 +225,31 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
     };
     let most = counts().max().unwrap_or(0).max(1) as f64;
     let mut paths = vec![String::new(); SHADES];
+    let ends = |column: &HeatColumn| {
+        let until = column.second.saturating_add(map.column_seconds);
+        (x.place(f64::from(column.second)), x.place(f64::from(until)))
+    };
+    // At least a hair wide: a single second of an hour is seen.
+    let widths = map.columns.iter().map(ends);
+    let width = widths.map(|(from, until)| until - from).fold(1.0, f64::max);
     for column in &map.columns {
-        let from = x.place(f64::from(column.second));
-        let until = x.place(f64::from(column.second.saturating_add(map.column_seconds)));
+        let middle = place(ends(column).0 + width / 2.0);
         for (row, &count) in column.counts.iter().enumerate().take(rows) {
             if count > 0 {
                 let (low, high) = (y.place(begin(row)), y.place(map.row_ends_ns[row] as f64));
                 // One operation is seen beside a million.
                 let part = (count as f64).ln_1p() / most.ln_1p();
                 let shade = ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES) - 1;
-                let _ = write!(
-                    paths[shade],
-                    "M{} {}H{}V{}H{}z",
-                    place(from),
-                    place(high),
-                    // At least a hair wide: a single second of an hour is seen.
-                    place(until.max(from + 1.0)),
-                    place(low),
-                    place(from)
-                );
+                // A line as wide as the column is half as long to write as a rectangle.
+                let _ = write!(paths[shade], "M{middle} {}V{}", place(low), place(high));
             }
         }
     }
     let cells = html! {
         @for (shade, path) in paths.iter().enumerate() {
-            @if !path.is_empty() { path class={ "heat h" (shade) } d=(path) {} }
+            @if !path.is_empty() {
+                path class={ "heat h" (shade) } stroke-width=(format!("{width:.2}")) d=(path) {}
+            }
         }
     };
     let axes = |size: PictureWidth| {
@@ -320,10 +369,6 @@ fn line_class(number: usize, is_wanted: bool) -> String {
     format!("line c{}{wanted}", number % 8)
 }
 
-pub(super) fn view() -> String {
-    format!("0 0 {WIDTH} {HEIGHT}")
-}
-
 /// A place to a tenth, which is less than the eye can tell.
 pub(super) fn place(at: f64) -> String {
     let text = format!("{at:.1}");
@@ -333,7 +378,6 @@ pub(super) fn place(at: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::HeatColumn;
 
     #[test]
     fn unknown_second_interrupts_a_line() {

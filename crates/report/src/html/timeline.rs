@@ -13,12 +13,25 @@ const MACHINES_MAX: usize = 12;
 /// Kinds of errors with a line; the most frequent.
 const KINDS_MAX: usize = 8;
 
+/// Parts of an operation in their order, with their names on the page.
+const PHASES: [(&str, &str); 7] = [
+    ("dns", "dns"),
+    ("connect", "connect (TCP)"),
+    ("handshake_full", "handshake, full"),
+    ("handshake_resumed", "handshake, resumed"),
+    ("send", "send"),
+    ("first_byte", "first byte"),
+    ("receive", "receive"),
+];
+
 /// All pictures over time.
 #[derive(Debug)]
 pub(super) struct TimeCharts {
     /// Where the points stand: seconds of the run clock.
     pub(super) seconds: Vec<f64>,
     pub(super) timelines: Vec<TimeChart>,
+    /// Where the mean response time went: parts over one another.
+    pub(super) parts: Option<TimeChart>,
 }
 
 /// One picture over time.
@@ -66,6 +79,7 @@ impl TimeCharts {
             return TimeCharts {
                 seconds: Vec::new(),
                 timelines: Vec::new(),
+                parts: None,
             };
         };
         let all = [
@@ -94,6 +108,7 @@ impl TimeCharts {
         TimeCharts {
             seconds: axis.seconds(),
             timelines: all.into_iter().filter(shows).collect(),
+            parts: Some(axis.parts()).filter(shows),
         }
     }
 }
@@ -238,7 +253,8 @@ impl<'d> ChartRows<'d> {
         let drawn = thresholds.filter_map(|threshold| {
             let (histogram, statistic) = threshold.metric.split_once('.')?;
             (histogram == "response_time" && threshold.limit > 0.0).then(|| {
-                let name = format!("{statistic} {}", threshold.comparison);
+                let limit = AxisUnit::Time.words(threshold.limit);
+                let name = format!("{statistic} {} {limit}", threshold.comparison);
                 self.wanted(name, threshold.limit)
             })
         });
@@ -282,26 +298,40 @@ impl<'d> ChartRows<'d> {
         }
     }
 
+    fn parts(&self) -> TimeChart {
+        let names = [("queued", "queued before it was sent"), ("other", "other")];
+        let value = |row: &Row, name: &str| {
+            let ns = row.phase_parts_ns.get(name).copied().unwrap_or(0);
+            (!row.phase_parts_ns.is_empty()).then_some(ns as f64)
+        };
+        let line = |(key, name): (&str, &str)| self.line(name, Joined::Mean, |row| value(row, key));
+        let is_seen = |line: &ChartLine| line.values.iter().flatten().any(|&ns| ns > 0.0);
+        TimeChart {
+            id: "parts",
+            title: "Where the time goes",
+            about: "mean response time of ok operations, by its parts over one another",
+            unit: AxisUnit::Time,
+            is_log: false,
+            lines: PHASES
+                .into_iter()
+                .chain(names)
+                .map(line)
+                .filter(is_seen)
+                .collect(),
+        }
+    }
+
     fn phases(&self) -> TimeChart {
-        let names = [
-            ("dns", "dns"),
-            ("connect", "connect (TCP)"),
-            ("handshake_full", "handshake, full"),
-            ("handshake_resumed", "handshake, resumed"),
-            ("send", "send"),
-            ("first_byte", "first byte"),
-            ("receive", "receive"),
-        ];
         let value = |row: &Row, name: &str| Some(*row.phase_means_ns.get(name)? as f64);
         let line = |(key, name): (&str, &str)| self.line(name, Joined::Mean, |row| value(row, key));
         let is_known = |line: &ChartLine| line.values.iter().any(Option::is_some);
         TimeChart {
             id: "phases",
             title: "Phases",
-            about: "mean time of each part of an ok operation",
+            about: "mean time of each, of the ok operations that had it",
             unit: AxisUnit::Time,
             is_log: true,
-            lines: names.into_iter().map(line).filter(is_known).collect(),
+            lines: PHASES.into_iter().map(line).filter(is_known).collect(),
         }
     }
 
@@ -341,7 +371,12 @@ impl<'d> ChartRows<'d> {
     }
 
     fn agents(&self) -> TimeChart {
-        let delivered = self.line("agents", Joined::Largest, |row| Some(f64::from(row.agents)));
+        let run = &self.document.run;
+        let end = run.warm_up_ns.saturating_add(run.duration_ns) / 1_000_000_000;
+        // Behind the end, who has nothing left under way delivers nothing.
+        let delivered = self.line("agents", Joined::Largest, |row| {
+            (u64::from(row.second) < end).then_some(f64::from(row.agents))
+        });
         // One line at one height says nothing.
         let mut known = delivered.values.iter().flatten();
         let first = known.next();
