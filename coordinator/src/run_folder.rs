@@ -13,7 +13,7 @@ use crate::plan_file::in_words;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
 pub(crate) use folder_name::{ChosenName, FolderName};
-pub(crate) use latest::link_latest;
+pub(crate) use latest::LatestLink;
 pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
 #[cfg(feature = "fuzzing")]
 pub(crate) use run_log::{log_file, sealed_log};

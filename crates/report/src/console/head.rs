@@ -41,6 +41,7 @@ pub(super) fn what_was_asked(document: &Document) -> String {
     let state = match run.state {
         RunState::Complete => "",
         RunState::Interrupted => "INTERRUPTED · ",
+        RunState::Incomplete if !run.refusals.is_empty() => "NOT BEGUN · ",
         RunState::Incomplete => "INCOMPLETE · ",
     };
     let warm_up = if run.warm_up_ns > 0 {
