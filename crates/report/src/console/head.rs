@@ -69,10 +69,8 @@ fn load(document: &Document) -> String {
                 Some(streams @ 2..) => format!(" with {streams} streams each"),
                 _ => String::new(),
             };
-            format!(
-                "{connections} virtual users{streams}{pause}{}",
-                then_stages(*stages)
-            )
+            let users = counted(*connections as usize, "virtual user");
+            format!("{users}{streams}{pause}{}", then_stages(*stages))
         }
         LoadRecord::Open {
             arrivals_per_second,
