@@ -68,6 +68,12 @@ fn each_refusal_names_its_cure() {
         ),
         (
             PLAN,
+            &["start", "--local", "--resume", "runs/none"],
+            2,
+            &["runs/none: no such folder", "the run to go on with"],
+        ),
+        (
+            PLAN,
             &["report", "plan.toml"],
             4,
             &["plan.toml", "not a result"],
