@@ -199,6 +199,7 @@ note: tls.resumption";
         let lines: Vec<&str> = text.lines().collect();
         for line in [
             "target      the built-in target (HTTPS, P-256 key, 1024 bytes), started with the run",
+            "            suites all 9 that rustls has",
             "requests    none: each operation is a connection with its handshake",
             "connection  handshake only, closed by us (FIN) and confirmed by the server's end",
             "load        open loop: 100/s, Poisson arrivals, at most 7 connections",

@@ -82,8 +82,8 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     let folder = OutputFolder::create(request, created, resumed)?;
     let host = RunHost::start(port, exposition, hosting, signals)?;
     match folder {
-        OutputFolder::Run(plan, folder) => {
-            single_run::make_single(request, plan, created, folder, host).await
+        OutputFolder::Run(plan, folder, latest) => {
+            single_run::make_single(request, plan, created, (folder, latest), host).await
         }
         OutputFolder::Interrupted(run, interrupted) => {
             single_run::resume_single(request, *run, *interrupted, host).await

@@ -14,7 +14,7 @@ use crate::plan_file::in_words;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
 pub(crate) use folder_name::{ChosenName, FolderName};
-pub(crate) use latest::link_latest;
+pub(crate) use latest::LatestLink;
 pub(crate) use regular::open_regular;
 pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
 #[cfg(feature = "fuzzing")]

@@ -162,6 +162,12 @@ struct StartChoice {
 impl StartChoice {
     /// What is not typed is as before; or what must be typed.
     fn new(args: StartArgs) -> Result<StartChoice, String> {
+        if let Some(folder) = args.resume.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(format!(
+                "{}: no such folder; write that of the run to go on with, such as runs/latest",
+                folder.display()
+            ));
+        }
         let before = args.resume.as_deref().and_then(replay::first_begun);
         let origin = before.as_ref().map(|begun| &begun.origin);
         let known = origin.and_then(RunOrigin::plan_file);

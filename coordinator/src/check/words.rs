@@ -1,9 +1,9 @@
 //! A plan in words, section by section.
 
 use plan::{
-    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, ClientCertificate, ClientCertificates, Close,
-    Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Load, Plan, Request,
-    RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
+    Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
+    ClientCertificates, Close, Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Load, Plan,
+    Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
     Words as _, duration_text,
 };
 use std::fmt::Display;
@@ -243,7 +243,11 @@ fn tls(tls: &Tls, roots: &str) -> Vec<String> {
     let groups: Vec<&str> = tls.groups.iter().map(|group| group.name).collect();
     let mut lines = vec![
         counted("version", &tls.versions),
-        counted("suite", &suites),
+        if suites.len() == CipherSuite::ALL.len() {
+            format!("suites all {} that rustls has", suites.len())
+        } else {
+            counted("suite", &suites)
+        },
         counted("group", &groups),
         care(tls, roots),
     ];
@@ -357,7 +361,8 @@ fn load(load: &Load) -> Vec<String> {
                     (min, max) => format!(", pausing {min} to {max} between operations"),
                 }
             });
-            format!("closed loop: {connections} virtual users{pause}")
+            let plural = if *connections == 1 { "" } else { "s" };
+            format!("closed loop: {connections} virtual user{plural}{pause}")
         }
         Shape::Open {
             rate,

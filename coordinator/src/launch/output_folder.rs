@@ -5,7 +5,7 @@ use super::resumed::Resumed;
 use super::start_request::StartRequest;
 use crate::plan_file::in_words;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{CampaignFolder, FolderName, RunFolder, link_latest};
+use crate::run_folder::{CampaignFolder, FolderName, LatestLink, RunFolder};
 use crate::terminal;
 use crate::utc::Utc;
 use plan::Plan;
@@ -13,8 +13,8 @@ use std::path::Path;
 
 /// Where the runs are recorded.
 pub(super) enum OutputFolder<'r> {
-    /// Of a file that asks for one run, of this plan; that may leave no folder.
-    Run(&'r Plan, Option<RunFolder>),
+    /// Of a file that asks for one run, of this plan; that may leave no folder, and no link.
+    Run(&'r Plan, Option<RunFolder>, Option<Box<LatestLink>>),
     /// Of a run that another coordinator began.
     Interrupted(Box<PlannedRun>, Box<InterruptedRun>),
     /// Of a file that asks for several, or for a search.
@@ -44,17 +44,18 @@ impl OutputFolder<'_> {
             chosen.clone().unwrap_or_else(stamped)
         };
         let link = |folder: &Path| {
-            if let Err(error) = link_latest(folder) {
+            let linked = LatestLink::lead_to(folder).map_err(|error| {
                 let why = in_words(&error);
                 let note = format_args!("note: `latest` does not lead to this run: {why}");
                 terminal::say_unless(request.hosting.quiet, note);
-            }
+            });
+            linked.ok().map(Box::new)
         };
         if let Some(plan) = request.campaign.single() {
             let folder = base.map(|base| RunFolder::create(base, &named(plan.name()), text));
             let folder = folder.transpose()?;
-            folder.iter().for_each(|folder| link(folder.path()));
-            return Ok(OutputFolder::Run(plan, folder));
+            let latest = folder.as_ref().and_then(|folder| link(folder.path()));
+            return Ok(OutputFolder::Run(plan, folder, latest));
         }
         let folder = match (resumed, base) {
             (Some(folder), _) => folder,

@@ -230,7 +230,11 @@ impl RunCourse {
                  folder is not complete"
                     .to_owned(),
             ),
-            RunOutcome::Ran | RunOutcome::StoppedBeforeStart(_) | RunOutcome::NotStarted => {}
+            RunOutcome::StoppedBeforeStart(_) => {
+                let stopped = "it was stopped before it began";
+                self.ending.notes.push(stopped.to_owned());
+            }
+            RunOutcome::Ran | RunOutcome::NotStarted => {}
         }
     }
 

@@ -6,7 +6,7 @@ use super::run_host::RunHost;
 use super::start_request::StartRequest;
 use crate::exit::Exit;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{LatestLink, RunFolder};
 use crate::utc::Utc;
 use plan::Plan;
 
@@ -15,7 +15,7 @@ pub(super) async fn make_single(
     request: &StartRequest,
     plan: &Plan,
     created: Utc,
-    folder: Option<RunFolder>,
+    (folder, latest): (Option<RunFolder>, Option<Box<LatestLink>>),
     mut host: RunHost,
 ) -> anyhow::Result<Exit> {
     let text = request.plan_text.clone();
@@ -27,6 +27,10 @@ pub(super) async fn make_single(
         ..PlannedRun::new(plan.clone(), text, agents, plan.name().to_owned())?
     };
     let made = host.make_run(run, folder).await;
+    let has_begun = matches!(&made, Ok(Some(made)) if made.ending.has_begun);
+    if let Some(latest) = latest.filter(|_| !has_begun) {
+        latest.put_back();
+    }
     conclude(request, made?, host).await
 }
 

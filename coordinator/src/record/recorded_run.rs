@@ -36,6 +36,8 @@ pub(crate) struct RecordedRun {
     latest: Option<LatestRun>,
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
+    /// What was said before the start, which is why there was none unless one comes.
+    refusals: Vec<String>,
     /// What agents found before the start.
     preflight: Vec<PreflightFinding>,
     remarks: usize,
@@ -82,6 +84,7 @@ impl RecordedRun {
             latest: None,
             agents: Vec::new(),
             notes,
+            refusals: Vec::new(),
             preflight: Vec::new(),
             remarks: 0,
             unstored: None,
@@ -234,9 +237,11 @@ impl RecordedRun {
 
     /// A sentence that the reader of the result should know.
     pub(crate) fn note(&mut self, sentence: String) {
-        if let Some(started) = &mut self.started {
-            started.collector.note(sentence.clone());
-        }
+        let Some(started) = &mut self.started else {
+            self.refusals.push(sentence);
+            return;
+        };
+        started.collector.note(sentence.clone());
         // Another start instant begins another collector.
         self.notes.push(sentence);
     }
@@ -323,7 +328,12 @@ impl RecordedRun {
     pub(super) fn document(&self, state: RunState) -> Document {
         let mut document = match &self.started {
             Some(started) => started.collector.document(state),
-            None => self.collector(self.run.created).document(state),
+            None => {
+                let mut collector = self.collector(self.run.created);
+                let refusals = self.refusals.iter().cloned();
+                refusals.for_each(|why| collector.refused(why));
+                collector.document(state)
+            }
         };
         if let Some(digest) = &self.saved_digest {
             document.plan.digest.clone_from(digest);
@@ -339,6 +349,7 @@ impl RecordedRun {
             &mut verdict.evidence,
             &mut verdict.missing,
             &mut document.notes,
+            &mut document.run.refusals,
         ];
         let findings = document.preflight.iter_mut().map(|found| &mut found.text);
         for sentence in sentences.into_iter().flatten().chain(findings) {
@@ -406,6 +417,7 @@ impl RecordedRun {
     }
 
     fn start(&mut self, at: FleetTime, started_at: Utc) {
+        self.notes.append(&mut self.refusals);
         let has_folder = self.folder.is_some();
         let histograms = has_folder.then(|| Histograms::new(started_at, self.agents.len()));
         self.started = Some(Started {

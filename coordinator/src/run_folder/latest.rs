@@ -5,29 +5,63 @@ use super::name_of;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of the link.
 pub(crate) const LATEST: &str = "latest";
 
-/// Makes the link beside `folder` lead to it, in one step. It is relative, so that the folder
-/// around both can be moved.
-///
-/// # Errors
-/// The file system has no links, or something that is no link has the name.
-pub(crate) fn link_latest(folder: &Path) -> io::Result<()> {
-    let link = folder.with_file_name(LATEST);
-    if fs::symlink_metadata(&link).is_ok_and(|found| !found.is_symlink()) {
-        return Err(io::Error::other("something else has that name"));
+/// The link that leads to a run, and where it led before.
+#[derive(Debug)]
+pub(crate) struct LatestLink {
+    link: PathBuf,
+    run: PathBuf,
+    before: Option<PathBuf>,
+}
+
+impl LatestLink {
+    /// Makes the link beside `folder` lead to it, in one step. It is relative, so that the folder
+    /// around both can be moved.
+    ///
+    /// # Errors
+    /// The file system has no links, or something that is no link has the name.
+    pub(crate) fn lead_to(folder: &Path) -> io::Result<LatestLink> {
+        let link = folder.with_file_name(LATEST);
+        if fs::symlink_metadata(&link).is_ok_and(|found| !found.is_symlink()) {
+            return Err(io::Error::other("something else has that name"));
+        }
+        let made = LatestLink {
+            before: fs::read_link(&link).ok(),
+            run: name_of(folder).into(),
+            link,
+        };
+        made.set(&made.run)?;
+        Ok(made)
     }
-    let draft = folder.with_file_name(format!(".{LATEST}-{}", std::process::id()));
-    symlink(name_of(folder), &draft)?;
-    let linked = fs::rename(&draft, &link);
-    if linked.is_err() {
-        // Where even that fails, the draft is in nobody's way.
-        let _ = fs::remove_file(&draft);
+
+    /// Lets it lead where it led before: nothing came of the run. Where a newer run has it, it
+    /// stays.
+    pub(crate) fn put_back(&self) {
+        if fs::read_link(&self.link).ok().as_ref() != Some(&self.run) {
+            return;
+        }
+        // What cannot be put back leads to a run that says why it is none.
+        let _ = match &self.before {
+            Some(before) => self.set(before),
+            None => fs::remove_file(&self.link),
+        };
     }
-    linked
+
+    fn set(&self, run: &Path) -> io::Result<()> {
+        let draft = format!(".{LATEST}-{}", std::process::id());
+        let draft = self.link.with_file_name(draft);
+        symlink(run, &draft)?;
+        let linked = fs::rename(&draft, &self.link);
+        if linked.is_err() {
+            // Where even that fails, the draft is in nobody's way.
+            let _ = fs::remove_file(&draft);
+        }
+        linked
+    }
 }
 
 #[cfg(test)]
@@ -40,17 +74,35 @@ mod tests {
         for name in ["first", "second"] {
             let folder = base.path().join(name);
             fs::create_dir(&folder).unwrap();
-            link_latest(&folder).unwrap();
+            LatestLink::lead_to(&folder).unwrap();
             let link = fs::read_link(base.path().join(LATEST)).unwrap();
             assert_eq!(link, Path::new(name));
         }
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 3, "no draft");
         let other = tempfile::tempdir().unwrap();
         fs::write(other.path().join(LATEST), "mine").unwrap();
-        link_latest(&other.path().join("run")).unwrap_err();
+        LatestLink::lead_to(&other.path().join("run")).unwrap_err();
         assert_eq!(
             fs::read_to_string(other.path().join(LATEST)).unwrap(),
             "mine"
         );
+    }
+
+    #[test]
+    fn link_leads_back_where_nothing_came_of_a_run() {
+        let base = tempfile::tempdir().unwrap();
+        let [first, second, third] =
+            ["first", "second", "third"].map(|name| base.path().join(name));
+        let leads_to = || fs::read_link(base.path().join(LATEST)).ok();
+        LatestLink::lead_to(&first).unwrap().put_back();
+        assert_eq!(leads_to(), None);
+        LatestLink::lead_to(&first).unwrap();
+        let link = LatestLink::lead_to(&second).unwrap();
+        link.put_back();
+        assert_eq!(leads_to(), Some("first".into()));
+        let link = LatestLink::lead_to(&second).unwrap();
+        LatestLink::lead_to(&third).unwrap();
+        link.put_back();
+        assert_eq!(leads_to(), Some("third".into()));
     }
 }

@@ -384,6 +384,7 @@ fn search_is_not_resumed_with_another_content_of_a_file_that_it_names() {
 #[test]
 fn folder_without_a_run_has_nothing_to_resume() {
     let folder = Folder::with_plan(PLAN);
+    std::fs::create_dir_all(folder.path().join("runs/none")).unwrap();
     let output = folder.run(&["start", "--local", "--resume", "runs/none", "plan.toml"]);
     assert_code(&output, 2);
     assert!(

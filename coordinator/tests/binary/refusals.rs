@@ -68,6 +68,12 @@ fn each_refusal_names_its_cure() {
         ),
         (
             PLAN,
+            &["start", "--local", "--resume", "runs/none"],
+            2,
+            &["runs/none: no such folder", "the run to go on with"],
+        ),
+        (
+            PLAN,
             &["report", "plan.toml"],
             2,
             &["plan.toml", "not a result"],
@@ -168,10 +174,23 @@ fn target_outside_the_agents_policy_is_refused_by_name() {
             && said.contains("192.0.2.1"),
         "{said}"
     );
+    let run = folder.run_folder();
+    let events = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    assert!(events.contains("\"event\":\"problem\""), "{events}");
     assert!(
-        folder.events().contains("\"event\":\"problem\""),
-        "{}",
-        folder.events()
+        !folder.path().join("runs/latest").exists(),
+        "nothing came of it"
+    );
+    let refusals = folder.document().run.refusals;
+    assert_eq!(refusals.len(), 2, "{refusals:?}");
+    let printed = folder.run(&["report", &run.display().to_string()]);
+    assert_code(&printed, 0);
+    let printed = told(&printed);
+    assert!(
+        printed.contains("invalid — nothing was measured")
+            && printed.contains("no agent began")
+            && printed.contains("--allow 192.0.2.1"),
+        "{printed}"
     );
 }
 

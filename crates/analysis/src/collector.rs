@@ -58,6 +58,7 @@ pub struct ResultCollector {
     unattended: Vec<Unattended>,
     server_cpu_ns: Option<u64>,
     notes: Vec<String>,
+    refusals: Vec<String>,
 }
 
 /// What of the plan the figures need.
@@ -124,6 +125,7 @@ impl ResultCollector {
             unattended: Vec::new(),
             server_cpu_ns: None,
             notes: Vec::new(),
+            refusals: Vec::new(),
             setup,
         }
     }
@@ -278,6 +280,11 @@ impl ResultCollector {
     /// An agent's preflight found this, though the run goes on.
     pub fn preflight(&mut self, finding: PreflightFinding) {
         self.preflight.push(finding);
+    }
+
+    /// Why nobody begins the run.
+    pub fn refused(&mut self, why: String) {
+        self.refusals.push(why);
     }
 
     /// A sentence the reader of the result should know.

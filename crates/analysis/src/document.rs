@@ -168,6 +168,9 @@ pub struct RunRecord {
     pub planned_operations: Option<u64>,
     /// Length of the measured part.
     pub duration_ns: u64,
+    /// Why nobody began, where nobody did: what an agent refused, or who did not join.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refusals: Vec<String>,
 }
 
 /// How a run ended.

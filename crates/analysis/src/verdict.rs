@@ -285,6 +285,7 @@ impl Document {
     pub fn verdict_meaning(&self) -> &'static str {
         match self.verdict.verdict {
             Verdict::Undetermined if self.has_no_success() => "every operation failed",
+            Verdict::Invalid if !self.run.refusals.is_empty() => "nothing was measured",
             verdict => verdict.meaning(),
         }
     }

@@ -10,6 +10,9 @@ const SEPARATOR: &str = " · ";
 /// failed`.
 #[must_use]
 pub fn headline(document: &Document) -> String {
+    if !document.run.refusals.is_empty() {
+        return "nothing was measured".to_owned();
+    }
     let judged = document.thresholds.iter();
     let failed = judged.filter(|judgement| !judgement.passed).count();
     let operations = &document.measured.operations;

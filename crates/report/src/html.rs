@@ -173,7 +173,7 @@ fn state(state: RunState) -> &'static str {
     match state {
         RunState::Complete => "complete",
         RunState::Interrupted => "it was stopped, and what was measured counts",
-        RunState::Incomplete => "the coordinator had not finished writing it",
+        RunState::Incomplete => "nobody began, or the coordinator had not finished writing it",
     }
 }
 

@@ -233,10 +233,10 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     );
     let finished = record.finish(Utc::now(), RunState::Incomplete);
     assert_eq!(finished.unsaved, Vec::<String>::new());
-    assert!(
-        read().notes.contains(&"agent a: cannot".to_owned()),
-        "{:?}",
-        read().notes
+    assert_eq!(read().run.refusals, ["agent a: cannot"]);
+    assert_eq!(
+        read().verdict.evidence,
+        ["no agent began", "agent a: cannot"]
     );
     assert_eq!(read(), finished.document);
 }

@@ -227,6 +227,7 @@ impl ResultCollector {
             planned_duration_ns,
             planned_operations,
             duration_ns,
+            refusals: self.refusals.clone(),
         }
     }
 

@@ -25,6 +25,12 @@ pub(super) struct Faults {
 /// Every fault of the run, in words.
 pub(super) fn all(document: &Document) -> Faults {
     let is_unfinished = document.run.state == RunState::Incomplete;
+    if is_unfinished && !document.run.refusals.is_empty() {
+        return Faults {
+            fatal: why_nobody_began(&document.run.refusals),
+            ..Faults::default()
+        };
+    }
     // While the run goes on, an agent that has not ended yet is no fault.
     let ended = document
         .agents
@@ -53,6 +59,17 @@ pub(super) fn all(document: &Document) -> Faults {
     }
     faults.fatal.extend(began_apart(document));
     faults
+}
+
+/// The reasons, and how many more there are.
+fn why_nobody_began(refusals: &[String]) -> Vec<String> {
+    let (told, more) = refusals.split_at(refusals.len().min(REASONS_MAX));
+    let more = (!more.is_empty()).then(|| format!("and {} more", more.len()));
+    let begin = "no agent began".to_owned();
+    std::iter::once(begin)
+        .chain(told.iter().cloned())
+        .chain(more)
+        .collect()
 }
 
 /// Whether the agent and the coordinator lost each other.

@@ -40,6 +40,7 @@ pub(super) fn what_was_asked(document: &Document) -> String {
     let state = match document.run.state {
         RunState::Complete => "",
         RunState::Interrupted => "INTERRUPTED · ",
+        RunState::Incomplete if !run.refusals.is_empty() => "NOT BEGUN · ",
         RunState::Incomplete => "INCOMPLETE · ",
     };
     format!("{state}{}", what_runs(document))
@@ -73,10 +74,8 @@ fn load(document: &Document) -> String {
                 Some(streams @ 2..) => format!(" with {streams} streams each"),
                 _ => String::new(),
             };
-            format!(
-                "{connections} virtual users{streams}{pause}{}",
-                then_stages(*stages)
-            )
+            let users = counted(*connections as usize, "virtual user");
+            format!("{users}{streams}{pause}{}", then_stages(*stages))
         }
         LoadRecord::Open {
             arrivals_per_second,

@@ -6,7 +6,7 @@ use crate::table::TextTable;
 use analysis::human::{time, time_or_more};
 use analysis::{Column, Document, Figures, TimeFigure};
 
-/// ab's rows by our metrics.
+/// ab's rows by our metrics. What ab calls connect has the handshake in it.
 const STAGES: [(&str, &str); 4] = [
     ("connect", "opening"),
     ("processing", "processing"),
@@ -52,17 +52,21 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
     } else {
         "Times"
     });
-    stages(page, figures);
+    stages(page, document);
     phases(page, figures);
     percentiles(page, figures);
     picture(page, figures);
 }
 
-fn stages(page: &mut Page, figures: &Figures) {
+fn stages(page: &mut Page, document: &Document) {
     let mut table = TextTable::new(&["", "min", "mean", "sd", "median", "max"]);
     for (label, metric) in STAGES {
-        let Some(figure) = figures.times.get(metric) else {
+        let Some(figure) = document.measured.times.get(metric) else {
             continue;
+        };
+        let label = match (metric, &document.plan.tls) {
+            ("opening", Some(_)) => "connect + TLS",
+            _ => label,
         };
         let median = percentile_cell(figure, 50.0);
         let (mean, max) = mean_and_max(figure);
