@@ -8,10 +8,11 @@ use analysis::Document;
 use anyhow::Context as _;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use report::PrometheusFormat;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,9 +29,6 @@ const REQUEST_MAX: Duration = Duration::from_secs(10);
 
 /// After a failure to accept, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Prometheus's text format.
-const METRICS_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The place where a run's latest document stands.
 #[derive(Debug, Clone)]
@@ -164,28 +162,38 @@ async fn answer(
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let answer = match (is_read, request.uri().path()) {
         (false, _) => text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned()),
-        (true, "/metrics") => metrics(latest).await,
+        (true, "/metrics") => metrics(accepted(&request), latest).await,
         (true, _) => text(StatusCode::NOT_FOUND, "there is /metrics\n".to_owned()),
     };
     Ok(answer)
 }
 
-async fn metrics(latest: LatestRun) -> Response<Full<Bytes>> {
+fn accepted(request: &Request<Incoming>) -> PrometheusFormat {
+    let fields = request.headers().get_all(ACCEPT).iter();
+    let fields: Vec<&str> = fields.filter_map(|field| field.to_str().ok()).collect();
+    PrometheusFormat::accepted(&fields.join(","))
+}
+
+async fn metrics(format: PrometheusFormat, latest: LatestRun) -> Response<Full<Bytes>> {
     let Some(document) = latest.document() else {
         return text(StatusCode::OK, "# no run has begun\n".to_owned());
     };
     // A thousand agents are a long page: the control plane goes on meanwhile.
-    let rendered = tokio::task::spawn_blocking(move || report::prometheus(&document)).await;
+    let rendered = tokio::task::spawn_blocking(move || format.render(&document)).await;
     match rendered {
-        Ok(page) => text(StatusCode::OK, page),
+        Ok(page) => typed(StatusCode::OK, format, page),
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
     }
 }
 
 fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(text)));
+    typed(status, PrometheusFormat::Text, text.into_bytes())
+}
+
+fn typed(status: StatusCode, format: PrometheusFormat, body: Vec<u8>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
     *response.status_mut() = status;
-    let kind = HeaderValue::from_static(METRICS_TYPE);
+    let kind = HeaderValue::from_static(format.content_type());
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
 }

@@ -16,6 +16,15 @@ const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// What a query found: the labels of a sample, and its value as Prometheus writes it.
 pub type PrometheusSamples = Vec<(BTreeMap<String, String>, String)>;
 
+/// What histograms it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrometheusHistograms {
+    /// In text, with buckets by name.
+    Classic,
+    /// In protobuf, as one sample each.
+    Native,
+}
+
 /// A running Prometheus.
 pub struct Prometheus {
     process: Process,
@@ -26,7 +35,7 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts a Prometheus that scrapes `/metrics` of this address; none where it is not installed.
     #[must_use]
-    pub fn start(scraped: SocketAddr) -> Option<Prometheus> {
+    pub fn start(scraped: SocketAddr, histograms: PrometheusHistograms) -> Option<Prometheus> {
         let program = require("prometheus")?;
         let folder = tempfile::tempdir().unwrap();
         let config = format!(
@@ -36,7 +45,12 @@ impl Prometheus {
         std::fs::write(folder.path().join("prometheus.yml"), config).unwrap();
         let start = || {
             let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
-            (run(&program, folder.path(), address), address)
+            let mut command = command(&program, folder.path(), address);
+            if histograms == PrometheusHistograms::Native {
+                command.arg("--enable-feature=native-histograms");
+            }
+            let output = folder.path().join("output");
+            (Process::start(&mut command, &output), address)
         };
         let ready = |address: &_| get(*address, "/-/ready").is_some();
         let (process, address) = start_ready("prometheus", start, ready);
@@ -72,14 +86,14 @@ impl Prometheus {
     }
 }
 
-fn run(program: &Path, folder: &Path, address: SocketAddr) -> Process {
+fn command(program: &Path, folder: &Path, address: SocketAddr) -> Command {
     let mut command = Command::new(program);
     command
         .arg(format!("--web.listen-address={address}"))
         .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])
-        .args(["--enable-feature=native-histograms", "--log.level=warn"])
+        .arg("--log.level=warn")
         .current_dir(folder);
-    Process::start(&mut command, &folder.join("output"))
+    command
 }
 
 /// The body of a good answer; HTTP/1.0 has no chunks.
