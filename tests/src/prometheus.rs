@@ -13,7 +13,8 @@ use tempfile::TempDir;
 
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// What a query found: the labels of a sample, and its value as Prometheus writes it.
+/// What a query found: the labels of a sample, and its value as Prometheus writes it; a native
+/// histogram as JSON.
 pub type PrometheusSamples = Vec<(BTreeMap<String, String>, String)>;
 
 /// What histograms it asks for.
@@ -61,20 +62,25 @@ impl Prometheus {
         })
     }
 
-    /// What a query in PromQL gives now.
+    /// What a query in PromQL gives, at a time since 1970 in seconds or else now.
     ///
     /// # Panics
     /// Where Prometheus has gone, or does not understand the query.
     #[must_use]
-    pub fn query(&self, query: &str) -> PrometheusSamples {
-        let path = format!("/api/v1/query?query={}", encoded(query));
+    pub fn query(&self, query: &str, at: Option<&str>) -> PrometheusSamples {
+        let at = at.map(|at| format!("&time={at}")).unwrap_or_default();
+        let path = format!("/api/v1/query?query={}{at}", encoded(query));
         let answer = get(self.address, &path)
             .unwrap_or_else(|| panic!("{query}: {}", self.process.output()));
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let samples = answer["data"]["result"].as_array().unwrap().iter();
         let sample = |sample: &Value| {
             let labels = serde_json::from_value(sample["metric"].clone()).unwrap();
-            (labels, sample["value"][1].as_str().unwrap().to_owned())
+            let value = match sample["value"][1].as_str() {
+                Some(value) => value.to_owned(),
+                None => sample["histogram"][1].to_string(),
+            };
+            (labels, value)
         };
         samples.map(sample).collect()
     }

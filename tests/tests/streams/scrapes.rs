@@ -1,7 +1,10 @@
 //! A real Prometheus.
 
+use crate::dashboard;
 use analysis::{Document, Verdict};
-use interop::{CoordinatorCommand, Prometheus, PrometheusHistograms, require, wait_until};
+use interop::{
+    CoordinatorCommand, Prometheus, PrometheusHistograms, PrometheusSamples, require, wait_until,
+};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -64,13 +67,15 @@ fn prometheus_has_the_figures_of_the_result() {
             native.compare();
             classic.assert_times(&CLASSIC);
             native.assert_times(&NATIVE);
+            classic.assert_dashboard();
+            native.assert_dashboard();
         }
         has_all
     });
     assert!(looked, "the machine is too busy for a scrape a second");
 }
 
-/// How Prometheus is asked for response times; `RUN` is which and when.
+/// How Prometheus is asked for response times; `RUN` is which.
 struct TimeQueries {
     /// Of how many values they are.
     count: &'static str,
@@ -120,8 +125,10 @@ fn scraped() -> Option<([Prometheus; 2], Document)> {
 struct Look<'a> {
     prometheus: &'a Prometheus,
     document: &'a Document,
-    /// Selects it, behind a metric's name.
+    /// Selects the run, behind a metric's name.
     selector: String,
+    /// When that was.
+    at: String,
 }
 
 impl<'a> Look<'a> {
@@ -129,17 +136,22 @@ impl<'a> Look<'a> {
     fn new(prometheus: &'a Prometheus, document: &'a Document) -> Option<Look<'a>> {
         let run = format!("{{run=\"{}\"}}", document.run.id);
         let last = format!("max(max_over_time(timestamp(cannonade_verdict{run})[10m:1s]))");
-        let (_, at) = prometheus.query(&last).pop()?;
+        let (_, at) = prometheus.query(&last, None).pop()?;
         Some(Look {
             prometheus,
             document,
-            selector: format!("{run} @ {at}"),
+            selector: run,
+            at,
         })
+    }
+
+    fn query(&self, query: &str) -> PrometheusSamples {
+        self.prometheus.query(query, Some(&self.at))
     }
 
     /// Samples by their labels but for those of every sample.
     fn asked(&self, metric: &str) -> BTreeMap<String, f64> {
-        let samples = self.prometheus.query(&format!("{metric}{}", self.selector));
+        let samples = self.query(&format!("{metric}{}", self.selector));
         let is_own = |name: &str| !["__name__", "instance", "job", "run"].contains(&name);
         let sample = |(labels, value): (BTreeMap<String, String>, String)| {
             let own = labels.into_iter().filter(|(name, _)| is_own(name));
@@ -182,9 +194,23 @@ impl<'a> Look<'a> {
         assert_eq!(self.prometheus.output(), "", "it warns of what it scrapes");
     }
 
+    /// Each panel of the dashboard for Grafana shows something.
+    fn assert_dashboard(&self) {
+        for panel in dashboard::panels() {
+            let found = panel.queries.iter().map(|query| {
+                let query = query
+                    .replace("$run", &self.document.run.id)
+                    .replace("$__rate_interval", "1m")
+                    .replace("$__range", "10m");
+                self.query(&query).len()
+            });
+            assert!(found.sum::<usize>() > 0, "{panel:?}");
+        }
+    }
+
     fn assert_times(&self, queries: &TimeQueries) {
         let ask = |query: &str| -> f64 {
-            let found = self.prometheus.query(&query.replace("RUN", &self.selector));
+            let found = self.query(&query.replace("RUN", &self.selector));
             found[0].1.parse().unwrap()
         };
         let times = &self.document.measured.times["response_time"];
