@@ -65,7 +65,7 @@ pub use plan_text::plan;
 pub use ports::listen;
 pub use pressure::{Pressure, PressureWatch};
 pub use process::Process;
-pub use prometheus::{Prometheus, PrometheusSamples};
+pub use prometheus::{Prometheus, PrometheusHistograms, PrometheusSamples};
 pub use require::{require, require_file, require_optional};
 pub use rustix::process::Signal;
 pub use scripted::{Exchange, Reply, ScriptedRequest, ScriptedServer};

@@ -13,8 +13,18 @@ use tempfile::TempDir;
 
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// What a query found: the labels of a sample, and its value as Prometheus writes it.
+/// What a query found: the labels of a sample, and its value as Prometheus writes it; a native
+/// histogram as JSON.
 pub type PrometheusSamples = Vec<(BTreeMap<String, String>, String)>;
+
+/// What histograms it asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrometheusHistograms {
+    /// In text, with buckets by name.
+    Classic,
+    /// In protobuf, as one sample each.
+    Native,
+}
 
 /// A running Prometheus.
 pub struct Prometheus {
@@ -26,7 +36,7 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts a Prometheus that scrapes `/metrics` of this address; none where it is not installed.
     #[must_use]
-    pub fn start(scraped: SocketAddr) -> Option<Prometheus> {
+    pub fn start(scraped: SocketAddr, histograms: PrometheusHistograms) -> Option<Prometheus> {
         let program = require("prometheus")?;
         let folder = tempfile::tempdir().unwrap();
         let config = format!(
@@ -36,7 +46,12 @@ impl Prometheus {
         std::fs::write(folder.path().join("prometheus.yml"), config).unwrap();
         let start = || {
             let address = SocketAddr::new(IP, free_ports(IP, 1)[0]);
-            (run(&program, folder.path(), address), address)
+            let mut command = command(&program, folder.path(), address);
+            if histograms == PrometheusHistograms::Native {
+                command.arg("--enable-feature=native-histograms");
+            }
+            let output = folder.path().join("output");
+            (Process::start(&mut command, &output), address)
         };
         let ready = |address: &_| get(*address, "/-/ready").is_some();
         let (process, address) = start_ready("prometheus", start, ready);
@@ -47,20 +62,25 @@ impl Prometheus {
         })
     }
 
-    /// What a query in PromQL gives now.
+    /// What a query in PromQL gives, at a time since 1970 in seconds or else now.
     ///
     /// # Panics
     /// Where Prometheus has gone, or does not understand the query.
     #[must_use]
-    pub fn query(&self, query: &str) -> PrometheusSamples {
-        let path = format!("/api/v1/query?query={}", encoded(query));
+    pub fn query(&self, query: &str, at: Option<&str>) -> PrometheusSamples {
+        let at = at.map(|at| format!("&time={at}")).unwrap_or_default();
+        let path = format!("/api/v1/query?query={}{at}", encoded(query));
         let answer = get(self.address, &path)
             .unwrap_or_else(|| panic!("{query}: {}", self.process.output()));
         let answer: Value = serde_json::from_str(&answer).unwrap();
         let samples = answer["data"]["result"].as_array().unwrap().iter();
         let sample = |sample: &Value| {
             let labels = serde_json::from_value(sample["metric"].clone()).unwrap();
-            (labels, sample["value"][1].as_str().unwrap().to_owned())
+            let value = match sample["value"][1].as_str() {
+                Some(value) => value.to_owned(),
+                None => sample["histogram"][1].to_string(),
+            };
+            (labels, value)
         };
         samples.map(sample).collect()
     }
@@ -72,14 +92,14 @@ impl Prometheus {
     }
 }
 
-fn run(program: &Path, folder: &Path, address: SocketAddr) -> Process {
+fn command(program: &Path, folder: &Path, address: SocketAddr) -> Command {
     let mut command = Command::new(program);
     command
         .arg(format!("--web.listen-address={address}"))
         .args(["--config.file=prometheus.yml", "--storage.tsdb.path=data"])
-        .args(["--enable-feature=native-histograms", "--log.level=warn"])
+        .arg("--log.level=warn")
         .current_dir(folder);
-    Process::start(&mut command, &folder.join("output"))
+    command
 }
 
 /// The body of a good answer; HTTP/1.0 has no chunks.

@@ -2,12 +2,9 @@
 
 use super::LatestRun;
 use super::port::{Answer, Route, text};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, StatusCode};
-
-/// Prometheus's text format.
-const METRICS_TYPE: HeaderValue =
-    HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+use report::PrometheusFormat;
 
 /// What programs see.
 #[derive(Debug)]
@@ -20,14 +17,15 @@ impl Metrics {
         Metrics { latest }
     }
 
-    async fn page(&self) -> Answer {
+    async fn page(&self, format: PrometheusFormat) -> Answer {
         let Some(document) = self.latest.shown().document else {
-            return typed(text(StatusCode::OK, "# no run has begun\n"));
+            let nothing = text(StatusCode::OK, "# no run has begun\n");
+            return typed(nothing, PrometheusFormat::Text);
         };
         // A thousand agents are a long page: the control plane goes on meanwhile.
-        let rendered = tokio::task::spawn_blocking(move || report::prometheus(&document)).await;
+        let rendered = tokio::task::spawn_blocking(move || format.render(&document)).await;
         match rendered {
-            Ok(page) => typed(text(StatusCode::OK, page)),
+            Ok(page) => typed(text(StatusCode::OK, page), format),
             Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")),
         }
     }
@@ -36,13 +34,20 @@ impl Metrics {
 impl Route for Metrics {
     async fn answer<B: Send>(&self, request: Request<B>) -> Answer {
         match request.uri().path() {
-            "/metrics" => self.page().await,
+            "/metrics" => self.page(accepted(&request)).await,
             _ => text(StatusCode::NOT_FOUND, "there is /metrics\n"),
         }
     }
 }
 
-fn typed(mut answer: Answer) -> Answer {
-    answer.headers_mut().insert(CONTENT_TYPE, METRICS_TYPE);
+fn accepted<B>(request: &Request<B>) -> PrometheusFormat {
+    let fields = request.headers().get_all(ACCEPT).iter();
+    let fields: Vec<&str> = fields.filter_map(|field| field.to_str().ok()).collect();
+    PrometheusFormat::accepted(&fields.join(","))
+}
+
+fn typed(mut answer: Answer, format: PrometheusFormat) -> Answer {
+    let kind = HeaderValue::from_static(format.content_type());
+    answer.headers_mut().insert(CONTENT_TYPE, kind);
     answer
 }

@@ -30,7 +30,7 @@ pub use hlog::HlogWriter;
 pub use json::{ReadError, read, read_campaign};
 pub use merged_hlog::MergedHlog;
 pub use otlp::{otlp, otlp_refusal};
-pub use prometheus::prometheus;
+pub use prometheus::PrometheusFormat;
 pub use style::Style;
 
 use analysis::{CampaignDocument, Document};

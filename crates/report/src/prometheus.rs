@@ -1,75 +1,115 @@
-//! A run for Prometheus to scrape, in its text format 0.0.4.
+//! A run for Prometheus to scrape, in the format that the scraper asks for: text 0.0.4, or
+//! protobuf, which alone has native histograms.
 
-use crate::run_metrics::{MetricKind, MetricLabel, MetricValue, RunMetric, run_metrics};
+mod protobuf;
+mod text;
+
 use analysis::{Document, TimeFigure};
-use std::fmt::{Display, Write as _};
 
-/// Bounds of time buckets as powers of two of nanoseconds: 16 µs to 137 s. They must not change
-/// from scrape to scrape.
+/// Bounds of classic time buckets as powers of two of nanoseconds: 16 µs to 137 s. They must not
+/// change from scrape to scrape.
 const BUCKETS: std::ops::RangeInclusive<u32> = 14..=37;
 
-/// Everything that a scrape tells of a run.
-#[must_use]
-pub fn prometheus(document: &Document) -> String {
-    let mut page = MetricsPage {
-        run: &document.run.id,
-        text: String::new(),
-    };
-    for metric in run_metrics(document) {
-        page.metric(&metric);
-    }
-    page.text
+/// What a scrape is answered in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrometheusFormat {
+    /// Lines for people too.
+    Text,
+    /// Messages of Prometheus's client model, each behind its length.
+    Protobuf,
 }
 
-/// Metrics of one run. Samples of a metric stand together, behind what it is.
-struct MetricsPage<'d> {
-    run: &'d str,
-    text: String,
-}
-
-impl MetricsPage<'_> {
-    fn metric(&mut self, metric: &RunMetric<'_>) {
-        let (name, help) = (metric.prometheus_name(), metric.help);
-        let kind = match metric.kind {
-            MetricKind::Counter => "counter",
-            MetricKind::Gauge => "gauge",
-            MetricKind::Times => "histogram",
+impl PrometheusFormat {
+    /// The one that the header field `accept` of a request prefers.
+    #[must_use]
+    pub fn accepted(accept: &str) -> PrometheusFormat {
+        let weight = |wanted: fn(&str) -> bool| {
+            let ranges = accept.split(',').filter(|range| wanted(range));
+            ranges.map(weight).fold(0.0, f64::max)
         };
-        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for sample in &metric.samples {
-            match sample.value {
-                MetricValue::Count(count) => self.sample(&name, &sample.labels, count),
-                MetricValue::Number(number) => self.sample(&name, &sample.labels, number),
-                MetricValue::Times(figure) => self.histogram(&name, figure),
+        let is_protobuf = |range: &str| {
+            let family = "proto=io.prometheus.client.MetricFamily";
+            [
+                "application/vnd.google.protobuf",
+                family,
+                "encoding=delimited",
+            ]
+            .into_iter()
+            .all(|part| range.split(';').any(|found| found.trim() == part))
+        };
+        let is_text = |range: &str| range.trim_start().starts_with("text/plain");
+        if weight(is_protobuf) > weight(is_text) {
+            PrometheusFormat::Protobuf
+        } else {
+            PrometheusFormat::Text
+        }
+    }
+
+    /// The header field `content-type` of the answer.
+    #[must_use]
+    pub fn content_type(self) -> &'static str {
+        match self {
+            PrometheusFormat::Text => "text/plain; version=0.0.4; charset=utf-8",
+            PrometheusFormat::Protobuf => {
+                "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; \
+                 encoding=delimited"
             }
         }
     }
 
-    fn sample(&mut self, name: &str, labels: &[MetricLabel<'_>], value: impl Display) {
-        let _ = write!(self.text, "{name}{{run=\"{}\"", escaped(self.run));
-        for (label, text) in labels {
-            let _ = write!(self.text, ",{label}=\"{}\"", escaped(text));
+    /// Everything that a scrape tells of a run.
+    #[must_use]
+    pub fn render(self, document: &Document) -> Vec<u8> {
+        match self {
+            PrometheusFormat::Text => text::page(document).into_bytes(),
+            PrometheusFormat::Protobuf => protobuf::messages(document),
         }
-        let _ = writeln!(self.text, "}} {value}");
-    }
-
-    fn histogram(&mut self, name: &str, figure: &TimeFigure) {
-        let bucket = format!("{name}_bucket");
-        for power in BUCKETS {
-            let bound = 2_f64.powi(power as i32) / 1e9;
-            let count = figure.exponential_histogram.up_to_power_of_two(power);
-            self.sample(&bucket, &[("le", bound.to_string().into())], count);
-        }
-        self.sample(&bucket, &[("le", "+Inf".into())], figure.count);
-        let sum = figure.mean_ns * figure.count as f64 / 1e9;
-        self.sample(&format!("{name}_sum"), &[], sum);
-        self.sample(&format!("{name}_count"), &[], figure.count);
     }
 }
 
-/// As the format wants it inside of quotes.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
+/// How much a range of types is wanted, 0 to 1.
+fn weight(range: &str) -> f64 {
+    let mut parameters = range.split(';').map(str::trim);
+    let weight = parameters.find_map(|parameter| parameter.strip_prefix("q="));
+    weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0))
+}
+
+/// Upper bounds in seconds, each with all values up to it.
+fn classic_buckets(figure: &TimeFigure) -> impl Iterator<Item = (f64, u64)> {
+    BUCKETS.map(|power| {
+        let bound = 2_f64.powi(power as i32) / 1e9;
+        (
+            bound,
+            figure.exponential_histogram.up_to_power_of_two(power),
+        )
+    })
+}
+
+fn sum_seconds(figure: &TimeFigure) -> f64 {
+    figure.mean_ns * figure.count as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PrometheusFormat::{self, Protobuf, Text};
+
+    #[test]
+    fn scrapers_get_what_they_prefer() {
+        let protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+                        encoding=delimited";
+        for (accept, format) in [
+            // Prometheus 2.42 with and without native histograms.
+            (
+                format!("{protobuf},text/plain;version=0.0.4;q=0.5,*/*;q=0.1"),
+                Protobuf,
+            ),
+            ("text/plain;version=0.0.4;q=0.5,*/*;q=0.1".to_owned(), Text),
+            (format!("text/plain;q=0.5, {protobuf};q=0.2"), Text),
+            (protobuf.replace("delimited", "text"), Text),
+            ("*/*".to_owned(), Text),
+            (String::new(), Text),
+        ] {
+            assert_eq!(PrometheusFormat::accepted(&accept), format, "{accept}");
+        }
+    }
 }

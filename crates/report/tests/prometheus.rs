@@ -1,7 +1,7 @@
 //! What Prometheus scrapes. That Prometheus itself takes it is tried in the package `interop`.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use report::{prometheus, read};
+use report::{PrometheusFormat, read};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -13,6 +13,10 @@ fn golden(name: &str) -> PathBuf {
 
 fn document() -> analysis::Document {
     read(&std::fs::read(golden("result-v1.json")).unwrap()).unwrap()
+}
+
+fn prometheus(document: &analysis::Document) -> String {
+    String::from_utf8(PrometheusFormat::Text.render(document)).unwrap()
 }
 
 #[test]

@@ -5,5 +5,6 @@
     reason = "the suite is test code throughout, helpers too"
 )]
 
+mod dashboard;
 mod pushes;
 mod scrapes;

@@ -1,7 +1,10 @@
 //! A real Prometheus.
 
+use crate::dashboard;
 use analysis::{Document, Verdict};
-use interop::{CoordinatorCommand, Prometheus, require, wait_until};
+use interop::{
+    CoordinatorCommand, Prometheus, PrometheusHistograms, PrometheusSamples, require, wait_until,
+};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -52,20 +55,52 @@ fn promtool_has_nothing_to_say() {
 #[test]
 fn prometheus_has_the_figures_of_the_result() {
     let looked = (0..ATTEMPTS).any(|_| {
-        let Some((prometheus, first)) = scraped() else {
+        let Some((scrapers, first)) = scraped() else {
             return true;
         };
-        let is_there = !asked(&prometheus, "cannonade_verdict", &first.run.id).is_empty();
-        if is_there {
-            compare(&prometheus, &first);
+        let looks = scrapers
+            .each_ref()
+            .map(|scraper| Look::new(scraper, &first));
+        let has_all = looks.iter().all(Option::is_some);
+        if let [Some(classic), Some(native)] = looks {
+            classic.compare();
+            native.compare();
+            classic.assert_times(&CLASSIC);
+            native.assert_times(&NATIVE);
+            classic.assert_dashboard();
+            native.assert_dashboard();
         }
-        is_there
+        has_all
     });
     assert!(looked, "the machine is too busy for a scrape a second");
 }
 
-/// The plan's first run, and the Prometheus that looked; none where it is not installed.
-fn scraped() -> Option<(Prometheus, Document)> {
+/// How Prometheus is asked for response times; `RUN` is which.
+struct TimeQueries {
+    /// Of how many values they are.
+    count: &'static str,
+    /// Their buckets.
+    buckets: &'static str,
+    /// How far a quantile of it may be off, as a factor.
+    off: f64,
+}
+
+const CLASSIC: TimeQueries = TimeQueries {
+    count: "cannonade_response_time_seconds_countRUN",
+    buckets: "cannonade_response_time_seconds_bucketRUN",
+    off: 2.0,
+};
+
+/// A bucket is 9 % wide, and its bounds are 1.6 % off.
+const NATIVE: TimeQueries = TimeQueries {
+    count: "histogram_count(cannonade_response_time_secondsRUN)",
+    buckets: "cannonade_response_time_secondsRUN",
+    off: 1.11,
+};
+
+/// The plan's first run, and those that looked, without and with native histograms; none where
+/// Prometheus is not installed.
+fn scraped() -> Option<([Prometheus; 2], Document)> {
     let arguments = ["--local", "--metrics", "127.0.0.1:0"];
     let running = CoordinatorCommand::start(&arguments, PLAN).spawn();
     let address: SocketAddr = wait_until("the port of metrics", || {
@@ -73,77 +108,118 @@ fn scraped() -> Option<(Prometheus, Document)> {
         let (_, rest) = told.split_once("metrics at http://")?;
         rest.split_once("/metrics")?.0.parse().ok()
     });
-    let prometheus = Prometheus::start(address)?;
+    let scrapers = [
+        Prometheus::start(address, PrometheusHistograms::Classic)?,
+        Prometheus::start(address, PrometheusHistograms::Native)?,
+    ];
     // Its code is about thresholds and a busy machine, and not about what is shown.
     let finished = running.wait();
     let campaign = finished.run_folder().unwrap();
     let first = std::fs::read(campaign.join("campaign.json")).unwrap();
     let first = report::read_campaign(&first).unwrap().runs.remove(0);
     let first = std::fs::read(campaign.join(first.folder).join("result.json")).unwrap();
-    Some((prometheus, report::read(&first).unwrap()))
+    Some((scrapers, report::read(&first).unwrap()))
 }
 
-/// The last samples of a run, by their labels but for those of every sample.
-fn asked(prometheus: &Prometheus, metric: &str, run: &str) -> BTreeMap<String, f64> {
-    let query = format!("last_over_time({metric}{{run=\"{run}\"}}[10m])");
-    let samples = prometheus.query(&query).into_iter();
-    let sample = |(labels, value): (BTreeMap<String, String>, String)| {
-        let own = labels
-            .into_iter()
-            .filter(|(name, _)| !["__name__", "instance", "job", "run"].contains(&name.as_str()));
-        let own: Vec<String> = own.map(|(_, value)| value).collect();
-        (own.join(" "), value.parse().unwrap())
-    };
-    samples.map(sample).collect()
+/// What a Prometheus saw of a run when it looked at it last.
+struct Look<'a> {
+    prometheus: &'a Prometheus,
+    document: &'a Document,
+    /// Selects the run, behind a metric's name.
+    selector: String,
+    /// When that was.
+    at: String,
 }
 
-fn compare(prometheus: &Prometheus, document: &Document) {
-    let asked = |metric: &str| asked(prometheus, metric, &document.run.id);
-    let measured = &document.measured;
-    let operations = asked("cannonade_operations_total");
-    assert_eq!(operations["ok"], measured.operations.ok as f64);
-    assert_eq!(
-        operations.values().sum::<f64>(),
-        measured.operations.ended as f64
-    );
-    let requests = asked("cannonade_request_operations_total");
-    for group in &document.by_request {
-        let ok = group.figures.operations.ok as f64;
-        assert_eq!(requests[&format!("ok {}", group.name)], ok);
+impl<'a> Look<'a> {
+    /// None where it did not look after the run's end.
+    fn new(prometheus: &'a Prometheus, document: &'a Document) -> Option<Look<'a>> {
+        let run = format!("{{run=\"{}\"}}", document.run.id);
+        let last = format!("max(max_over_time(timestamp(cannonade_verdict{run})[10m:1s]))");
+        let (_, at) = prometheus.query(&last, None).pop()?;
+        Some(Look {
+            prometheus,
+            document,
+            selector: run,
+            at,
+        })
     }
-    let statuses = asked("cannonade_responses_total");
-    for (status, count) in &measured.statuses {
-        assert_eq!(statuses[&status.to_string()], *count as f64);
-    }
-    let times = &measured.times["response_time"];
-    let counts = asked("cannonade_response_time_seconds_count");
-    assert_eq!(counts[""], times.count as f64);
-    let errors = asked("cannonade_errors_total");
-    for error in &measured.errors {
-        assert_eq!(errors[&error.name], error.count as f64);
-    }
-    for (verdict, is_it) in asked("cannonade_verdict") {
-        assert_eq!(is_it == 1.0, verdict == document.verdict.verdict.name());
-    }
-    assert_eq!(asked("cannonade_verdict").len(), Verdict::ALL.len());
-    let passed: Vec<f64> = asked("cannonade_threshold_passed").into_values().collect();
-    assert_eq!(passed.iter().sum::<f64>(), 1.0, "{passed:?}");
-    assert_quantile(prometheus, document);
-    assert_eq!(prometheus.output(), "", "it warns of what it scrapes");
-}
 
-/// A quantile of Prometheus's is as far off as a bucket is wide: up to twice the true value.
-fn assert_quantile(prometheus: &Prometheus, document: &Document) {
-    let run = &document.run.id;
-    let query = format!(
-        "histogram_quantile(0.5, \
-         last_over_time(cannonade_response_time_seconds_bucket{{run=\"{run}\"}}[10m]))"
-    );
-    let found: f64 = prometheus.query(&query)[0].1.parse().unwrap();
-    let times = &document.measured.times["response_time"];
-    let exact = times.percentile(50.0).unwrap().value_ns as f64 / 1e9;
-    assert!(
-        (0.5..=2.0).contains(&(found / exact)),
-        "{found} against {exact}"
-    );
+    fn query(&self, query: &str) -> PrometheusSamples {
+        self.prometheus.query(query, Some(&self.at))
+    }
+
+    /// Samples by their labels but for those of every sample.
+    fn asked(&self, metric: &str) -> BTreeMap<String, f64> {
+        let samples = self.query(&format!("{metric}{}", self.selector));
+        let is_own = |name: &str| !["__name__", "instance", "job", "run"].contains(&name);
+        let sample = |(labels, value): (BTreeMap<String, String>, String)| {
+            let own = labels.into_iter().filter(|(name, _)| is_own(name));
+            let own: Vec<String> = own.map(|(_, value)| value).collect();
+            (own.join(" "), value.parse().unwrap())
+        };
+        samples.into_iter().map(sample).collect()
+    }
+
+    fn compare(&self) {
+        let measured = &self.document.measured;
+        let operations = self.asked("cannonade_operations_total");
+        let ended = operations.values().sum::<f64>();
+        assert_eq!(operations["ok"], measured.operations.ok as f64);
+        assert_eq!(ended, measured.operations.ended as f64);
+        let requests = self.asked("cannonade_request_operations_total");
+        for group in &self.document.by_request {
+            let ok = group.figures.operations.ok as f64;
+            assert_eq!(requests[&format!("ok {}", group.name)], ok);
+        }
+        let statuses = self.asked("cannonade_responses_total");
+        for (status, count) in &measured.statuses {
+            assert_eq!(statuses[&status.to_string()], *count as f64);
+        }
+        let errors = self.asked("cannonade_errors_total");
+        for error in &measured.errors {
+            assert_eq!(errors[&error.name], error.count as f64);
+        }
+        let verdicts = self.asked("cannonade_verdict");
+        assert_eq!(verdicts.len(), Verdict::ALL.len());
+        for (verdict, is_it) in verdicts {
+            let is_ours = verdict == self.document.verdict.verdict.name();
+            assert_eq!(is_it == 1.0, is_ours, "{verdict}");
+        }
+        let passed: Vec<f64> = self
+            .asked("cannonade_threshold_passed")
+            .into_values()
+            .collect();
+        assert_eq!(passed.iter().sum::<f64>(), 1.0, "{passed:?}");
+        assert_eq!(self.prometheus.output(), "", "it warns of what it scrapes");
+    }
+
+    /// Each panel of the dashboard for Grafana shows something.
+    fn assert_dashboard(&self) {
+        for panel in dashboard::panels() {
+            let found = panel.queries.iter().map(|query| {
+                let query = query
+                    .replace("$run", &self.document.run.id)
+                    .replace("$__rate_interval", "1m")
+                    .replace("$__range", "10m");
+                self.query(&query).len()
+            });
+            assert!(found.sum::<usize>() > 0, "{panel:?}");
+        }
+    }
+
+    fn assert_times(&self, queries: &TimeQueries) {
+        let ask = |query: &str| -> f64 {
+            let found = self.query(&query.replace("RUN", &self.selector));
+            found[0].1.parse().unwrap()
+        };
+        let times = &self.document.measured.times["response_time"];
+        assert_eq!(ask(queries.count), times.count as f64);
+        let found = ask(&format!("histogram_quantile(0.5, {})", queries.buckets));
+        let exact = times.percentile(50.0).unwrap().value_ns as f64 / 1e9;
+        let factor = found / exact;
+        println!("a median of {found} s, {factor} of the exact one");
+        let may = 1.0 / queries.off..=queries.off;
+        assert!(may.contains(&factor), "{found} against {exact}");
+    }
 }

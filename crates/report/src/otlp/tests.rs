@@ -1,5 +1,5 @@
 use super::*;
-use crate::{prometheus, read};
+use crate::{PrometheusFormat, read};
 use analysis::{ExponentialHistogram, RunState};
 use std::collections::BTreeSet;
 
@@ -35,7 +35,7 @@ fn at_prometheus(metric: &OtlpMetric) -> String {
 #[test]
 fn both_ways_tell_the_same_metrics_by_the_same_names() {
     let document = document();
-    let page = prometheus(&document);
+    let page = String::from_utf8(PrometheusFormat::Text.render(&document)).unwrap();
     let scraped: BTreeSet<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())

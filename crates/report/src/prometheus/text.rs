@@ -1,0 +1,68 @@
+//! The text format 0.0.4.
+
+use super::{classic_buckets, sum_seconds};
+use crate::run_metrics::{MetricKind, MetricLabel, MetricValue, RunMetric, run_metrics};
+use analysis::{Document, TimeFigure};
+use std::fmt::{Display, Write as _};
+
+/// All metrics.
+pub(super) fn page(document: &Document) -> String {
+    let mut page = MetricsPage {
+        run: &document.run.id,
+        text: String::new(),
+    };
+    for metric in run_metrics(document) {
+        page.metric(&metric);
+    }
+    page.text
+}
+
+/// Metrics of one run. Samples of a metric stand together, behind what it is.
+struct MetricsPage<'d> {
+    run: &'d str,
+    text: String,
+}
+
+impl MetricsPage<'_> {
+    fn metric(&mut self, metric: &RunMetric<'_>) {
+        let (name, help) = (metric.prometheus_name(), metric.help);
+        let kind = match metric.kind {
+            MetricKind::Counter => "counter",
+            MetricKind::Gauge => "gauge",
+            MetricKind::Times => "histogram",
+        };
+        let _ = writeln!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        for sample in &metric.samples {
+            match sample.value {
+                MetricValue::Count(count) => self.sample(&name, &sample.labels, count),
+                MetricValue::Number(number) => self.sample(&name, &sample.labels, number),
+                MetricValue::Times(figure) => self.histogram(&name, figure),
+            }
+        }
+    }
+
+    fn sample(&mut self, name: &str, labels: &[MetricLabel<'_>], value: impl Display) {
+        let _ = write!(self.text, "{name}{{run=\"{}\"", escaped(self.run));
+        for (label, text) in labels {
+            let _ = write!(self.text, ",{label}=\"{}\"", escaped(text));
+        }
+        let _ = writeln!(self.text, "}} {value}");
+    }
+
+    fn histogram(&mut self, name: &str, figure: &TimeFigure) {
+        let bucket = format!("{name}_bucket");
+        for (bound, count) in classic_buckets(figure) {
+            self.sample(&bucket, &[("le", bound.to_string().into())], count);
+        }
+        self.sample(&bucket, &[("le", "+Inf".into())], figure.count);
+        self.sample(&format!("{name}_sum"), &[], sum_seconds(figure));
+        self.sample(&format!("{name}_count"), &[], figure.count);
+    }
+}
+
+/// As the format wants it inside of quotes.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
