@@ -4,8 +4,9 @@
 use super::run_view::RunView;
 use super::text;
 use super::trend::{Trend, TrendSecond};
-use crate::roster::RunStage;
+use crate::roster::{AgentStatus, RunStage};
 use crate::terminal::CanvasLine;
+use analysis::LiveMachine;
 use analysis::human::time;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Rect};
@@ -300,7 +301,12 @@ impl Panel<'_> {
             name: &agent.name,
             status: text::word(agent.status, is_over),
             is_amiss: text::is_amiss(agent.status),
-            machine: live.by_agent.get(index).copied().unwrap_or_default(),
+            // Of one that is over or away nothing is known any more.
+            machine: if agent.status < AgentStatus::Done {
+                live.by_agent.get(index).copied().unwrap_or_default()
+            } else {
+                LiveMachine::default()
+            },
         });
         let servers = self.view.roster.monitors().iter().enumerate();
         let servers = servers.map(|(index, name)| PanelMember {
@@ -322,7 +328,7 @@ struct PanelMember<'v> {
     status: &'static str,
     /// It is not as it should be.
     is_amiss: bool,
-    machine: analysis::LiveMachine,
+    machine: LiveMachine,
 }
 
 impl PanelMember<'_> {
@@ -428,7 +434,6 @@ fn escape((colour, modifier): (Color, Modifier)) -> String {
 mod tests {
     use super::*;
     use crate::progress::scene::{facts, firing, take, view};
-    use analysis::LiveMachine;
     use control::RunEvent;
     use std::time::Duration;
 
@@ -608,6 +613,7 @@ mod tests {
             .iter()
             .filter_map(|line| line.text.split_whitespace().next());
         assert_eq!(names.collect::<Vec<_>>(), ["d", "c", "b", "db"]);
+        assert!(lines[6].text.ends_with("away"), "{lines:#?}");
     }
 
     #[test]
