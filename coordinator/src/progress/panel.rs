@@ -4,11 +4,12 @@
 use super::run_view::RunView;
 use super::text;
 use super::trend::{Trend, TrendSecond};
-use crate::roster::RunStage;
+use crate::roster::{AgentStatus, RunStage};
 use crate::terminal::CanvasLine;
+use analysis::LiveMachine;
 use analysis::human::time;
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Color, Modifier, Style as CellStyle};
 use ratatui::symbols::bar;
 use ratatui::text::{Line, Span};
@@ -159,12 +160,22 @@ impl Panel<'_> {
             PanelRow::Words(_) => 1,
             PanelRow::Course { .. } => room.course,
         });
-        let [left, right] = if room.columns < WIDE {
-            let height = heights.clone().sum();
-            Layout::vertical([Constraint::Length(height), Constraint::Min(0)]).areas(buffer.area)
+        // By hand: ratatui's `Layout` solves inequalities, four times a second.
+        let area = buffer.area;
+        let (left, right) = if room.columns < WIDE {
+            let height = heights.clone().sum::<u16>().min(area.height);
+            let below = Rect::new(0, height, area.width, area.height - height);
+            (Rect { height, ..area }, below)
         } else {
-            let widths = [Constraint::Length(FIGURES), Constraint::Min(0)];
-            Layout::horizontal(widths).spacing(2).areas(buffer.area)
+            let beside = FIGURES + 2;
+            let right = Rect::new(beside, 0, area.width - beside, area.height);
+            (
+                Rect {
+                    width: FIGURES,
+                    ..area
+                },
+                right,
+            )
         };
         let mut top = left.y;
         for (row, height) in figures.iter().zip(heights.collect::<Vec<_>>()) {
@@ -183,11 +194,18 @@ impl Panel<'_> {
 
     fn draw_row(&self, row: &PanelRow, area: Rect, room: PanelRoom, buffer: &mut Buffer) {
         match row {
+            // A terminal that is too low has none for it.
+            _ if area.is_empty() => {}
             PanelRow::Words(line) => line.render(area, buffer),
             PanelRow::Course { label, figure } => {
-                let widths = [Constraint::Length(LABEL), Constraint::Min(0)];
-                let [words, course] = Layout::horizontal(widths).areas(area);
-                Line::raw(self.style.text(label)).render(words, buffer);
+                let label = Line::raw(self.style.text(label));
+                let width = LABEL.min(area.width);
+                buffer.set_line(area.x, area.y, &label, width);
+                let course = Rect {
+                    x: area.x + width,
+                    width: area.width - width,
+                    ..area
+                };
                 let seconds = room.seconds.min(usize::from(course.width));
                 let values = self.trend.last(seconds, figure);
                 let bars = values.into_iter().map(SparklineBar::from);
@@ -283,7 +301,12 @@ impl Panel<'_> {
             name: &agent.name,
             status: text::word(agent.status, is_over),
             is_amiss: text::is_amiss(agent.status),
-            machine: live.by_agent.get(index).copied().unwrap_or_default(),
+            // Of one that is over or away nothing is known any more.
+            machine: if agent.status < AgentStatus::Done {
+                live.by_agent.get(index).copied().unwrap_or_default()
+            } else {
+                LiveMachine::default()
+            },
         });
         let servers = self.view.roster.monitors().iter().enumerate();
         let servers = servers.map(|(index, name)| PanelMember {
@@ -305,7 +328,7 @@ struct PanelMember<'v> {
     status: &'static str,
     /// It is not as it should be.
     is_amiss: bool,
-    machine: analysis::LiveMachine,
+    machine: LiveMachine,
 }
 
 impl PanelMember<'_> {
@@ -362,13 +385,14 @@ fn painted_row(buffer: &Buffer, row: u16, colour: bool) -> CanvasLine {
     let mut line = CanvasLine::default();
     let (mut column, mut blanks, mut look) = (0, 0, BLANK);
     while let Some(cell) = buffer.cell((column, row)) {
-        // A character of two columns stands in the first, and the second is blank.
-        let width = cells(Span::raw(cell.symbol()).width().max(1));
-        column = column.saturating_add(width);
         if cell.symbol() == " " {
+            column += 1;
             blanks += 1;
             continue;
         }
+        // A character of two columns stands in the first, and the second is blank.
+        let width = cells(Span::raw(cell.symbol()).width().max(1));
+        column = column.saturating_add(width);
         line.text.push_str(&" ".repeat(std::mem::take(&mut blanks)));
         let other = (cell.fg, cell.modifier);
         if colour && look != other {
@@ -410,7 +434,6 @@ fn escape((colour, modifier): (Color, Modifier)) -> String {
 mod tests {
     use super::*;
     use crate::progress::scene::{facts, firing, take, view};
-    use analysis::LiveMachine;
     use control::RunEvent;
     use std::time::Duration;
 
@@ -590,6 +613,7 @@ mod tests {
             .iter()
             .filter_map(|line| line.text.split_whitespace().next());
         assert_eq!(names.collect::<Vec<_>>(), ["d", "c", "b", "db"]);
+        assert!(lines[6].text.ends_with("away"), "{lines:#?}");
     }
 
     #[test]

@@ -126,20 +126,30 @@ fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
     }
 }
 
-/// Whose end is waited for, behind a word for why.
+/// Whose end is waited for, behind a word for why. After that of all others lost agents have a
+/// moment to come back with what they hold, and monitors one for their profiles.
 fn awaited(view: &RunView) -> String {
-    let agents = view.roster.agents().iter();
-    let is_awaited =
-        |agent: &&RosterAgent| !matches!(agent.status, AgentStatus::Done | AgentStatus::Lost);
-    let names: Vec<&str> = agents
-        .filter(is_awaited)
-        .map(|agent| agent.name.as_str())
-        .collect();
-    if names.is_empty() {
-        return String::new();
+    let named = |is_meant: fn(AgentStatus) -> bool| {
+        let agents = view.roster.agents().iter();
+        let names: Vec<&str> = agents
+            .filter(|agent| is_meant(agent.status))
+            .map(|agent| agent.name.as_str())
+            .collect();
+        let shown = &names[..names.len().min(AWAITED_MAX)];
+        (!names.is_empty()).then(|| listed(shown, names.len()))
+    };
+    let is_unfinished = |status| !matches!(status, AgentStatus::Done | AgentStatus::Lost);
+    if let Some(names) = named(is_unfinished) {
+        return format!(": waiting for {names}");
     }
-    let shown = &names[..names.len().min(AWAITED_MAX)];
-    format!(": waiting for {}", listed(shown, names.len()))
+    if let Some(names) = named(|status| status == AgentStatus::Lost) {
+        return format!(": waiting for {names} to come back");
+    }
+    if view.roster.monitors().is_empty() {
+        String::new()
+    } else {
+        ": waiting for profiles of monitors".to_owned()
+    }
 }
 
 fn figures(view: &RunView, live: &Live, now: Instant) -> String {
@@ -474,6 +484,18 @@ mod tests {
         assert_eq!(clock(&view), "stopping: waiting for b");
         take(&mut view, &ended(1), now);
         assert_eq!(clock(&view), "stopping");
+        let monitor = facts("db");
+        take(&mut view, &RunEvent::Watching { monitor }, now);
+        let profiles = "stopping: waiting for profiles of monitors";
+        assert_eq!(clock(&view), profiles);
+        let lost = RunEvent::Lost {
+            agent: 1,
+            next_interval: 3,
+            fired_until: None,
+            why: "reset".to_owned(),
+        };
+        take(&mut view, &lost, now);
+        assert_eq!(clock(&view), "stopping: waiting for b to come back");
         let agents = ["a", "b", "c", "d", "e"].map(facts).to_vec();
         take(&mut view, &RunEvent::Assembled { agents }, now);
         assert_eq!(clock(&view), "stopping: waiting for a, b, c and 2 more");

@@ -41,10 +41,7 @@ impl FullScreen {
                 before(panic);
             }));
         });
-        *canvas() = Canvas::Full {
-            said: VecDeque::new(),
-            shown: Vec::new(),
-        };
+        *canvas() = Canvas::FULL;
         write(ENTER);
         FullScreen(())
     }
@@ -101,36 +98,21 @@ pub(super) fn say(lines: &str) {
             };
             write(&format!("{erased}{lines}\n"));
         }
-        Canvas::Full { said, .. } => {
-            said.extend(lines.lines().map(str::to_owned));
-            let overdue = said.len().saturating_sub(SAID_MAX);
-            said.drain(..overdue);
-        }
+        Canvas::Full { said, .. } => Canvas::keep(said, lines),
     }
 }
 
 /// Gives the whole screen back, if it is taken, and writes what was said meanwhile.
 pub(super) fn leave() {
-    give_back(&mut canvas());
+    canvas().give_back();
 }
 
 /// Whoever panics may have been drawing.
 fn leave_for_panic() {
     match CANVAS.try_lock() {
-        Ok(mut canvas) => give_back(&mut canvas),
-        Err(TryLockError::Poisoned(canvas)) => give_back(&mut canvas.into_inner()),
+        Ok(mut canvas) => canvas.give_back(),
+        Err(TryLockError::Poisoned(canvas)) => canvas.into_inner().give_back(),
         Err(TryLockError::WouldBlock) => write(LEAVE),
-    }
-}
-
-fn give_back(canvas: &mut Canvas) {
-    if let Canvas::Full { said, .. } = canvas {
-        let mut text = LEAVE.to_owned();
-        said.iter().for_each(|line| {
-            let _ = writeln!(text, "{line}");
-        });
-        write(&text);
-        *canvas = Canvas::EMPTY;
     }
 }
 
@@ -154,6 +136,38 @@ impl Canvas {
         drawn: Vec::new(),
         at: 0,
     };
+
+    const FULL: Canvas = Canvas::Full {
+        said: VecDeque::new(),
+        shown: Vec::new(),
+    };
+
+    fn give_back(&mut self) {
+        if let Some(text) = self.left() {
+            write(&text);
+        }
+    }
+
+    /// From now on the screen is not taken. What is to be written for that; nothing, where it was
+    /// not.
+    fn left(&mut self) -> Option<String> {
+        let Canvas::Full { said, .. } = self else {
+            return None;
+        };
+        let mut text = LEAVE.to_owned();
+        said.iter().for_each(|line| {
+            let _ = writeln!(text, "{line}");
+        });
+        *self = Canvas::EMPTY;
+        Some(text)
+    }
+
+    /// Takes lines that are said for behind the screen, as many as there is room for.
+    fn keep(said: &mut VecDeque<String>, lines: &str) {
+        said.extend(lines.lines().map(str::to_owned));
+        let overdue = said.len().saturating_sub(SAID_MAX);
+        said.drain(..overdue);
+    }
 }
 
 static CANVAS: Mutex<Canvas> = Mutex::new(Canvas::EMPTY);
@@ -227,6 +241,18 @@ mod tests {
             [20, 10, 5, 0].map(|columns| rows(&drawn, columns)),
             [3, 4, 6, 22]
         );
+    }
+
+    #[test]
+    fn screen_is_given_back_once_with_the_last_lines_that_were_said() {
+        let mut canvas = Canvas::FULL;
+        if let Canvas::Full { said, .. } = &mut canvas {
+            (0..=SAID_MAX).for_each(|number| Canvas::keep(said, &format!("{number}\n")));
+        }
+        let text = canvas.left().unwrap();
+        assert!(text.starts_with("\x1b[?25h\x1b[?1049l1\n2\n"), "{text}");
+        assert!(text.ends_with("\n1000\n"), "{text}");
+        assert_eq!(canvas.left(), None);
     }
 
     #[test]

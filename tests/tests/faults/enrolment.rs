@@ -74,6 +74,19 @@ fn agent_waits_for_a_coordinator_that_is_not_there_yet() {
 }
 
 #[test]
+fn agents_of_one_name_are_told_apart() {
+    let state = tempfile::tempdir().unwrap();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let plan = PLAN.replace("= 1", "= 2");
+    let invited = Invited::start(2, listen, state.path(), &plan);
+    let _agents = ["web", "web"].map(|name| invited.agent(name));
+    let finished = invited.coordinator.wait();
+    for told in ["agent web joined (1 of 2)", "agent web (2) joined (2 of 2)"] {
+        assert!(finished.stderr.contains(told), "{told}: {finished}");
+    }
+}
+
+#[test]
 fn agent_of_another_version_of_the_wire_is_refused_with_a_reason() {
     let state = tempfile::tempdir().unwrap();
     let coordinator = listening(state.path());

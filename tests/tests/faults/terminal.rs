@@ -125,3 +125,31 @@ fn whole_screen_is_given_back_with_what_stood_there() {
         assert!(place("joined (2 of 2)") < place("saved in"), "{all}");
     }
 }
+
+#[test]
+fn step_of_a_search_stands_in_the_panel_with_what_is_known() {
+    let Some(tmux) = Tmux::start(80, 24) else {
+        return;
+    };
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    let line = plan(&tmux, &server, 1);
+    let search = "load = { max_connections = 20 }\nthresholds.\"errors.share\" = \"<= 50%\"\n\
+                  search = { rate = { from = \"20/s\", to = \"100/s\" }, hold = \"2s\" }\n";
+    let text = format!("target.url = {:?}\n{search}", server.url("/"));
+    std::fs::write(tmux.folder().join("plan.toml"), text).unwrap();
+    tmux.line(&format!("{line}; echo {OVER} $?"));
+    tmux.wait_for("search: hold 1 at 80/s\n");
+    let has_ended = |screen: &str| screen.lines().any(|line| line.starts_with(OVER));
+    // A busy machine may be the limit of the first hold.
+    let has_second = wait_until("the second hold, or the end", || {
+        let screen = tmux.screen();
+        let is_second = screen.contains("search: hold 2 at 100/s, 80/s passed");
+        (is_second || has_ended(&screen)).then_some(is_second)
+    });
+    tmux.key("C-c");
+    wait_until("the end", || has_ended(&tmux.screen()).then_some(()));
+    let all = tmux.history();
+    let has_passed = all.contains("hold 1: 80/s passed");
+    assert_eq!(has_second, has_passed, "{all}");
+    assert!(!all.contains("search: hold"), "{all}");
+}
