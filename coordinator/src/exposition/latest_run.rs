@@ -19,7 +19,7 @@ pub(crate) struct LatestRun {
     shown: watch::Sender<ShownRun>,
     /// Who follows has one of these.
     places: Arc<Semaphore>,
-    /// What the last page took to be made.
+    /// CPU time of making the last page.
     page_ns: Arc<AtomicU64>,
 }
 
@@ -71,7 +71,7 @@ impl LatestRun {
         });
     }
 
-    /// What the last page took to be made, if anybody follows.
+    /// CPU time of making the last page, if anybody follows.
     pub(crate) fn page_time(&self) -> Option<Duration> {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         is_followed.then(|| Duration::from_nanos(self.page_ns.load(Ordering::Relaxed)))

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// The newest number is said again after so long: silence means that the connection is dead. The
 /// page's script waits three times that (`SILENCE_MS`).
-const SAY_EVERY: Duration = Duration::from_secs(5);
+const SAY_EVERY: Duration = Duration::from_secs(3);
 
 /// What a follower is told, one event after the other.
 pub(super) struct VersionStream {

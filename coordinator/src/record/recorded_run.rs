@@ -277,7 +277,7 @@ impl RecordedRun {
         }
     }
 
-    /// Where somebody follows the run: what it takes to make the page of a document.
+    /// Where somebody follows the run: CPU time of making the page of a document.
     pub(super) fn page_time(&self) -> Option<Duration> {
         self.latest.as_ref()?.page_time()
     }

@@ -1,5 +1,6 @@
 //! The page while a run goes on: `start --dashboard`.
 
+use crate::plots::{instant_at, on_plot};
 use crate::stage::assert_quiet;
 use interop::{Browser, Coordinator, CoordinatorCommand, wait_until};
 use rustix::process::Signal;
@@ -81,26 +82,6 @@ fn three_viewers_follow_a_run_and_see_its_end() {
     browser.visit(&run.url, 1280);
     assert_shows_the_beginning(&mut browser);
 
-    // What somebody did on a page stays as the page goes on.
-    browser.turn_to(&early[0]);
-    browser.value("document.querySelector('details').open = true");
-    browser.value(
-        "[...document.querySelectorAll('[data-timeline=times] .u-label')]
-        .find((label) => label.textContent === 'p99').click()",
-    );
-    browser.value("scrollTo(0, 300)");
-    let before = browser.number(SECONDS);
-    wait_for_second(&mut browser, before + 3.0);
-    assert_eq!(
-        browser.value("document.querySelector('details').open"),
-        true
-    );
-    assert_eq!(
-        browser.number("document.querySelectorAll('.u-legend .u-off').length"),
-        1.0
-    );
-    assert_eq!(browser.number("scrollY"), 300.0);
-
     run.coordinator.signal(Signal::INT);
     let finished = run.coordinator.wait();
     assert_eq!(finished.code, 130, "{finished}");
@@ -118,6 +99,76 @@ fn three_viewers_follow_a_run_and_see_its_end() {
         }
         assert_quiet(&mut browser);
     }
+}
+
+#[test]
+fn what_somebody_did_stays_as_the_page_goes_on() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let run = ShownRun::start(ENDLESS);
+    browser.visit(&run.url, 1280);
+    wait_for_second(&mut browser, 4.0);
+    let from = on_plot(&mut browser, 0, (0.3, 0.5));
+    let to = (from.0 + 300.0, from.1);
+    browser.pointer("mouseMoved", from, 0);
+    browser.pointer("mousePressed", from, 1);
+    browser.pointer("mouseMoved", to, 1);
+    browser.pointer("mouseReleased", to, 1);
+    let closer = [0.01, 0.99].map(|part| instant_at(&mut browser, 0, part));
+    browser.value(
+        "[...document.querySelectorAll('[data-timeline=times] .u-label')]
+            .find((label) => label.textContent === 'p99').click()",
+    );
+    browser.value("document.querySelector('details').open = true");
+    browser.value("getSelection().selectAllChildren(document.querySelector('h1'))");
+    browser.value("scrollTo(0, 300)");
+
+    let before = browser.number(SECONDS);
+    wait_for_second(&mut browser, before + 3.0);
+    assert_eq!(browser.number("scrollY"), 300.0);
+    assert_eq!(
+        browser.text("getSelection().toString().slice(0, 4)"),
+        "plan"
+    );
+    assert_eq!(
+        browser.value("document.querySelector('details').open"),
+        true
+    );
+    let hidden = "document.querySelectorAll('.u-legend .u-off').length";
+    assert_eq!(browser.number(hidden), 1.0);
+    assert_eq!(
+        [0.01, 0.99].map(|part| instant_at(&mut browser, 0, part)),
+        closer
+    );
+
+    // A page that shows all goes on showing all.
+    let place = on_plot(&mut browser, 0, (0.5, 0.5));
+    for clicks in [1, 2] {
+        browser.pointer("mousePressed", place, clicks);
+        browser.pointer("mouseReleased", place, clicks);
+    }
+    let end = instant_at(&mut browser, 0, 0.99);
+    let before = browser.number(SECONDS);
+    wait_for_second(&mut browser, before + 2.0);
+    assert_ne!(instant_at(&mut browser, 0, 0.99), end);
+    assert_quiet(&mut browser);
+}
+
+#[test]
+fn silence_of_a_coordinator_is_a_lost_connection() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let run = ShownRun::start(ENDLESS);
+    browser.visit(&run.url, 1280);
+    wait_for_second(&mut browser, 2.0);
+    run.coordinator.signal(Signal::STOP);
+    let is_lost = format!("{CONNECTION}.includes('No connection')");
+    wait_for(&mut browser, "the news", &is_lost);
+    run.coordinator.signal(Signal::CONT);
+    wait_for(&mut browser, "the connection", &format!("!{is_lost}"));
+    assert_quiet(&mut browser);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::json;
 const SCRIPT_MAX: f64 = 1.0;
 
 /// A place on a plot, as parts of its width and height, in the window; scrolls there.
-fn on_plot(browser: &mut Browser, plot: usize, part: (f64, f64)) -> (f64, f64) {
+pub(crate) fn on_plot(browser: &mut Browser, plot: usize, part: (f64, f64)) -> (f64, f64) {
     let place = browser.value(&format!(
         "(() => {{
             const over = document.querySelectorAll('.timeline .u-over')[{plot}];
@@ -33,7 +33,7 @@ fn instants(browser: &mut Browser) -> Vec<String> {
     serde_json::from_value(shown).unwrap()
 }
 
-fn instant_at(browser: &mut Browser, plot: usize, part: f64) -> String {
+pub(crate) fn instant_at(browser: &mut Browser, plot: usize, part: f64) -> String {
     let place = on_plot(browser, plot, (part, 0.5));
     browser.pointer("mouseMoved", place, 0);
     let instants = instants(browser);

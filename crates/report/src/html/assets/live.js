@@ -41,8 +41,8 @@
     showData(page.getElementById("data").textContent);
   };
 
-  // The server says its newest version every 5 s, and when there is another one.
-  const SILENCE_MS = 15_000;
+  // The server says its newest version every 3 s, and when there is another one.
+  const SILENCE_MS = 9_000;
   const RETRY_MS = 2_000;
   const connection = document.getElementById("connection");
   const say = (text) => {
