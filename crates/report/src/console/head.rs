@@ -40,7 +40,7 @@ pub(super) fn what_was_asked(document: &Document) -> String {
     let state = match document.run.state {
         RunState::Complete => "",
         RunState::Interrupted => "INTERRUPTED · ",
-        RunState::Incomplete if !run.refusals.is_empty() => "NOT BEGUN · ",
+        RunState::Incomplete if !document.run.refusals.is_empty() => "NOT BEGUN · ",
         RunState::Incomplete => "INCOMPLETE · ",
     };
     format!("{state}{}", what_runs(document))

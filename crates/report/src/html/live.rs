@@ -18,12 +18,12 @@ pub(crate) fn render_live(document: Option<&Document>, made_at_ms: u64) -> Strin
     let document = &judgeable(document);
     let name = &document.run.name;
     let (title, ran, outcome) = match document.run.state {
-        RunState::Incomplete => (
+        RunState::Incomplete if document.run.refusals.is_empty() => (
             format!("{name}: under way"),
             what_runs(document),
             under_way(document, made_at_ms),
         ),
-        RunState::Complete | RunState::Interrupted => (
+        _ => (
             title(document),
             what_ran(document),
             html! { (outcome(document)) (over(made_at_ms)) },
