@@ -63,7 +63,7 @@ pub(crate) fn verdict_sentence(document: &Document) -> String {
 /// What the verdict means.
 pub(crate) fn meaning(document: &Document) -> &'static str {
     match carried(document) {
-        Some(_) => "its limit is not known",
+        Some(_) => "limit not known; a higher load would tell",
         None => document.verdict_meaning(),
     }
 }
