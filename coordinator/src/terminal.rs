@@ -68,7 +68,7 @@ fn is_of_gone_terminal(error: &io::Error) -> bool {
         && fstat(io::stdout()).is_ok_and(is_device)
 }
 
-/// Writes a text that `report` made, whose escapes are its own, to standard error, as [`print`]
+/// Writes a text that `report` made, whose escapes are its own, to standard error, as [`print()`]
 /// does; there is nobody to tell where that fails.
 pub fn show(text: &str) {
     canvas::leave();
