@@ -46,7 +46,7 @@ pub(crate) fn live_rows() -> usize {
 }
 
 /// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is
-/// no error, nor is a terminal that is gone.
+/// no error, nor is a terminal that is gone. A screen that is taken as a whole is given back first.
 ///
 /// # Errors
 /// Any other reason why it cannot be written, such as a full disk.
@@ -68,8 +68,8 @@ fn is_of_gone_terminal(error: &io::Error) -> bool {
         && fstat(io::stdout()).is_ok_and(is_device)
 }
 
-/// Writes a text that `report` made, whose escapes are its own, to standard error; there is nobody
-/// to tell where that fails.
+/// Writes a text that `report` made, whose escapes are its own, to standard error, as [`print()`]
+/// does; there is nobody to tell where that fails.
 pub fn show(text: &str) {
     canvas::leave();
     let _ = io::stderr().lock().write_all(text.as_bytes());

@@ -50,7 +50,7 @@ fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
             return;
         };
         let server = RunningTarget::new(Config::plain()).unwrap();
-        let line = plan(&tmux, &server, 5);
+        let line = plan(&tmux, &server, 8);
         tmux.line(&format!("{line}; echo {OVER} $?"));
         let screen = firing(&tmux);
         // Wide enough, agents stand beside the figures.
@@ -112,7 +112,7 @@ fn whole_screen_is_given_back_with_what_stood_there() {
         let server = RunningTarget::new(Config::plain()).unwrap();
         tmux.line("echo before");
         tmux.wait_for("\nbefore");
-        let line = plan(&tmux, &server, if key.is_some() { 60 } else { 5 });
+        let line = plan(&tmux, &server, if key.is_some() { 60 } else { 8 });
         tmux.line(&format!("{line} --tui; echo {OVER} $?"));
         let screen = firing(&tmux);
         assert!(screen.starts_with("edge  "), "{screen}");
