@@ -2,11 +2,18 @@
 
 use crate::command::{ENDLESS, Folder, Running, assert_code, told, wait_until};
 use crate::viewer::{address_in, ask, begin};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 /// Who follows a run at once.
 const FOLLOWERS_MAX: usize = 200;
+
+/// More pages than fit into the buffers of both ends.
+const PAGES: usize = 200;
+
+/// Whoever takes nothing for so long is not waited for.
+const TAKE_MAX: Duration = Duration::from_secs(10);
 
 fn start(folder: &Folder, address: &str) -> (Running, String) {
     let arguments = [
@@ -130,6 +137,26 @@ fn ask_events(address: &str) -> String {
     let mut answer = BufReader::new(begin(address, "GET /events", address));
     answer.read_line(&mut line).unwrap();
     line
+}
+
+#[test]
+fn whoever_takes_nothing_is_not_waited_for() {
+    let folder = Folder::with_plan(ENDLESS);
+    let (running, url) = start(&folder, "0");
+    let address = address_in(&url);
+    let mut stuck = TcpStream::connect(address).unwrap();
+    let request = format!("GET / HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    stuck.write_all(request.repeat(PAGES).as_bytes()).unwrap();
+    std::thread::sleep(TAKE_MAX * 2);
+    // What is read now are the buffers of both ends; the rest does not come.
+    let mut taken = Vec::new();
+    let _ = stuck.read_to_end(&mut taken);
+    let head = b"HTTP/1.1 200 OK";
+    let pages = taken.windows(head.len()).filter(|part| part == head);
+    assert!(pages.count() < PAGES, "{} bytes came", taken.len());
+    running.signal("INT");
+    assert_code(&running.end(), 130);
+    folder.assert_nothing_is_left();
 }
 
 #[test]
