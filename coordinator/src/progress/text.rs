@@ -72,6 +72,10 @@ pub(super) fn gathering(view: &RunView) -> String {
     };
     let more = if names.is_empty() { "" } else { "more " };
     let missing = wanted.saturating_sub(here);
+    // For a moment, until they are told of the run.
+    if missing == 0 {
+        return joined;
+    }
     let agents = if missing == 1 { "agent" } else { "agents" };
     format!(
         "waiting for {missing} {more}{agents} ({joined}); each `agent join` adds one, Ctrl-C ends \
@@ -382,6 +386,11 @@ mod tests {
             gathering(&view),
             "waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C ends it"
         );
+        for name in ["a", "b"] {
+            let agent = facts(name);
+            take(&mut view, &RunEvent::Joined { agent }, now);
+        }
+        assert_eq!(gathering(&view), "2 of 2 joined: a, b");
     }
 
     #[test]
