@@ -164,7 +164,7 @@ fn refusals_speak_of_flags() {
         (
             &["--ca", "cut.pem", &url][..],
             2,
-            "--ca: cut.pem holds no usable certificate",
+            "/cut.pem holds no usable certificate (it ends before",
         ),
         (&["http://192.0.2.1/"], 4, "; write --allow 192.0.2.1 if"),
         (

@@ -35,9 +35,10 @@ fn pty() -> (OwnedFd, File) {
     (master, slave)
 }
 
-/// What a terminal of few columns is told of a short run.
+/// What a terminal of few columns is told of a run.
 fn shown() -> String {
-    let folder = Folder::with_plan(PLAN);
+    // Four seconds, so that figures come: the first are of a whole second.
+    let folder = Folder::with_plan(&PLAN.replace("requests = 200", "requests = 800"));
     let (master, slave) = pty();
     let mut command = folder.command(&["start", "--local", "--agents", "2", "plan.toml"]);
     command
