@@ -86,6 +86,33 @@ fn plots_share_cursor_and_zoom() {
     assert_quiet(&mut browser);
 }
 
+/// Failed with: on a telephone a plot began 12 px further right than a picture.
+#[test]
+fn instant_stands_at_one_place_in_every_picture() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let page = PageFile::run(&hour());
+    for width in [1280, 400] {
+        browser.open(&page.path(), width);
+        let edges = browser.value(
+            "(() => {
+                const edges = (box) => [box.left, box.right];
+                return [...document.querySelectorAll('.timeline .u-over')].concat(
+                    [...document.querySelectorAll('#heat use')].filter(
+                        (cells) => cells.getBoundingClientRect().width > 0),
+                ).map((node) => edges(node.getBoundingClientRect()));
+            })()",
+        );
+        let edges: Vec<[f64; 2]> = serde_json::from_value(edges).unwrap();
+        assert!(edges.len() > 4, "{edges:?}");
+        let first = edges[0];
+        let is_there = |edge: &[f64; 2]| (0..2).all(|side| (edge[side] - first[side]).abs() < 2.5);
+        assert!(edges.iter().all(is_there), "at {width} px: {edges:?}");
+    }
+    assert_quiet(&mut browser);
+}
+
 #[test]
 fn heat_map_is_read_with_a_finger() {
     let Some(mut browser) = Browser::start() else {

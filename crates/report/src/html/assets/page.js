@@ -71,6 +71,19 @@ const showData = (() => {
     ctx.restore();
   };
 
+  // As pictures that are drawn without us have it, so that an instant stands at one place in all.
+  const margin = (side) => {
+    const drawn = [...document.querySelectorAll("#timelines svg[viewBox]")];
+    const shown = drawn.find((svg) => svg.clientWidth > 0);
+    return data.frame[side] * (shown ? shown.clientWidth / shown.viewBox.baseVal.width : 1);
+  };
+  // The last second has room of its own there.
+  const untilItsEnd = (second) => {
+    const { seconds } = data;
+    const last = seconds.length - 1;
+    return second === seconds[last] ? second + (last > 0 ? seconds[1] - seconds[0] : 1) : second;
+  };
+
   const options = (timeline, width, hidden) => {
     const say = words[timeline.unit];
     const axis = {
@@ -91,9 +104,9 @@ const showData = (() => {
     return {
       width,
       height: 240,
-      padding: [18, null, null, null],
+      padding: [18, () => margin("right"), null, 0],
       scales: {
-        x: { time: false },
+        x: { time: false, range: (_, min, max) => [min, untilItsEnd(max)] },
         y: timeline.log
           ? { distr: 3 }
           : { range: (_, min, max) => [0, max > 0 ? max * 1.05 : 1] },
@@ -102,7 +115,7 @@ const showData = (() => {
         { ...axis, values: (_, ticks) => ticks.map((tick) => short(clock(tick))) },
         {
           ...axis,
-          size: 76,
+          size: () => margin("left"),
           values: (_, ticks) => ticks.map((tick) => (tick == null ? "" : short(say(tick)))),
         },
       ],
