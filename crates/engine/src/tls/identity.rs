@@ -4,13 +4,13 @@
 use super::pem::{certificates, in_words};
 use super::tls_error::TlsError;
 use plan::{ClientCertificate, ClientCertificates, Minting, Owner, Plan, PrivateFile};
-use rustls::SignatureScheme;
 use rustls::client::ResolvesClientCert;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
+use rustls::{RootCertStore, SignatureScheme};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -101,10 +101,11 @@ pub(super) fn pair(
         reason,
     };
     let chain = certificates(content(cert)?).map_err(bad_chain)?;
-    if chain
-        .iter()
-        .any(|der| ParsedCertificate::try_from(der).is_err())
-    {
+    let (leaf, issuers) = chain.split_at(1);
+    let is_leaf = |der| ParsedCertificate::try_from(der).is_ok();
+    // Of the others a server may know more than we do: extensions, or none at all in version 1.
+    let is_issuer = |der: &CertificateDer<'_>| RootCertStore::empty().add(der.clone()).is_ok();
+    if !(leaf.iter().all(is_leaf) && issuers.iter().all(is_issuer)) {
         return Err(bad_chain("what is in it cannot be parsed".to_owned()));
     }
     let bad_key = |reason: String| TlsError::Key {

@@ -15,17 +15,14 @@ pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, S
     }
 }
 
-/// What is wrong with a PEM file. The library's own words show the bytes of a line as numbers.
+/// What is wrong with a PEM file. Nothing of its content: a key whose line breaks were lost is a
+/// single line.
 pub(super) fn in_words(error: &Error) -> String {
     match error {
-        Error::MissingSectionEnd { end_marker } => format!(
-            "it ends before -----END {}-----",
-            String::from_utf8_lossy(end_marker)
-        ),
-        Error::IllegalSectionStart { line } => format!(
-            "the line {:?} begins no section",
-            String::from_utf8_lossy(line).trim_end()
-        ),
+        Error::MissingSectionEnd { .. } => "it ends before a section's -----END line".to_owned(),
+        Error::IllegalSectionStart { .. } => {
+            "a -----BEGIN line goes on after its name; are its line breaks lost?".to_owned()
+        }
         Error::Base64Decode(_) => "a section is not Base64".to_owned(),
         Error::NoItemsFound => "no such section is in it".to_owned(),
         other => other.to_string(),
