@@ -32,9 +32,10 @@ impl ExponentialHistogram {
             scale: SCALE,
             ..ExponentialHistogram::default()
         };
-        // They come in ascending order.
-        for (at, count) in distribution.by_bucket_end() {
-            histogram.add(at, count);
+        // They come in ascending order. Their ends are not cut at the largest value: where a run
+        // goes on and another one is the largest, a count would move to another bucket.
+        for bucket in distribution.histogram.iter() {
+            histogram.add(bucket.highest_ns, bucket.count);
         }
         histogram
     }
@@ -112,6 +113,15 @@ mod tests {
                 (number, &[1][..]),
                 "{ns}"
             );
+        }
+    }
+
+    #[test]
+    fn larger_value_moves_no_other_to_another_bucket() {
+        for largest in 2_000_u64..60_000 {
+            let [alone, among] = [&[largest][..], &[largest, 1 << 40]].map(recorded);
+            let at = usize::try_from(alone.offset - among.offset).unwrap();
+            assert_eq!((at, among.counts[0]), (0, 1), "{largest}");
         }
     }
 

@@ -331,7 +331,8 @@ fn judged(document: &Document) -> [RunMetric<'_>; 2] {
         MetricSample::count(vec![label("verdict", verdict.name())], u64::from(is_it))
     });
     // What goes on still is no whole measurement, and nobody should be woken for that.
-    let is_over = document.run.state != RunState::Incomplete;
+    let is_refused = !document.run.refusals.is_empty();
+    let is_over = is_refused || document.run.state != RunState::Incomplete;
     [
         RunMetric::gauge(
             "threshold_passed",

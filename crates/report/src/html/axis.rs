@@ -66,8 +66,9 @@ impl ChartAxis {
 
     /// By powers of ten; values below the smallest stand with it.
     pub(super) fn log(smallest: f64, largest: f64, begin: f64, end: f64) -> ChartAxis {
-        let from = smallest.max(1.0).log10();
-        let to = largest.max(1.0).log10();
+        // Of a file of others a value may be too large for any number.
+        let from = smallest.clamp(1.0, f64::MAX).log10();
+        let to = largest.clamp(1.0, f64::MAX).log10();
         ChartAxis {
             from,
             to: if to > from { to } else { from + 1.0 },
@@ -133,6 +134,14 @@ fn round_step(least: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_beyond_all_numbers_have_few_ticks() {
+        for largest in [1e306, f64::MAX, f64::INFINITY] {
+            let axis = ChartAxis::log(1.0, largest, 0.0, 1.0);
+            assert!(axis.ticks(10).len() <= 20, "{largest}");
+        }
+    }
 
     #[test]
     fn ticks_are_round_and_not_too_many() {

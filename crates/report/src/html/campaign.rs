@@ -11,6 +11,9 @@ use serde_json::json;
 /// A longer sentence is folded, in letters.
 const SENTENCE_MAX: usize = 320;
 
+/// More changes in words than these are folded.
+const FACTS_OPEN: usize = 12;
+
 /// The page of a campaign.
 pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
     let parts = sections(campaign);
@@ -85,8 +88,8 @@ fn section(campaign: &CampaignDocument, part: &ReportSection) -> Markup {
         (pictures(campaign, part.subject))
         @if !rows.is_empty() { (table(&headings, rows, &[])) }
         @if matches!(part.subject, SectionSubject::Change(_)) {
-            // The picture says it.
-            details { summary { "in words" } (facts(part)) }
+            // The picture says most of it, but has no shares.
+            details open[part.facts.len() <= FACTS_OPEN] { summary { "in words" } (facts(part)) }
         } @else {
             (facts(part))
         }

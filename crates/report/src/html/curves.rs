@@ -45,7 +45,9 @@ pub(super) fn figure(title: &str, about: &str, mut curves: Vec<Curve<'_>>) -> Ma
 
 /// A curve for each run, so that how much repeats differ is seen too.
 pub(super) fn runs(campaign: &CampaignDocument) -> Markup {
-    let runs = || campaign.runs.iter();
+    // Of whom nothing is drawn takes no colour.
+    let is_drawn = |run: &&RunSummary| !run.response_time_curve.is_empty();
+    let runs = || campaign.runs.iter().filter(is_drawn);
     let is_compared = runs().any(|run| runs().any(|other| other.variant != run.variant));
     let key = |run: &RunSummary| {
         if is_compared {

@@ -93,10 +93,16 @@ pub(super) fn list(marks: &[RunMark]) -> Markup {
     }
 }
 
+/// Of the measured part, on the run clock; a file of others may say anything.
+fn end_ns(document: &Document) -> u64 {
+    let run = &document.run;
+    run.warm_up_ns.saturating_add(run.duration_ns)
+}
+
 /// Where each stage begins, and the last one ends.
 fn stages(document: &Document) -> Vec<RunMark> {
     let stages = &document.plan.stages;
-    let end_ns = document.run.warm_up_ns + document.run.duration_ns;
+    let end_ns = end_ns(document);
     let Some(last) = stages.last().filter(|_| stages.len() <= STAGES_MAX) else {
         return Vec::new();
     };
@@ -144,7 +150,7 @@ fn stages(document: &Document) -> Vec<RunMark> {
 
 /// Seconds that stalled or had a far slower operation than others: the worst of them.
 fn seconds(document: &Document) -> Vec<RunMark> {
-    let end = (document.run.warm_up_ns + document.run.duration_ns) / 1_000_000_000;
+    let end = end_ns(document) / 1_000_000_000;
     let rows: Vec<&Row> = document.series.rows.iter().collect();
     let loaded = rows.iter().take_while(|row| u64::from(row.second) < end);
     let mut found: Vec<(f64, RunMark)> = Vec::new();

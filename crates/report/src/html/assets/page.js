@@ -159,7 +159,7 @@ const showData = (() => {
         plots.set(timeline.id, drawn);
       }
       // Another run may not have come as far.
-      if (closer && closer.max <= data.seconds[data.seconds.length - 1]) {
+      if (closer && closer.max <= untilItsEnd(data.seconds[data.seconds.length - 1])) {
         drawn.plot.setScale("x", closer);
       }
     }
