@@ -43,6 +43,13 @@ pub(crate) struct Follower {
     _place: OwnedSemaphorePermit,
 }
 
+impl ShownRun {
+    fn put(&mut self, document: Document) {
+        self.version = Utc::now().millis().max(self.version.saturating_add(1));
+        self.document = Some(Arc::new(document));
+    }
+}
+
 impl LatestRun {
     pub(crate) fn new() -> LatestRun {
         let shown = ShownRun {
@@ -64,8 +71,7 @@ impl LatestRun {
         self.shown.send_if_modified(|shown| {
             let is_wanted = says_something || shown.document.is_none();
             if is_wanted {
-                shown.version = Utc::now().millis().max(shown.version.saturating_add(1));
-                shown.document = Some(Arc::new(document));
+                shown.put(document);
             }
             is_wanted
         });
@@ -75,6 +81,11 @@ impl LatestRun {
     pub(crate) fn page_time(&self) -> Option<Duration> {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         is_followed.then(|| Duration::from_nanos(self.page_ns.load(Ordering::Relaxed)))
+    }
+
+    /// Puts a run's last one there, though nobody began it.
+    pub(crate) fn show_last(&self, document: Document) {
+        self.shown.send_modify(|shown| shown.put(document));
     }
 
     pub(crate) fn shown(&self) -> ShownRun {

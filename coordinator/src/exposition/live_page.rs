@@ -24,14 +24,14 @@ pub(super) struct LivePage {
 #[derive(Debug)]
 pub(super) struct LivePages {
     latest: LatestRun,
-    newest: Mutex<Option<Arc<LivePage>>>,
+    newest: Arc<Mutex<Option<Arc<LivePage>>>>,
 }
 
 impl LivePages {
     pub(super) fn new(latest: LatestRun) -> LivePages {
         LivePages {
             latest,
-            newest: Mutex::new(None),
+            newest: Arc::default(),
         }
     }
 
@@ -40,22 +40,27 @@ impl LivePages {
     /// # Errors
     /// It cannot be made.
     pub(super) async fn newest(&self) -> io::Result<Arc<LivePage>> {
-        let mut newest = self.newest.lock().await;
-        let shown = self.latest.shown();
-        if let Some(page) = newest.as_ref().filter(|page| page.version == shown.version) {
-            return Ok(Arc::clone(page));
-        }
-        // A long run is a long page: the control plane goes on meanwhile.
-        let page = tokio::task::spawn_blocking(move || {
-            let before = cpu_time();
-            let page = LivePage::render(&shown);
-            (page, cpu_time().saturating_sub(before))
+        let (latest, newest) = (self.latest.clone(), Arc::clone(&self.newest));
+        // In a task of its own: whoever asked may go, and one page is made at a time all the same.
+        let made = tokio::spawn(async move {
+            let mut newest = newest.lock_owned().await;
+            let shown = latest.shown();
+            if let Some(page) = newest.as_ref().filter(|page| page.version == shown.version) {
+                return Ok(Arc::clone(page));
+            }
+            // A long run is a long page: the control plane goes on meanwhile.
+            let page = tokio::task::spawn_blocking(move || {
+                let before = cpu_time();
+                let page = LivePage::render(&shown);
+                (page, cpu_time().saturating_sub(before))
+            });
+            let (page, took) = page.await.map_err(io::Error::other)?;
+            let page = Arc::new(page?);
+            latest.page_took(took);
+            *newest = Some(Arc::clone(&page));
+            Ok(page)
         });
-        let (page, took) = page.await.map_err(io::Error::other)?;
-        let page = Arc::new(page?);
-        self.latest.page_took(took);
-        *newest = Some(Arc::clone(&page));
-        Ok(page)
+        made.await.map_err(io::Error::other)?
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) struct RunHost {
     search: Option<String>,
     /// Agents on this machine that ended; they do not come back.
     is_short: bool,
+    /// Somebody asked for the end between two runs.
+    is_ended: bool,
 }
 
 /// Where a run stands when this coordinator begins with it.
@@ -115,6 +117,7 @@ impl RunHost {
             known_agents: Vec::new(),
             search: None,
             is_short: false,
+            is_ended: false,
         })
     }
 
@@ -156,6 +159,9 @@ impl RunHost {
         mut run: PlannedRun,
         beginning: RunBeginning,
     ) -> anyhow::Result<Option<FinishedRun>> {
+        if self.is_ended {
+            return Ok(None);
+        }
         let Some(plan) = self.reachable(&run.plan).await? else {
             return Ok(None);
         };
@@ -323,7 +329,7 @@ impl RunHost {
         };
         tokio::select! {
             () = exposition.flush() => {}
-            () = self.signals.next() => {}
+            () = self.signals.next() => self.is_ended = true,
         }
         while let Some(line) = exposition.news() {
             if self.quiet {

@@ -11,10 +11,12 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, RootCertStore};
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
@@ -90,13 +92,28 @@ impl OtlpCollector {
     }
 
     async fn send(&self, body: Vec<u8>) -> anyhow::Result<(Response<()>, Bytes)> {
-        let address = (self.endpoint.host.as_str(), self.endpoint.port);
-        let tcp = TcpStream::connect(address).await?;
+        let tcp = TcpStream::connect(&self.addresses().await?[..]).await?;
         let Some(tls) = &self.tls else {
             return self.exchange(tcp, body).await;
         };
         let stream = tls.connector.connect(tls.name.clone(), tcp).await;
         self.exchange(stream.context("TLS")?, body).await
+    }
+
+    /// Where the collector is. Looked for on a thread that nobody waits for: a resolver that does
+    /// not answer would otherwise hold the process at its end.
+    async fn addresses(&self) -> anyhow::Result<Vec<SocketAddr>> {
+        let (host, port) = (self.endpoint.host.clone(), self.endpoint.port);
+        let (tell, told) = oneshot::channel();
+        let lookup = move || {
+            let found = (host.as_str(), port).to_socket_addrs();
+            // Whoever asked may not wait any more.
+            let _ = tell.send(found.map(Vec::from_iter));
+        };
+        std::thread::Builder::new()
+            .name("lookup".to_owned())
+            .spawn(lookup)?;
+        Ok(told.await??)
     }
 
     async fn exchange(

@@ -51,6 +51,11 @@ impl FromStr for OtlpEndpoint {
         if host.is_empty() {
             return Err(NoOtlpEndpoint("no host"));
         }
+        let after_host = authority.as_str().strip_prefix(authority.host());
+        let has_port = after_host.is_some_and(|rest| rest.len() > 1);
+        if has_port && authority.port_u16().is_none() {
+            return Err(NoOtlpEndpoint("a port is a number up to 65535"));
+        }
         let base = uri.path().trim_end_matches('/');
         let base = base.strip_suffix(METRICS_PATH).unwrap_or(base);
         Ok(OtlpEndpoint {
@@ -124,6 +129,8 @@ mod tests {
             ("/v1/metrics", "neither http:// nor https://"),
             ("http://u:p@h:4318", "OTEL_EXPORTER_OTLP_HEADERS"),
             ("http://h:4318/?key=1", "query"),
+            ("http://h:70000", "a port is a number"),
+            ("http://[::1]:70000", "a port is a number"),
         ] {
             let error = text.parse::<OtlpEndpoint>().unwrap_err().to_string();
             assert!(

@@ -3,7 +3,11 @@
 use super::QuickArgs;
 use crate::plan_file::Folder;
 use plan::{Files as _, Url};
+use std::collections::HashMap;
 use std::path::PathBuf;
+
+/// Each is a request of the plan, which takes as many.
+const URLS_MAX: usize = 1000;
 
 /// Different URLs of one target, and how often each was given, in their order.
 pub(super) struct QuickUrls(pub(super) Vec<(String, u32)>);
@@ -25,15 +29,24 @@ pub(super) fn of_flags(args: &QuickArgs) -> Result<QuickUrls, String> {
         return Err("--urls: names a file without a URL; write one on each line".to_owned());
     };
     let mut urls: Vec<(String, u32)> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for text in texts {
-        match urls.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, times)) => *times += 1,
+        match places.get(&text) {
+            Some(&place) => urls[place].1 += 1,
             None if is_elsewhere(&first, &text) => {
                 return Err(format!(
                     "URL: {text:?} has another host than {first:?}; make a run for each host"
                 ));
             }
-            None => urls.push((text, 1)),
+            None if urls.len() == URLS_MAX => {
+                return Err(format!(
+                    "--urls: more than {URLS_MAX} different URLs; write fewer"
+                ));
+            }
+            None => {
+                places.insert(text.clone(), urls.len());
+                urls.push((text, 1));
+            }
         }
     }
     Ok(QuickUrls(urls))

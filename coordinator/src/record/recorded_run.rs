@@ -295,7 +295,7 @@ impl RecordedRun {
         }
         self.save_document(&document);
         if let Some(latest) = &self.latest {
-            latest.show(document.clone());
+            latest.show_last(document.clone());
         }
         let unsaved = self.folder.as_ref().map(RunFolder::unsaved);
         let is_stored = self.unstored.is_none();

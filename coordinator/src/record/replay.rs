@@ -197,8 +197,11 @@ pub(crate) fn first_begun(folder: &Path) -> Option<BegunRun> {
     }
     let mut parts: Vec<PathBuf> = fs::read_dir(folder)
         .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            // A link may lead back here.
+            entry.file_type().ok()?.is_dir().then(|| entry.path())
+        })
         .collect();
     parts.sort_unstable();
     parts.iter().find_map(|part| first_begun(part))
@@ -212,7 +215,8 @@ pub(crate) fn origin_of_plan(saved: &Path) -> Option<PathBuf> {
         .iter()
         .any(|file| folder.join(file).is_file());
     let is_copy = is_of_runs && saved.ends_with(PLAN);
-    is_copy.then(|| first_begun(folder)).flatten()?.origin.plan
+    let begun = is_copy.then(|| first_begun(folder)).flatten()?;
+    begun.origin.plan_file().map(Path::to_owned)
 }
 
 /// The result of the run in `folder`, of all that its log holds; nothing is written.

@@ -2,10 +2,12 @@
 //! process, so that whoever says a line does not tear what another one draws. The terminal is asked
 //! nothing but its size, since one that does not answer would hold up the run.
 
+use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Lines that are said while the whole screen is taken, and are written behind it.
 const SAID_MAX: usize = 1_000;
@@ -31,7 +33,8 @@ pub(crate) struct CanvasLine {
 pub(crate) struct FullScreen(());
 
 impl FullScreen {
-    /// Takes it, before anything is drawn. It is given back before a panic is told, too.
+    /// Takes it, before anything is drawn. It is given back before a panic is told, too, and while
+    /// the process is stopped; inside of a runtime.
     pub(crate) fn enter() -> FullScreen {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -43,6 +46,7 @@ impl FullScreen {
         });
         *canvas() = Canvas::FULL;
         write(ENTER);
+        tokio::spawn(give_back_when_asked());
         FullScreen(())
     }
 }
@@ -105,6 +109,40 @@ pub(super) fn say(lines: &str) {
 /// Gives the whole screen back, if it is taken, and writes what was said meanwhile.
 pub(super) fn leave() {
     canvas().give_back();
+}
+
+/// Ctrl-Z and Ctrl-\ do what they do elsewhere, with the screen given back first.
+async fn give_back_when_asked() {
+    let kinds = [Signal::TSTP, Signal::QUIT].map(|it| signal(SignalKind::from_raw(it.as_raw())));
+    // Where the system refuses, the screen stays as it is.
+    let [Ok(mut stop), Ok(mut quit)] = kinds else {
+        return;
+    };
+    loop {
+        tokio::select! {
+            Some(()) = stop.recv() => suspend(),
+            Some(()) = quit.recv() => {
+                leave();
+                std::process::abort();
+            }
+            else => return,
+        }
+    }
+}
+
+/// Stops the process until somebody lets it go on.
+fn suspend() {
+    let mut canvas = canvas();
+    if matches!(*canvas, Canvas::Full { .. }) {
+        write(LEAVE);
+    }
+    // A process may always stop itself.
+    let _ = kill_process(getpid(), Signal::STOP);
+    if let Canvas::Full { shown, .. } = &mut *canvas {
+        write(ENTER);
+        // All of it is drawn anew.
+        shown.clear();
+    }
 }
 
 /// Whoever panics may have been drawing.

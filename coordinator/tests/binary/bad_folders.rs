@@ -211,3 +211,20 @@ fn manual_goes_into_a_folder_only() {
     ];
     assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
+
+/// Failed with: it looked for the run whose plan this is through every way that the links make.
+#[test]
+fn links_that_lead_back_are_not_followed() {
+    let folder = Folder::with_plan("");
+    let saved = folder.path().join("saved");
+    fs::create_dir(&saved).unwrap();
+    fs::write(saved.join("campaign.json"), "{}").unwrap();
+    let plan = "target.url = \"https://127.0.0.1:9/\"\ntls.ca = \"gone.pem\"\n";
+    fs::write(saved.join("plan.toml"), plan).unwrap();
+    for name in ["a", "b"] {
+        symlink(".", saved.join(name)).unwrap();
+    }
+    let output = folder.run(&["check", "saved/plan.toml"]);
+    assert_code(&output, 2);
+    assert!(told(&output).contains("gone.pem"), "{}", told(&output));
+}

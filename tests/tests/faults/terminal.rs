@@ -127,6 +127,27 @@ fn whole_screen_is_given_back_with_what_stood_there() {
 }
 
 #[test]
+fn whole_screen_is_given_back_while_the_program_is_stopped() {
+    let Some(tmux) = Tmux::start(80, 24) else {
+        return;
+    };
+    let server = RunningTarget::new(Config::plain()).unwrap();
+    tmux.line("echo before");
+    tmux.wait_for("\nbefore");
+    let line = plan(&tmux, &server, 60);
+    tmux.line(&format!("{line} --tui"));
+    firing(&tmux);
+    tmux.key("C-z");
+    let screen = tmux.wait_for("\nbefore");
+    assert!(!screen.contains("p99"), "{screen}");
+    tmux.line("fg");
+    let screen = tmux.wait_for("p99");
+    assert!(screen.starts_with("edge  "), "{screen}");
+    tmux.key("C-c");
+    tmux.wait_for("saved in");
+}
+
+#[test]
 fn step_of_a_search_stands_in_the_panel_with_what_is_known() {
     let Some(tmux) = Tmux::start(80, 24) else {
         return;

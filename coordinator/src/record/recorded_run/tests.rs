@@ -207,7 +207,8 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
     .unwrap();
     let path = folder.path().join(crate::run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
-    let mut record = RecordedRun::new(planned(), Some(folder));
+    let latest = LatestRun::new();
+    let mut record = RecordedRun::new(planned(), Some(folder)).shown(Some(latest.clone()));
     assert_eq!(
         (read().run.state, read().agents.len()),
         (RunState::Incomplete, 0)
@@ -239,6 +240,8 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
         ["no agent began", "agent a: cannot"]
     );
     assert_eq!(read(), finished.document);
+    let shown = latest.shown().document;
+    assert_eq!(shown.as_deref(), Some(&finished.document));
 }
 
 #[test]
