@@ -1,9 +1,9 @@
 //! People look at a run while it goes on; what a browser makes of the page is tried elsewhere.
 
-use crate::command::{ENDLESS, Folder, Running, assert_code, told, wait_until};
+use crate::command::{ENDLESS, Folder, Running, assert_code, wait_until};
 use crate::viewer::{address_in, ask, begin};
 use std::io::{BufRead, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 /// Who follows a run at once.
@@ -185,21 +185,5 @@ fn other_machines_need_the_path() {
     version(&mut BufReader::new(events));
     running.signal("INT");
     assert_code(&running.end(), 130);
-    folder.assert_nothing_is_left();
-}
-
-#[test]
-fn port_that_is_taken_is_told_with_its_flag() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
-    let folder = Folder::with_plan(ENDLESS);
-    let output = folder.run(&["start", "--local", "--dashboard", &address, "plan.toml"]);
-    assert_code(&output, 4);
-    let told = told(&output);
-    assert!(
-        told.contains("--dashboard") && told.contains(&address),
-        "{told}"
-    );
-    assert!(!folder.path().join("runs").exists(), "nothing was begun");
     folder.assert_nothing_is_left();
 }

@@ -68,14 +68,13 @@ fn run_is_shown_while_it_goes_on() {
 fn port_that_is_taken_is_told_with_its_flag() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let folder = Folder::with_plan(ENDLESS);
-    let output = folder.run(&["start", "--local", "--metrics", &address, "plan.toml"]);
-    assert_code(&output, 4);
-    let told = told(&output);
-    assert!(
-        told.contains("--metrics") && told.contains(&address),
-        "{told}"
-    );
-    assert!(!folder.path().join("runs").exists(), "nothing was begun");
-    folder.assert_nothing_is_left();
+    for flag in ["--metrics", "--dashboard"] {
+        let folder = Folder::with_plan(ENDLESS);
+        let output = folder.run(&["start", "--local", flag, &address, "plan.toml"]);
+        assert_code(&output, 4);
+        let told = told(&output);
+        assert!(told.contains(flag) && told.contains(&address), "{told}");
+        assert!(!folder.path().join("runs").exists(), "nothing was begun");
+        folder.assert_nothing_is_left();
+    }
 }
