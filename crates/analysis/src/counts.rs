@@ -1,7 +1,7 @@
 //! What a cell's counters come to: how many operations were sent, ended or failed, and shares of
 //! them. Counts come from other machines, so sums stop at their type's end.
 
-use measure::{Counters, Kind};
+use measure::{Counters, Failure, Kind};
 
 /// Operations begun, without arrivals that were never sent.
 pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
@@ -28,8 +28,13 @@ pub(crate) fn not_sent(counters: &Counters) -> u64 {
     sum(counters
         .failures
         .iter()
-        .filter(|(failure, _)| matches!(failure.kind, Kind::NotSent | Kind::NoLease))
+        .filter(|(failure, _)| is_not_sent(**failure))
         .map(|(_, count)| count))
+}
+
+/// Whether it is of an arrival that could not be sent.
+pub(crate) fn is_not_sent(failure: Failure) -> bool {
+    matches!(failure.kind, Kind::NotSent | Kind::NoLease)
 }
 
 /// Of these, arrivals that were due after the agent's lease had ended, or while it did.
@@ -61,7 +66,7 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Failure, FailureStage};
+    use measure::FailureStage;
 
     fn failure(stage: FailureStage, kind: Kind) -> Failure {
         Failure { stage, kind }

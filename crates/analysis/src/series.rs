@@ -2,7 +2,7 @@
 //! second it happened in. Memory is bounded: old distributions are packed, and after an hour a row
 //! holds two seconds, then four, and so on.
 
-use crate::counts::{begun_and_sent, errors, sent_and_ended};
+use crate::counts::{begun_and_sent, errors, is_not_sent, sent_and_ended};
 use crate::stretches::Stretches;
 use crate::{Headline, HeatMap, PercentileFigure};
 use measure::{Cell, Counters, Distribution, Failure, Metric, Outcome, PackedHistogram, Snapshot};
@@ -412,6 +412,16 @@ fn add(sum: &mut u64, count: u64) {
 }
 
 impl Row {
+    /// Ended operations and arrivals that could not be sent: what `errors` is a part of. Results
+    /// of versions that do not name a row's errors leave the latter out.
+    pub(crate) fn ended_or_not_sent(&self) -> u64 {
+        let is_not_sent = |name: &str| name.parse().is_ok_and(is_not_sent);
+        let named = self.errors_by_kind.iter();
+        named
+            .filter(|(name, _)| is_not_sent(name))
+            .fold(self.ended, |sum, (_, &count)| sum.saturating_add(count))
+    }
+
     /// Adds the counts of `other`.
     fn add(&mut self, other: &Row) {
         let sums = [

@@ -1,16 +1,16 @@
-//! The moving-block bootstrap (Künsch 1989) over the seconds of one run: neighbouring seconds are
-//! not independent, so whole blocks of them are drawn.
+//! The moving-block bootstrap (Künsch 1989) over the rows of one run, which are its seconds unless it
+//! is long: neighbouring ones are not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
 use measure::SplitMix;
 
-/// Fewer seconds than this say nothing.
-const SECONDS_MIN: usize = 16;
+/// Fewer rows than this say nothing.
+const ROWS_MIN: usize = 16;
 
 /// Draws; a standard error of them is known to 3 %.
 const DRAWS: usize = 500;
 
-/// A statistic of a run's seconds with its standard error.
+/// A statistic of a run's rows with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) value: f64,
@@ -20,7 +20,7 @@ pub(crate) struct Estimate {
 }
 
 /// The whole rows of the measured part.
-pub(crate) fn seconds(document: &Document) -> Vec<&Row> {
+pub(crate) fn whole_rows(document: &Document) -> Vec<&Row> {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
     let row_ns = u64::from(document.series.row_seconds) * 1_000_000_000;
@@ -39,7 +39,7 @@ pub(crate) fn estimate(
     seed: u64,
 ) -> Option<Estimate> {
     let number = rows.len();
-    if number < SECONDS_MIN {
+    if number < ROWS_MIN {
         return None;
     }
     let value = statistic(rows)?;

@@ -112,7 +112,8 @@ fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64)
     (size, runs_first.min(runs_other) - 1.0)
 }
 
-/// One run each: only what the seconds of a run say.
+/// One run each: how far they differ is what the runs say, as in any table; how sure that is, what
+/// their rows do.
 pub(crate) fn within_runs(
     figure: &Figure,
     documents: [&Document; 2],
@@ -123,22 +124,24 @@ pub(crate) fn within_runs(
         difference: scale(figure, &values[1]) - scale(figure, &values[0]),
         error: None,
     };
-    let Some(of_seconds) = figure.of_seconds else {
-        return plain;
+    let estimate = |document: &Document| {
+        let in_rows = figure.in_rows(document.series.row_seconds)?;
+        let scaled = |rows: &[&crate::Row]| scaled(figure, in_rows(rows)?);
+        bootstrap::estimate(&bootstrap::whole_rows(document), scaled, seed)
     };
-    let scaled = |rows: &[&crate::Row]| of_seconds(rows).and_then(|value| scaled(figure, value));
-    let estimate =
-        |document: &Document| bootstrap::estimate(&bootstrap::seconds(document), scaled, seed);
     let [Some(first), Some(other)] = documents.map(estimate) else {
         return plain;
     };
+    // A mean of percentiles is no percentile, and rows at an edge are left out: as far as the rows
+    // tell another difference than the runs, neither is known better than that.
+    let apart = (other.value - first.value) - plain.difference;
     // The two runs are independent: their variances add.
-    let size = first.error.hypot(other.error);
+    let size = first.error.hypot(other.error).hypot(apart);
     let freedom = first.blocks.min(other.blocks).saturating_sub(1).max(1);
     let error = standard_error(figure, size, freedom, &values[..1], &values[1..]);
     Evidence {
-        difference: other.value - first.value,
         error: Some(error),
+        ..plain
     }
 }
 

@@ -35,8 +35,9 @@ pub(crate) const BUCKET: f64 = 1.0 / 1024.0;
 /// have the variance of one of twice the size.
 const CPU_QUANTUM_NS: f64 = 2.0 * 1e7;
 
-/// A figure of some seconds; `None` where they do not have it.
-pub(crate) type OfSeconds = fn(&[&Row]) -> Option<f64>;
+/// A figure of some rows; `None` where they do not have it. Of a rate it is by row, whatever the
+/// length of a row.
+pub(crate) type OfRows = fn(&[&Row]) -> Option<f64>;
 
 /// A figure that is compared.
 pub(crate) struct Figure {
@@ -44,8 +45,21 @@ pub(crate) struct Figure {
     pub(crate) unit: Unit,
     pub(crate) better: Better,
     pub(crate) of: fn(&Document) -> Option<FigureValue>,
-    /// The same by seconds, where they have it.
-    pub(crate) of_seconds: Option<OfSeconds>,
+    /// The same by rows, where they have it.
+    of_rows: Option<OfRows>,
+}
+
+impl Figure {
+    /// It in some rows of a series; `None` where rows do not have it.
+    pub(crate) fn in_rows(&self, row_seconds: u32) -> Option<impl Fn(&[&Row]) -> Option<f64>> {
+        let of_rows = self.of_rows?;
+        // Rows of one run may be of another length than those of the other.
+        let length = match self.unit {
+            Unit::PerSecond | Unit::BytesPerSecond => f64::from(row_seconds.max(1)),
+            _ => 1.0,
+        };
+        Some(move |rows: &[&Row]| of_rows(rows).map(|value| value / length))
+    }
 }
 
 /// In the order of the table.
@@ -112,7 +126,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
         ..cost(
             "errors.share",
             errors,
-            Some(|rows| part(rows, |row| row.errors, |row| row.ended)),
+            Some(|rows| part(rows, |row| row.errors)),
         )
     },
     Figure {
@@ -120,7 +134,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
         ..cost(
             "timed_out.share",
             timed_out,
-            Some(|rows| part(rows, |row| row.timed_out, |row| row.ended)),
+            Some(|rows| part(rows, |row| row.timed_out)),
         )
     },
     cost("client.cpu_per_operation", client_cpu, None),
@@ -131,28 +145,28 @@ const fn rate(
     name: &'static str,
     unit: Unit,
     of: fn(&Document) -> Option<FigureValue>,
-    of_seconds: Option<OfSeconds>,
+    of_rows: Option<OfRows>,
 ) -> Figure {
     Figure {
         name,
         unit,
         better: Better::Higher,
         of,
-        of_seconds,
+        of_rows,
     }
 }
 
 const fn cost(
     name: &'static str,
     of: fn(&Document) -> Option<FigureValue>,
-    of_seconds: Option<OfSeconds>,
+    of_rows: Option<OfRows>,
 ) -> Figure {
     Figure {
         name,
         unit: Unit::Ns,
         better: Better::Lower,
         of,
-        of_seconds,
+        of_rows,
     }
 }
 
@@ -246,19 +260,19 @@ fn server_cpu(document: &Document) -> Option<FigureValue> {
 }
 
 fn ok(row: &Row) -> f64 {
-    row.ended.saturating_sub(row.errors) as f64
+    row.ended_or_not_sent().saturating_sub(row.errors) as f64
 }
 
 fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     if rows.is_empty() {
         return None;
     }
-    // Rows are of one length, so each second has the same weight.
+    // Rows are of one length, so each has the same weight.
     let sum: f64 = rows.iter().map(|row| of(row)).sum();
     Some(sum / rows.len() as f64)
 }
 
-/// Mean over seconds, each with the weight of its operations.
+/// Mean over rows, each with the weight of its operations.
 fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     let count: f64 = rows.iter().map(|row| row.response_time_count as f64).sum();
     let sum: f64 = rows
@@ -269,9 +283,9 @@ fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
 }
 
 /// The share of the sums: a mean of shares would give a second with one operation the weight of one
-/// with a thousand.
-fn part(rows: &[&Row], part: fn(&Row) -> u64, whole: fn(&Row) -> u64) -> Option<f64> {
-    crate::counts::share(sum(rows, part), sum(rows, whole))
+/// with a thousand. The whole is that of the run's own share.
+fn part(rows: &[&Row], part: fn(&Row) -> u64) -> Option<f64> {
+    crate::counts::share(sum(rows, part), sum(rows, Row::ended_or_not_sent))
 }
 
 fn sum(rows: &[&Row], of: fn(&Row) -> u64) -> u64 {

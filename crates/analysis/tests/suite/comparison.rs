@@ -559,16 +559,19 @@ fn coarse(random: &mut Random, round: f64) -> Document {
 
 /// A run of 60 seconds in which each second has half of its deviation from the one before.
 fn noisy_seconds(random: &mut Random) -> Document {
+    noisy_run(random, 60)
+}
+
+fn noisy_run(random: &mut Random, length: u32) -> Document {
     let mut document = blank();
-    document.run.duration_ns = 60_000_000_000;
+    document.run.duration_ns = u64::from(length) * 1_000_000_000;
     document.series.row_seconds = 1;
-    let (mut slow, mut count) = (random.normal(), 0);
-    for second in 0..62 {
+    let mut slow = random.normal();
+    for second in 0..length + 2 {
         slow = 0.5 * slow + 0.75_f64.sqrt() * random.normal();
         let factors: [f64; 4] =
             std::array::from_fn(|_| (0.05 * slow + 0.02 * random.normal()).exp());
         let ended = (1000.0 / factors[0]) as u64;
-        count += ended;
         let errors = random.poisson(2.0);
         document.series.rows.push(Row {
             second,
@@ -583,23 +586,164 @@ fn noisy_seconds(random: &mut Random) -> Document {
             ..Row::default()
         });
     }
+    sum_up(&mut document);
+    document
+}
+
+/// Makes the figures of the whole run those of its rows after the warm-up of 2 s.
+fn sum_up(document: &mut Document) {
+    let rows: Vec<Row> = document.series.rows.split_off(2);
+    let seconds = rows.len() as f64;
+    let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+    let (ended, errors) = (sum(|row| row.ended), sum(|row| row.errors));
+    let mean = |of: fn(&Row) -> f64| {
+        let sum: f64 = rows.iter().map(|row| of(row) * row.ended as f64).sum();
+        sum / ended as f64
+    };
     let measured = &mut document.measured;
-    (
-        measured.rates.ok_per_second,
-        measured.rates.payload_bytes_per_second,
-    ) = (1000.0, 356_000.0);
-    (measured.operations.ended, measured.operations.errors) = (count, count / 500);
-    let percentiles = [50.0, 99.0].map(|percentile| PercentileFigure {
+    measured.rates.ok_per_second = (ended - errors) as f64 / seconds;
+    measured.rates.payload_bytes_per_second = sum(|row| row.payload_bytes) as f64 / seconds;
+    (measured.operations.ended, measured.operations.errors) = (ended, errors);
+    let at = |percentile, value: f64| PercentileFigure {
         percentile,
-        value_ns: 50_000_000,
+        value_ns: value as u64,
         at_least: false,
-    });
+    };
     let figure = TimeFigure {
-        mean_ns: 6e7,
-        percentiles: percentiles.to_vec(),
+        mean_ns: mean(|row| row.response_time_mean_ns),
+        percentiles: vec![
+            at(50.0, mean(|row| row.response_time_p50_ns as f64)),
+            at(99.0, mean(|row| row.response_time_p99_ns as f64)),
+        ],
         ..TimeFigure::default()
     };
     measured.times.insert("response_time".to_owned(), figure);
+    document.series.rows.extend(rows);
+}
+
+/// The same run as a longer one would have kept it: each row is of `seconds`.
+fn with_rows_of(seconds: u32, document: &Document) -> Document {
+    let mut longer = document.clone();
+    longer.series.row_seconds = seconds;
+    let merged = document.series.rows.chunks(seconds as usize).map(|rows| {
+        let sum = |of: fn(&Row) -> u64| rows.iter().map(of).sum::<u64>();
+        let times = sum(|row| row.response_time_count);
+        let mean = |of: fn(&Row) -> f64| {
+            let weighted = |row: &Row| of(row) * row.response_time_count as f64;
+            rows.iter().map(weighted).sum::<f64>() / times as f64
+        };
+        Row {
+            second: rows[0].second,
+            seconds: rows.len() as u32,
+            ended: sum(|row| row.ended),
+            errors: sum(|row| row.errors),
+            payload_bytes: sum(|row| row.payload_bytes),
+            response_time_count: times,
+            response_time_mean_ns: mean(|row| row.response_time_mean_ns),
+            response_time_p50_ns: mean(|row| row.response_time_p50_ns as f64) as u64,
+            response_time_p99_ns: mean(|row| row.response_time_p99_ns as f64) as u64,
+            ..Row::default()
+        }
+    });
+    longer.series.rows = merged.collect();
+    longer
+}
+
+#[test]
+fn length_of_rows_makes_no_difference() {
+    for seed in 0..20 {
+        let mut random = Random(seed);
+        let length = 200 + (random.uniform() * 100.0) as u32;
+        let run = noisy_run(&mut random, length);
+        for (first, other) in [(1, 2), (2, 1), (1, 8), (8, 2)] {
+            let sides = [first, other].map(|seconds| with_rows_of(seconds, &run));
+            let [first_side, other_side] = sides;
+            let comparison = compare(Pairing::Apart, &[first_side], &[other_side]);
+            assert_eq!(comparison.method, Method::WithinRun);
+            let changes = comparison
+                .rows
+                .iter()
+                .map(|row| (row, &row.cells[1].change));
+            for (row, change) in changes {
+                let change = change.as_ref().unwrap();
+                let is_share = row.name.ends_with(".share");
+                let none = if is_share { 0.0 } else { 1.0 };
+                let same = (ChangeFinding::NoDifference, Some(none));
+                let told = (change.finding, change.estimate);
+                assert_eq!(told, same, "seed {seed}, {first} s and {other} s: {row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn change_of_single_runs_is_that_of_their_values() {
+    let mut random = Random(3);
+    let (first, mut other) = (noisy_seconds(&mut random), noisy_seconds(&mut random));
+    // A mean of percentiles is none: one bad second moves the two by different amounts.
+    let response_time = other.measured.times.get_mut("response_time").unwrap();
+    response_time.percentiles[1].value_ns *= 3;
+    let comparison = compare(Pairing::Apart, &[first], &[other]);
+    for row in &comparison.rows {
+        let values = row.cells.iter().map(|cell| cell.value.unwrap());
+        let values: Vec<f64> = values.collect();
+        let expected = if row.name.ends_with(".share") {
+            values[1] - values[0]
+        } else {
+            values[1] / values[0]
+        };
+        let estimate = row.cells[1].change.as_ref().unwrap().estimate.unwrap();
+        assert!((estimate - expected).abs() < 1e-9, "{row:?}");
+    }
+    assert!(
+        words(&comparison, "response_time.p99").starts_with("no difference"),
+        "what the seconds do not bear out is not named: {}",
+        words(&comparison, "response_time.p99")
+    );
+}
+
+#[test]
+fn arrivals_that_were_not_sent_are_part_of_what_errors_are_a_share_of() {
+    // Each second 100 are due and 10 of them are never sent: a share of 0.1, and 90/s ok.
+    let side = || {
+        let mut document = with_errors(160, 1600);
+        document.measured.rates.ok_per_second = 90.0;
+        (document.run.duration_ns, document.series.row_seconds) = (16_000_000_000, 1);
+        let row = |second| Row {
+            second,
+            ended: 90,
+            errors: 10,
+            errors_by_kind: [("load.not_sent".to_owned(), 10)].into(),
+            ..Row::default()
+        };
+        document.series.rows = (2..18).map(row).collect();
+        document
+    };
+    let comparison = compare(Pairing::Apart, &[side()], &[with_hundred_ok(side())]);
+    let change = |name: &str| {
+        let cell = &comparison.row(name).unwrap().cells[1];
+        cell.change.clone().unwrap()
+    };
+    // No second differs from another: what is left is a rounded rate and a counted share.
+    assert_eq!(change("rate").finding, ChangeFinding::HigherIsBetter);
+    let share = change("errors.share");
+    assert_eq!(share.finding, ChangeFinding::LowerIsBetter);
+    let interval = share.interval.unwrap();
+    // Standard error √(p(1 − p)(2/1600)), p = 161/3202: 0.00773; t = 3.182 for three degrees.
+    let half = 3.1824 * (161.0 / 3202.0 * (1.0 - 161.0 / 3202.0) * 2.0 / 1600.0_f64).sqrt();
+    assert!(
+        (interval.low - (-0.1 - half)).abs() < 1e-4 && (interval.high - (half - 0.1)).abs() < 1e-4,
+        "{interval:?} {half}"
+    );
+}
+
+fn with_hundred_ok(mut document: Document) -> Document {
+    document.measured.rates.ok_per_second = 100.0;
+    document.measured.operations.errors = 0;
+    for row in &mut document.series.rows {
+        (row.ended, row.errors) = (100, 0);
+        row.errors_by_kind.clear();
+    }
     document
 }
 
@@ -748,6 +892,7 @@ fn difference_of_a_tenth_is_found_by_five_repeats_and_by_a_minute_of_seconds() {
         .rows
         .iter_mut()
         .for_each(|row| row.response_time_mean_ns *= 1.1);
+    sum_up(&mut other);
     let comparison = compare(Pairing::Apart, &[first], &[other]);
     assert!(
         words(&comparison, "response_time.mean").starts_with("higher by"),
