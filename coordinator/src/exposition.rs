@@ -1,6 +1,6 @@
 //! Shows the run that goes on to others: `/metrics` to programs that look, the dashboard to people,
 //! pushes to an OpenTelemetry collector. All of them share one document, which the record makes
-//! anyway to save it.
+//! when there is someone to look.
 
 mod dashboard;
 mod latest_run;
@@ -9,7 +9,7 @@ mod metrics;
 mod port;
 mod version_stream;
 
-pub(crate) use latest_run::LatestRun;
+pub(crate) use latest_run::{LatestRun, Viewers};
 
 use crate::otlp::{OtlpEndpoint, OtlpStream};
 use crate::terminal;

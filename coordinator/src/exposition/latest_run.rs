@@ -43,6 +43,18 @@ pub(crate) struct Follower {
     _place: OwnedSemaphorePermit,
 }
 
+/// Who looks at a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Viewers {
+    /// At least one follows it, and gets a page for each document.
+    Browsers {
+        /// CPU time of making the last page.
+        page_took: Duration,
+    },
+    /// Scrapes and pushes, which take what there is.
+    Exporters,
+}
+
 impl ShownRun {
     fn put(&mut self, document: Document) {
         self.version = Utc::now().millis().max(self.version.saturating_add(1));
@@ -77,10 +89,16 @@ impl LatestRun {
         });
     }
 
-    /// CPU time of making the last page, if anybody follows.
-    pub(crate) fn page_time(&self) -> Option<Duration> {
+    /// Who looks now.
+    pub(crate) fn viewers(&self) -> Viewers {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
-        is_followed.then(|| Duration::from_nanos(self.page_ns.load(Ordering::Relaxed)))
+        if is_followed {
+            Viewers::Browsers {
+                page_took: Duration::from_nanos(self.page_ns.load(Ordering::Relaxed)),
+            }
+        } else {
+            Viewers::Exporters
+        }
     }
 
     /// Puts a run's last one there, though nobody began it.

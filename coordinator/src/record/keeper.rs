@@ -4,6 +4,7 @@
 use super::decode_pool::DecodePromise;
 use super::finished_record::FinishedRecord;
 use super::recorded_run::RecordedRun;
+use crate::exposition::Viewers;
 use crate::utc::Utc;
 use analysis::{Live, RunState};
 use control::RunEvent;
@@ -14,14 +15,24 @@ use tokio::sync::watch;
 /// Figures to be shown are computed when there is nothing else to do, or after so long.
 const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 
-/// Saving may take this part of the time, so that a long run with many agents is not spent on it;
-/// so may showing, with the page that is made of it.
-const SAVE_SHARE: u32 = 20;
+/// Saving may take one part in so many of the time: `run.log` has everything already, and a result
+/// is only read before the end by those who peek.
+const SAVE_SHARE: u32 = 100;
 
-/// When the result in the folder is replaced.
+/// A result is replaced when the record has become longer by one part in so many: it is written
+/// whole, and a long run would otherwise write gigabytes of it.
+const SAVE_GROWTH: u32 = 4;
+
+/// A saved result is about so old at most, where saving it is cheap.
+const SAVE_PAUSE_MAX: Duration = Duration::from_secs(600);
+
+/// The same part of the time for showing, with the page that is made of it.
+const SHOW_SHARE: u32 = 20;
+
+/// When the result in the folder is replaced, and shown to those who look.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SaveTimes {
-    /// How often, at most.
+    /// How often, at most. It is shown as often where no browser follows, to exporters.
     every: Duration,
     /// All agents deliver a second at about the same time. The result is saved after that, when
     /// nothing has come for so long, so that no second waits to be merged until a large result is
@@ -29,8 +40,8 @@ pub(super) struct SaveTimes {
     quiet: Duration,
     /// Where there is always something to do, it is saved so much later.
     late_max: Duration,
-    /// How often it is shown to those who follow the run, at most: less than a second, so that each
-    /// second is shown once it is there.
+    /// How often it is shown to browsers that follow the run, at most: less than a second, so that
+    /// each second is shown once it is there.
     show_every: Duration,
 }
 
@@ -41,6 +52,12 @@ impl SaveTimes {
         late_max: Duration::from_secs(3),
         show_every: Duration::from_millis(800),
     };
+
+    /// From a save that took so long, when the record was so long, to the next.
+    fn save_pause(&self, length: Duration, took: Duration) -> Duration {
+        let grown = (length / SAVE_GROWTH).min(SAVE_PAUSE_MAX);
+        self.every.max(grown).max(took * SAVE_SHARE)
+    }
 }
 
 /// What the keeper is told.
@@ -105,43 +122,56 @@ pub(super) fn keep(
     None
 }
 
-/// Saves the result, and shows it to those who follow the run, when it is time.
+/// Saves the result, and shows it to those who look, when it is time. The two know nothing of each
+/// other: who looks does not decide what is written.
 struct Saving {
     times: SaveTimes,
+    since: Instant,
     saved: Renewal,
     shown: Renewal,
 }
 
-/// When something is made anew.
+/// Something that is made anew.
 struct Renewal {
-    next: Instant,
+    made: Instant,
+    took: Duration,
     is_done: bool,
 }
 
 impl Renewal {
-    fn after(pause: Duration) -> Renewal {
+    /// What a log holds was taken in a moment ago, and is not made yet.
+    fn outstanding() -> Renewal {
         Renewal {
-            next: Instant::now() + pause,
-            is_done: true,
+            made: Instant::now(),
+            took: Duration::ZERO,
+            is_done: false,
         }
     }
 
-    fn due(&self) -> Option<Instant> {
-        (!self.is_done).then_some(self.next)
+    fn make(&mut self, make: impl FnOnce()) {
+        let begun = Instant::now();
+        make();
+        let made = Instant::now();
+        *self = Renewal {
+            made,
+            took: made - begun,
+            is_done: true,
+        };
+    }
+
+    /// `None` where nothing changed since it was made.
+    fn after(&self, pause: Duration) -> Option<Instant> {
+        (!self.is_done).then(|| self.made + pause)
     }
 }
 
 impl Saving {
     fn new(times: SaveTimes) -> Saving {
-        // What a log holds was taken in a moment ago.
-        let due = |pause| Renewal {
-            is_done: false,
-            ..Renewal::after(pause)
-        };
         Saving {
             times,
-            saved: due(times.every),
-            shown: due(times.show_every),
+            since: Instant::now(),
+            saved: Renewal::outstanding(),
+            shown: Renewal::outstanding(),
         }
     }
 
@@ -149,7 +179,8 @@ impl Saving {
     fn changed(&mut self, record: &mut RecordedRun) {
         self.saved.is_done = false;
         self.shown.is_done = false;
-        if Instant::now() >= self.saved.next + self.times.late_max {
+        let is_late = |due| Instant::now() >= due + self.times.late_max;
+        if self.due(record).is_some_and(is_late) {
             self.renew(record);
         }
     }
@@ -173,26 +204,36 @@ impl Saving {
 
     /// When there is something to be done.
     fn due(&self, record: &RecordedRun) -> Option<Instant> {
-        let is_followed = record.page_time().is_some();
-        let show = self.shown.due().filter(|_| is_followed);
-        self.saved.due().into_iter().chain(show).min()
+        self.save_due()
+            .into_iter()
+            .chain(self.show_due(record))
+            .min()
     }
 
-    /// What is saved is shown too.
+    fn save_due(&self) -> Option<Instant> {
+        let length = self.saved.made - self.since;
+        let pause = self.times.save_pause(length, self.saved.took);
+        self.saved.after(pause)
+    }
+
+    /// `None` where nobody looks.
+    fn show_due(&self, record: &RecordedRun) -> Option<Instant> {
+        let (every, page_took) = match record.viewers()? {
+            Viewers::Browsers { page_took } => (self.times.show_every, page_took),
+            Viewers::Exporters => (self.times.every, Duration::ZERO),
+        };
+        let afforded = (self.shown.took + page_took) * SHOW_SHARE;
+        self.shown.after(every.max(afforded))
+    }
+
     fn renew(&mut self, record: &mut RecordedRun) {
-        let begun = Instant::now();
-        let is_save = self.saved.due().is_some_and(|due| begun >= due);
-        if is_save {
-            record.save(RunState::Incomplete);
-        } else {
-            record.show();
+        let now = Instant::now();
+        if self.save_due().is_some_and(|due| now >= due) {
+            self.saved.make(|| record.save(RunState::Incomplete));
         }
-        let took = begun.elapsed() + record.page_time().unwrap_or_default();
-        let after = |every: Duration| Renewal::after(every.max(took * SAVE_SHARE));
-        if is_save {
-            self.saved = after(self.times.every);
+        if self.show_due(record).is_some_and(|due| now >= due) {
+            self.shown.make(|| record.show());
         }
-        self.shown = after(self.times.show_every);
     }
 }
 
@@ -400,6 +441,24 @@ mod tests {
         keeping.deliver_for(Duration::from_millis(200));
         assert_eq!(keeping.saved(), 0);
         keeping.end();
+    }
+
+    #[test]
+    fn result_is_saved_two_hundred_times_in_a_day_at_most() {
+        let saves_in = |length: Duration, took: Duration| {
+            let (mut at, mut saves) = (Duration::ZERO, 0);
+            while at < length {
+                at += took + SaveTimes::USUAL.save_pause(at, took);
+                saves += 1;
+            }
+            saves
+        };
+        let [minute, hour, day] = [60, 3_600, 86_400].map(Duration::from_secs);
+        let cheap = Duration::from_millis(20);
+        let saves = [minute, hour, day].map(|length| saves_in(length, cheap));
+        assert_eq!(saves, [12, 30, 168]);
+        // One in a hundred parts of the time is the bound where it is dear.
+        assert!(saves_in(day, Duration::from_secs(60)) <= 15);
     }
 
     #[test]

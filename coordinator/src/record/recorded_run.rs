@@ -10,7 +10,7 @@ use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
 use super::machine_row::machine_row;
 use super::profiles::Profiles;
-use crate::exposition::LatestRun;
+use crate::exposition::{LatestRun, Viewers};
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
@@ -259,14 +259,11 @@ impl RecordedRun {
         self.save(RunState::Incomplete);
     }
 
-    /// Replaces the result in the folder, and shows it.
+    /// Replaces the result in the folder.
     pub(crate) fn save(&mut self, state: RunState) {
-        if self.folder.is_some() || self.latest.is_some() {
+        if self.folder.is_some() {
             let document = self.document(state);
             self.save_document(&document);
-            if let Some(latest) = &self.latest {
-                latest.show(document);
-            }
         }
     }
 
@@ -277,9 +274,9 @@ impl RecordedRun {
         }
     }
 
-    /// Where somebody follows the run: CPU time of making the page of a document.
-    pub(super) fn page_time(&self) -> Option<Duration> {
-        self.latest.as_ref()?.page_time()
+    /// Who looks at the run; `None` where it is shown to no one.
+    pub(super) fn viewers(&self) -> Option<Viewers> {
+        self.latest.as_ref().map(LatestRun::viewers)
     }
 
     /// The last document, saved, and what could not be saved.
