@@ -1,5 +1,6 @@
 //! A plan in words, section by section.
 
+use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Load, Plan,
@@ -361,8 +362,8 @@ fn load(load: &Load) -> Vec<String> {
                     (min, max) => format!(", pausing {min} to {max} between operations"),
                 }
             });
-            let plural = if *connections == 1 { "" } else { "s" };
-            format!("closed loop: {connections} virtual user{plural}{pause}")
+            let users = human::counted(u64::from(*connections), "virtual user");
+            format!("closed loop: {users}{pause}")
         }
         Shape::Open {
             rate,
@@ -430,7 +431,7 @@ fn thresholds(plan: &Plan) -> Vec<String> {
 
 /// `suite A`, or `suites A, B`; a long list is cut.
 fn counted(noun: &str, items: &[impl Display]) -> String {
-    let plural = if items.len() == 1 { "" } else { "s" };
+    let plural = human::one_or_many(items.len() as u64, "", "s");
     let more = items.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 {
         format!(" and {more} more")

@@ -84,9 +84,9 @@ impl RunNews {
             RunEvent::Watching { .. } => {
                 let all = roster.monitors().len();
                 let name = roster.monitors().last()?;
-                let monitors = if all == 1 { "monitor" } else { "monitors" };
+                let all = human::counted(all as u64, "monitor");
                 let is_news = !self.known.contains(name);
-                is_news.then(|| format!("monitor {name} watches ({all} {monitors})"))
+                is_news.then(|| format!("monitor {name} watches ({all})"))
             }
             RunEvent::Waiting { .. }
             | RunEvent::Preflight { .. }
@@ -116,8 +116,7 @@ fn about(agent: u32, what: &str, roster: &Roster) -> String {
 }
 
 fn agents_in_words(count: usize) -> String {
-    let agents = if count == 1 { "agent" } else { "agents" };
-    format!("{count} {agents}")
+    human::counted(count as u64, "agent")
 }
 
 fn listed_names(agents: &[u32], roster: &Roster) -> String {

@@ -3,7 +3,7 @@
 use super::run_view::RunView;
 use crate::roster::{AgentStatus, RosterAgent, RunStage};
 use analysis::Live;
-use analysis::human::{number, share, time};
+use analysis::human::{self, number, share, time};
 use plan::End;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ pub(super) fn gathering(view: &RunView) -> String {
     if missing == 0 {
         return joined;
     }
-    let agents = if missing == 1 { "agent" } else { "agents" };
+    let agents = human::one_or_many(missing as u64, "agent", "agents");
     format!(
         "waiting for {missing} {more}{agents} ({joined}); each `agent join` adds one, Ctrl-C ends \
          it"

@@ -91,7 +91,7 @@ pub fn words(failure: Failure) -> String {
             return format!("client ended TLS with alert {}", alert_name(code));
         }
         (_, Kind::Status(status)) => {
-            return format!("status {status} is not an expected one");
+            return format!("server answered with status {status}, which was not expected");
         }
         (_, Kind::NoHttp2) => "server does not speak HTTP/2: it did not choose h2 in the handshake",
         (_, Kind::StreamReset(code)) => {

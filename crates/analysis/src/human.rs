@@ -85,6 +85,18 @@ pub fn share(share: f64) -> String {
     format!("{} %", three_digits(percent))
 }
 
+/// A number of things: `1 error`, `2 errors`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", one_or_many(count, "", "s"))
+}
+
+/// What is said of one thing, or of any other number of them: `was` or `were`.
+#[must_use]
+pub fn one_or_many<'w>(count: u64, one: &'w str, many: &'w str) -> &'w str {
+    if count == 1 { one } else { many }
+}
+
 /// The largest unit that leaves 1 or more after rounding.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= 0.9995;

@@ -95,7 +95,9 @@ pub use setup::{AgentSetup, CollectorSetup};
 pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
-pub use verdict::{LimitOf, LimitShown, RuleReading, Verdict, VerdictRecord, explain};
+pub use verdict::{
+    LimitOf, LimitShown, RuleReading, Verdict, VerdictRecord, explain, shares_full_machine,
+};
 
 pub(crate) use threshold::judge;
 pub(crate) use time_figure::HistogramColumns;

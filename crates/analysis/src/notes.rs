@@ -40,7 +40,9 @@ pub(crate) fn frozen(agents: &[(String, u64)]) -> Option<String> {
     };
     Some(format!(
         "{who} stood still until the lease had run out (stopped, or the machine was asleep): \
-         {not_sent} arrivals that were due meanwhile were not sent, and no connection was to blame"
+         {} due meanwhile {} not sent, and no connection was to blame",
+        human::counted(not_sent, "arrival"),
+        human::one_or_many(not_sent, "was", "were")
     ))
 }
 
@@ -118,7 +120,13 @@ fn overflow(document: &Document) -> Option<String> {
         .values()
         .map(|figure| figure.overflow)
         .max()?;
-    (beyond > 0).then(|| format!("{beyond} values were above one hour, the histograms' end"))
+    (beyond > 0).then(|| {
+        format!(
+            "{} {} above one hour, where histograms end",
+            human::counted(beyond, "value"),
+            human::one_or_many(beyond, "was", "were")
+        )
+    })
 }
 
 fn back_offs(document: &Document) -> Option<String> {
@@ -127,7 +135,8 @@ fn back_offs(document: &Document) -> Option<String> {
     let number = connections.back_offs;
     (number > 0).then(|| {
         format!(
-            "users waited {number} times after a connection failed, {} on average",
+            "users waited {} after a connection failed, {} on average",
+            human::counted(number, "time"),
             human::time(mean_ns)
         )
     })
@@ -137,7 +146,9 @@ fn reused_closed(document: &Document) -> Option<String> {
     let number = document.measured.connections.reused_closed;
     (number > 0).then(|| {
         format!(
-            "{number} requests were sent again because the server had closed their idle connection"
+            "{} {} sent again because the server had closed an idle connection",
+            human::counted(number, "request"),
+            human::one_or_many(number, "was", "were")
         )
     })
 }
@@ -147,9 +158,9 @@ fn left_open(document: &Document) -> Option<String> {
     let waits = human::time(connections.end_wait_ns as f64);
     (connections.left_open > 0).then(|| {
         format!(
-            "the server left {} connections open that close = \"server\" wants it to close: users \
-             waited {waits} in all, in no response time; use close = \"fin\"",
-            connections.left_open
+            "the server left {} open that close = \"server\" wants it to close: users waited \
+             {waits} in all, in no response time; use close = \"fin\"",
+            human::counted(connections.left_open, "connection")
         )
     })
 }
@@ -158,8 +169,9 @@ fn draining(document: &Document) -> Option<String> {
     let number = document.measured.http2.draining_connections;
     (number > 0).then(|| {
         format!(
-            "{number} connections took no more requests while some were under way; these ended \
-             there, others went to the next connection"
+            "{} took no more requests while some were under way; these ended there, others went to \
+             the next connection",
+            human::counted(number, "connection")
         )
     })
 }
@@ -168,9 +180,10 @@ fn limited_streams(document: &Document) -> Option<String> {
     let http2 = &document.measured.http2;
     (http2.limited_connections > 0).then(|| {
         format!(
-            "{} connections carried fewer streams at once than connection.streams: the server \
-             allows {} (SETTINGS_MAX_CONCURRENT_STREAMS); use more connections instead",
-            http2.limited_connections, http2.fewest_streams
+            "{} carried fewer streams at once than connection.streams: the server allows {} \
+             (SETTINGS_MAX_CONCURRENT_STREAMS); use more connections instead",
+            human::counted(http2.limited_connections, "connection"),
+            http2.fewest_streams
         )
     })
 }
@@ -179,17 +192,26 @@ fn sent_again(document: &Document) -> Option<String> {
     let http2 = &document.measured.http2;
     (http2.sent_again > 0).then(|| {
         format!(
-            "{} requests were sent again because the server had not processed them ({} GOAWAY, {} \
+            "{} {} sent again because the server had not processed {} ({} GOAWAY, {} \
              REFUSED_STREAM)",
-            http2.sent_again, http2.go_aways, http2.refused_streams
+            human::counted(http2.sent_again, "request"),
+            human::one_or_many(http2.sent_again, "was", "were"),
+            human::one_or_many(http2.sent_again, "it", "them"),
+            http2.go_aways,
+            http2.refused_streams
         )
     })
 }
 
 fn unconfirmed(document: &Document) -> Option<String> {
     let number = document.measured.operations.unconfirmed;
-    (number > 0)
-        .then(|| format!("{number} handshakes count as ok without the server's confirmation"))
+    (number > 0).then(|| {
+        format!(
+            "{} {} as ok without the server's confirmation",
+            human::counted(number, "handshake"),
+            human::one_or_many(number, "counts", "count")
+        )
+    })
 }
 
 fn expired_staple(document: &Document) -> Option<String> {
@@ -216,7 +238,8 @@ fn retried(document: &Document) -> Option<String> {
         "each hello had a key share for the first of tls.groups; to save the round trip, put the \
          group the server prefers first, or write tls.key_share = \"remembered\""
     };
-    (number > 0).then(|| format!("{number} handshakes took a HelloRetryRequest: {why}"))
+    let handshakes = human::counted(number, "handshake");
+    (number > 0).then(|| format!("{handshakes} took a HelloRetryRequest: {why}"))
 }
 
 /// Servers behind one name that do not know each other's sessions.
@@ -242,8 +265,10 @@ fn early_data(document: &Document) -> Option<String> {
     let offered = figures.early_data.offered;
     (offered > 0).then(|| {
         format!(
-            "{offered} requests were sent as early data, which anybody on the way can send again \
-             (RFC 8446 §8): a server must bear that, or answer 425"
+            "{} {} sent as early data, which anybody on the way can send again (RFC 8446 §8): a \
+             server must bear that, or answer 425",
+            human::counted(offered, "request"),
+            human::one_or_many(offered, "was", "were")
         )
     })
 }

@@ -285,7 +285,7 @@ fn left_out(rows: &[ScalingRow]) -> String {
 }
 
 fn agents(number: u32) -> String {
-    format!("{number} agent{}", if number == 1 { "" } else { "s" })
+    human::counted(u64::from(number), "agent")
 }
 
 #[cfg(test)]

@@ -148,6 +148,13 @@ pub fn explain(document: &Document) -> Vec<RuleReading> {
     VerdictReadings::new(document).in_order()
 }
 
+/// Whether client and server share a machine that is full: more load would not tell which of them
+/// is the limit.
+#[must_use]
+pub fn shares_full_machine(document: &Document) -> bool {
+    VerdictReadings::new(document).has_full_shared_machine()
+}
+
 /// Whether an open loop was in time, and its load sent and carried, however busy the client was.
 pub(crate) fn is_load_sent(document: &Document) -> bool {
     let readings = VerdictReadings::new(document);
@@ -224,7 +231,24 @@ impl VerdictReadings {
             return record(verdict, evidence.chain(client::room(document)), []);
         }
         let evidence = evidence.chain(self.near()).chain(client::room(document));
-        record(verdict, evidence, missing_for_server(document))
+        record(verdict, evidence, self.missing_for_server(document))
+    }
+
+    fn missing_for_server(&self, document: &Document) -> Vec<String> {
+        let is_known = document.server.is_some() || document.is_watched();
+        let cpu = (!is_known).then_some("the server's own CPU figures");
+        let next = if self.has_full_shared_machine() {
+            "the client on a machine of its own: the one that it shares with the server is full"
+        } else {
+            "a run with a higher load: if it brings no more, the server is the limit"
+        };
+        let missing = cpu.into_iter().chain([next]);
+        missing.map(str::to_owned).collect()
+    }
+
+    /// Whether client and server take the CPUs of one machine from each other.
+    fn has_full_shared_machine(&self) -> bool {
+        !spoken(&self.shared).is_empty()
     }
 
     /// What was on its way to a bound, nearest first: what either side would be blamed by.
@@ -238,7 +262,7 @@ impl VerdictReadings {
         near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
         let lines = near.iter().take(NEAR_MAX).map(|(_, reading)| {
             format!(
-                "{}, which proves nothing alone: {} (bound: {})",
+                "{}: {} (bound: {}), which alone proves nothing",
                 reading.rule, reading.figure, reading.bound
             )
         });
@@ -254,16 +278,6 @@ fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
         return record(Verdict::Undetermined, evidence, missing);
     }
     record(Verdict::LoadMet, evidence, [])
-}
-
-fn missing_for_server(document: &Document) -> Vec<String> {
-    let is_known = document.server.is_some() || document.is_watched();
-    let cpu = (!is_known).then(|| "the server's own CPU figures".to_owned());
-    cpu.into_iter()
-        .chain([
-            "a second, higher load: where it brings no more, the server is the limit".to_owned(),
-        ])
-        .collect()
 }
 
 impl VerdictRecord {
@@ -322,8 +336,10 @@ fn server_cpu(document: &Document) -> Option<String> {
 fn no_success(document: &Document) -> VerdictRecord {
     let operations = &document.measured.operations;
     let mut evidence = vec![format!(
-        "none of {} operations succeeded: {} failed, {} timed out",
-        operations.ended, operations.failed, operations.timed_out
+        "none of {} succeeded: {} failed, {} timed out",
+        human::counted(operations.ended, "operation"),
+        operations.failed,
+        operations.timed_out
     )];
     let mut verdict = Verdict::Undetermined;
     // Errors stand most frequent first.

@@ -1,7 +1,9 @@
 //! The outcome of a run, or of several, in a few words: what stands in titles and in the last line.
 
-use analysis::human::{number, share};
-use analysis::{CampaignDocument, Document, LimitOutcome, LoadRecord, RunState, Verdict};
+use analysis::human::{counted, number, share};
+use analysis::{
+    CampaignDocument, Document, LimitOutcome, LoadRecord, RunState, Verdict, shares_full_machine,
+};
 
 /// Between parts of a headline.
 const SEPARATOR: &str = " · ";
@@ -41,7 +43,7 @@ pub fn campaign_headline(campaign: &CampaignDocument) -> String {
     let made = campaign.runs.len();
     let parts = [
         state(campaign.state),
-        (made > 0).then(|| format!("{made} run{}", if made == 1 { "" } else { "s" })),
+        (made > 0).then(|| counted(made as u64, "run")),
         thresholds(failed, judged.count()),
         not_kept,
     ];
@@ -51,8 +53,7 @@ pub fn campaign_headline(campaign: &CampaignDocument) -> String {
 /// The verdict's name. Of a closed loop whose limit nothing shows: what it carried, since that is
 /// what was asked.
 pub(crate) fn verdict(document: &Document) -> String {
-    let name = document.verdict.verdict.name();
-    carried(document).map_or_else(|| name.to_owned(), |carried| format!("{carried} ({name})"))
+    carried(document).unwrap_or_else(|| document.verdict.verdict.name().to_owned())
 }
 
 /// The verdict with what it means.
@@ -63,7 +64,10 @@ pub(crate) fn verdict_sentence(document: &Document) -> String {
 /// What the verdict means.
 pub(crate) fn meaning(document: &Document) -> &'static str {
     match carried(document) {
-        Some(_) => "limit not known; a higher load would tell",
+        Some(_) if shares_full_machine(document) => {
+            "limit undetermined: client and server share a machine that is full"
+        }
+        Some(_) => "limit undetermined; a higher load would tell",
         None => document.verdict_meaning(),
     }
 }
@@ -84,9 +88,9 @@ fn carried(document: &Document) -> Option<String> {
     let has_success = document.measured.operations.ok > 0;
     (is_open && has_success).then(|| {
         format!(
-            "{}/s by {users} user{}",
+            "{}/s by {}",
             number(document.measured.rates.ok_per_second),
-            if users == 1 { "" } else { "s" }
+            counted(users, "user")
         )
     })
 }

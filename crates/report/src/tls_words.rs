@@ -1,6 +1,6 @@
 //! What is known of a run's TLS in sentences, for every format that people read.
 
-use analysis::human::{age, bytes, number, share};
+use analysis::human::{self, age, bytes, number, share};
 use analysis::{
     ChainFigure, Document, EarlyDataFigures, Figures, NegotiatedFigure, RatioFigure,
     ResumptionFigures, SessionOffers, StapleFigure,
@@ -48,8 +48,10 @@ pub(crate) fn handshake_kinds(figures: &Figures) -> String {
         String::new()
     };
     format!(
-        "{} handshakes: {} full, {} resumed{retried}",
-        counted.handshakes, counted.full, counted.resumed
+        "{}: {} full, {} resumed{retried}",
+        human::counted(counted.handshakes, "handshake"),
+        counted.full,
+        counted.resumed
     )
 }
 
@@ -95,11 +97,7 @@ fn negotiated(agreed: &NegotiatedFigure) -> String {
 
 fn chain(sent: &ChainFigure) -> String {
     let hash: String = sent.sha256.chars().take(HASH_DIGITS).collect();
-    let certificates = if sent.certificates == 1 {
-        "1 certificate".to_owned()
-    } else {
-        format!("{} certificates", sent.certificates)
-    };
+    let certificates = human::counted(u64::from(sent.certificates), "certificate");
     format!(
         "{}: key {}, {certificates}, {}, SHA-256 {hash}…",
         share(sent.share),
@@ -132,8 +130,8 @@ fn staple(sent: &StapleFigure) -> String {
 fn resumption(counted: &ResumptionFigures) -> String {
     if counted.offered + counted.none_at_hand == 0 {
         return format!(
-            "resumption: none offered; {} sessions received",
-            counted.received
+            "resumption: none offered; {} received",
+            human::counted(counted.received, "session")
         );
     }
     let (accepted, refused) = (counted.accepted, counted.refused);
@@ -142,8 +140,9 @@ fn resumption(counted: &ResumptionFigures) -> String {
         counted.none_at_hand
     );
     format!(
-        "resumption: {} offered, {outcome}; {} sessions received",
-        counted.offered, counted.received
+        "resumption: {} offered, {outcome}; {} received",
+        counted.offered,
+        human::counted(counted.received, "session")
     )
 }
 
@@ -161,8 +160,8 @@ fn early_data(counted: &EarlyDataFigures) -> Option<String> {
     };
     (offered > 0).then(|| {
         format!(
-            "early data: {offered} requests, {accepted} accepted{again}, {rejected} rejected and \
-             sent again"
+            "early data: {}, {accepted} accepted{again}, {rejected} rejected and sent again",
+            human::counted(offered, "request")
         )
     })
 }

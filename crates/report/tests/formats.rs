@@ -116,7 +116,7 @@ fn headline_says_what_was_carried_then_what_failed() {
         }
     };
     for (change, said) in [
-        (&|_| {}, "998/s by 34 users (undetermined)"),
+        (&|_| {}, "998/s by 34 users"),
         (
             &|document| document.verdict.verdict = Verdict::LoadMet,
             "load met",
@@ -128,11 +128,11 @@ fn headline_says_what_was_carried_then_what_failed() {
         ),
         (
             &|document| document.run.state = RunState::Interrupted,
-            "interrupted · 998/s by 34 users (undetermined)",
+            "interrupted · 998/s by 34 users",
         ),
         (
             &|document| document.measured.operations.error_share = Some(0.5),
-            "998/s by 34 users (undetermined) · 50.0 % errors",
+            "998/s by 34 users · 50.0 % errors",
         ),
     ] as [(&dyn Fn(&mut Document), &str); 6]
     {

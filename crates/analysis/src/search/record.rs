@@ -1,7 +1,7 @@
 //! A search in the result: its holds, its answer, and both in words.
 
 use super::{Bounds, HoldOutcome, HoldResult, Knee, LoadUnit, Purpose, Standing};
-use crate::LimitShown;
+use crate::{LimitShown, human};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +211,7 @@ impl SearchAnswer {
                 more_agents,
                 reasons,
             } => {
-                let agents = format!("{agents} agent{}", if *agents == 1 { "" } else { "s" });
+                let agents = human::counted(u64::from(*agents), "agent");
                 let why = reasons.join("; ");
                 let what = match passed {
                     Some(passed) if passed == at => {

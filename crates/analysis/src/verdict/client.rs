@@ -1,6 +1,6 @@
 //! Whether the client was in time, and how much room it had.
 
-use super::counted_seconds::CountedSeconds;
+use super::counted_seconds::{Carried, CountedSeconds};
 use super::server::{memory, memory_in_words};
 use super::sign::{Asked, Sign, Watched, WatchedRows};
 use super::{LimitOf, RuleReading, is_target_local};
@@ -38,6 +38,11 @@ const THROTTLED: f64 = 0.05;
 /// An agent that uses this part of its CPU quota was stopped by it now and then.
 const QUOTA_USED: f64 = 0.8;
 
+const ASKED: Asked = Asked {
+    limit_of: LimitOf::Client,
+    part: PART,
+};
+
 /// Of the client's own CPU, whoever else is on its machine.
 const OWN: [Sign; 4] = [
     Sign {
@@ -50,34 +55,8 @@ const OWN: [Sign; 4] = [
         bound: "90 %",
         cure: ": give it more CPUs, or add agents",
     },
-    Sign {
-        rule: "CPU quota's stops",
-        reach: |row| Some(row.group?.throttled / THROTTLED),
-        words: |row| {
-            let group = row.group.unwrap_or_default();
-            format!(
-                "its quota of {:.2} CPUs stopped it in {} of the periods",
-                group.quota.unwrap_or(0.0),
-                human::share(group.throttled)
-            )
-        },
-        bound: "5 %",
-        cure: ": raise it, or add agents",
-    },
-    Sign {
-        rule: "CPU quota",
-        reach: |row| {
-            let quota = row.group?.quota.filter(|&quota| quota > 0.0)?;
-            Some(worker(row)?.cpus / (QUOTA_USED * quota))
-        },
-        words: |row| {
-            let quota = row.group.and_then(|group| group.quota).unwrap_or(0.0);
-            let used = worker(row).map_or(0.0, |worker| worker.cpus);
-            format!("it used {used:.2} CPUs, and its quota is {quota:.2} CPUs")
-        },
-        bound: "80 % of the quota",
-        cure: ": raise it, or add agents",
-    },
+    CPU_QUOTA_STOPS,
+    CPU_QUOTA,
     Sign {
         rule: "client's memory",
         reach: |row| memory(row),
@@ -86,6 +65,36 @@ const OWN: [Sign; 4] = [
         cure: ": give it more memory, or add agents",
     },
 ];
+
+const CPU_QUOTA_STOPS: Sign = Sign {
+    rule: "CPU quota's stops",
+    reach: |row| Some(row.group?.throttled / THROTTLED),
+    words: |row| {
+        let group = row.group.unwrap_or_default();
+        format!(
+            "its quota of {:.2} CPUs stopped it in {} of the periods",
+            group.quota.unwrap_or(0.0),
+            human::share(group.throttled)
+        )
+    },
+    bound: "5 %",
+    cure: ": raise it, or add agents",
+};
+
+const CPU_QUOTA: Sign = Sign {
+    rule: "CPU quota",
+    reach: |row| {
+        let quota = row.group?.quota.filter(|&quota| quota > 0.0)?;
+        Some(worker(row)?.cpus / (QUOTA_USED * quota))
+    },
+    words: |row| {
+        let quota = row.group.and_then(|group| group.quota).unwrap_or(0.0);
+        let used = worker(row).map_or(0.0, |worker| worker.cpus);
+        format!("it used {used:.2} CPUs, and its quota is {quota:.2} CPUs")
+    },
+    bound: "80 % of the quota",
+    cure: ": raise it, or add agents",
+};
 
 /// What others take of its machine: they count unless the server may be one of them.
 const BY_OTHERS: [Sign; 3] = [
@@ -135,7 +144,7 @@ const MACHINE: Sign = Sign {
     reach: |row| Some((row.cpu_busy / CPU_BUSY).min(worker(row)?.longest_waiting / TAKEN)),
     words: |row| {
         format!(
-            "its machine's CPUs were {} busy, {:.2} of them by the agent itself",
+            "its machine's CPUs were {} busy; the agent itself kept {:.2} CPUs busy",
             human::share(row.cpu_busy),
             worker(row).map_or(0.0, |worker| worker.cpus)
         )
@@ -181,14 +190,10 @@ pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> Rul
 pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
     let agents = agents(document, seconds, |_| true);
     let alone = self::agents(document, seconds, |agent| !has_the_server(document, agent));
-    let asked = Asked {
-        limit_of: LimitOf::Client,
-        part: PART,
-    };
-    let own = OWN.iter().flat_map(|sign| sign.readings(&agents, asked));
+    let own = OWN.iter().flat_map(|sign| sign.readings(&agents, ASKED));
     let by_others = BY_OTHERS
         .iter()
-        .flat_map(|sign| sign.readings(&alone, asked));
+        .flat_map(|sign| sign.readings(&alone, ASKED));
     own.chain(by_others).chain([exhausted(document)]).collect()
 }
 
@@ -303,8 +308,8 @@ fn exhausted(document: &Document) -> RuleReading {
         limit_of: LimitOf::Client,
         says: says.map(|error| {
             format!(
-                "{} operations ({}) failed because {} (bound: {bound})",
-                error.count,
+                "{} ({}) failed because {} (bound: {bound})",
+                human::counted(error.count, "operation"),
                 human::share(share),
                 error.words
             )
@@ -355,9 +360,8 @@ fn late_reading(
 /// The loop's lag: not where the server runs on the same machine, where the two take the CPU from
 /// each other; but there too where a quota that is used up took it.
 fn lagged(document: &Document) -> Option<String> {
-    let has_used_it_up = document.agents.iter().any(used_up_quota);
     let p99 = p99_if_late(document.client.loop_lag.as_ref())
-        .filter(|_| has_used_it_up || !is_target_local(document))?;
+        .filter(|_| !is_target_local(document) || used_up_quota(document))?;
     Some(format!(
         "the client's loop handled 1 % of what its sockets had {} or more after it came, which \
          response times contain (bound: {})",
@@ -366,14 +370,14 @@ fn lagged(document: &Document) -> Option<String> {
     ))
 }
 
-/// The kernel stops such an agent for the rest of each period.
-fn used_up_quota(agent: &AgentResult) -> bool {
-    let used = agent
-        .facts
-        .cpu_quota
-        .zip(agent.cpu)
-        .map(|(quota, cpu)| cpu.process_share_mean / f64::from(quota));
-    used.is_some_and(|used| used >= QUOTA_USED)
+/// Whether a quota shows as used up in as many seconds as its rules ask for: the kernel stops such
+/// an agent for the rest of each period.
+fn used_up_quota(document: &Document) -> bool {
+    let seconds = CountedSeconds::of_client(document, Carried::Wholly);
+    let agents = all_agents(document, &seconds);
+    let quotas = [&CPU_QUOTA_STOPS, &CPU_QUOTA].into_iter();
+    let mut readings = quotas.flat_map(|sign| sign.readings(&agents, ASKED));
+    readings.any(|reading| reading.says.is_some())
 }
 
 /// The 99th percentile, where it is too late.
@@ -382,24 +386,70 @@ pub(super) fn p99_if_late(figure: Option<&TimeFigure>) -> Option<f64> {
     (p99 > LATE_P99_MAX_NS).then_some(p99 as f64)
 }
 
-/// How much room the busiest client had.
+/// How much room the busiest client had: on average, and in its fullest second.
 pub(super) fn room(document: &Document) -> Vec<String> {
-    let Some(worker) = document.busiest_worker_share() else {
+    let Some(mean) = document.busiest_worker_share() else {
         return vec!["how busy the agents were is not known".to_owned()];
     };
+    let seconds = CountedSeconds::of_client(document, Carried::Wholly);
+    let agents = document.agents.iter().enumerate();
+    let most = agents.filter_map(|(index, agent)| {
+        let rows = seconds.rows(rows_of(document, index, agent));
+        MostBusy::new(agent, &rows)
+    });
+    let most = most.fold(MostBusy::default(), MostBusy::or_more);
     // A run that ended before the first sample knows its threads and not its machine; one that
     // fires is never quite idle.
-    let machine = document
-        .agents
-        .iter()
-        .filter_map(|agent| Some(agent.sampled_cpu()?.machine_busy_share_mean))
-        .filter(|&share| share > 0.0)
-        .reduce(f64::max);
-    let machine = machine.map_or_else(String::new, |machine| {
-        format!(", its machine at most {}", human::share(machine))
-    });
+    let machine = if most.machine > 0.0 {
+        format!(", machines at most {}", human::share(most.machine))
+    } else {
+        String::new()
+    };
+    // Rows of a long run hold several seconds, and of these the mean.
+    let over = match most.seconds {
+        0 | 1 => String::new(),
+        seconds => format!(" (over {seconds} s)"),
+    };
     vec![format!(
-        "the busiest worker was {} busy{machine}",
-        human::share(worker)
+        "workers were at most {} busy (mean {}){machine}{over}",
+        human::share(most.worker.max(mean)),
+        human::share(mean)
     )]
+}
+
+/// The fullest second of an agent.
+#[derive(Debug, Clone, Copy, Default)]
+struct MostBusy {
+    worker: f64,
+    machine: f64,
+    /// That the longest row holds.
+    seconds: u32,
+}
+
+impl MostBusy {
+    /// By these rows of its machine; where there is none, by what it sampled itself.
+    fn new(agent: &AgentResult, rows: &[&MachineRow]) -> Option<MostBusy> {
+        let rows = rows.iter().map(|row| MostBusy {
+            worker: worker(row).map_or(0.0, |worker| worker.busiest_thread_share),
+            machine: row.cpu_busy,
+            seconds: row.seconds,
+        });
+        let sampled = || {
+            let cpu = agent.sampled_cpu()?;
+            Some(MostBusy {
+                worker: cpu.busiest_worker_share_max,
+                machine: cpu.machine_busy_share_max,
+                seconds: 1,
+            })
+        };
+        rows.reduce(MostBusy::or_more).or_else(sampled)
+    }
+
+    fn or_more(self, other: MostBusy) -> MostBusy {
+        MostBusy {
+            worker: self.worker.max(other.worker),
+            machine: self.machine.max(other.machine),
+            seconds: self.seconds.max(other.seconds),
+        }
+    }
 }

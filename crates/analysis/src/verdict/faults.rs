@@ -259,7 +259,7 @@ fn unstored(agents: &[&AgentResult]) -> String {
         .try_fold(0, |sum: u64, span| Some(sum.saturating_add(span.arrivals?)));
     let what = arrivals.map_or_else(
         || "operations".to_owned(),
-        |arrivals| format!("up to {arrivals} arrivals"),
+        |arrivals| format!("up to {}", human::counted(arrivals, "arrival")),
     );
     let seconds = |ns: u64| ns as f64 / 1e9;
     format!(
@@ -313,9 +313,10 @@ fn gaps(agent: &AgentResult) -> String {
         }
     });
     let spans: Vec<String> = spans.collect();
-    if spans.is_empty() {
-        String::new()
-    } else {
-        format!("seconds {} are missing", listed(&spans, GAPS_MAX))
+    let is_one = matches!(agent.missing_intervals[..], [(first, last)] if first == last);
+    match spans.len() {
+        0 => String::new(),
+        _ if is_one => format!("second {} is missing", spans[0]),
+        _ => format!("seconds {} are missing", listed(&spans, GAPS_MAX)),
     }
 }

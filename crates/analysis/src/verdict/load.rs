@@ -55,14 +55,18 @@ fn never_sent(document: &Document) -> RuleReading {
 
 fn backlog(document: &Document) -> RuleReading {
     let Some(backlog) = document.backlog else {
-        return RuleReading::unknown("backlog", LimitOf::Load, "more than its noise".to_owned());
+        return RuleReading::unknown(
+            "backlog",
+            LimitOf::Load,
+            "more than what could be chance".to_owned(),
+        );
     };
     RuleReading {
         rule: "backlog",
         limit_of: LimitOf::Load,
         says: piled_up(document),
         figure: format!("grew by {} in the second half", backlog.growth()),
-        bound: format!("more than its noise of {:.0}", backlog.noise),
+        bound: format!("more than {:.0}, which could be chance", backlog.noise),
         distance: (backlog.noise > 0.0).then(|| backlog.growth() as f64 / backlog.noise),
     }
 }
@@ -93,8 +97,8 @@ pub(crate) fn piled_up(document: &Document) -> Option<String> {
     let growth = backlog.growth();
     let mut text = format!(
         "the load was not carried while it was offered: in its second half {due} operations were \
-         due and {ended} ended, so that the backlog grew by {growth} (noise: {noise:.0}) to \
-         {at_end}"
+         due and {ended} ended, so that the backlog grew by {growth} to {at_end} (up to \
+         {noise:.0} could be chance)"
     );
     if takes_half_of_the_run(document) {
         text += "; answers took longer than half of the measured part, so a longer one may say \
@@ -139,8 +143,10 @@ pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
         return vec![sent, answered];
     }
     let answered = format!(
-        "{} of {} were answered as expected",
-        operations.ok, operations.ended
+        "{} of {} {} answered as expected",
+        operations.ok,
+        operations.ended,
+        human::one_or_many(operations.ended, "was", "were")
     );
     let kept_up = document
         .backlog
@@ -179,7 +185,7 @@ fn kept_up_in_words(backlog: Backlog) -> String {
         noise,
     } = backlog;
     format!(
-        "what ended kept up with what was due: {ended} of {due} in the second half, {at_end} \
-         under way at its end (noise: {noise:.0})"
+        "what ended kept up with what was due: {ended} of {due} in the second half, and {at_end} \
+         under way at its end (up to {noise:.0} fewer could be chance)"
     )
 }

@@ -40,9 +40,10 @@ const LOSS: Sign = Sign {
     reach: |row| Some(lost(row)? / LOST),
     words: |row| {
         format!(
-            "{} of {} segments were sent again ({})",
+            "{} of {} segments {} sent again ({})",
             row.tcp.retransmits,
             row.tcp.segments_sent,
+            human::one_or_many(row.tcp.retransmits, "was", "were"),
             human::share(lost(row).unwrap_or(0.0))
         )
     },

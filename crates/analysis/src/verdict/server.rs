@@ -231,10 +231,16 @@ fn accept_queue_in_words(row: &MachineRow) -> String {
     let dropped = row.tcp.listen_overflows.max(row.tcp.listen_drops);
     match &row.accept_queue {
         Some(queue) => format!(
-            "{} of {} connections that may wait at {} did, and {dropped} were dropped",
-            queue.waiting, queue.most, queue.address
+            "{} waited at {}, where {} may, and {dropped} {} dropped",
+            human::counted(u64::from(queue.waiting), "connection"),
+            queue.address,
+            queue.most,
+            human::one_or_many(dropped, "was", "were")
         ),
-        None => format!("its accept queues dropped {dropped} connections"),
+        None => format!(
+            "its accept queues dropped {}",
+            human::counted(dropped, "connection")
+        ),
     }
 }
 
@@ -276,11 +282,11 @@ pub(super) fn memory(row: &MachineRow) -> Option<f64> {
 pub(super) fn memory_in_words(row: &MachineRow) -> String {
     let group = row.group.unwrap_or_default();
     format!(
-        "it came {} times up against its memory limit, swapped {} pages, had {} major faults, and \
-         threads waited {} of the time for memory",
-        group.memory_limit_hits,
-        row.swapped_pages,
-        row.major_faults,
+        "it came up against its memory limit {}, swapped {}, had {}, and threads waited {} of the \
+         time for memory",
+        human::counted(group.memory_limit_hits, "time"),
+        human::counted(row.swapped_pages, "page"),
+        human::counted(row.major_faults, "major fault"),
         human::share(row.memory_stall.unwrap_or(0.0))
     )
 }

@@ -57,7 +57,7 @@ struct Look {
     reach: f64,
     /// What the machine showed: of the second that decided.
     words: String,
-    /// In how many seconds, of how many.
+    /// In how many seconds of how many it came to its bound, as the words go on.
     when: String,
 }
 
@@ -103,7 +103,7 @@ impl Sign {
 
     fn reading(&self, machine: &Watched<'_>, look: &Look, asked: Asked) -> RuleReading {
         let bound = self.bound_in_words(asked.part);
-        let figure = format!("{}: {}, {}", machine.who, look.words, look.when);
+        let figure = format!("{}: {}{}", machine.who, look.words, look.when);
         let says = format!("{figure} (bound: {bound}){}", self.cure);
         RuleReading {
             rule: self.rule,
@@ -142,8 +142,11 @@ impl Sign {
             reach,
             words: (self.words)(row),
             when: match machine.rows {
-                WatchedRows::BySecond(_) => format!("in {shown} of {all} s"),
-                WatchedRows::OfTheRun(_) => "on average".to_owned(),
+                WatchedRows::BySecond(_) if shown == 0 => {
+                    format!("; the bound was reached in none of {all} s")
+                }
+                WatchedRows::BySecond(_) => format!(", in {shown} of {all} s"),
+                WatchedRows::OfTheRun(_) => ", on average".to_owned(),
             },
         })
     }

@@ -322,6 +322,56 @@ fn rows_of_the_warm_up_and_of_parts_of_a_second_do_not_count() {
 }
 
 #[test]
+fn at_most_is_what_the_fullest_second_that_counts_came_to() {
+    let mut document = run(OPEN, QUIET);
+    for (second, busy) in [(1, 1.0), (3, 0.99), (4, 0.6)] {
+        let row = &mut document.machines[0].rows[second];
+        row.cpu_busy = busy;
+        thread(row).busiest_thread_share = busy / 2.0;
+    }
+    let evidence = VerdictRecord::new(&document).evidence.join("; ");
+    let said = "workers were at most 49.5 % busy (mean 30.0 %), machines at most 99.0 %";
+    assert!(evidence.contains(said), "{evidence}");
+    document.machines.clear();
+    let cpu = document.agents[1].cpu.as_mut().unwrap();
+    (cpu.busiest_worker_share_max, cpu.machine_busy_share_max) = (0.7, 0.8);
+    let evidence = VerdictRecord::new(&document).evidence.join("; ");
+    let said = "workers were at most 70.0 % busy (mean 30.0 %), machines at most 80.0 %";
+    assert!(evidence.contains(said), "{evidence}");
+}
+
+#[test]
+fn quota_that_stops_a_client_in_a_few_seconds_explains_its_lag_beside_the_server() {
+    let lagging = Second {
+        lag_ms: 40,
+        ..QUIET
+    };
+    let mut document = run(CLOSED, lagging);
+    document.plan.builtin_target = true;
+    assert!(
+        !speaks(&document, "loop lag"),
+        "server and client share CPUs"
+    );
+    group(&mut document.machines[0].rows[3]).throttled = 0.5;
+    assert!(speaks(&document, "loop lag"), "its quota stopped it");
+}
+
+#[test]
+fn shared_machine_that_is_full_is_not_asked_to_carry_more() {
+    let mut document = run(CLOSED, QUIET);
+    document.plan.builtin_target = true;
+    let full = changed(|row| row.cpu_busy = 0.995);
+    for (row, is_full) in [(idle(), false), (full, true)] {
+        let document = with_agent(document.clone(), &row);
+        let record = VerdictRecord::new(&document);
+        assert_eq!(record.verdict, Verdict::Undetermined);
+        assert_eq!(analysis::shares_full_machine(&document), is_full);
+        let missing = record.missing.join("; ");
+        assert_eq!(missing.contains("a higher load"), !is_full, "{missing}");
+    }
+}
+
+#[test]
 fn results_without_seconds_are_judged_by_their_means() {
     for (worker, machine, verdict) in [
         (0.89, 0.94, Verdict::LoadMet),

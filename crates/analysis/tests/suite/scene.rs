@@ -241,7 +241,9 @@ pub fn cpu(worker: f64, machine: f64) -> CpuFigures {
     CpuFigures {
         samples: 4,
         busiest_worker_share_mean: worker,
+        busiest_worker_share_max: worker,
         machine_busy_share_mean: machine,
+        machine_busy_share_max: machine,
         ..CpuFigures::default()
     }
 }

@@ -95,7 +95,10 @@ fn accept_queue_of_eight_is_server_bound_by_it() {
     });
     let (verdict, evidence) = judged(&with_monitor(waiting_users(), &full));
     assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
-    assert!(evidence.contains("9 of 8 connections"), "{evidence}");
+    assert!(
+        evidence.contains("9 connections waited at 0.0.0.0:443, where 8 may"),
+        "{evidence}"
+    );
 }
 
 #[test]
@@ -298,7 +301,7 @@ fn hold_that_fails_names_the_resource_that_failed_it() {
         "{result:?}"
     );
     let reasons = result.reasons();
-    let is_named = |reason: &String| reason.starts_with("monitor db: 9 of 8");
+    let is_named = |reason: &String| reason.starts_with("monitor db: 9 connections waited");
     assert!(reasons.iter().any(is_named), "{reasons:?}");
 }
 

@@ -2,6 +2,7 @@
 
 use super::{ITEM, ReportSection};
 use crate::style::Paint;
+use analysis::human::counted;
 use analysis::{CampaignDocument, LimitOutcome, LimitResult, RunState};
 
 pub(super) fn section(campaign: &CampaignDocument) -> ReportSection {
@@ -34,7 +35,7 @@ fn what_ran(campaign: &CampaignDocument) -> String {
     let runs = if made < campaign.planned_runs {
         format!("{made} of {} runs · ", campaign.planned_runs)
     } else if made > 0 {
-        format!("{made} run{} · ", if made == 1 { "" } else { "s" })
+        format!("{} · ", counted(u64::from(made), "run"))
     } else {
         String::new()
     };

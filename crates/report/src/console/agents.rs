@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::style::Paint;
 use crate::table::TextTable;
-use analysis::human::{number, percentile, share, time};
+use analysis::human::{counted, number, one_or_many, percentile, share, time};
 use analysis::{AgentEndCause, AgentResult, Contribution, Document, FigureGroup};
 
 /// Lines about single agents: of a thousand, a few show what it is about.
@@ -42,7 +42,9 @@ pub(crate) fn write(page: &mut Page, document: &Document) {
     }
     let more = troubles.len().saturating_sub(TROUBLES_MAX);
     if more > 0 {
-        let text = format!("{more} more lines like these are left out; result.json has them");
+        let lines = counted(more as u64, "more line");
+        let are = one_or_many(more as u64, "is", "are");
+        let text = format!("{lines} like these {are} left out; result.json has them");
         page.paragraph(Paint::Bad, "  ", &text);
     }
 }
@@ -57,7 +59,8 @@ pub(crate) fn contributors(document: &Document) -> String {
         .collect();
     let more = fewer.len().saturating_sub(STRETCHES_MAX);
     let more = if more > 0 {
-        format!("; and {more} more stretches")
+        let stretches = one_or_many(more as u64, "stretch", "stretches");
+        format!("; and {more} more {stretches}")
     } else {
         String::new()
     };
@@ -79,7 +82,8 @@ fn stretch(part: &Contribution, all: usize) -> String {
         format!("seconds {from_second} to {to_second}")
     };
     let not_whole = if whole { "" } else { " (not whole)" };
-    format!("{when}: {agents} of {all} agents{not_whole}")
+    let agents = format!("{agents} of {}", counted(all as u64, "agent"));
+    format!("{when}: {agents}{not_whole}")
 }
 
 fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
@@ -129,8 +133,8 @@ fn troubles(agent: &AgentResult) -> Vec<String> {
         .map(|&(first, last)| u64::from(last.saturating_sub(first)) + 1)
         .sum();
     let name = &agent.name;
-    let gaps =
-        (missing > 0).then(|| format!("{name}: {missing} seconds of its figures never came"));
+    let seconds = counted(missing, "second");
+    let gaps = (missing > 0).then(|| format!("{name}: {seconds} of its figures never came"));
     let sum = (agent.totals_match == Some(false))
         .then(|| format!("{name}: its intervals do not add up to its totals"));
     let text = &agent.ended_text;

@@ -3,7 +3,7 @@
 use crate::headline::verdict_sentence;
 use crate::page::Page;
 use crate::style::Paint;
-use analysis::human::{bytes, number, share, time};
+use analysis::human::{bytes, counted, number, share, time};
 use analysis::{Document, Figures, LoadRecord, RunState, Verdict};
 
 pub(crate) fn write(page: &mut Page, document: &Document) {
@@ -54,7 +54,7 @@ pub(crate) fn what_runs(document: &Document) -> String {
     } else {
         String::new()
     };
-    let agents = counted(document.agents.len(), "agent");
+    let agents = counted(document.agents.len() as u64, "agent");
     format!(
         "{} · {agents} · {} measured{warm_up}",
         load(document),
@@ -74,7 +74,7 @@ fn load(document: &Document) -> String {
                 Some(streams @ 2..) => format!(" with {streams} streams each"),
                 _ => String::new(),
             };
-            let users = counted(*connections as usize, "virtual user");
+            let users = counted(u64::from(*connections), "virtual user");
             format!("{users}{streams}{pause}{}", then_stages(*stages))
         }
         LoadRecord::Open {
@@ -95,12 +95,8 @@ fn then_stages(stages: u32) -> String {
     if stages == 0 {
         String::new()
     } else {
-        format!(", then {}", counted(stages as usize, "stage"))
+        format!(", then {}", counted(u64::from(stages), "stage"))
     }
-}
-
-pub(super) fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn verdict(page: &mut Page, document: &Document) {
@@ -231,8 +227,9 @@ pub(super) fn connections_line(figures: &Figures) -> String {
         String::new()
     };
     format!(
-        "{} opened{failed}, reused by {} operations",
-        connections.opened, connections.reused
+        "{} opened{failed}, reused by {}",
+        connections.opened,
+        counted(connections.reused, "operation")
     )
 }
 
@@ -248,8 +245,9 @@ fn warm_up(page: &mut Page, document: &Document) {
     page.fact(
         "Warm-up",
         &format!(
-            "{} operations, {} errors{p50}; not part of the figures",
-            operations.ended, operations.errors
+            "{}, {}{p50}; not part of the figures",
+            counted(operations.ended, "operation"),
+            counted(operations.errors, "error")
         ),
     );
 }

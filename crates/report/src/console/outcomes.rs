@@ -1,10 +1,9 @@
 //! Status codes, errors in plain words, and the parts of the run: requests and addresses.
 
-use super::head::counted;
 use crate::page::Page;
 use crate::style::Paint;
 use crate::table::TextTable;
-use analysis::human::{number, percentile, share};
+use analysis::human::{counted, number, percentile, share};
 use analysis::{Document, FigureGroup, Figures};
 
 /// Columns of a table of parts.
@@ -73,7 +72,7 @@ fn groups(page: &mut Page, title: &str, groups: &[FigureGroup]) {
             "  ",
             &format!(
                 "and {} in result.json",
-                counted(groups.len() - ROWS_MAX, "more row")
+                counted((groups.len() - ROWS_MAX) as u64, "more row")
             ),
         );
     }

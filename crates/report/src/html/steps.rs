@@ -2,6 +2,7 @@
 
 use super::axis::{AxisUnit, ChartAxis};
 use super::picture::{BOTTOM, HEIGHT, LEFT, PictureWidth, RIGHT, TOP, place, y_ticks};
+use analysis::human::counted;
 use analysis::{HoldOutcome, HoldRecord, Purpose, Scaling, SearchRecord};
 use maud::{Markup, html};
 
@@ -183,7 +184,7 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
                 figcaption { b { "Rate by agents" }
                     " ok per second; dashed, as many times what each brought with the fewest"
                     @if let Some(agents) = scaling.stops_at {
-                        "; from " (agents) @if agents == 1 { " agent" } @else { " agents" }
+                        "; from " (counted(u64::from(agents), "agent"))
                         " on, more bring nothing"
                     } }
                 div class="picture" {
