@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 /// From this ratio on, a factor is easier to read than per cent.
 const FACTOR_FROM: f64 = 2.0;
 
+/// An upper end from here on says nothing.
+const FACTOR_MAX: f64 = 100.0;
+
 /// A change against the first variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
@@ -179,6 +182,16 @@ impl Scale {
             };
             return format!("{}, noise not known ({why})", self.signed(estimate));
         };
+        let is_higher = matches!(
+            finding,
+            ChangeFinding::HigherIsBetter | ChangeFinding::HigherIsWorse
+        );
+        if !finding.is_difference() && self.says_nothing(low, high) {
+            return "cannot be told from these runs".to_owned();
+        }
+        if is_higher && self == Scale::Ratio && high >= FACTOR_MAX {
+            return format!("at least {low:.2} times");
+        }
         let is_factor = self == Scale::Ratio && estimate >= FACTOR_FROM && finding.is_difference();
         let leaves_out_no_change = self.per_cent(low) > 0.0 || self.per_cent(high) < 0.0;
         match finding {
@@ -213,6 +226,14 @@ impl Scale {
                     self.sized(low)
                 )
             }
+        }
+    }
+
+    /// Whether an interval leaves everything open.
+    fn says_nothing(self, low: f64, high: f64) -> bool {
+        match self {
+            Scale::Ratio => low <= 1.0 / FACTOR_FROM && high >= FACTOR_FROM,
+            Scale::Points => high - low >= 1.0,
         }
     }
 
@@ -302,7 +323,21 @@ mod tests {
                 2.5,
                 (0.5, 12.5),
                 NoDifference,
-                "no difference beyond the noise (-50.0 to +1150 %)",
+                "cannot be told from these runs",
+            ),
+            (
+                Scale::Ratio,
+                1.0,
+                (1e-9, 1_871_836.4),
+                NoDifference,
+                "cannot be told from these runs",
+            ),
+            (
+                Scale::Ratio,
+                900.0,
+                (1.05, 1_871_836.4),
+                HigherIsWorse,
+                "at least 1.05 times",
             ),
             (
                 Scale::Ratio,
