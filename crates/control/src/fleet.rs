@@ -276,6 +276,7 @@ impl Fleet {
             }),
         );
         self.add_member(now, at, facts, misfit, out);
+        self.release_ended(at, &held, out);
         self.assign(now, at, agent, &held, out);
     }
 
@@ -354,9 +355,14 @@ impl Fleet {
             Serving::Gathering(_) => self.gather(now, at, out),
             Serving::Nothing => {}
         }
-        // What is not known here may be wanted by another coordinator, and is the agent's to keep.
-        for (stale, _) in held.iter().filter(|(run, _)| self.ended.has(*run)) {
-            let run_id = stale.to_wire();
+    }
+
+    /// Releases a new member from runs that ended here, before it gets the plan of the next one: it
+    /// may still fire. What is not known here may be wanted by another coordinator, and is the
+    /// agent's to keep.
+    fn release_ended(&self, at: ConnectionId, held: &[(RunId, u64)], out: &mut Actions) {
+        for (ended, _) in held.iter().filter(|(run, _)| self.ended.has(*run)) {
+            let run_id = ended.to_wire();
             out.send(at, Down::Release(Release { run_id }));
         }
     }

@@ -520,6 +520,36 @@ fn agent_keeps_a_run_nobody_knows_and_is_released_from_one_that_ended_here() {
 }
 
 #[test]
+fn agent_is_released_from_a_run_that_ended_here_before_it_gets_the_plan_of_the_next() {
+    let next = |agents| {
+        FleetEvent::Run(RunRequest {
+            run: RunId([4; 16]),
+            ..request(agents)
+        })
+    };
+    let kinds = |actions: &[FleetAction], to| -> String {
+        let kind = |message: &&Down| match message {
+            Down::Release(_) => 'r',
+            Down::Prepare(_) => 'p',
+            _ => '.',
+        };
+        sent(actions, to).iter().map(kind).collect()
+    };
+    // The run before is over, and one of its agents has not heard of it.
+    let mut coordinator = Coordinator::going(2);
+    coordinator.cut(1);
+    coordinator.end(0);
+    assert_eq!(losses(&coordinator.pass(20, &[0])).len(), 1);
+    coordinator.on(next(2));
+    let back = coordinator.join(5, holding(1));
+    assert_eq!(kinds(&back, 5), ".rp", "{back:?}");
+    // It went away before it read that.
+    coordinator.cut(5);
+    let back = coordinator.join(6, holding(1));
+    assert_eq!(kinds(&back, 6), ".rp", "{back:?}");
+}
+
+#[test]
 fn lost_agent_leaves_a_visible_gap() {
     let mut coordinator = Coordinator::going(2);
     coordinator.say(1, part(0));
