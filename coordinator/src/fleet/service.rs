@@ -20,8 +20,10 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-/// A connection says something at least so often, or is closed: HTTP/2 asks for a sign of life.
-const KEEPALIVE: Duration = Duration::from_secs(5);
+/// A connection that says nothing for so long is asked for a sign of life, and closed after as long
+/// again. Both together are more than the longest lease: which agents are silent, and how long they
+/// are waited for, is the fleet's to decide.
+const KEEPALIVE: Duration = Duration::from_secs(control::LEASE_MAX.as_secs() / 2 + 5);
 
 /// Streams that wait for the fleet's task, which takes them at once.
 const ATTACHED_MAX: usize = 16;

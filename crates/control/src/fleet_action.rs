@@ -16,8 +16,9 @@ pub enum FleetEvent {
     Opened(ConnectionId),
     /// An agent said something.
     Received(ConnectionId, FromAgent),
-    /// The transport tells that a stream is gone; why, as far as known. The agent knows too then,
-    /// so it is waited for less long than one that falls silent, which the fleet finds out itself.
+    /// The transport tells that a stream is gone; why, as far as known. Mostly the agent knows too
+    /// then, so it is waited for less long than one that falls silent, which the fleet finds out
+    /// itself: a transport that ends silent streams does so later than any lease.
     Closed(ConnectionId, String),
     /// Begin a run; only while [`crate::Fleet::is_idle`].
     Run(RunRequest),

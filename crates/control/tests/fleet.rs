@@ -943,6 +943,26 @@ fn agent_that_is_away_is_waited_for_and_partly_when_nobody_else_is_going() {
 }
 
 #[test]
+fn agent_that_is_away_is_waited_for_until_its_lease_is_over_and_longer() {
+    for lease in [30, 60, 120] {
+        let mut coordinator = going_with(RunRequest {
+            firing: Some(Duration::from_secs(600)),
+            rules: FleetRules {
+                lease: Duration::from_secs(lease),
+                ..FleetRules::default()
+            },
+            ..request(2)
+        });
+        coordinator.pass(1, &[0, 1]);
+        // A cut of all that something between tells as the end of the streams.
+        (0..2).for_each(|at| drop(coordinator.cut(at)));
+        let before = coordinator.pass(lease + 9, &[]);
+        assert!(losses(&before).is_empty(), "{lease}: {before:?}");
+        assert_eq!(losses(&coordinator.pass(1, &[])).len(), 2, "{lease}");
+    }
+}
+
+#[test]
 fn lost_agent_of_a_run_that_bears_it_is_named_when_its_lease_is_over_and_may_deliver() {
     let mut coordinator = going_with(bearing(3, LostPolicy::Continue, 1));
     coordinator.cut(2);

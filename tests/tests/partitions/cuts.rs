@@ -22,7 +22,7 @@ struct Cut {
     ending: Ending,
 }
 
-const CUTS: [Cut; 4] = [
+const CUTS: [Cut; 5] = [
     Cut {
         seconds: 3,
         lease: "5s",
@@ -32,6 +32,13 @@ const CUTS: [Cut; 4] = [
     Cut {
         seconds: 8,
         lease: "30s",
+        agents: 2,
+        ending: Ending::Survives,
+    },
+    // Longer than HTTP/2 waits for a sign of life, and than an agent is waited for that left.
+    Cut {
+        seconds: 28,
+        lease: "60s",
         agents: 2,
         ending: Ending::Survives,
     },

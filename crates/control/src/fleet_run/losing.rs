@@ -8,10 +8,14 @@ use proto::from_coordinator::Message as Down;
 use proto::{Notice, TakeOver, TookOver};
 use std::time::Duration;
 
-/// An agent whose stream ended is waited for so long, and some of it once nobody else is going: if
-/// it is there it dials again within seconds, and if the end of the stream did not reach it, after
-/// 10 s.
-const AWAY_ENDED_MAX: Duration = Duration::from_secs(15);
+/// An agent whose stream ended is waited for at least so long, and some of it once nobody else is
+/// going: if it is there it dials again within seconds, and if the end of the stream did not reach
+/// it, after 10 s.
+const AWAY_ENDED_MIN: Duration = Duration::from_secs(15);
+
+/// An agent that is away may fire until its lease is over, whoever ended its stream: the end of a
+/// stream may be a cut that lasts. After that it has so long to come back with what it holds.
+const AFTER_THE_LEASE: Duration = Duration::from_secs(10);
 
 /// Time for everybody to dial this side after it was away itself: an agent waits for 5 s at most.
 const REDIAL_MAX: Duration = Duration::from_secs(8);
@@ -121,15 +125,13 @@ impl FleetRun {
         else {
             return false;
         };
+        let patience = self.request.rules.lease + AFTER_THE_LEASE;
         match how {
             Departure::Ended => {
-                now.since(gone_since) >= AWAY_ENDED_MAX && now.since(deserted_since) >= REDIAL_MAX
+                now.since(gone_since) >= AWAY_ENDED_MIN.max(patience)
+                    && now.since(deserted_since) >= REDIAL_MAX
             }
-            Departure::Silent => {
-                let lease = self.request.rules.lease;
-                let patience = AWAY_SILENT_MIN.max(lease + Duration::from_secs(10));
-                now.since(deserted_since) >= patience
-            }
+            Departure::Silent => now.since(deserted_since) >= AWAY_SILENT_MIN.max(patience),
         }
     }
 

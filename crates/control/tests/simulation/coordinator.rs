@@ -3,7 +3,7 @@
 use crate::clock::MachineClock;
 use crate::disk::{Disk, stored_name};
 use control::{AgentId, Fleet, Receipt, RunEvent, RunId, RunOutcome};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One process.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Coordinator {
     pub run: Option<RunId>,
     /// Index of each agent in the current run.
     pub indices: BTreeMap<AgentId, u32>,
+    /// Agents of it whose streams are gone, by index.
+    pub away: BTreeSet<u32>,
     pub outcome: Option<RunOutcome>,
     /// Handed over by the fleet, and not written.
     pub waiting: Vec<Handed>,
@@ -62,6 +64,7 @@ impl Coordinator {
             unreachable_until: 0,
             run: None,
             indices: BTreeMap::new(),
+            away: BTreeSet::new(),
             outcome: None,
             waiting: Vec::new(),
             writing: Writing::Idle,
@@ -87,6 +90,7 @@ impl Coordinator {
                 .zip(0..)
                 .map(|(facts, index)| (facts.id, index));
             self.indices = ids.collect();
+            self.away.clear();
         }
         if let RunEvent::Done { outcome } = event {
             self.outcome = Some(outcome);

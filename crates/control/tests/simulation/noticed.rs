@@ -1,6 +1,7 @@
 //! Each invariant is broken on purpose, and the simulation notices: tests that the check can fail.
 
 use crate::case::{Case, Fault, SECOND};
+use crate::network::Way;
 use crate::sabotage::{Invariant, Sabotage};
 use crate::violation_of;
 use control::LostPolicy;
@@ -97,6 +98,17 @@ noticed! {
             case.plan_seconds = 60;
             case.shape.steps = 240;
             case.faults = vec![(5 * SECOND, Fault::DiskFull { for_ns: 50 * SECOND })];
+        };
+    agent_that_is_given_up_while_it_may_fire_is_noticed:
+        GrantsTooMuch breaks LostFiresNoMore, |case| {
+            redistributes(case);
+            let partition = Fault::Partition {
+                slots: vec![0],
+                ways: vec![Way::Up, Way::Down],
+                for_ns: 60 * SECOND,
+            };
+            case.faults = vec![(5 * SECOND, partition)];
+            case.rules.lost = LostPolicy::Continue;
         };
     clock_that_lies_is_noticed: LiesAboutTheClock breaks SkewIsTold, as_drawn;
     end_that_is_told_twice_is_noticed: TellsAnEndTwice breaks EventsMakeSense, as_drawn;

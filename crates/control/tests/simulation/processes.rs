@@ -132,11 +132,18 @@ impl World {
             RunEvent::Assembled { agents } => {
                 truth.members = agents.iter().map(|facts| facts.id).collect();
             }
+            RunEvent::Gone { agent, .. } => self.coordinators[nth].away.extend([*agent]),
+            RunEvent::Back { agent } => {
+                self.coordinators[nth].away.remove(agent);
+            }
             RunEvent::Lost { agent, .. } | RunEvent::Problem { agent, .. } => {
-                let log = &self.coordinators[nth].indices;
+                let coordinator = &self.coordinators[nth];
                 let is_it = |(_, index): &(_, &u32)| *index == agent;
-                let id = log.iter().find(is_it).map(|(id, _)| *id);
+                let id = coordinator.indices.iter().find(is_it).map(|(id, _)| *id);
                 truth.given_up.extend(id);
+                truth
+                    .lost_away
+                    .extend(id.filter(|_| coordinator.away.contains(agent)));
             }
             _ => {}
         }

@@ -23,6 +23,8 @@ pub enum Invariant {
     NewestCoordinatorAlone,
     /// Every run comes to an end.
     NobodyHangs,
+    /// Who is given up while it is away fires no more.
+    LostFiresNoMore,
     /// What waits for storage is bounded.
     BoundedBacklog,
     /// Agents begin as near each other as is told.

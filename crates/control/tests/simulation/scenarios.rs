@@ -6,6 +6,7 @@ use crate::network::Way;
 use crate::world::World;
 use control::{EndCause, LEASE, LostPolicy, RunEvent, RunOutcome, Stop};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The case, once everything is over.
 fn over(case: Case) -> World {
@@ -179,6 +180,31 @@ fn agent_that_is_away_is_waited_for_and_not_for_ever() {
                 .iter()
                 .any(|(lost_at, _)| *lost_at > at + 70 * SECOND);
             assert!(!late, "seed {seed}: {losses:?}");
+        }
+    }
+}
+
+#[test]
+fn cut_of_all_agents_that_the_lease_outlives_costs_nothing() {
+    for seed in 0..60 {
+        for (lease, cut) in [(15, 13), (30, 28), (60, 45), (120, 100)] {
+            let partition = Fault::Partition {
+                slots: vec![0, 1, 2],
+                ways: vec![Way::Up, Way::Down],
+                for_ns: cut * SECOND,
+            };
+            let mut case = Case::quiet(seed, 3).with(4 * SECOND, partition);
+            case.rules.lease = Duration::from_secs(lease);
+            case.plan_seconds = 20;
+            case.shape.steps = 20 * STEPS_PER_INTERVAL;
+            let world = over(case);
+            assert_eq!(losses(&world), [], "seed {seed}, lease {lease} s");
+            let fired_on = causes(&world) == vec![EndCause::Plan; 3];
+            assert!(
+                fired_on,
+                "seed {seed}, lease {lease} s: {:?}",
+                causes(&world)
+            );
         }
     }
 }

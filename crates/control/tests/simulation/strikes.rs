@@ -6,7 +6,7 @@ use crate::disk::RunLog;
 use crate::network::{Packet, Way};
 use crate::sabotage::Sabotage;
 use crate::world::{Happening, World};
-use control::{FleetEvent, RunId, RunRequest, SessionEvent};
+use control::{ConnectionId, FleetEvent, RunId, RunRequest, SessionEvent};
 use proto::{Beat, FromAgent, Hello, Message, PROTOCOL, from_agent::Message as Up};
 
 /// An agent that is told to quit uploads for so long at most.
@@ -14,6 +14,9 @@ const FAREWELL: u64 = 12 * SECOND;
 
 /// The calendars of two boots differ by so much, either way.
 const CALENDAR_ERROR: u64 = SECOND / 2;
+
+/// A transport ends a stream over which nothing came for so long.
+const KEEPALIVE: u64 = 10 * SECOND;
 
 /// Two coordinators are there for so long before somebody ends the older one.
 pub const NOTICED: u64 = 40 * SECOND;
@@ -32,6 +35,9 @@ impl World {
                     for way in &ways {
                         let until = &mut self.network.paths[slot].cut_until[*way as usize];
                         *until = (*until).max(self.now + for_ns);
+                        self.stream_of(slot).into_iter().for_each(|at| {
+                            self.at(self.now + KEEPALIVE, Happening::Missed(at, *way))
+                        });
                     }
                 }
             }
@@ -111,13 +117,13 @@ impl World {
     }
 
     fn cut_streams(&mut self, slot: usize) {
-        let current = self.hosts[slot]
-            .agent
-            .as_ref()
-            .and_then(|agent| agent.stream);
-        if let Some(at) = current {
+        if let Some(at) = self.stream_of(slot) {
             self.cut(at);
         }
+    }
+
+    fn stream_of(&self, slot: usize) -> Option<ConnectionId> {
+        self.hosts[slot].agent.as_ref()?.stream
     }
 
     /// Whether it stands still only now.

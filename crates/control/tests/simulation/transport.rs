@@ -81,6 +81,29 @@ impl World {
         }
     }
 
+    /// One side's transport misses the other, unless something passes by now.
+    pub fn missed(&mut self, at: ConnectionId, way: Way) {
+        let stream = &self.network.streams[&at];
+        let (slot, incarnation, nth) = (stream.slot, stream.incarnation, stream.coordinator);
+        if self.network.paths[slot].held_until(self.now, way).is_none() {
+            return;
+        }
+        match way {
+            Way::Up => self.fleet_on(nth, FleetEvent::Closed(at, "nothing came".into())),
+            Way::Down => self.stream_ends(slot, incarnation, at, "nothing came"),
+        }
+    }
+
+    fn stream_ends(&mut self, slot: usize, incarnation: u32, at: ConnectionId, why: &str) {
+        let host = &mut self.hosts[slot];
+        let agent = host.agent.as_mut().filter(|agent| agent.stream == Some(at));
+        if let (Some(agent), true) = (agent, host.incarnation == incarnation) {
+            agent.stream = None;
+            self.note(|| format!("agent {slot} hears the end of {at:?}: {why}"));
+            self.agent_on(slot, SessionEvent::Disconnected(retry(why)), None);
+        }
+    }
+
     pub fn arrives(&mut self, at: ConnectionId, way: Way, packet: Packet) {
         if self.network.is_cut(self.now, at, way) {
             return;
@@ -109,25 +132,20 @@ impl World {
             }
             (Way::Down, packet) => {
                 // A stranger reads nothing.
-                let Some(host) = self.hosts.get_mut(slot) else {
+                if slot == self.hosts.len() {
                     return;
+                }
+                let bytes = match packet {
+                    Packet::Message(bytes) => bytes,
+                    Packet::End(why) => return self.stream_ends(slot, incarnation, at, why),
                 };
-                let agent = host.agent.as_mut().filter(|agent| agent.stream == Some(at));
-                let (Some(agent), true) = (agent, host.incarnation == incarnation) else {
-                    return;
-                };
-                match packet {
-                    Packet::Message(bytes) => {
-                        let message = FromCoordinator::decode(&bytes[..]).expect("its message");
-                        self.note(|| format!("agent {slot} hears: {}", short(&message)));
-                        let generation = self.coordinators[nth].generation;
-                        self.heard(slot, message, generation);
-                    }
-                    Packet::End(why) => {
-                        agent.stream = None;
-                        self.note(|| format!("agent {slot} hears the end of {at:?}: {why}"));
-                        self.agent_on(slot, SessionEvent::Disconnected(retry(why)), None);
-                    }
+                let host = &self.hosts[slot];
+                let stream = host.agent.as_ref().and_then(|agent| agent.stream);
+                if stream == Some(at) && host.incarnation == incarnation {
+                    let message = FromCoordinator::decode(&bytes[..]).expect("its message");
+                    self.note(|| format!("agent {slot} hears: {}", short(&message)));
+                    let generation = self.coordinators[nth].generation;
+                    self.heard(slot, message, generation);
                 }
             }
         }

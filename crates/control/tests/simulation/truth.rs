@@ -29,6 +29,8 @@ pub struct RunTruth {
     pub agents: BTreeMap<AgentId, AgentTruth>,
     /// Those that a coordinator has given up.
     pub given_up: BTreeSet<AgentId>,
+    /// Those of them that were away: nobody can stop them.
+    pub lost_away: BTreeSet<AgentId>,
     pub has_fired: bool,
     /// Which parts of which shares were fired at each step of the plan, and by whom.
     pub steps: Vec<Vec<Fired>>,
@@ -123,6 +125,7 @@ impl Truth {
         if !split {
             self.check_all_armed(shot.run);
             self.check_share(id, shot);
+            self.check_lost(id, shot);
         }
     }
 
@@ -138,6 +141,13 @@ impl Truth {
         if let Some(unarmed) = unarmed {
             let what = format!("somebody fires, and {unarmed:?} does not know the start instant");
             self.broken(Invariant::AllArmedOrNobodyFires, what);
+        }
+    }
+
+    fn check_lost(&mut self, id: AgentId, shot: &Shot) {
+        if self.runs[&shot.run].lost_away.contains(&id) {
+            let what = format!("{id:?} fires, and was given up while it was away");
+            self.broken(Invariant::LostFiresNoMore, what);
         }
     }
 

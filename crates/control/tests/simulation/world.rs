@@ -32,6 +32,8 @@ pub enum Happening {
     Restarts(usize, Ending),
     /// An older coordinator is ended.
     GivesWay(usize),
+    /// A transport ends a stream over which nothing comes.
+    Missed(ConnectionId, Way),
     AgentBoots(usize),
 }
 
@@ -223,6 +225,7 @@ impl World {
             }
             Happening::Restarts(nth, how) => self.restart(nth, how),
             Happening::GivesWay(nth) => self.give_way(nth),
+            Happening::Missed(at, way) => self.missed(at, way),
             Happening::AgentBoots(slot) => match &self.hosts[slot].agent {
                 None => self.boot_agent(slot),
                 Some(agent) if agent.quits => {
