@@ -14,6 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -24,11 +25,23 @@ use tonic::{Code, Request, Status, Streaming};
 /// Each of looking up, connecting, encrypting and attaching is done by then.
 const STEP_MAX: Duration = Duration::from_secs(5);
 
+/// In haste a connection that nobody has answered is opened once more beside it, so often: the
+/// system repeats a lost SYN after 1, 3 and 7 s.
+const ONCE_MORE: Duration = Duration::from_millis(500);
+
 /// HTTP/2 asks for a sign of life so often, and waits for it so long.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
 /// Only a label here: the connection is made already, and encrypted.
 const ORIGIN: &str = "http://coordinator.cannonade";
+
+/// How urgently a coordinator is dialled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Haste {
+    Usual,
+    /// A lease runs out meanwhile.
+    Leased,
+}
 
 /// Dials one coordinator, any number of times.
 pub(super) struct Dialler {
@@ -62,17 +75,17 @@ impl Dialler {
     }
 
     /// Tries once, step by step.
-    pub(super) async fn dial(&self) -> Result<OpenStream, Disconnection> {
-        let tcp = self.connect().await?;
+    pub(super) async fn dial(&self, haste: Haste) -> Result<OpenStream, Disconnection> {
+        let tcp = self.connect(haste).await?;
         let tls = self.encrypt(tcp).await?;
         self.attach(tls).await
     }
 
     /// To the first of the host's addresses that answers.
-    async fn connect(&self) -> Result<TcpStream, Disconnection> {
+    async fn connect(&self, haste: Haste) -> Result<TcpStream, Disconnection> {
         let mut refusal = retry(format!("{} has no address", self.address.host()));
         for address in self.resolve().await? {
-            match timeout(STEP_MAX, TcpStream::connect(address)).await {
+            match timeout(STEP_MAX, open(address, haste)).await {
                 Ok(Ok(tcp)) => {
                     // Beats are small and must not wait for more.
                     let _ = tcp.set_nodelay(true);
@@ -205,6 +218,29 @@ impl Dialler {
     }
 }
 
+async fn open(address: SocketAddr, haste: Haste) -> io::Result<TcpStream> {
+    let connect = move || TcpStream::connect(address);
+    match haste {
+        Haste::Usual => connect().await,
+        Haste::Leased => first_of(connect).await,
+    }
+}
+
+/// What the first of several tries comes to, each begun [`ONCE_MORE`] after the one before.
+async fn first_of<T, F>(one_try: impl Fn() -> F) -> io::Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = io::Result<T>> + Send + 'static,
+{
+    let mut tries = JoinSet::new();
+    loop {
+        tries.spawn(one_try());
+        if let Ok(Some(ended)) = timeout(ONCE_MORE, tries.join_next()).await {
+            return ended.unwrap_or_else(|error| Err(io::Error::other(error)));
+        }
+    }
+}
+
 /// HTTP/2 over a connection that is made already.
 async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
     let mut connection = Some(TokioIo::new(tls));
@@ -231,5 +267,36 @@ fn retry(why: String) -> Disconnection {
     Disconnection {
         why,
         finality: Finality::Retry,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// What comes of tries of which only the one of this number is answered.
+    fn answered(number: u32) -> Option<io::Result<u32>> {
+        let begun = Arc::new(AtomicU32::new(0));
+        let one_try = || {
+            let nth = begun.fetch_add(1, Ordering::Relaxed);
+            async move {
+                match nth == number {
+                    true => Ok(nth),
+                    false => std::future::pending().await,
+                }
+            }
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async { timeout(STEP_MAX, first_of(one_try)).await.ok() })
+    }
+
+    #[test]
+    fn connection_that_nobody_answers_is_opened_again_beside_the_first() {
+        assert!(matches!(answered(0), Some(Ok(0))));
+        assert!(matches!(answered(2), Some(Ok(2))));
     }
 }

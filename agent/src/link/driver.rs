@@ -1,7 +1,7 @@
 //! The loop that runs a session: clocks, stream and runner go in as events, and what it asks for is
 //! done.
 
-use super::dial::{Dialler, OpenStream};
+use super::dial::{Dialler, Haste, OpenStream};
 use super::spool::Spool;
 use super::{LinkConfig, LinkEnd, Quit, clocks};
 use control::{
@@ -193,7 +193,11 @@ impl<S: FnMut(News)> Driver<S> {
             match action {
                 SessionAction::Connect => {
                     let dialler = Arc::clone(&self.dialler);
-                    self.dialling = Some(tokio::spawn(async move { dialler.dial().await }));
+                    let haste = match self.session.is_leased(clocks::now()) {
+                        true => Haste::Leased,
+                        false => Haste::Usual,
+                    };
+                    self.dialling = Some(tokio::spawn(async move { dialler.dial(haste).await }));
                 }
                 SessionAction::Send(message) => self.send(message),
                 SessionAction::Disconnect => self.drop_stream(),

@@ -5,6 +5,9 @@ use std::time::Duration;
 const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(5);
 
+/// While a lease runs: a run that is not heard of in time is over, and the shortest lease is 2 s.
+const LONGEST_LEASED: Duration = Duration::from_millis(500);
+
 /// Waits that double up to five seconds, each between half of that and all of it.
 #[derive(Debug, Clone)]
 pub(crate) struct BackOff {
@@ -20,11 +23,12 @@ impl BackOff {
         }
     }
 
-    /// How long to wait after one more failure.
-    pub(crate) fn next(&mut self) -> Duration {
+    /// How long to wait after one more failure; less where a lease runs meanwhile.
+    pub(crate) fn next(&mut self, is_leased: bool) -> Duration {
+        let longest = if is_leased { LONGEST_LEASED } else { LONGEST };
         let whole = FIRST
             .saturating_mul(1 << self.failures.min(16))
-            .min(LONGEST);
+            .min(longest);
         self.failures = self.failures.saturating_add(1);
         // Half is certain and half is drawn, so that agents that were cut together part.
         let half_ns = crate::clock::nanoseconds(whole) / 2;
@@ -54,7 +58,7 @@ mod tests {
     fn waits_double_up_to_five_seconds_and_begin_again_after_a_success() {
         let mut back_off = BackOff::new(7);
         for whole_ms in [250, 500, 1_000, 2_000, 4_000, 5_000, 5_000] {
-            let wait = back_off.next();
+            let wait = back_off.next(false);
             assert!(
                 wait >= Duration::from_millis(whole_ms / 2)
                     && wait <= Duration::from_millis(whole_ms),
@@ -62,12 +66,23 @@ mod tests {
             );
         }
         back_off.reset();
-        assert!(back_off.next() <= FIRST);
+        assert!(back_off.next(false) <= FIRST);
+    }
+
+    #[test]
+    fn waits_stay_short_while_a_lease_runs_and_are_as_long_as_ever_after_it() {
+        let mut back_off = BackOff::new(7);
+        let waits: Vec<Duration> = (0..20).map(|_| back_off.next(true)).collect();
+        assert!(
+            waits.iter().all(|wait| *wait <= LONGEST_LEASED),
+            "{waits:?}"
+        );
+        assert!(back_off.next(false) >= LONGEST / 2);
     }
 
     #[test]
     fn agents_with_different_seeds_do_not_wait_alike() {
-        let waits: Vec<Duration> = (0..20).map(|seed| BackOff::new(seed).next()).collect();
+        let waits: Vec<Duration> = (0..20).map(|seed| BackOff::new(seed).next(false)).collect();
         assert!(waits.iter().any(|wait| *wait != waits[0]));
     }
 }

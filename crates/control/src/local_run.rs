@@ -404,6 +404,14 @@ impl LocalRun {
         just_expired
     }
 
+    /// Whether it fires, and its lease has not run out.
+    pub(crate) fn is_leased(&self, now: Now) -> bool {
+        match &self.phase {
+            LocalPhase::Firing { lease, .. } => self.cut.is_none() && now.boot < lease.until(),
+            _ => false,
+        }
+    }
+
     /// When something happens without a message: a start is missed, a lease runs out.
     pub(crate) fn wake_at(&self, now: Now) -> Option<Mono> {
         match &self.phase {

@@ -14,8 +14,8 @@ use crate::profile_outbox::ProfileOutbox;
 use crate::upload_window::UploadWindow;
 use crate::wire::{cut, from_agent};
 use crate::{
-    AgentFacts, CoordinatorId, EndCause, IntervalStore, LEASE, Mono, Now, Order, Report, Role,
-    RunId, Stop,
+    AgentFacts, Boot, CoordinatorId, EndCause, IntervalStore, LEASE, Mono, Now, Order, Report,
+    Role, RunId, Stop,
 };
 use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
 use proto::from_agent::Message as Up;
@@ -53,7 +53,7 @@ pub struct Session {
     back_off: BackOff,
     beats: Beats,
     window: UploadWindow,
-    now: Mono,
+    now: Now,
     heard_at: Mono,
     /// The coordinator of this stream, or of the last one.
     coordinator: Option<CoordinatorId>,
@@ -95,7 +95,10 @@ impl Session {
             back_off: BackOff::new(seed),
             beats: Beats::new(),
             window: UploadWindow::new(),
-            now: Mono(0),
+            now: Now {
+                mono: Mono(0),
+                boot: Boot(0),
+            },
             heard_at: Mono(0),
             coordinator: None,
             said_away: None,
@@ -136,7 +139,7 @@ impl Session {
 
     /// What to do about an event, in order.
     pub fn on(&mut self, now: Now, event: SessionEvent) -> Vec<SessionAction> {
-        self.now = now.mono;
+        self.now = now;
         match event {
             SessionEvent::Connected => self.greet(now.mono),
             SessionEvent::Disconnected(disconnection) => self.disconnected(now.mono, disconnection),
@@ -178,7 +181,7 @@ impl Session {
         let runs = self.run.iter_mut().chain(&mut self.kept);
         for run in runs.filter(|run| run.obeys(coordinator)) {
             if let Some(part) = run.next_part(&mut self.stash) {
-                self.window.sent(run.id(), &part, self.now);
+                self.window.sent(run.id(), &part, self.now.mono);
                 return Some(part);
             }
         }
@@ -197,6 +200,12 @@ impl Session {
     #[must_use]
     pub fn holds_run(&self) -> bool {
         self.run.is_some() || !self.kept.is_empty()
+    }
+
+    /// Whether it fires by a lease that runs: without a coordinator the run ends with it.
+    #[must_use]
+    pub fn is_leased(&self, now: Now) -> bool {
+        self.run.as_ref().is_some_and(|run| run.is_leased(now))
     }
 
     fn greet(&mut self, now: Mono) {
@@ -237,7 +246,7 @@ impl Session {
             self.out.extend(news.map(SessionAction::Say));
         }
         self.link = Link::Waiting {
-            until: now.after(self.back_off.next()),
+            until: now.after(self.back_off.next(self.is_leased(self.now))),
         };
         self.window.reset();
         self.rewind_observations();

@@ -310,6 +310,35 @@ fn says(actions: &[SessionAction], is_it: impl Fn(&News) -> bool) -> bool {
 }
 
 #[test]
+fn agent_dials_twice_a_second_while_its_lease_runs_and_less_often_after_it() {
+    let mut agent = Agent::firing();
+    let refused = || {
+        SessionEvent::Disconnected(Disconnection {
+            why: "refused".into(),
+            finality: Finality::Nobody,
+        })
+    };
+    agent.on(refused());
+    let (from, mut dialled) = (agent.now_ns, Vec::new());
+    while agent.now_ns < from + 60 * SECOND {
+        if agent.tick().contains(&SessionAction::Connect) {
+            dialled.push(agent.now_ns - from);
+            agent.on(refused());
+        }
+        agent.pass(10 * MS);
+    }
+    let pauses = dialled.windows(2).map(|two| (two[0], two[1] - two[0]));
+    let (leased, after): (Vec<_>, Vec<_>) = pauses.partition(|(at, _)| *at < 4 * SECOND);
+    assert!(leased.len() >= 7, "{dialled:?}");
+    let longest = |pauses: &[(u64, u64)]| pauses.iter().map(|(_, pause)| *pause).max();
+    assert!(longest(&leased) <= Some(510 * MS), "{leased:?}");
+    assert!(
+        after.len() <= 25 && longest(&after) > Some(3 * SECOND),
+        "{after:?}"
+    );
+}
+
+#[test]
 fn clock_is_measured_by_sixteen_beats_before_the_plan_is_answered() {
     let mut agent = Agent::joined();
     agent.hear(Down::Prepare(prepare()));

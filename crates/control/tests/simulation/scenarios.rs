@@ -1,7 +1,7 @@
 //! Cases whose end is known in advance.
 
 use crate::agent::STEPS_PER_INTERVAL;
-use crate::case::{BrokenRule, Case, Fault, SECOND};
+use crate::case::{BrokenRule, Case, Ending, Fault, SECOND};
 use crate::network::Way;
 use crate::world::World;
 use control::{EndCause, LEASE, LostPolicy, RunEvent, RunOutcome, Stop};
@@ -206,6 +206,24 @@ fn cut_of_all_agents_that_the_lease_outlives_costs_nothing() {
                 causes(&world)
             );
         }
+    }
+}
+
+#[test]
+fn coordinator_that_is_away_for_most_of_a_lease_finds_every_agent_firing() {
+    for seed in 0..50 {
+        let mut case = Case::quiet(seed, 12).with(
+            4 * SECOND,
+            Fault::CoordinatorEnds {
+                how: Ending::Killed,
+                down_ns: 3 * SECOND,
+            },
+        );
+        case.plan_seconds = 20;
+        case.shape.steps = 20 * STEPS_PER_INTERVAL;
+        let world = over(case);
+        let causes = causes(&world);
+        assert_eq!(causes, vec![EndCause::Plan; 12], "seed {seed}");
     }
 }
 
