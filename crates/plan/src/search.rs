@@ -89,7 +89,7 @@ impl Capacity {
         }
         held.load.stages.clear();
         held.load.end = End::Duration(self.hold);
-        Ok(held)
+        Ok(held.with_notes_of_its_own())
     }
 
     /// A short run at the first amount, to see whether the target is as before. It has no warm-up:
@@ -123,14 +123,26 @@ impl Plan {
     pub fn for_agents(&self, agents: u32) -> Result<Plan, Problem> {
         let mut plan = self.clone();
         plan.load.multiply(agents)?;
-        Ok(plan)
+        Ok(plan.with_notes_of_its_own())
+    }
+
+    /// With the notes that its canonical text gives. Those on the search it is part of stand in the
+    /// campaign; its log does not hold them, so a result made again could not have them.
+    fn with_notes_of_its_own(self) -> Plan {
+        match Plan::parse_saved(&self.canonical_text()) {
+            Ok(saved) => Plan {
+                notes: saved.notes,
+                ..self
+            },
+            Err(_) => self, // the notes of the search are better than none
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Capacity, SearchRange};
-    use crate::{End, Files, Plan, Profile, Rate};
+    use crate::{Campaign, End, Files, Plan, Profile, Rate};
     use std::time::Duration;
 
     struct NoFiles;
@@ -201,6 +213,20 @@ mod tests {
         let expected =
             plan("connections = 1\nconnect_ramp = \"2s\"\nthink_time = \"1s\"\nduration = \"2s\"");
         assert_eq!(look, expected);
+    }
+
+    #[test]
+    fn a_hold_has_the_notes_of_its_canonical_text() {
+        let text = "target.url = \"http://edge.test/\"\nconnection.requests = 0\nload.rate = \
+                    \"3/s\"\nsearch.rate = { from = \"10/s\", to = \"20/s\" }";
+        let campaign = Campaign::parse(text, &mut NoFiles).unwrap();
+        let notes = |plan: &Plan| plan.notes().join("\n");
+        let variant = &campaign.variants()[0].plan;
+        assert!(notes(variant).contains("[search] takes the place of load.rate"));
+        let hold = rates().plan_at(variant, 15.0).unwrap();
+        let saved = Plan::parse_saved(&hold.canonical_text()).unwrap();
+        assert_eq!(notes(&hold), notes(&saved));
+        assert!(notes(&hold).contains("TCP connects"), "{}", notes(&hold));
     }
 
     #[test]
