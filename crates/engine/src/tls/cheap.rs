@@ -13,11 +13,23 @@ use reused_ml_kem::ReusedMlKem;
 use reused_x25519::ReusedX25519;
 use rustls::crypto::SupportedKxGroup;
 use rustls::{Error, NamedGroup};
+use std::sync::{Mutex, PoisonError};
 use unit_curve::UnitCurve;
 
-/// The cheap form of a group, with key pairs of its own; `None` for a group that has none. What is
-/// made lives as long as the process: rustls wants groups that are `'static`.
+/// The cheap form of a group; `None` for a group that has none. rustls wants groups that are
+/// `'static`, so each is made once in a process and shared by all workers and runs.
 pub(crate) fn group(name: NamedGroup) -> Result<Option<&'static dyn SupportedKxGroup>, Error> {
+    static GROUPS: Mutex<Vec<&'static dyn SupportedKxGroup>> = Mutex::new(Vec::new());
+    let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = groups.iter().find(|known| known.name() == name) {
+        return Ok(Some(*known));
+    }
+    let made = make(name)?;
+    groups.extend(made);
+    Ok(made)
+}
+
+fn make(name: NamedGroup) -> Result<Option<&'static dyn SupportedKxGroup>, Error> {
     Ok(Some(match name {
         NamedGroup::secp256r1 => &UnitCurve::P256,
         NamedGroup::secp384r1 => &UnitCurve::P384,
@@ -86,6 +98,18 @@ mod tests {
                 "{}: the server's share is new each time",
                 wanted.name
             );
+        }
+    }
+
+    #[test]
+    fn another_worker_or_run_makes_no_group_anew() {
+        for wanted in plan::Group::ALL {
+            let name = NamedGroup::from(wanted.code);
+            let [first, again] = [(); 2].map(|()| group(name).unwrap().unwrap());
+            assert!(std::ptr::addr_eq(first, again), "{}", wanted.name);
+            let elsewhere = std::thread::spawn(move || group(name).unwrap().unwrap());
+            let elsewhere = elsewhere.join().unwrap();
+            assert!(std::ptr::addr_eq(first, elsewhere), "{}", wanted.name);
         }
     }
 

@@ -4,7 +4,6 @@
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
-use std::sync::Arc;
 
 /// Bytes of an ML-KEM-768 ciphertext, a server's share (FIPS 203 §8).
 const CIPHERTEXT: usize = 1088;
@@ -18,9 +17,9 @@ pub(super) enum Layout {
     KemLast,
 }
 
-/// Two cheap groups as one.
-#[derive(Debug, Clone)]
-pub(super) struct Hybrid(Arc<HybridParts>);
+/// Two cheap groups as one, for the life of the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hybrid(&'static HybridParts);
 
 #[derive(Debug)]
 struct HybridParts {
@@ -42,20 +41,20 @@ impl Hybrid {
     ) -> Result<Hybrid, Error> {
         let classical_share = classical.start()?.pub_key().to_vec();
         let share = layout.join(&classical_share, kem.start()?.pub_key());
-        Ok(Hybrid(Arc::new(HybridParts {
+        Ok(Hybrid(Box::leak(Box::new(HybridParts {
             name,
             layout,
             classical,
             kem,
             classical_share,
             share,
-        })))
+        }))))
     }
 }
 
 impl SupportedKxGroup for Hybrid {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(self.clone()))
+        Ok(Box::new(*self))
     }
 
     fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {

@@ -6,11 +6,10 @@ use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 use std::fmt;
-use std::sync::Arc;
 
-/// One key pair.
-#[derive(Clone)]
-pub(super) struct ReusedMlKem(Arc<MlKemKeyPair>);
+/// One key pair, for the life of the process.
+#[derive(Clone, Copy)]
+pub(super) struct ReusedMlKem(&'static MlKemKeyPair);
 
 struct MlKemKeyPair {
     name: NamedGroup,
@@ -39,17 +38,17 @@ impl ReusedMlKem {
             .map_err(failed)?
             .as_ref()
             .to_vec();
-        Ok(ReusedMlKem(Arc::new(MlKemKeyPair {
+        Ok(ReusedMlKem(Box::leak(Box::new(MlKemKeyPair {
             name,
             private,
             public,
-        })))
+        }))))
     }
 }
 
 impl SupportedKxGroup for ReusedMlKem {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(self.clone()))
+        Ok(Box::new(*self))
     }
 
     fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {

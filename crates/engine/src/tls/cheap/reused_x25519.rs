@@ -4,11 +4,10 @@ use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
-use std::sync::Arc;
 
-/// One key pair.
-#[derive(Debug, Clone)]
-pub(super) struct ReusedX25519(Arc<X25519KeyPair>);
+/// One key pair, for the life of the process.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReusedX25519(&'static X25519KeyPair);
 
 #[derive(Debug)]
 struct X25519KeyPair {
@@ -25,13 +24,16 @@ impl ReusedX25519 {
             .as_ref()
             .try_into()
             .map_err(|_| Error::General("an X25519 public key is not 32 bytes".into()))?;
-        Ok(ReusedX25519(Arc::new(X25519KeyPair { private, public })))
+        Ok(ReusedX25519(Box::leak(Box::new(X25519KeyPair {
+            private,
+            public,
+        }))))
     }
 }
 
 impl SupportedKxGroup for ReusedX25519 {
     fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
-        Ok(Box::new(self.clone()))
+        Ok(Box::new(*self))
     }
 
     fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
