@@ -1,6 +1,7 @@
 //! Gathers what agents deliver and makes the document of it, at any moment of the run.
 
 mod document;
+mod key_sums;
 mod machine_run;
 
 use crate::agent_run::AgentRun;
@@ -13,10 +14,11 @@ use crate::{
     AgentEnd, AgentSetup, CollectorSetup, FleetFigures, MachineRole, MachineRow, PlanRecord,
     PreflightFinding, ProfileResult, Takeover, Unattended,
 };
+use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
-use measure::{CellKey, Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
+use measure::{Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
 use plan::{End, Load, LostAgents, Plan, Profile, Shape, Threshold, Words as _};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Monitors that a result has room for.
@@ -33,8 +35,8 @@ pub enum Added {
     UnknownAgent,
 }
 
-/// Gathers what agents deliver. Memory is bounded: totals by agent, totals by request and
-/// address, and a packed series.
+/// Gathers what agents deliver. Memory is bounded: totals by agent, by request, and
+/// by address, and a packed series.
 #[derive(Debug, Clone)]
 pub struct ResultCollector {
     setup: CollectorSetup,
@@ -46,7 +48,7 @@ pub struct ResultCollector {
     /// Who watched, and what their machines did.
     monitors: Vec<(AgentSetup, MachineRun)>,
     /// Sums over all agents.
-    cells: BTreeMap<CellKey, CellTally>,
+    sums: KeySums,
     series: SeriesBuilder,
     recent: Recent,
     /// Agents whose streams are gone: whoever watches does not wait for their seconds.
@@ -115,7 +117,7 @@ impl ResultCollector {
             agents,
             agent_machines,
             monitors: Vec::new(),
-            cells: BTreeMap::new(),
+            sums: KeySums::default(),
             series: SeriesBuilder::new(),
             recent: Recent::default(),
             away: BTreeSet::new(),
@@ -141,9 +143,7 @@ impl ResultCollector {
         }
         let measured = CellTally::measured(snapshot);
         agent_run.add(snapshot, &measured);
-        for (key, cell) in &snapshot.cells {
-            self.cells.entry(*key).or_default().add(cell);
-        }
+        self.sums.add(snapshot);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {
@@ -303,8 +303,8 @@ impl ResultCollector {
     #[must_use]
     pub fn live(&self) -> Option<Live> {
         let mut live = self.recent.live(&self.firing())?;
-        let cells = self.cells.iter();
-        for (_, tally) in cells.filter(|(key, _)| key.period == Period::Measured) {
+        let requests = self.sums.by_request.iter();
+        for (_, tally) in requests.filter(|((period, _), _)| *period == Period::Measured) {
             let (ended, errors) = (tally.counters.ended(), errors(&tally.counters));
             live.total_ended = live.total_ended.saturating_add(ended);
             live.total_errors = live.total_errors.saturating_add(errors);
@@ -366,8 +366,8 @@ impl ResultCollector {
     /// Sum of all cells of a period.
     fn whole(&self, period: Period) -> CellTally {
         let mut whole = CellTally::default();
-        for (key, tally) in &self.cells {
-            whole.take(key.period == period, tally);
+        for (&(of, _), tally) in &self.sums.by_request {
+            whole.take(of == period, tally);
         }
         whole
     }

@@ -6,6 +6,7 @@ use measure::CellKey;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 /// Name of the issuers beyond those that are kept apart.
 const OTHERS: &str = "others";
@@ -26,15 +27,15 @@ pub struct SessionOffers {
 impl SessionOffers {
     /// Every pair that occurred, by issuer; none where only one address is concerned, about which
     /// nothing new is said.
-    pub(crate) fn from_cells<'a>(
-        cells: impl Iterator<Item = (&'a CellKey, &'a CellTally)>,
+    pub(crate) fn from_sums<'a>(
+        by_address: impl Iterator<Item = (Option<SocketAddr>, &'a CellTally)>,
     ) -> Vec<SessionOffers> {
         let mut pairs: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
-        for (key, tally) in cells {
-            if key.address.is_none() {
+        for (address, tally) in by_address {
+            if address.is_none() {
                 continue; // an offer needs a connection
             }
-            let to = key.address_name();
+            let to = CellKey::name_of(address);
             for (offer, &count) in &tally.counters.session_offers {
                 let by = offer
                     .issuer

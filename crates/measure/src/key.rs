@@ -30,11 +30,11 @@ impl CellKey {
     /// Stands for all addresses beyond those: nobody can connect to it.
     pub const OTHER_ADDRESSES: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
-    /// The address as results write it: `none` where there is none, `others` beyond those that are
+    /// An address as results write it: `none` where there is none, `others` beyond those that are
     /// kept apart.
     #[must_use]
-    pub fn address_name(&self) -> String {
-        match self.address {
+    pub fn name_of(address: Option<SocketAddr>) -> String {
+        match address {
             None => "none".to_owned(),
             Some(CellKey::OTHER_ADDRESSES) => "others".to_owned(),
             Some(address) => address.to_string(),

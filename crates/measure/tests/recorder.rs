@@ -772,7 +772,7 @@ fn addresses_beyond_those_kept_apart_are_the_others() {
         snapshot
             .cells
             .keys()
-            .map(CellKey::address_name)
+            .map(|key| CellKey::name_of(key.address))
             .collect::<Vec<_>>(),
         ["others"]
     );

@@ -46,7 +46,7 @@ impl ResultCollector {
             backlog: self.backlog(&whole),
             client: ClientFigures::new(&client),
             by_request: self.by_request(span),
-            by_address: self.by(span, |key| Some(key.address_name())),
+            by_address: self.by_address(span),
             session_offers: Vec::new(),
             by_agent: self.by_agent(span),
             by_label: self.by_label(span),
@@ -297,23 +297,11 @@ impl ResultCollector {
         })
     }
 
-    /// A group for each name that `name` gives a cell, without those in which nothing happened.
-    fn by(&self, span: Span, name: impl Fn(&CellKey) -> Option<String>) -> Vec<FigureGroup> {
-        let mut tallies: BTreeMap<String, CellTally> = BTreeMap::new();
-        for (key, tally) in &self.cells {
-            if let Some(name) = name(key) {
-                tallies
-                    .entry(name)
-                    .or_default()
-                    .take(key.period == Period::Measured, tally);
-            }
-        }
-        let groups = tallies
-            .into_iter()
-            .filter(|(_, tally)| tally.counters != Counters::default());
-        groups
-            .map(|(name, tally)| group(name, &tally, span))
-            .collect()
+    fn by_address(&self, span: Span) -> Vec<FigureGroup> {
+        let by_address = self.sums.by_address.iter();
+        let named = by_address
+            .map(|(&(period, address), tally)| (CellKey::name_of(address), period, tally));
+        groups(named, span)
     }
 
     /// Of the part of the run in which the document's handshakes are.
@@ -321,17 +309,21 @@ impl ResultCollector {
         let Some((_, period)) = document.handshakes() else {
             return Vec::new();
         };
-        SessionOffers::from_cells(self.cells.iter().filter(|(key, _)| key.period == period))
+        let by_address = self.sums.by_address.iter();
+        let of_period = by_address.filter(|((of, _), _)| *of == period);
+        SessionOffers::from_sums(of_period.map(|(&(_, address), tally)| (address, tally)))
     }
 
     fn by_request(&self, span: Span) -> Vec<FigureGroup> {
-        let mut groups = Vec::new();
-        for (index, name) in self.run.requests.iter().enumerate() {
-            groups.extend(self.by(span, |key| {
-                (usize::from(key.request) == index).then(|| name.clone())
-            }));
-        }
-        groups
+        let requests = (0..).zip(&self.run.requests);
+        let group = |(index, name): (u16, &String)| {
+            let sums = [Period::WarmUp, Period::Measured].map(|period| {
+                let tally = self.sums.by_request.get(&(period, index))?;
+                Some((name.clone(), period, tally))
+            });
+            groups(sums.into_iter().flatten(), span)
+        };
+        requests.flat_map(group).collect()
     }
 
     fn by_agent(&self, span: Span) -> Vec<FigureGroup> {
@@ -363,6 +355,23 @@ impl ResultCollector {
 fn most_random(mean: f64) -> f64 {
     let third = 13.8 / 3.0;
     mean + third + (third * third + 2.0 * 13.8 * mean).sqrt()
+}
+
+/// A group for each name, without those in which nothing happened.
+fn groups<'a>(
+    named: impl Iterator<Item = (String, Period, &'a CellTally)>,
+    span: Span,
+) -> Vec<FigureGroup> {
+    let mut tallies: BTreeMap<String, CellTally> = BTreeMap::new();
+    for (name, period, tally) in named {
+        let sum = tallies.entry(name).or_default();
+        sum.take(period == Period::Measured, tally);
+    }
+    tallies.retain(|_, tally| tally.counters != Counters::default());
+    let groups = tallies.into_iter();
+    groups
+        .map(|(name, tally)| group(name, &tally, span))
+        .collect()
 }
 
 fn group(name: String, tally: &CellTally, span: Span) -> FigureGroup {
