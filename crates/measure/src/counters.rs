@@ -1,5 +1,6 @@
 //! Counts of one cell in one interval, or of any sum of intervals.
 
+use crate::pieces::map_bytes;
 use crate::{Chain, Failure, Negotiated, SessionOffer};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -148,6 +149,18 @@ pub struct EarlyDataCounts {
 }
 
 impl Counters {
+    /// About how much memory its maps take, in bytes.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let protocols = self.negotiated.keys().map(|agreed| agreed.alpn.len());
+        let keys = self.chains.keys().map(|chain| chain.key.len());
+        map_bytes(&self.failures)
+            + map_bytes(&self.statuses)
+            + map_bytes(&self.session_offers)
+            + map_bytes(&self.negotiated)
+            + map_bytes(&self.chains)
+            + protocols.chain(keys).sum::<usize>()
+    }
+
     /// Adds every count of `other`. Sums stop at the end of their type instead of wrapping; no
     /// honest run comes near.
     pub fn merge(&mut self, other: &Counters) {

@@ -21,6 +21,7 @@ mod nanoseconds;
 mod operation;
 mod packed;
 mod percentile;
+mod pieces;
 mod recorder;
 mod seconds;
 mod session_offer;

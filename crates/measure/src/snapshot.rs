@@ -1,5 +1,6 @@
 //! What was recorded in one interval, or the sum of any number of them.
 
+use crate::pieces::{entry_bytes, map_bytes};
 use crate::{CellKey, Client, Counters, Distribution, Metric, Outcome};
 use std::collections::BTreeMap;
 
@@ -51,8 +52,12 @@ impl Snapshot {
 impl Cell {
     fn heap_bytes(&self) -> usize {
         let distributions = self.times.values().chain(self.response_times.values());
-        let bytes = |times: &Distribution| size_of::<Distribution>() + times.histogram.heap_bytes();
-        size_of::<Cell>() + distributions.map(bytes).sum::<usize>()
+        let histograms = distributions.map(|times| times.histogram.heap_bytes());
+        entry_bytes::<CellKey, Cell>()
+            + self.counters.heap_bytes()
+            + map_bytes(&self.times)
+            + map_bytes(&self.response_times)
+            + histograms.sum::<usize>()
     }
 
     /// Adds everything in `other`.

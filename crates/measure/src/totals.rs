@@ -1,6 +1,7 @@
 //! The sum of a run's intervals, for the question whether two parties have counted the same: all
 //! figures exact, of each histogram one number in the place of its buckets.
 
+use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
 use crate::{
     CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, Snapshot, SplitMix,
 };
@@ -19,7 +20,7 @@ pub(crate) const VERSION: u8 = 1;
 /// Of a histogram it keeps the sum of all counts, each times an odd number of 128 bits that belongs
 /// to its bucket. A difference in one bucket always shows; differences in several cancel each other
 /// with a probability of 2⁻¹²⁷.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Totals {
     cells: BTreeMap<CellKey, CellTotals>,
     client: ClientTotals,
@@ -59,7 +60,7 @@ pub enum TotalsError {
     /// Longer than [`Totals::MAX_ENCODED_BYTES`].
     #[error("totals of {found} bytes, at most {most} are read")]
     TooLarge {
-        /// Bytes that came.
+        /// Bytes that came, or that it takes so far.
         found: usize,
         /// Bound on them.
         most: usize,
@@ -144,8 +145,8 @@ impl Totals {
     /// Reads what [`Totals::encode`] wrote.
     ///
     /// # Errors
-    /// Where the bytes are of another version, too large or malformed. Hostile bytes cost memory in
-    /// proportion to their number.
+    /// Where the bytes are of another version, too large or malformed. Hostile bytes cost bounded
+    /// memory.
     pub fn decode(encoded: &[u8]) -> Result<Totals, TotalsError> {
         if encoded.len() > Totals::MAX_ENCODED_BYTES {
             return Err(TotalsError::TooLarge {
@@ -160,13 +161,23 @@ impl Totals {
         if version != VERSION {
             return Err(TotalsError::Version { found: version });
         }
-        let (totals, rest) =
-            postcard::take_from_bytes(body).map_err(|error| malformed(error.to_string()))?;
-        if rest.is_empty() {
-            Ok(totals)
-        } else {
-            Err(malformed("bytes follow after its end".to_owned()))
+        Totals::read(Pieces::new(body)).map_err(|error| match error {
+            PieceError::Malformed(reason) => malformed(reason),
+            PieceError::TooLarge { found, most } => TotalsError::TooLarge { found, most },
+        })
+    }
+
+    fn read(mut pieces: Pieces<'_>) -> Result<Totals, PieceError> {
+        let mut cells = BTreeMap::new();
+        for _ in 0..pieces.take::<usize>()? {
+            let (key, cell): (CellKey, CellTotals) = pieces.take()?;
+            let entry = entry_bytes::<CellKey, CellTotals>();
+            pieces.keep(entry + cell.counters.heap_bytes() + map_bytes(&cell.times))?;
+            cells.insert(key, cell);
         }
+        let client = pieces.take()?;
+        pieces.end()?;
+        Ok(Totals { cells, client })
     }
 
     /// Cells and distributions in which there is something.

@@ -5,10 +5,12 @@
 
 use crate::counts::{MAX_COUNT, read_counts, write_counts};
 use crate::deflate::{self, InflateError, Inflater};
+use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome,
     Snapshot,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -16,16 +18,11 @@ use std::collections::BTreeMap;
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
 pub(crate) const VERSION: u8 = 5;
 
-/// Bytes that a snapshot may be before it is deflated: four times what it may be after it.
-const MAX_PLAIN_BYTES: usize = 4 * Snapshot::MAX_ENCODED_BYTES;
+/// Bytes that a snapshot may be before it is deflated: a hostile one inflates a thousandfold.
+const MAX_PLAIN_BYTES: usize = Snapshot::MAX_ENCODED_BYTES;
 
 /// Room for plain bytes that is kept from one snapshot to the next.
 const KEPT_PLAIN_BYTES: usize = 1 << 20;
-
-/// Memory that the histograms of one decoded snapshot may take: a hostile one deflates a
-/// thousandfold. As many cells as a run may have ([`crate::Totals::CELLS_MAX`]) fit with every
-/// metric in every outcome.
-const MAX_HISTOGRAM_BYTES: usize = 1 << 30;
 
 /// Why bytes are not a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -146,33 +143,17 @@ impl Default for SnapshotDecoder {
 }
 
 fn decode_plain(plain: &[u8]) -> Result<Snapshot, DecodeError> {
-    let ((cells, client), rest) =
-        postcard::take_from_bytes::<(Vec<WireCell<'_>>, WireClient<'_>)>(plain)
-            .map_err(|error| malformed(&error.to_string()))?;
-    if !rest.is_empty() {
-        return Err(malformed("bytes follow after its end"));
-    }
-    let mut reader = SnapshotReader { histogram_bytes: 0 };
-    let mut snapshot = Snapshot {
-        client: reader.client(&client)?,
-        ..Snapshot::default()
-    };
-    for wire in cells {
-        let key = wire.key;
-        if snapshot.cells.insert(key, reader.cell(wire)?).is_some() {
-            return Err(malformed("a cell comes twice"));
-        }
-    }
+    let mut reader = SnapshotReader(Pieces::new(plain));
+    let snapshot = reader.snapshot()?;
+    reader.0.end()?;
     Ok(snapshot)
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct WireCell<'a> {
     key: CellKey,
-    counters: Cow<'a, Counters>,
-    #[serde(borrow)]
+    counters: &'a Counters,
     times: Vec<WireDistribution<'a, Metric>>,
-    #[serde(borrow)]
     response_times: Vec<WireDistribution<'a, u32>>,
 }
 
@@ -209,7 +190,7 @@ impl<'a> WireCell<'a> {
     fn new(key: CellKey, cell: &'a Cell) -> WireCell<'a> {
         WireCell {
             key,
-            counters: Cow::Borrowed(&cell.counters),
+            counters: &cell.counters,
             times: write_all(&cell.times),
             response_times: write_all(&cell.response_times),
         }
@@ -235,8 +216,9 @@ impl WireClient<'_> {
 fn write_all<K: Copy>(
     distributions: &BTreeMap<(Outcome, K), Distribution>,
 ) -> Vec<WireDistribution<'static, K>> {
-    let all = distributions.iter();
-    all.map(|(&(outcome, of), distribution)| write(outcome, of, distribution))
+    let filled = distributions.iter().filter(|(_, times)| !times.is_empty());
+    filled
+        .map(|(&(outcome, of), distribution)| write(outcome, of, distribution))
         .collect()
 }
 
@@ -265,94 +247,103 @@ fn write<K>(outcome: Outcome, of: K, distribution: &Distribution) -> WireDistrib
     }
 }
 
-/// Turns wire types into ours and keeps account of the memory they take.
-struct SnapshotReader {
-    histogram_bytes: usize,
-}
+/// Turns wire types into ours, one after the other.
+struct SnapshotReader<'a>(Pieces<'a>);
 
-impl SnapshotReader {
-    fn cell(&mut self, wire: WireCell<'_>) -> Result<Cell, DecodeError> {
-        let http2 = &wire.counters.http2;
+impl SnapshotReader<'_> {
+    fn snapshot(&mut self) -> Result<Snapshot, DecodeError> {
+        let mut cells = BTreeMap::new();
+        for _ in 0..self.0.take::<usize>()? {
+            self.0.keep(entry_bytes::<CellKey, Cell>())?;
+            if cells.insert(self.0.take()?, self.cell()?).is_some() {
+                return Err(malformed("a cell comes twice"));
+            }
+        }
+        let client = self.client()?;
+        Ok(Snapshot { cells, client })
+    }
+
+    fn cell(&mut self) -> Result<Cell, DecodeError> {
+        let counters: Counters = self.0.take()?;
+        self.0.keep(counters.heap_bytes())?;
+        let http2 = &counters.http2;
         if http2.limited_connections == 0 && http2.fewest_streams != 0 {
             return Err(malformed(
                 "no connection was limited, and one was to so many streams",
             ));
         }
         Ok(Cell {
-            times: self.distributions(&wire.times)?,
-            response_times: self.distributions(&wire.response_times)?,
-            counters: wire.counters.into_owned(),
+            counters,
+            times: self.distributions()?,
+            response_times: self.distributions()?,
         })
     }
 
-    fn client(&mut self, wire: &WireClient<'_>) -> Result<Client, DecodeError> {
-        let &WireClient {
-            ref loop_lag,
-            open_ns,
-            fired_until_ns,
-        } = wire;
-        let loop_lag = loop_lag
-            .as_ref()
-            .map(|lag| self.distribution(lag))
-            .transpose()?
-            .unwrap_or_default();
-        Ok(Client {
+    fn client(&mut self) -> Result<Client, DecodeError> {
+        let WireClient {
             loop_lag,
             open_ns,
             fired_until_ns,
+        } = self.0.take()?;
+        let loop_lag = loop_lag.as_ref().map(read).transpose()?;
+        Ok(Client {
+            loop_lag: loop_lag.unwrap_or_default(),
+            open_ns,
+            fired_until_ns,
         })
     }
 
-    fn distributions<K: Ord + Copy>(
+    fn distributions<K: Ord + Copy + DeserializeOwned>(
         &mut self,
-        wires: &[WireDistribution<'_, K>],
     ) -> Result<BTreeMap<(Outcome, K), Distribution>, DecodeError> {
         let mut distributions = BTreeMap::new();
-        for wire in wires {
-            if distributions
-                .insert((wire.outcome, wire.of), self.distribution(wire)?)
-                .is_some()
-            {
+        for _ in 0..self.0.take::<usize>()? {
+            let wire: WireDistribution<'_, K> = self.0.take()?;
+            let distribution = read(&wire)?;
+            let entry = entry_bytes::<(Outcome, K), Distribution>();
+            self.0.keep(entry + distribution.histogram.heap_bytes())?;
+            let key = (wire.outcome, wire.of);
+            if distributions.insert(key, distribution).is_some() {
                 return Err(malformed("a distribution comes twice"));
             }
         }
         Ok(distributions)
     }
+}
 
-    fn distribution<K>(
-        &mut self,
-        wire: &WireDistribution<'_, K>,
-    ) -> Result<Distribution, DecodeError> {
-        let histogram = read_counts(&wire.counts, MAX_COUNT)?;
-        self.histogram_bytes += histogram.heap_bytes();
-        if self.histogram_bytes > MAX_HISTOGRAM_BYTES {
-            return Err(DecodeError::TooLarge {
-                found: self.histogram_bytes,
-                most: MAX_HISTOGRAM_BYTES,
-            });
-        }
-        let &WireDistribution {
-            count,
-            sum,
-            sum_of_squares,
-            min,
-            max,
-            overflow,
-            ..
-        } = wire;
-        let distribution = Distribution {
-            histogram,
-            count,
-            sum,
-            sum_of_squares,
-            min,
-            max,
-            overflow,
-        };
-        if is_possible(&distribution) {
-            Ok(distribution)
-        } else {
-            Err(malformed("a histogram and its exact figures disagree"))
+/// The inverse of [`write`]. One that is empty is never written.
+fn read<K>(wire: &WireDistribution<'_, K>) -> Result<Distribution, DecodeError> {
+    let histogram = read_counts(&wire.counts, MAX_COUNT)?;
+    let &WireDistribution {
+        count,
+        sum,
+        sum_of_squares,
+        min,
+        max,
+        overflow,
+        ..
+    } = wire;
+    let distribution = Distribution {
+        histogram,
+        count,
+        sum,
+        sum_of_squares,
+        min,
+        max,
+        overflow,
+    };
+    if is_possible(&distribution) {
+        Ok(distribution)
+    } else {
+        Err(malformed("a histogram and its exact figures disagree"))
+    }
+}
+
+impl From<PieceError> for DecodeError {
+    fn from(error: PieceError) -> DecodeError {
+        match error {
+            PieceError::Malformed(reason) => DecodeError::Malformed { reason },
+            PieceError::TooLarge { found, most } => DecodeError::TooLarge { found, most },
         }
     }
 }
@@ -370,7 +361,7 @@ fn is_possible(distribution: &Distribution) -> bool {
         overflow,
     } = distribution;
     if count == 0 {
-        return *distribution == Distribution::default();
+        return false; // what is empty is not there
     }
     let min_is_first = histogram
         .iter()

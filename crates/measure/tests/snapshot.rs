@@ -456,11 +456,77 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
 
 #[test]
 fn deflated_bomb_costs_bounded_memory() {
-    let plain = vec![0; 4 * Snapshot::MAX_ENCODED_BYTES + 1];
+    let plain = vec![0; Snapshot::MAX_ENCODED_BYTES + 1];
     let bomb = encoded(&plain);
     assert!(bomb.len() < Snapshot::MAX_ENCODED_BYTES / 10);
     let error = Snapshot::decode(&bomb).unwrap_err();
     assert!(matches!(error, DecodeError::TooLarge { .. }), "{error}");
+}
+
+/// A snapshot with one cell and a distribution for each of so many seconds, of these figures.
+fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
+    let mut one = Snapshot::default();
+    let cell = one.cells.entry(KEY).or_default();
+    let second = cell.response_times.entry((Outcome::Ok, 0)).or_default();
+    second.record(0);
+    let plain = inflated(&one.encode()[1..]);
+    // The number of seconds, and behind it the only one: its outcome, its number, its figures. Then
+    // three empty fields.
+    let end = [&[1, 0, 0][..], &ONE_ZERO, &[0; 3]].concat();
+    let mut plain = plain.strip_suffix(&end[..]).unwrap().to_vec();
+    write_varint(number, &mut plain);
+    for second in 0..number {
+        plain.push(0);
+        write_varint(second, &mut plain);
+        plain.extend(figures);
+    }
+    plain.extend([0; 3]);
+    encoded(&plain)
+}
+
+/// Figures of a distribution that holds 0 once, and of one that holds nothing.
+const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
+const NOTHING: [u8; 8] = [0, 0, 0, 0, 0, 0, 1, 0];
+
+const KEY: CellKey = CellKey {
+    period: Period::Measured,
+    request: 0,
+    address: None,
+};
+
+fn write_varint(mut number: u32, out: &mut Vec<u8>) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+#[test]
+fn snapshot_of_millions_of_tiny_distributions_is_refused() {
+    let some = Snapshot::decode(&many_seconds(50_000, &ONE_ZERO)).unwrap();
+    assert_eq!(some.cells[&KEY].response_times.len(), 50_000);
+    assert!(some.heap_bytes() > 50_000 * size_of::<measure::Distribution>());
+    let hostile = many_seconds(2_500_000, &ONE_ZERO);
+    let error = Snapshot::decode(&hostile).unwrap_err();
+    let DecodeError::TooLarge { most, .. } = error else {
+        panic!("{} bytes: {error}", hostile.len());
+    };
+    assert!(most <= 256 << 20, "{most}");
+    let nothing = many_seconds(1, &NOTHING);
+    assert!(matches!(
+        Snapshot::decode(&nothing),
+        Err(DecodeError::Malformed { .. })
+    ));
+}
+
+#[test]
+fn empty_distributions_are_not_written() {
+    let mut snapshot = Snapshot::default();
+    let cell = snapshot.cells.entry(KEY).or_default();
+    cell.times.entry((Outcome::Ok, Metric::Dns)).or_default();
+    let read = Snapshot::decode(&snapshot.encode()).unwrap();
+    assert_eq!(read.cells[&KEY], Cell::default());
 }
 
 #[test]
