@@ -126,11 +126,13 @@ fn open_files_bound_virtual_users() {
 
 #[test]
 fn memory_bounds_virtual_users() {
+    // The figures of one request at one address on two workers.
+    let asked = 11 * 1_024 * 1_001 + 16 * 1_024 * 3;
     for (bytes, expected) in [
-        (11 * 1_024 * 1_001 * 10 / 8 + 1, None),
-        (11 * 1_024 * 1_001 * 10 / 8, CONCERN),
-        (11 * 1_024 * 1_001, CONCERN),
-        (11 * 1_024 * 1_001 - 1, REFUSAL),
+        (asked * 10 / 8 + 1, None),
+        (asked * 10 / 8, CONCERN),
+        (asked, CONCERN),
+        (asked - 1, REFUSAL),
         (0, REFUSAL),
     ] {
         let limits = MachineLimits {
@@ -139,6 +141,28 @@ fn memory_bounds_virtual_users() {
         };
         assert_eq!(severity(&limits, &users(1_001)), expected, "{bytes}");
     }
+}
+
+#[test]
+fn memory_bounds_requests_by_addresses() {
+    let requests: String = (0..300)
+        .map(|request| format!("[[request]]\npath = \"/{request}\"\n"))
+        .collect();
+    let asked = 300 * 16 * 1_024 * 3;
+    let limits = |memory_bytes| MachineLimits {
+        memory_bytes,
+        ..roomy()
+    };
+    let plan = format!("{}\n{requests}", users(1));
+    assert_eq!(severity(&limits(2 * asked), &plan), None);
+    let (severity, text) = said(&limits(asked), &plan).unwrap();
+    assert_eq!(severity, Severity::Refusal, "with a user's connection");
+    assert_eq!(
+        text,
+        "request: figures by request and address, 300 × 1, take about 14 MiB with 2 workers, and 14 \
+         MiB are available; give this machine or its control group more memory or use fewer \
+         requests, addresses or --workers"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! what is recorded.
 
 use crate::bucket::{self, BUCKETS, HIGHEST};
+use std::borrow::Cow;
 use std::fmt;
 
 /// Counters per page. A second of response times lies on a few dozen pages of 512 bytes; the full
@@ -12,6 +13,11 @@ const PAGES: usize = BUCKETS / PAGE;
 /// Most buckets that a list holds. Scattered values take a page for each few of them: a thousand
 /// buckets of response times are 8 KiB as a list and 20 to 40 KiB as pages.
 const LISTED_MAX: usize = 1024;
+
+/// Most values that are kept one by one. With a hundred requests and a dozen addresses, a second
+/// brings a few dozen values to each of ten thousand histograms: 2 bytes each here, and mostly a
+/// page of 512 bytes each there.
+const SAMPLES_MAX: usize = 1024;
 
 /// Counts of values, 3 significant digits from 1 ns to one hour, in HdrHistogram's layout (lowest
 /// discernible value 1, highest trackable 3.6·10¹², 3 digits), so that other HdrHistogram tools
@@ -30,6 +36,9 @@ pub struct Histogram {
     /// In the place of pages, while there are few buckets and nothing is recorded: what was read or
     /// merged. Ascending; empty where a page is used.
     list: Vec<ListedBucket>,
+    /// In the place of both, while few values are recorded and no page was ever needed: their
+    /// buckets, in the order they came.
+    samples: Vec<u16>,
 }
 
 /// A bucket that is not empty, small.
@@ -67,36 +76,68 @@ impl Histogram {
         let index = bucket::index_of(ns);
         match self.directory.get(index / PAGE) {
             Some(&slot) if slot != 0 => self.pages[usize::from(slot) - 1][index % PAGE] += 1,
-            _ => self.page(index / PAGE)[index % PAGE] += 1,
+            _ => self.record_without_page(index),
         }
         true
+    }
+
+    fn record_without_page(&mut self, index: usize) {
+        let is_sampled = self.pages.is_empty() && self.list.is_empty();
+        match u16::try_from(index) {
+            Ok(index) if is_sampled && self.samples.len() < SAMPLES_MAX => self.samples.push(index),
+            _ => self.page(index / PAGE)[index % PAGE] += 1,
+        }
     }
 
     /// Adds the counts of `other`, exactly.
     pub fn merge(&mut self, other: &Histogram) {
         if self.is_empty() && self.pages.is_empty() {
-            *self = other.without_spare_pages();
+            *self = other.without_spare_memory();
             return;
+        }
+        if !self.samples.is_empty() {
+            self.list = self.listed().into_owned();
+            self.samples.clear();
         }
         for (number, theirs) in other.used_pages() {
             for (ours, theirs) in self.page(number).iter_mut().zip(theirs) {
                 *ours = ours.saturating_add(*theirs);
             }
         }
-        if self.is_listed_with(&other.list) {
-            self.merge_lists(&other.list);
+        let theirs = other.listed();
+        if self.is_listed_with(&theirs) {
+            self.merge_lists(&theirs);
         } else {
-            other.list.iter().for_each(|listed| self.add_paged(*listed));
+            theirs.iter().for_each(|listed| self.add_paged(*listed));
         }
     }
 
-    fn without_spare_pages(&self) -> Histogram {
+    fn without_spare_memory(&self) -> Histogram {
         Histogram {
-            directory: self.directory.clone(),
+            directory: match self.used {
+                0 => Vec::new(),
+                _ => self.directory.clone(),
+            },
             pages: self.pages[..self.used].to_vec(),
             used: self.used,
-            list: self.list.clone(),
+            list: self.listed().into_owned(),
+            samples: Vec::new(),
         }
+    }
+
+    /// The list, also of what was recorded value by value.
+    fn listed(&self) -> Cow<'_, [ListedBucket]> {
+        if self.samples.is_empty() {
+            return Cow::Borrowed(&self.list);
+        }
+        let mut samples = self.samples.clone();
+        samples.sort_unstable();
+        let of_bucket = |values: &[u16]| ListedBucket {
+            index: values[0],
+            count: values.len() as u32, // a thousand at most
+        };
+        let alike = samples.chunk_by(|one, next| one == next);
+        Cow::Owned(alike.map(of_bucket).collect())
     }
 
     /// Forgets all counts and keeps the memory; costs as much as there is recorded.
@@ -105,6 +146,7 @@ impl Histogram {
         self.pages[..self.used].fill([0; PAGE]);
         self.used = 0;
         self.list.clear();
+        self.samples.clear();
     }
 
     /// Number of values.
@@ -112,13 +154,14 @@ impl Histogram {
     pub fn count(&self) -> u64 {
         let paged = self.pages[..self.used].iter().flatten().copied();
         let listed = self.list.iter().map(|listed| u64::from(listed.count));
-        paged.chain(listed).fold(0, u64::saturating_add)
+        let sampled = self.samples.len() as u64;
+        paged.chain(listed).fold(sampled, u64::saturating_add)
     }
 
     /// Whether nothing is recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.used == 0 && self.list.is_empty()
+        self.used == 0 && self.list.is_empty() && self.samples.is_empty()
     }
 
     /// The buckets that are not empty, from the smallest values up.
@@ -155,9 +198,13 @@ impl Histogram {
             let first = number * PAGE;
             counts.map(move |(offset, &count)| (first + offset, count))
         });
-        let listed = self.list.iter();
+        let listed = self.listed();
+        let listed = (0..listed.len()).map(move |at| {
+            let ListedBucket { index, count } = listed[at];
+            (usize::from(index), u64::from(count))
+        });
         // One of the two is empty.
-        paged.chain(listed.map(|listed| (usize::from(listed.index), u64::from(listed.count))))
+        paged.chain(listed)
     }
 
     /// Makes room for so many buckets that come in order.
@@ -225,9 +272,12 @@ impl Histogram {
         *counter = counter.saturating_add(count);
     }
 
-    /// Bytes of memory that its counts occupy.
+    /// Bytes of memory that it has allocated.
     pub(crate) fn heap_bytes(&self) -> usize {
-        self.used * size_of::<[u64; PAGE]>() + self.list.len() * size_of::<ListedBucket>()
+        self.directory.capacity() * size_of::<u16>()
+            + self.pages.capacity() * size_of::<[u64; PAGE]>()
+            + self.list.capacity() * size_of::<ListedBucket>()
+            + self.samples.capacity() * size_of::<u16>()
     }
 
     fn used_pages(&self) -> impl Iterator<Item = (usize, &[u64; PAGE])> + '_ {
@@ -239,7 +289,8 @@ impl Histogram {
         slots.map(|(number, &slot)| (number, &self.pages[usize::from(slot) - 1]))
     }
 
-    /// The page `number`, made on first use; what was listed is on pages from now on.
+    /// The page `number`, made on first use; what was listed or kept by value is on pages from now
+    /// on.
     #[cold]
     fn page(&mut self, number: usize) -> &mut [u64; PAGE] {
         if self.directory.is_empty() {
@@ -247,6 +298,9 @@ impl Histogram {
         }
         for listed in std::mem::take(&mut self.list) {
             self.add_paged(listed);
+        }
+        for index in std::mem::take(&mut self.samples) {
+            self.add_to_page(usize::from(index), 1);
         }
         if self.directory[number] == 0 {
             if self.used == self.pages.len() {
@@ -384,6 +438,17 @@ mod tests {
         histogram
     }
 
+    /// As a worker has it of which a busy second was cleared.
+    fn paged(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        let _ = histogram.page(0);
+        values
+            .iter()
+            .for_each(|&value| assert!(histogram.record(value)));
+        assert!(histogram.samples.is_empty() && histogram.used > 0);
+        histogram
+    }
+
     #[test]
     fn few_buckets_are_listed_and_every_order_of_merging_gives_the_same() {
         let parts: [&[u64]; 5] = [
@@ -394,18 +459,18 @@ mod tests {
             &[2],
         ];
         let all = recorded(&parts.concat());
-        for forms in 0..1_u32 << parts.len() {
+        let makers = [listed, recorded, paged];
+        let form = |forms: usize, part: usize| forms / makers.len().pow(part as u32) % makers.len();
+        for forms in 0..makers.len().pow(parts.len() as u32) {
             for first in 0..parts.len() {
-                let mut sum = Histogram::default();
-                for nth in 0..parts.len() {
-                    let part = (first + nth) % parts.len();
-                    let is_listed = forms >> part & 1 == 0;
-                    let make = if is_listed { listed } else { recorded };
-                    sum.merge(&make(parts[part]));
-                }
-                assert_eq!((&sum, sum.count()), (&all, 11), "{forms:b} from {first}");
-                let are_lists = forms & 0b11011 == 0;
-                assert_eq!(are_lists, sum.used == 0, "{forms:b}: lists stay a list");
+                // What comes first is what the others are merged into, in its own form.
+                let order = (0..parts.len()).map(|nth| (first + nth) % parts.len());
+                let mut order = order.map(|part| makers[form(forms, part)](parts[part]));
+                let mut sum = order.next().unwrap();
+                order.for_each(|part| sum.merge(&part));
+                assert_eq!((&sum, sum.count()), (&all, 11), "{forms} from {first}");
+                let has_pages = (0..parts.len()).any(|part| form(forms, part) == 2);
+                assert_eq!(has_pages, sum.used > 0, "{forms}: lists stay a list");
             }
         }
         let empty = listed(&[]);
@@ -420,16 +485,35 @@ mod tests {
         let (mut whole, mut sum) = (listed(&values), Histogram::default());
         values.chunks(7).for_each(|some| sum.merge(&listed(some)));
         assert_eq!((&whole, &sum), (&recorded(&values), &recorded(&values)));
-        let buckets = whole.counts().count();
-        let (is_list, bytes) = (buckets <= LISTED_MAX, whole.heap_bytes());
-        assert_eq!((whole.used == 0, sum.used == 0), (is_list, is_list));
-        assert!(bytes == sum.heap_bytes() && recorded(&values).heap_bytes() > 2 * 8 * buckets);
+        assert!(whole.used > 0 && sum.used > 0, "one bucket too many");
+        let list = listed(&values[1..]);
+        assert!(list.used == 0 && list.heap_bytes() <= 2 * 8 * LISTED_MAX);
+        assert!(whole.heap_bytes() > 2 * list.heap_bytes());
         let more: Vec<u64> = (1..3 * LISTED_MAX as u64).collect();
         whole.merge(&listed(&more));
         sum.merge(&recorded(&more));
         assert!(whole == sum && whole.used > 0 && whole.list.is_empty());
         whole.clear();
         assert!(whole.is_empty() && whole == Histogram::default());
+    }
+
+    #[test]
+    fn few_scattered_values_take_a_few_bytes_each() {
+        let scattered = |number: u64| -> Vec<u64> {
+            (0..number).map(|nth| 100_000 + nth * nth * 2_003).collect()
+        };
+        let few = recorded(&scattered(40));
+        assert!(few.heap_bytes() <= 2 * 64, "{}", few.heap_bytes());
+        assert!(paged(&scattered(40)).heap_bytes() > 10_000);
+        let mut merged = Histogram::default();
+        merged.merge(&few);
+        assert!(merged == few && merged.heap_bytes() <= 8 * 64);
+        for number in [SAMPLES_MAX - 1, SAMPLES_MAX, SAMPLES_MAX + 1] {
+            let values = scattered(number as u64);
+            let all = recorded(&values);
+            assert_eq!((&all, all.count()), (&paged(&values), number as u64));
+            assert_eq!(all.used > 0, number > SAMPLES_MAX);
+        }
     }
 
     #[test]
@@ -463,16 +547,17 @@ mod tests {
     #[test]
     fn cleared_histogram_is_empty_and_takes_no_new_memory_for_the_same_values() {
         let values = [1, 70, 5_000, 1_000_000, 3_000_000_000];
-        let mut histogram = recorded(&values);
-        let capacity = histogram.pages.capacity();
-        histogram.clear();
-        assert!(histogram.is_empty() && histogram == Histogram::default());
-        for value in values.into_iter().rev() {
-            assert!(histogram.record(value));
+        for mut histogram in [recorded(&values), paged(&values)] {
+            let bytes = histogram.heap_bytes();
+            histogram.clear();
+            assert!(histogram.is_empty() && histogram == Histogram::default());
+            for value in values.into_iter().rev() {
+                assert!(histogram.record(value));
+            }
+            assert_eq!(
+                (histogram.heap_bytes(), &histogram),
+                (bytes, &recorded(&values))
+            );
         }
-        assert_eq!(
-            (histogram.pages.capacity(), &histogram),
-            (capacity, &recorded(&values))
-        );
     }
 }

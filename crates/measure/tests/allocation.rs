@@ -6,13 +6,15 @@
 
 mod scene;
 
-use measure::{Chain, HandshakeKind, Negotiated, Operation, Recorder, Snapshot};
+use measure::{CellId, Chain, HandshakeKind, Negotiated, Operation, Period, Recorder, Snapshot};
 use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// Bytes that are allocated and not freed; wraps where another thread frees them.
+    static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -21,17 +23,20 @@ struct Counting;
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        LIVE.with(|live| live.set(live.get().wrapping_add(layout.size())));
         // SAFETY: the caller keeps GlobalAlloc's contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        LIVE.with(|live| live.set(live.get().wrapping_sub(layout.size())));
         // SAFETY: the caller keeps GlobalAlloc's contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
+        LIVE.with(|live| live.set(live.get().wrapping_sub(layout.size()).wrapping_add(size)));
         // SAFETY: the caller keeps GlobalAlloc's contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -67,6 +72,53 @@ fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
         recorder.wire_bytes(key(0, 1), 0, 200, 700);
         recorder.ended(&operation);
     }
+}
+
+/// Bytes that `made` keeps.
+fn bytes_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
+    let before = LIVE.with(Cell::get);
+    let made = make();
+    (made, LIVE.with(Cell::get).wrapping_sub(before))
+}
+
+/// A second of a plan with a hundred requests at 16 addresses, at full speed: 25 operations of each.
+/// Of every worker there are two such intervals.
+#[test]
+fn cell_of_few_values_takes_a_few_kilobytes() {
+    let (requests, addresses, each) = (100_u16, 16_u16, 25_u64);
+    let cells = usize::from(requests * addresses);
+    let mut recorder = Recorder::new(requests);
+    for last in 1..=addresses {
+        recorder.address(([10, 0, 0, last as u8], 443).into());
+    }
+    let (interval, bytes) = bytes_of(|| {
+        for nth in 0..u64::from(requests) * u64::from(addresses) * each {
+            let key = CellId {
+                period: Period::Measured,
+                request: (nth % u64::from(requests)) as u16,
+                address: (nth / u64::from(requests) % u64::from(addresses)) as u16 + 1,
+            };
+            let operation = operation(20 * MS);
+            let done_at = operation.done_at + nth * nth % (7 * MS);
+            recorder.started(key);
+            recorder.ended(&Operation {
+                key,
+                done_at,
+                ..operation
+            });
+        }
+        recorder.cut(SECOND, None)
+    });
+    assert!(bytes / cells < 5_000, "{} bytes a cell", bytes / cells);
+    let (snapshot, bytes) = bytes_of(|| interval.into_snapshot().0);
+    assert!(snapshot.cells.len() == cells, "{bytes}");
+    let encoded = snapshot.encode();
+    let (decoded, bytes) = bytes_of(|| Snapshot::decode(&encoded).unwrap());
+    assert!(bytes / cells < 7_000, "{} bytes a cell", bytes / cells);
+    // What the coordinator's bounds count is about what there is.
+    let counted = decoded.heap_bytes();
+    let off_by = counted.abs_diff(bytes);
+    assert!(off_by < bytes / 3, "{counted} of {bytes}");
 }
 
 #[test]
