@@ -3,7 +3,7 @@
 use crate::counts::share;
 use measure::http2::error_name;
 use measure::tls::alert_name;
-use measure::{CertificateFault, Counters, Failure, FailureStage, Kind};
+use measure::{CertificateFault, Counters, Failure, FailureStage, HttpViolation, Kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -100,6 +100,10 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::GoAway(code)) => {
             return format!("server closed the HTTP/2 connection: {}", error_name(code));
         }
+        (_, Kind::Violation(rule)) => {
+            let (what, answer) = what_broke(rule);
+            return format!("{what}; client {answer}");
+        }
         (_, Kind::Os(number)) => return format!("error {number} of the operating system"),
     };
     fixed.to_owned()
@@ -125,6 +129,81 @@ fn in_words(fault: CertificateFault) -> &'static str {
         CertificateFault::WeakKey => "an RSA key of the server or its CA has less than 2048 bits",
         CertificateFault::CaAsServer => "server's certificate is marked as a CA's",
         CertificateFault::Other => "server's certificate is not acceptable",
+    }
+}
+
+/// Which rule was broken, and what the client did then (RFC 9113 §5.4).
+fn what_broke(rule: HttpViolation) -> (&'static str, &'static str) {
+    const STREAM: &str = "reset the stream (PROTOCOL_ERROR)";
+    const CALM: &str = "closed the connection (ENHANCE_YOUR_CALM)";
+    match rule {
+        HttpViolation::FieldName => (
+            "malformed response: a field name is not lower case (RFC 9113 §8.2.1)",
+            STREAM,
+        ),
+        HttpViolation::FieldValue => (
+            "malformed response: a field value has NUL, CR, LF, or white space around it (RFC \
+             9113 §8.2.1)",
+            STREAM,
+        ),
+        HttpViolation::ConnectionField => (
+            "malformed response: it has a field of HTTP/1.1 connections, such as Connection (RFC \
+             9113 §8.2.2)",
+            STREAM,
+        ),
+        HttpViolation::PseudoField => (
+            "malformed response: a pseudo-field is unknown, late, or in trailers (RFC 9113 §8.3)",
+            STREAM,
+        ),
+        HttpViolation::Status => (
+            "malformed response: :status is missing, twice there, 101, or not three digits (RFC \
+             9113 §8.3.2)",
+            STREAM,
+        ),
+        HttpViolation::ContentLength => (
+            "malformed response: content-length is no number, or not the body's length (RFC 9113 \
+             §8.1.1)",
+            STREAM,
+        ),
+        HttpViolation::UnexpectedBody => (
+            "malformed response: it has a body, which 204, 304 and answers to HEAD do not have \
+             (RFC 9113 §8.1.1)",
+            STREAM,
+        ),
+        HttpViolation::MessageOrder => (
+            "malformed response: its frames are not a head, a body and trailers (RFC 9113 §8.1)",
+            STREAM,
+        ),
+        HttpViolation::HeaderCompression => (
+            "a header block cannot be decoded (RFC 7541)",
+            "closed the connection (COMPRESSION_ERROR)",
+        ),
+        HttpViolation::FrameSize => (
+            "a frame has a wrong length (RFC 9113 §4.2)",
+            "closed the connection (FRAME_SIZE_ERROR)",
+        ),
+        HttpViolation::FlowControl => (
+            "a window is too large (RFC 9113 §6.9.1)",
+            "closed the connection (FLOW_CONTROL_ERROR)",
+        ),
+        HttpViolation::FrameOrder => (
+            "a frame breaks the protocol (RFC 9113 §5.1, §6)",
+            "closed the connection (PROTOCOL_ERROR)",
+        ),
+        HttpViolation::PingFlood => ("server sent PING frames without end", CALM),
+        HttpViolation::SettingsFlood => ("server sent SETTINGS frames without end", CALM),
+        HttpViolation::EmptyFrames => (
+            "server sent empty DATA or CONTINUATION frames without end",
+            CALM,
+        ),
+        HttpViolation::FrameFlood => (
+            "server sent frames without end that carry no answer on",
+            CALM,
+        ),
+        HttpViolation::InterimFlood => (
+            "server sent interim answers (1xx) without end",
+            "gave the response up",
+        ),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why an operation failed: stage × kind.
 
+use crate::HttpViolation;
 use serde::{Deserialize, Serialize};
 
 /// What a failure is counted under.
@@ -56,7 +57,7 @@ pub enum Kind {
     BodyLength,
     /// The connection ended inside the body.
     ShortBody,
-    /// Head or framing breaks RFC 9112.
+    /// Head or framing breaks RFC 9112, or what came is not HTTP at all.
     BadFraming,
     /// The name does not exist or has no address.
     NoSuchName,
@@ -86,6 +87,8 @@ pub enum Kind {
     HeadTooLarge,
     /// The arrival was never sent: when it was looked at, the agent's lease had ended.
     NoLease,
+    /// The server broke this rule of HTTP/2, or flooded the client.
+    Violation(HttpViolation),
 }
 
 /// Why a certificate was not accepted.

@@ -2,7 +2,7 @@
 
 use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
-use crate::{CertificateFault, Failure, FailureStage, Kind};
+use crate::{CertificateFault, Failure, FailureStage, HttpViolation, Kind};
 use std::fmt;
 use std::str::FromStr;
 
@@ -58,8 +58,9 @@ mod family {
     pub(super) const OS: &str = "os";
     pub(super) const STREAM_RESET: &str = "stream_reset";
     pub(super) const GO_AWAY: &str = "go_away";
+    pub(super) const VIOLATION: &str = "violation";
 
-    pub(super) const ALL: [&str; 7] = [
+    pub(super) const ALL: [&str; 8] = [
         ALERT_RECEIVED,
         ALERT_SENT,
         CERTIFICATE,
@@ -67,6 +68,7 @@ mod family {
         OS,
         STREAM_RESET,
         GO_AWAY,
+        VIOLATION,
     ];
 }
 
@@ -106,6 +108,9 @@ impl fmt::Display for Kind {
             Kind::Os(number) => member(family::OS, &number),
             Kind::StreamReset(code) => member(family::STREAM_RESET, &error_name(code)),
             Kind::GoAway(code) => member(family::GO_AWAY, &error_name(code)),
+            Kind::Violation(rule) => {
+                member(family::VIOLATION, &name_in(&HttpViolation::NAMES, rule))
+            }
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -159,6 +164,7 @@ fn kind_named(name: &str) -> Option<Kind> {
         family::OS => member.parse().ok().map(Kind::Os),
         family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
         family::GO_AWAY => error_code(member).map(Kind::GoAway),
+        family::VIOLATION => find_in(&HttpViolation::NAMES, member).map(Kind::Violation),
         _ => None,
     }
 }
@@ -193,6 +199,8 @@ mod tests {
                 .iter()
                 .map(|&(fault, _)| Kind::Certificate(fault)),
         );
+        let rules = HttpViolation::NAMES.iter();
+        kinds.extend(rules.map(|&(rule, _)| Kind::Violation(rule)));
         kinds.extend([
             Kind::Status(503),
             Kind::Status(0),
@@ -241,6 +249,11 @@ mod tests {
                 Kind::GoAway(99),
                 "http.go_away.error_99",
             ),
+            (
+                FailureStage::Http,
+                Kind::Violation(HttpViolation::PingFlood),
+                "http.violation.ping_flood",
+            ),
         ];
         for (stage, kind, name) in cases {
             assert_eq!(Failure { stage, kind }.to_string(), name);
@@ -266,7 +279,7 @@ mod tests {
             | Kind::Certificate(_)
             | Kind::Status(_)
             | Kind::Os(_) => false,
-            Kind::StreamReset(_) | Kind::GoAway(_) => false,
+            Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) => false,
             Kind::Refused
             | Kind::Reset
             | Kind::Unreachable
