@@ -7,7 +7,7 @@ mod known_head;
 mod state;
 mod unreadable;
 
-use Unreadable::{BadFraming, TooLarge};
+use Unreadable::{BadFraming, InterimFlood, TooLarge};
 use chunk::Chunk;
 use framing::Framing;
 use known_head::{HeadMeaning, KnownHead};
@@ -17,6 +17,8 @@ pub(crate) use unreadable::Unreadable;
 
 /// Largest response head that is read, in HTTP/2 too.
 pub(crate) const MAX_HEAD: usize = 256 * 1024;
+/// Interim answers (1xx) before an answer, in HTTP/2 too.
+pub(crate) const MAX_INTERIM: u32 = 16 * 1024;
 /// Most header fields of a head.
 const MAX_FIELDS: usize = 4096;
 /// So many are read without a list of their own.
@@ -30,6 +32,9 @@ pub(crate) struct ResponseParser {
     /// parsed.
     head: Vec<u8>,
     parsed: usize,
+    /// Bytes of empty lines before heads, and interim heads, of this response.
+    blank: usize,
+    interim: u32,
     /// The request was HEAD: there is no body, whatever the fields say.
     head_only: bool,
     known: KnownHead,
@@ -51,6 +56,7 @@ impl ResponseParser {
     pub(crate) fn expect(&mut self, head_only: bool) {
         self.state = ResponseState::Head;
         self.head.clear();
+        (self.blank, self.interim) = (0, 0);
         self.head_only = head_only;
         self.status = None;
         self.body_bytes = 0;
@@ -106,6 +112,10 @@ impl ResponseParser {
                 self.state = known.state;
                 return Ok(self.known.bytes.len());
             }
+            let blank = empty_lines(bytes);
+            if blank > 0 {
+                return self.skip(blank);
+            }
             if let Some(length) = self.parse_head(bytes)? {
                 let meaning = self.meaning();
                 self.known
@@ -115,6 +125,11 @@ impl ResponseParser {
             self.head.extend_from_slice(bytes);
             self.parsed = bytes.len();
             return Ok(bytes.len());
+        }
+        // The end of an empty line that came in pieces.
+        if self.head == b"\r" && bytes[0] == b'\n' {
+            self.head.clear();
+            return self.skip(1);
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
@@ -135,6 +150,17 @@ impl ResponseParser {
             }
             None => Ok(bytes.len()),
         }
+    }
+
+    /// Passes over empty lines before a head, as the parser would: those of a head that comes in
+    /// pieces would be parsed with each piece.
+    #[cold]
+    fn skip(&mut self, bytes: usize) -> Result<usize, Unreadable> {
+        self.blank += bytes;
+        if self.blank > MAX_HEAD {
+            return Err(TooLarge);
+        }
+        Ok(bytes)
     }
 
     /// What the head that was parsed last means.
@@ -213,7 +239,15 @@ impl ResponseParser {
         };
         match status {
             101 => return Err(BadFraming), // nobody asked for an upgrade
-            100..=199 => return Ok(()),    // interim; the answer follows (RFC 9110 §15.2)
+            // Interim; the answer follows (RFC 9110 §15.2).
+            100..=199 => {
+                self.interim += 1;
+                return if self.interim > MAX_INTERIM {
+                    Err(InterimFlood)
+                } else {
+                    Ok(())
+                };
+            }
             200..=999 => self.status = Some(status),
             _ => return Err(BadFraming),
         }
@@ -260,6 +294,15 @@ impl ResponseParser {
         };
         Ok(1)
     }
+}
+
+/// Bytes of the empty lines that `bytes` begins with.
+fn empty_lines(bytes: &[u8]) -> usize {
+    let mut rest = bytes;
+    while let [b'\n', after @ ..] | [b'\r', b'\n', after @ ..] = rest {
+        rest = after;
+    }
+    bytes.len() - rest.len()
 }
 
 /// Whether an empty line may end in `bytes`, after which a head is whole.

@@ -299,3 +299,47 @@ fn endless_head_and_chunk_lines_are_refused() {
     });
     assert_eq!(refused, Some(TooLarge));
 }
+
+#[test]
+fn empty_lines_before_a_head_are_passed_over_and_bounded() {
+    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    for lines in [&b"\n"[..], b"\r\n", b"\n\r\n\n"] {
+        let blank = lines.repeat(20_000);
+        let bytes = [&blank[..], head].concat();
+        for step in [1, 2, 1000, bytes.len()] {
+            let read = read(&bytes, step, false);
+            assert_eq!(read, Ok((Some(200), 0, true, bytes.len())), "by {step}");
+        }
+        let mut response = ResponseParser::default();
+        response.expect(false);
+        for piece in blank.chunks(3) {
+            assert_eq!(feed_all(&mut response, piece), Ok(()));
+            assert!(response.head.len() <= 1, "what is kept is parsed again");
+        }
+        let fed = (0..20).try_for_each(|_| feed_all(&mut response, &blank));
+        assert_eq!(fed, Err(TooLarge));
+    }
+    assert_eq!(
+        read(b"\rHTTP/1.1 200 OK\r\n\r\n", 1, false),
+        Err(BadFraming)
+    );
+}
+
+fn feed_all(response: &mut ResponseParser, mut bytes: &[u8]) -> Result<(), Unreadable> {
+    while !bytes.is_empty() {
+        bytes = &bytes[response.feed(bytes)?..];
+    }
+    Ok(())
+}
+
+#[test]
+fn interim_answers_without_end_are_refused() {
+    let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n";
+    let mut response = ResponseParser::default();
+    for _ in 0..2 {
+        response.expect(false);
+        let fed = (0..MAX_INTERIM).try_for_each(|_| feed_all(&mut response, interim));
+        assert_eq!(fed, Ok(()), "of one response after the other");
+    }
+    assert_eq!(feed_all(&mut response, interim), Err(InterimFlood));
+}

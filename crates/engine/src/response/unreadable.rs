@@ -1,16 +1,18 @@
 //! Why a response cannot be read.
 
-use Unreadable::{BadFraming, TooLarge};
-use measure::Kind;
+use Unreadable::{BadFraming, InterimFlood, TooLarge};
+use measure::{HttpViolation, Kind};
 
 /// Why a response cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// Head or framing breaks RFC 9112, or RFC 9113.
+    /// Head or framing breaks RFC 9112.
     BadFraming,
     /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between
     /// chunks.
     TooLarge,
+    /// Interim answers without end.
+    InterimFlood,
 }
 
 impl Unreadable {
@@ -18,6 +20,7 @@ impl Unreadable {
         match self {
             BadFraming => Kind::BadFraming,
             TooLarge => Kind::HeadTooLarge,
+            InterimFlood => Kind::Violation(HttpViolation::InterimFlood),
         }
     }
 }

@@ -76,17 +76,13 @@ fn answer_at_once_over_plain_tcp_is_the_answer_to_the_request() {
 
 /// Interim answers for ever are no answer.
 #[test]
-fn interim_answers_without_end_time_out() {
+fn interim_answers_without_end_are_given_up() {
     let server = listen(|_, mut client| {
         let _ = client.read(&mut [0; 4096]);
         let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n".repeat(20);
         while say(&client, &interim) {}
     });
-    let text = plan(
-        &format!("http://{server}/"),
-        &Pki::new(),
-        "connection.timeouts.request = \"300ms\"\n",
-    );
+    let text = plan(&format!("http://{server}/"), &Pki::new(), "");
     let finished = CoordinatorCommand::local(
         1,
         &format!("load = {{ connections = 2, requests = 6 }}\n{text}"),
@@ -100,7 +96,7 @@ fn interim_answers_without_end_time_out() {
         .collect();
     assert_eq!(
         (measured.operations.ended, errors),
-        (6, vec![("http.time_out", 6)]),
+        (6, vec![("http.violation.interim_flood", 6)]),
         "{finished}"
     );
 }
