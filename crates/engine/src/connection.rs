@@ -4,7 +4,7 @@
 use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
 use crate::http2::{Http2Connection, Violation};
-use crate::response::{ReceivedResponse, ResponseParser, Unreadable};
+use crate::response::{ReceivedResponse, ResponseParser};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind};
@@ -106,8 +106,8 @@ pub(crate) enum TransferFault {
     Socket(Kind),
     /// TLS cannot go on.
     Tls(Kind),
-    /// A response that cannot be read.
-    Http(Unreadable),
+    /// A response that cannot be read, or a peer that breaks its protocol.
+    Http(Kind),
 }
 
 impl WorkerConnection {
@@ -370,6 +370,9 @@ impl WorkerConnection {
         let (at, more) = (clock.now(), kept + bytes == buffer.len());
         self.received_bytes += bytes as u64;
         self.heard_at = at;
+        if let Http::Two(session) = &mut self.http {
+            session.note_time(at);
+        }
         let (answered, closed) = self.digest(&mut buffer[..kept + bytes], outgoing, expecting)?;
         self.peer_ended |= closed;
         self.notified |= closed;
@@ -457,7 +460,7 @@ struct Intake<'a> {
     expecting: bool,
     answered: bool,
     unsolicited: bool,
-    broken: Option<Unreadable>,
+    broken: Option<Kind>,
 }
 
 impl Intake<'_> {
@@ -486,7 +489,7 @@ impl Intake<'_> {
                 self.answered |= taken > 0;
                 self.unsolicited |= taken < bytes.len();
             }
-            Err(why) => self.broken = Some(why),
+            Err(why) => self.broken = Some(why.kind()),
         }
     }
 }

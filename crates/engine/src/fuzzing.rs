@@ -140,11 +140,12 @@ impl Http2Door {
 
     fn note(&mut self, event: StreamEvent) {
         let over = match event {
-            StreamEvent::Settled { .. }
+            StreamEvent::Settled
+            | StreamEvent::Limited { .. }
             | StreamEvent::Begun { .. }
             | StreamEvent::GoAway { .. } => None,
             StreamEvent::Whole { lane }
-            | StreamEvent::Malformed { lane }
+            | StreamEvent::Malformed { lane, .. }
             | StreamEvent::Reset { lane, .. }
             | StreamEvent::Unprocessed { lane } => Some(lane),
         };

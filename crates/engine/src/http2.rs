@@ -7,13 +7,18 @@
 
 mod connection;
 mod dynamic_table;
+mod field;
 mod frame;
+mod frame_budget;
 mod frame_reader;
 mod header_blocks;
 mod hpack;
 mod hpack_error;
+mod hpack_string;
 mod huffman;
+mod known_block;
 mod peer;
+mod response_fields;
 
 pub(crate) mod error {
     //! Error codes that decide what becomes of an operation (RFC 9113 §7).

@@ -243,17 +243,23 @@ impl ConnectionCounts {
 }
 
 impl Http2Counts {
-    fn merge(&mut self, other: &Http2Counts) {
+    pub(crate) fn merge(&mut self, other: &Http2Counts) {
         add(&mut self.go_aways, other.go_aways);
         add(&mut self.refused_streams, other.refused_streams);
         add(&mut self.sent_again, other.sent_again);
-        self.fewest_streams = match (self.limited_connections, other.limited_connections) {
-            (_, 0) => self.fewest_streams,
-            (0, _) => other.fewest_streams,
-            _ => self.fewest_streams.min(other.fewest_streams),
+        self.fewest_streams = match (self.has_limit(), other.has_limit()) {
+            (_, false) => self.fewest_streams,
+            (false, true) => other.fewest_streams,
+            (true, true) => self.fewest_streams.min(other.fewest_streams),
         };
         add(&mut self.limited_connections, other.limited_connections);
         add(&mut self.draining_connections, other.draining_connections);
+    }
+
+    /// Whether `fewest_streams` is a limit. Limits are lowered in seconds in which no connection is
+    /// newly limited.
+    fn has_limit(&self) -> bool {
+        self.limited_connections > 0 || self.fewest_streams > 0
     }
 }
 

@@ -7,7 +7,8 @@ use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, Handshake, Interval, Metric, NotSent, Operation, Outcome, Spare, Window,
+    CellId, CellKey, Handshake, Http2Counts, Interval, Metric, NotSent, Operation, Outcome, Spare,
+    Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -243,17 +244,14 @@ impl Recorder {
         self.cell(key).counters.http2.sent_again += 1;
     }
 
-    /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for.
-    pub fn limited(&mut self, key: CellId, streams: u32) {
-        let http2 = &mut self.cell(key).counters.http2;
-        // 0 stands for "none" there.
-        let fewest = if http2.limited_connections == 0 {
-            u64::MAX
-        } else {
-            http2.fewest_streams
-        };
-        http2.fewest_streams = fewest.min(u64::from(streams));
-        http2.limited_connections += 1;
+    /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for,
+    /// and fewer than before unless it `is_first` said to.
+    pub fn limited(&mut self, key: CellId, streams: u32, is_first: bool) {
+        self.cell(key).counters.http2.merge(&Http2Counts {
+            limited_connections: u64::from(is_first),
+            fewest_streams: u64::from(streams),
+            ..Http2Counts::default()
+        });
     }
 
     /// A connection that takes no more requests is left to end those under way.

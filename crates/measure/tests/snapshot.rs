@@ -252,7 +252,7 @@ fn everything() -> Snapshot {
     recorder.go_away(at);
     recorder.refused_stream(at);
     recorder.sent_again(at);
-    recorder.limited(at, 100);
+    recorder.limited(at, 100, true);
     recorder.draining(at);
     recorder.end_awaited(at, 20 * MS, false);
     recorder.wire_bytes(at, 5, 1000, 5000);

@@ -5,11 +5,14 @@ mod outgoing;
 
 use super::dynamic_table::DynamicTable;
 use super::frame::{self, DEFAULT_WINDOW, MAX_WINDOW, code, kind};
+use super::frame_budget::FrameBudget;
 use super::frame_reader::FrameReader;
 use super::hpack;
+use super::known_block::KnownBlock;
 use super::peer::Peer;
 use crate::body::BodyUpload;
-use crate::response::{ReceivedResponse, Unreadable};
+use crate::response::ReceivedResponse;
+use measure::Kind;
 use std::collections::VecDeque;
 
 /// Answers to what the peer asks that may wait, bytes. One that asks and never reads is broken.
@@ -29,9 +32,12 @@ pub(crate) struct Http2Connection {
     reader: FrameReader,
     /// A header block whose end has not come.
     block: Option<BlockUnderWay>,
-    is_block_too_large: bool,
     /// The peer's dynamic table.
     table: DynamicTable,
+    known: KnownBlock,
+    /// What the peer may send beside answers, and what it did beyond that.
+    budget: FrameBudget,
+    excess: Option<Kind>,
     /// Frames to be sent, as plaintext; and how many bytes of them are answers.
     pub(crate) out: Vec<u8>,
     answers: usize,
@@ -56,6 +62,9 @@ struct BlockUnderWay {
 struct Stream {
     id: u32,
     answer: ReceivedResponse,
+    /// Interim answers that came before the answer.
+    interim: u32,
+    /// Bytes that its body has, where that is known.
     content_length: Option<u64>,
     head_only: bool,
     window: i64,
@@ -67,14 +76,16 @@ struct Stream {
 /// Something the worker must act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
-    /// The peer's first settings, or later ones that allow more: so many streams at once.
-    Settled { max_streams: u32, is_first: bool },
-    /// A response's head came on this lane.
+    /// The peer's first settings, or later ones that allow more streams at once.
+    Settled,
+    /// The peer allows so many streams at once, fewer than there are lanes, and fewer than before.
+    Limited { streams: u32, is_first: bool },
+    /// A response has begun to come on this lane.
     Begun { lane: u32 },
     /// A response is whole.
     Whole { lane: u32 },
-    /// A response contradicts itself; its stream is given up.
-    Malformed { lane: u32 },
+    /// A response breaks the rules, or is beyond a limit of ours; its stream is given up.
+    Malformed { lane: u32, kind: Kind },
     /// The peer gave the stream up, for this reason (RFC 9113 §7), as it is counted.
     Reset { lane: u32, code: u32 },
     /// The peer has not processed the stream, and never will: it may be sent again.
@@ -85,7 +96,7 @@ pub(crate) enum StreamEvent {
 
 /// The peer breaks RFC 9113, or is beyond a limit of ours; a GOAWAY that says so stands in `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Violation(pub(crate) Unreadable);
+pub(crate) struct Violation(pub(crate) Kind);
 
 impl Http2Connection {
     /// A connection with so many lanes; what a client says first stands in `out`.
@@ -101,8 +112,10 @@ impl Http2Connection {
             received: 0,
             reader: FrameReader::default(),
             block: None,
-            is_block_too_large: false,
             table: DynamicTable::default(),
+            known: KnownBlock::default(),
+            budget: FrameBudget::default(),
+            excess: None,
             out,
             answers: 0,
             events: Vec::new(),
@@ -170,6 +183,7 @@ impl Http2Connection {
         let stream = &mut self.streams[lane as usize];
         stream.id = id;
         stream.answer = ReceivedResponse::default();
+        stream.interim = 0;
         stream.content_length = None;
         stream.head_only = head_only;
         stream.window = self.peer.window;

@@ -1,14 +1,13 @@
 //! HPACK's dynamic table (RFC 7541 §2.3.2), as the peer fills it: of a field, only what counts is
 //! kept.
 
+use super::field::HeaderField;
 use super::hpack_error::BadBlock;
 use std::collections::VecDeque;
 
 /// What a table holds unless settings say otherwise (RFC 9113 §6.5.2). Servers that do not read our
 /// settings use it too.
 const MAX_SIZE: usize = 4096;
-/// What a field counts beyond its name and value (RFC 7541 §4.1).
-const OVERHEAD: usize = 32;
 
 /// The fields that the peer may name by an index; nothing is allocated before it keeps one.
 #[derive(Debug)]
@@ -17,25 +16,8 @@ pub(super) struct DynamicTable {
     entries: VecDeque<HeaderField>,
     size: usize,
     most: usize,
-}
-
-/// Which field a representation is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FieldName {
-    Status,
-    ContentLength,
-    Other,
-}
-
-/// A field of the table, as far as it counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct HeaderField {
-    pub(super) name: FieldName,
-    /// Bytes of the name.
-    pub(super) name_length: usize,
-    pub(super) value_length: usize,
-    /// The number that the value is, where the name is one that counts.
-    pub(super) number: Option<u64>,
+    /// Counts what has changed it.
+    version: u64,
 }
 
 impl Default for DynamicTable {
@@ -44,13 +26,8 @@ impl Default for DynamicTable {
             entries: VecDeque::new(),
             size: 0,
             most: MAX_SIZE,
+            version: 0,
         }
-    }
-}
-
-impl HeaderField {
-    fn size(&self) -> usize {
-        self.name_length + self.value_length + OVERHEAD
     }
 }
 
@@ -60,6 +37,11 @@ impl DynamicTable {
         self.entries.get(behind).copied().ok_or(BadBlock)
     }
 
+    /// Differs where an index may mean another field, or none.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC
     /// 7541 §4.4).
     pub(super) fn keep(&mut self, entry: HeaderField) {
@@ -67,6 +49,7 @@ impl DynamicTable {
         if entry.size() <= self.most {
             self.size += entry.size();
             self.entries.push_front(entry);
+            self.version += 1;
         }
     }
 
@@ -75,6 +58,8 @@ impl DynamicTable {
         if most > MAX_SIZE {
             return Err(BadBlock);
         }
+        // A larger one keeps what a smaller one empties.
+        self.version += u64::from(self.most != most);
         self.most = most;
         self.make_room(0);
         Ok(())
@@ -85,6 +70,7 @@ impl DynamicTable {
             && let Some(oldest) = self.entries.pop_back()
         {
             self.size -= oldest.size();
+            self.version += 1;
         }
     }
 

@@ -2,11 +2,14 @@
 //!
 //! We use no dynamic table, so that a block of ours means the same on every connection and can be
 //! built before the run. A server may use one, of the default size. Of a response the status and
-//! the length matter; other fields are stepped over.
+//! the length matter; of other fields, whether it may have them.
 
-use super::dynamic_table::{DynamicTable, FieldName, HeaderField};
+use super::dynamic_table::DynamicTable;
+use super::field::{FieldMeaning, FieldName, HeaderField};
 use super::hpack_error::BadBlock;
-use super::huffman;
+use super::hpack_string::HpackString;
+use super::response_fields::ResponseFields;
+use measure::HttpViolation;
 
 /// Names of the static table that requests use, by index (RFC 7541 appendix A).
 const NAMES: [(&str, u8); 32] = [
@@ -55,18 +58,13 @@ const STATIC: usize = NAME_LENGTHS.len();
 /// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: ours is
 /// empty anyway.
 pub(super) const NO_TABLE: u8 = 0x20;
-/// Entries of the static table for `:status` and the statuses of them; and the one for
-/// `content-length`.
+/// Entries of the static table for `:status` and the statuses of them; then those for
+/// `accept-encoding`, the last with a value, `content-length` and `transfer-encoding`.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 const FIRST_STATUS: usize = 8;
+const ACCEPT_ENCODING: usize = 16;
 const CONTENT_LENGTH: usize = 28;
-
-/// The two names as literals, plain and in Huffman code, which is unique.
-const STATUS_NAMES: [&[u8]; 2] = [b":status", b"\xb8\x84\x8d\x36\xa3"];
-const LENGTH_NAMES: [&[u8]; 2] = [
-    b"content-length",
-    b"\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\x3f",
-];
+const TRANSFER_ENCODING: usize = 57;
 
 /// A field that every block may use as it stands in the static table.
 pub(super) mod indexed {
@@ -82,13 +80,6 @@ pub(super) mod name {
     pub(crate) const AUTHORITY: u8 = 1;
     pub(crate) const METHOD: u8 = 2;
     pub(crate) const PATH: u8 = 4;
-}
-
-/// What a response's header block says, as far as it counts.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct ResponseFields {
-    pub(super) status: Option<u16>,
-    pub(super) content_length: Option<u64>,
 }
 
 /// Puts the name of a literal field that is not to be indexed into `out`; its value follows as a
@@ -132,15 +123,11 @@ pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<Respons
     let mut is_beginning = true;
     while let Some(&first) = block.first() {
         match first {
-            0x80..=0xff => match integer(&mut block, 7)? {
-                index @ FIRST_STATUS..15 => {
-                    fields.take_status(Some(STATUSES[index - FIRST_STATUS]))?
-                }
-                1..=STATIC => {} // any other field as it stands in the static table
-                index => {
-                    fields.take(table.entry(index.checked_sub(STATIC + 1).ok_or(BadBlock)?)?)?
-                }
-            },
+            0x80..=0xff => fields.take(match integer(&mut block, 7)? {
+                0 => return Err(BadBlock),
+                index @ 1..=STATIC => static_field(index),
+                index => table.entry(index - STATIC - 1)?,
+            }),
             // Before all fields (RFC 7541 §4.2).
             0x20..=0x3f if is_beginning => {
                 table.resize(integer(&mut block, 5)?)?;
@@ -148,98 +135,60 @@ pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<Respons
             }
             0x20..=0x3f => return Err(BadBlock),
             0x40..=0x7f => {
-                let (entry, value) = literal(&mut block, 6, table)?;
-                let value_length = value.length()?;
-                table.keep(HeaderField {
-                    value_length,
-                    ..entry
-                });
-                fields.take(entry)?;
+                let field = literal(&mut block, 6, table)?;
+                table.keep(field);
+                fields.take(field);
             }
-            0x00..=0x1f => fields.take(literal(&mut block, 4, table)?.0)?,
+            0x00..=0x1f => fields.take(literal(&mut block, 4, table)?),
         }
         is_beginning = false;
     }
     Ok(fields)
 }
 
-/// Takes a literal field, but for the length of its value, which costs time and matters only for
-/// those that are kept.
-fn literal<'a>(
-    block: &mut &'a [u8],
-    prefix: u32,
-    table: &DynamicTable,
-) -> Result<(HeaderField, HpackString<'a>), BadBlock> {
-    let (name, name_length) = match integer(block, prefix)? {
-        0 => {
-            let name = string(block)?;
-            // Only a field that is kept (prefix 6) needs the length of its name.
-            let length = if prefix == 6 { name.length()? } else { 0 };
-            (literal_name(name.bytes), length)
-        }
-        index @ 1..=STATIC => (static_name(index), usize::from(NAME_LENGTHS[index - 1])),
+/// Takes a literal field.
+fn literal(block: &mut &[u8], prefix: u32, table: &DynamicTable) -> Result<HeaderField, BadBlock> {
+    let name = match integer(block, prefix)? {
+        0 => FieldName::read(string(block)?)?,
+        index @ 1..=STATIC => static_name(index),
         index => {
             let entry = table.entry(index - STATIC - 1)?;
             (entry.name, entry.name_length)
         }
     };
-    let value = string(block)?;
-    let number = if name == FieldName::Other {
-        None
-    } else {
-        value.number()
-    };
-    Ok((
-        HeaderField {
-            name,
-            name_length,
-            value_length: 0,
-            number,
-        },
-        value,
-    ))
+    HeaderField::new(name, string(block)?)
 }
 
-impl ResponseFields {
-    fn take(&mut self, entry: HeaderField) -> Result<(), BadBlock> {
-        match entry.name {
-            FieldName::Status => {
-                self.take_status(entry.number.and_then(|number| u16::try_from(number).ok()))
-            }
-            FieldName::ContentLength => self.take_length(entry.number.ok_or(BadBlock)?),
-            FieldName::Other => Ok(()),
-        }
-    }
-
-    fn take_status(&mut self, status: Option<u16>) -> Result<(), BadBlock> {
-        match (self.status, status) {
-            (None, Some(100..=999)) => self.status = status,
-            _ => return Err(BadBlock),
-        }
-        Ok(())
-    }
-
-    fn take_length(&mut self, length: u64) -> Result<(), BadBlock> {
-        match self.content_length.replace(length) {
-            Some(before) if before != length => Err(BadBlock),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn static_name(index: usize) -> FieldName {
-    match index {
+/// The name at this index of the static table, and its length.
+fn static_name(index: usize) -> (FieldName, usize) {
+    let name = match index {
+        // Requests have these (RFC 9113 §8.3.1).
+        1..FIRST_STATUS => FieldName::Forbidden(HttpViolation::PseudoField),
         FIRST_STATUS..15 => FieldName::Status,
         CONTENT_LENGTH => FieldName::ContentLength,
+        TRANSFER_ENCODING => FieldName::Forbidden(HttpViolation::ConnectionField),
         _ => FieldName::Other,
-    }
+    };
+    (name, usize::from(NAME_LENGTHS[index - 1]))
 }
 
-fn literal_name(bytes: &[u8]) -> FieldName {
-    match bytes {
-        _ if STATUS_NAMES.contains(&bytes) => FieldName::Status,
-        _ if LENGTH_NAMES.contains(&bytes) => FieldName::ContentLength,
-        _ => FieldName::Other,
+/// The field at this index of the static table.
+fn static_field(index: usize) -> HeaderField {
+    let (name, name_length) = static_name(index);
+    let (meaning, value_length) = match name {
+        FieldName::Status => (FieldMeaning::Status(STATUSES[index - FIRST_STATUS]), 3),
+        FieldName::ContentLength => (FieldMeaning::Broken(HttpViolation::ContentLength), 0),
+        FieldName::Forbidden(rule) => (FieldMeaning::Broken(rule), 0),
+        FieldName::Te | FieldName::Other if index == ACCEPT_ENCODING => {
+            (FieldMeaning::Other, "gzip, deflate".len())
+        }
+        FieldName::Te | FieldName::Other => (FieldMeaning::Other, 0),
+    };
+    HeaderField {
+        name,
+        name_length,
+        value_length,
+        meaning,
     }
 }
 
@@ -264,12 +213,6 @@ fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, BadBlock> {
     Err(BadBlock)
 }
 
-/// A string of a block, still as it was written.
-struct HpackString<'a> {
-    bytes: &'a [u8],
-    is_huffman: bool,
-}
-
 fn string<'a>(block: &mut &'a [u8]) -> Result<HpackString<'a>, BadBlock> {
     // One bit says Huffman, the other seven begin the length (RFC 7541 §5.2).
     let first = *block.first().ok_or(BadBlock)?;
@@ -280,42 +223,26 @@ fn string<'a>(block: &mut &'a [u8]) -> Result<HpackString<'a>, BadBlock> {
     Ok(HpackString { bytes, is_huffman })
 }
 
-impl HpackString<'_> {
-    /// The decimal number it is, if it is one.
-    fn number(&self) -> Option<u64> {
-        if self.is_huffman {
-            return huffman::number(self.bytes);
-        }
-        let digits = std::str::from_utf8(self.bytes)
-            .ok()
-            .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-        digits.parse().ok()
-    }
-
-    /// Bytes of what it says.
-    fn length(&self) -> Result<usize, BadBlock> {
-        if self.is_huffman {
-            huffman::symbols(self.bytes).ok_or(BadBlock)
-        } else {
-            Ok(self.bytes.len())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::Kind;
 
-    fn fields(status: u16, content_length: Option<u64>) -> Result<ResponseFields, BadBlock> {
-        Ok(ResponseFields {
-            status: Some(status),
-            content_length,
-        })
+    type Said = Result<(Option<u16>, Option<u64>, Option<Kind>), BadBlock>;
+
+    /// What a block says, and what is wrong with it.
+    fn read_with(block: &[u8], table: &mut DynamicTable) -> Said {
+        let fields = read(block, table)?;
+        Ok((fields.status, fields.content_length, fields.fault()))
+    }
+
+    fn fields(status: u16, content_length: Option<u64>) -> Said {
+        Ok((Some(status), content_length, None))
     }
 
     #[test]
     fn blocks_of_real_servers_are_read() {
-        let cases: [(&[u8], Result<ResponseFields, BadBlock>); 7] = [
+        let cases: [(&[u8], Said); 6] = [
             (b"\x88", fields(200, None)),
             // nginx: indexed status, literal length with an indexed name, plain.
             (b"\x88\x0f\x0d\x03356", fields(200, Some(356))),
@@ -329,16 +256,11 @@ mod tests {
             (b"\x20\x8d", fields(404, None)),
             // Names as literals, plain and in Huffman code.
             (b"\x00\x07:status\x03204", fields(204, None)),
-            (
-                b"\x00\x85\xb8\x84\x8d\x36\xa3\x03503\x00\x8a\x21\xea\x49\x6a\x4a\xd4\x16\xa9\x93\
-                \x3f\x820\x00",
-                Err(BadBlock),
-            ),
             (b"\x88\x10\x03foo\x03bar\x5c\x0212", fields(200, Some(12))),
         ];
         for (block, expected) in cases {
             assert_eq!(
-                read(block, &mut DynamicTable::default()),
+                read_with(block, &mut DynamicTable::default()),
                 expected,
                 "{block:02x?}"
             );
@@ -346,24 +268,143 @@ mod tests {
     }
 
     #[test]
+    fn fields_that_no_response_has_make_it_malformed_and_the_block_is_read_on() {
+        use HttpViolation::{
+            ConnectionField, ContentLength, FieldName, FieldValue, PseudoField, Status,
+        };
+        let cases: [(&str, &[u8], HttpViolation); 32] = [
+            ("two statuses", b"\x88\x89", Status),
+            ("two equal ones", b"\x88\x88", Status),
+            ("two digits", b"\x08\x0299", Status),
+            ("four digits", b"\x08\x040200", Status),
+            ("below 100", b"\x08\x03099", Status),
+            ("no number", b"\x08\x03abc", Status),
+            ("switching protocols", b"\x08\x03101", Status),
+            (
+                "in Huffman code",
+                b"\x00\x85\xb8\x84\x8d\x36\xa3\x0299",
+                Status,
+            ),
+            ("late", b"\x5c\x010\x88", PseudoField),
+            ("behind any field", b"\x61\x01x\x88", PseudoField),
+            (":path of the static table", b"\x88\x84", PseudoField),
+            (":authority by its name", b"\x88\x01\x01a", PseudoField),
+            ("unknown", b"\x88\x00\x05:what\x01a", PseudoField),
+            ("two lengths", b"\x88\x5c\x011\x5c\x012", ContentLength),
+            ("no length", b"\x88\x5c\x00", ContentLength),
+            ("as it stands in the table", b"\x88\x9c", ContentLength),
+            ("negative", b"\x88\x5c\x02-1", ContentLength),
+            (
+                "too large",
+                b"\x88\x5c\x1418446744073709551616",
+                ContentLength,
+            ),
+            ("a byte behind it", b"\x88\x5c\x031 2", ContentLength),
+            ("upper case", b"\x88\x00\x03X-a\x01b", FieldName),
+            ("a space", b"\x88\x00\x03x a\x01b", FieldName),
+            ("a colon", b"\x88\x00\x03x:a\x01b", FieldName),
+            ("no name", b"\x88\x00\x00\x01b", FieldName),
+            // "Date" in Huffman code.
+            (
+                "in Huffman code",
+                b"\x88\x00\x83\xbe\x34\x97\x01b",
+                FieldName,
+            ),
+            ("NUL", b"\x88\x61\x03a\0b", FieldValue),
+            ("CR", b"\x88\x61\x02\ra", FieldValue),
+            ("a space before it", b"\x88\x61\x02 a", FieldValue),
+            ("a tab behind it", b"\x88\x61\x02a\t", FieldValue),
+            // "a\n" in Huffman code.
+            ("LF", b"\x88\x61\x85\x1f\xff\xff\xff\x9f", FieldValue),
+            (
+                "connection",
+                b"\x88\x00\x0aconnection\x05close",
+                ConnectionField,
+            ),
+            (
+                "transfer-encoding of the static table",
+                b"\x88\x0f\x2a\x07chunked",
+                ConnectionField,
+            ),
+            ("te", b"\x88\x00\x02te\x04gzip", ConnectionField),
+        ];
+        for (what, block, rule) in cases {
+            let mut table = DynamicTable::default();
+            let (.., fault) = read_with(block, &mut table).unwrap();
+            assert_eq!(fault, Some(Kind::Violation(rule)), "{what}: {block:02x?}");
+            // What is kept of it is known by its index.
+            let kept = [block, b"\x40\x01k\x01v\xbe"].concat();
+            assert_eq!(
+                read_with(&kept, &mut table).map(|(.., fault)| fault),
+                Ok(Some(Kind::Violation(rule))),
+                "{what}"
+            );
+        }
+        let sound: [&[u8]; 5] = [
+            b"\x88\x00\x02te\x08trailers",
+            b"\x88\x61\x00",
+            b"\x88\x61\x03a b",
+            b"\x88\x61\x03a\xff\x7f",
+            b"\x88\x00\x0bx-~!#$%&'*+\x01b",
+        ];
+        for block in sound {
+            assert_eq!(
+                read_with(block, &mut DynamicTable::default()),
+                fields(200, None),
+                "{block:02x?}"
+            );
+        }
+    }
+
+    #[test]
+    fn broken_fields_of_the_table_stay_broken() {
+        let mut table = DynamicTable::default();
+        let broken = Some(Kind::Violation(HttpViolation::FieldName));
+        read_with(b"\x88\x40\x03X-a\x01b", &mut table).unwrap();
+        for block in [&b"\x88\xbe"[..], b"\x88\x7e\x01c", b"\x88\x0f\x2f\x01c"] {
+            let (.., fault) = read_with(block, &mut table).unwrap();
+            assert_eq!(fault, broken, "{block:02x?}");
+        }
+    }
+
+    #[test]
+    fn fields_count_as_often_as_they_are_named() {
+        let large = [&b"\x40\x01a\x7f\xa1\x1e"[..], &[b'x'; 4000]].concat();
+        let mut table = DynamicTable::default();
+        read_with(&large, &mut table).unwrap();
+        for (times, fault) in [(64, None), (66, Some(Kind::HeadTooLarge))] {
+            let block = [&[0x88][..], &vec![0xbe; times]].concat();
+            let read = read_with(&block, &mut table);
+            assert_eq!(read, Ok((Some(200), None, fault)), "{times}");
+        }
+        let many = [&[0x88][..], &vec![0x90; 4_400]].concat();
+        let (.., fault) = read_with(&many, &mut table).unwrap();
+        assert_eq!(
+            fault,
+            Some(Kind::HeadTooLarge),
+            "fields of the static table"
+        );
+    }
+
+    #[test]
     fn broken_blocks_are_refused() {
         let cases: [&[u8]; 12] = [
-            b"\x80",                     // index 0
-            b"\xbe",                     // index 62: a table that is empty
-            b"\x7f\x00\x011",            // a name from there
-            b"\x3f\xe2\x1f",             // a table of 4097 bytes
-            b"\x88\x20",                 // a size update behind a field
-            b"\x88\x89",                 // two statuses
-            b"\x48\x0299",               // no status
-            b"\x48\x03abc",              // no number
-            b"\x88\x5c\x011\x5c\x012",   // two lengths
-            b"\x88\x00\x05abc",          // cut
-            b"\xff\xff\xff\xff\xff\x0f", // too large an integer
-            b"\x40",                     // nothing follows
+            b"\x80",                             // index 0
+            b"\xbe",                             // index 62: a table that is empty
+            b"\x7f\x00\x011",                    // a name from there
+            b"\x3f\xe2\x1f",                     // a table of 4097 bytes
+            b"\x88\x20",                         // a size update behind a field
+            b"\x88\x61\x81\xff",                 // a string of filling
+            b"\x88\x61\x82\x1f\xff",             // as much behind a letter
+            b"\x88\x61\x81\x18",                 // filled with zeros
+            b"\x88\x00\x84\xff\xff\xff\xff\x00", // the end within a name
+            b"\x88\x00\x05abc",                  // cut
+            b"\xff\xff\xff\xff\xff\x0f",         // too large an integer
+            b"\x40",                             // nothing follows
         ];
         for block in cases {
             assert_eq!(
-                read(block, &mut DynamicTable::default()),
+                read_with(block, &mut DynamicTable::default()),
                 Err(BadBlock),
                 "{block:02x?}"
             );
@@ -399,7 +440,11 @@ mod tests {
             } else {
                 block.to_vec()
             };
-            assert_eq!(read(&block, &mut table), fields(status, None), "{index}");
+            assert_eq!(
+                read_with(&block, &mut table),
+                fields(status, None),
+                "{index}"
+            );
             assert_eq!(table.size(), size, "{index}");
         }
     }

@@ -10,6 +10,8 @@ pub(super) struct Peer {
     /// Known, and so settled.
     pub(super) is_known: bool,
     pub(super) max_streams: u32,
+    /// The fewest streams that it has allowed so far.
+    pub(super) fewest_streams: u32,
     pub(super) window: i64,
     pub(super) max_frame: usize,
     header_table: HeaderTable,
@@ -33,6 +35,7 @@ impl Default for Peer {
         Peer {
             is_known: false,
             max_streams: u32::MAX,
+            fewest_streams: u32::MAX,
             window: DEFAULT_WINDOW,
             max_frame: DEFAULT_MAX_FRAME,
             header_table: HeaderTable::Default,

@@ -5,8 +5,9 @@ use super::dynamic_table::DynamicTable;
 use super::frame::{self, FrameHead, code, flag, kind, setting};
 use super::*;
 use crate::body::{BodyUpload, RequestBody};
-use crate::response::{ReceivedResponse, Unreadable};
+use crate::response::{MAX_INTERIM, ReceivedResponse};
 use crate::template::{Fill, Values};
+use measure::{HttpViolation, Kind};
 use std::sync::Arc;
 
 /// A frame as bytes.
@@ -56,6 +57,15 @@ fn body(bytes: &[u8]) -> Option<BodyUpload> {
 
 fn get(session: &mut Http2Connection, lane: u32) {
     session.open(lane, b"\x82\x87\x84", None, false);
+}
+
+fn malformed(lane: u32, rule: HttpViolation) -> StreamEvent {
+    let kind = Kind::Violation(rule);
+    StreamEvent::Malformed { lane, kind }
+}
+
+fn violation(rule: HttpViolation) -> Result<(), Violation> {
+    Err(Violation(Kind::Violation(rule)))
 }
 
 fn heads(mut bytes: &[u8]) -> Vec<(u8, u8, u32, usize)> {
@@ -173,8 +183,8 @@ fn responses_are_read_in_pieces_of_any_size() {
             .chunks(step)
             .for_each(|piece| session.feed(piece).expect("a legal stream"));
         let happened = [
-            StreamEvent::Begun { lane: 1 },
             StreamEvent::Begun { lane: 0 },
+            StreamEvent::Begun { lane: 1 },
             StreamEvent::Whole { lane: 1 },
             StreamEvent::Whole { lane: 0 },
         ];
@@ -211,13 +221,8 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
     session
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 2)]))
         .expect("legal settings");
-    assert_eq!(
-        session.events,
-        [StreamEvent::Settled {
-            max_streams: 2,
-            is_first: true
-        }]
-    );
+    let limited = |streams, is_first| StreamEvent::Limited { streams, is_first };
+    assert_eq!(session.events, [limited(2, true), StreamEvent::Settled]);
     assert!(session.accepts(), "one of two is under way");
     get(&mut session, 0);
     assert!(!session.accepts());
@@ -227,12 +232,10 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
     session
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)]))
         .expect("legal settings");
+    // Beyond what it allowed before, the limit is no news.
     assert_eq!(
-        session.events[1..],
-        [StreamEvent::Settled {
-            max_streams: 3,
-            is_first: false
-        }]
+        session.events[2..],
+        [limited(1, false), StreamEvent::Settled]
     );
     assert!(session.accepts());
 }
@@ -252,7 +255,10 @@ fn length_that_does_not_hold_spoils_the_stream_and_not_the_connection() {
     session
         .feed(&frame(kind::DATA, flag::END_STREAM, 1, b"four"))
         .expect("legal");
-    assert_eq!(session.events[1..], [StreamEvent::Malformed { lane: 0 }]);
+    assert_eq!(
+        session.events[1..],
+        [malformed(0, HttpViolation::ContentLength)]
+    );
     assert!(session.accepts());
     session.open(0, b"\x83", None, true);
     session
@@ -370,7 +376,8 @@ fn server_that_speaks_before_its_settings_is_refused() {
     get(&mut session, 0);
     assert_eq!(
         session.feed(&frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88")),
-        Err(Violation(Unreadable::BadFraming))
+        Err(Violation(Kind::BadFraming)),
+        "it may be no HTTP/2 at all"
     );
 }
 
@@ -393,7 +400,7 @@ fn pings_are_answered() {
 
 #[test]
 fn violations_are_answered_with_a_go_away() {
-    let cases: [(&str, Vec<u8>, u32); 12] = [
+    let cases: [(&str, Vec<u8>, u32); 13] = [
         (
             "a stream nobody opened",
             frame(kind::HEADERS, flag::END_HEADERS, 5, b"\x88"),
@@ -413,11 +420,6 @@ fn violations_are_answered_with_a_go_away() {
             "a frame that is too large",
             frame(kind::DATA, 0, 1, &[0; 20_000]),
             code::FRAME_SIZE_ERROR,
-        ),
-        (
-            "a body before its head",
-            frame(kind::DATA, 0, 1, b"x"),
-            code::PROTOCOL_ERROR,
         ),
         (
             "a field that nobody has kept",
@@ -459,6 +461,20 @@ fn violations_are_answered_with_a_go_away() {
             code::FLOW_CONTROL_ERROR,
         ),
         (
+            "settings that widen a window beyond its end",
+            [
+                frame(kind::WINDOW_UPDATE, 0, 1, &0x7fff_0000_u32.to_be_bytes()),
+                settings(&[(setting::INITIAL_WINDOW_SIZE, 0x7fff_ffff)]),
+            ]
+            .concat(),
+            code::FLOW_CONTROL_ERROR,
+        ),
+        (
+            "a filling of eight bits",
+            frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88\x61\x81\xff"),
+            code::COMPRESSION_ERROR,
+        ),
+        (
             "settings of a wrong length",
             frame(kind::SETTINGS, 0, 0, b"12345"),
             code::FRAME_SIZE_ERROR,
@@ -468,15 +484,260 @@ fn violations_are_answered_with_a_go_away() {
         let mut session = settled(1, &[]);
         get(&mut session, 0);
         session.out.clear();
-        assert_eq!(
-            session.feed(&bytes),
-            Err(Violation(Unreadable::BadFraming)),
-            "{what}"
-        );
+        let rule = match code {
+            code::COMPRESSION_ERROR => HttpViolation::HeaderCompression,
+            code::FRAME_SIZE_ERROR => HttpViolation::FrameSize,
+            code::FLOW_CONTROL_ERROR => HttpViolation::FlowControl,
+            _ => HttpViolation::FrameOrder,
+        };
+        assert_eq!(session.feed(&bytes), violation(rule), "{what}");
         let said = &session.out[session.out.len() - 4..];
         assert_eq!(said, code.to_be_bytes(), "{what}");
         assert!(session.draining, "{what}");
     }
+}
+
+#[test]
+fn malformed_response_spoils_its_stream_and_no_other() {
+    use HttpViolation::{ContentLength, MessageOrder, PseudoField, Status, UnexpectedBody};
+    let whole = flag::END_HEADERS | flag::END_STREAM;
+    let head = |block: &[u8]| frame(kind::HEADERS, flag::END_HEADERS, 1, block);
+    let data = |flags, bytes: &[u8]| frame(kind::DATA, flags, 1, bytes);
+    let cases: [(&str, bool, Vec<u8>, HttpViolation); 14] = [
+        ("two statuses", false, head(b"\x88\x88"), Status),
+        ("no status", false, head(b"\x61\x01a"), Status),
+        (
+            "two lengths",
+            false,
+            head(b"\x88\x5c\x011\x5c\x012"),
+            ContentLength,
+        ),
+        (
+            "a body beyond its length",
+            false,
+            [head(b"\x88\x5c\x011"), data(0, b"ab")].concat(),
+            ContentLength,
+        ),
+        (
+            "a body below its length",
+            false,
+            [head(b"\x88\x5c\x013"), data(flag::END_STREAM, b"ab")].concat(),
+            ContentLength,
+        ),
+        (
+            "no body where there is a length",
+            false,
+            frame(kind::HEADERS, whole, 1, b"\x88\x5c\x013"),
+            ContentLength,
+        ),
+        ("a body before its head", false, data(0, b"x"), MessageOrder),
+        (
+            "the end before a head",
+            false,
+            data(flag::END_STREAM, b""),
+            MessageOrder,
+        ),
+        (
+            "an interim head that ends the stream",
+            false,
+            frame(kind::HEADERS, whole, 1, b"\x08\x03103"),
+            MessageOrder,
+        ),
+        (
+            "trailers that do not end it",
+            false,
+            [head(b"\x88"), head(b"\x61\x01a")].concat(),
+            MessageOrder,
+        ),
+        (
+            "a second head",
+            false,
+            [head(b"\x88"), head(b"\x88")].concat(),
+            PseudoField,
+        ),
+        (
+            "a body of a 204",
+            false,
+            [head(b"\x89"), data(0, b"x")].concat(),
+            UnexpectedBody,
+        ),
+        (
+            "a body of a 304",
+            false,
+            [head(b"\x8b\x5c\x011"), data(flag::END_STREAM, b"x")].concat(),
+            UnexpectedBody,
+        ),
+        (
+            "a body of the answer to a HEAD",
+            true,
+            [head(b"\x88\x5c\x011"), data(flag::END_STREAM, b"x")].concat(),
+            UnexpectedBody,
+        ),
+    ];
+    for (what, head_only, bytes, rule) in cases {
+        for step in [1, 10, bytes.len()] {
+            let mut session = settled(2, &[]);
+            session.open(0, b"\x83", None, head_only);
+            get(&mut session, 1);
+            session.out.clear();
+            let fed = bytes.chunks(step).try_for_each(|piece| session.feed(piece));
+            assert_eq!(fed, Ok(()), "{what}");
+            session
+                .feed(&[data(0, b"more"), head(b"\x88"), data(flag::END_STREAM, b"")].concat())
+                .expect("what comes of a stream that is over is passed over");
+            session
+                .feed(&frame(kind::HEADERS, whole, 3, b"\x88\x5c\x010"))
+                .expect("a legal response on another stream");
+            let last = session.events.len() - 3;
+            assert_eq!(
+                session.events[last..],
+                [
+                    malformed(0, rule),
+                    StreamEvent::Begun { lane: 1 },
+                    StreamEvent::Whole { lane: 1 }
+                ],
+                "{what}"
+            );
+            assert_eq!(
+                session.out,
+                frame(kind::RST_STREAM, 0, 1, &code::PROTOCOL_ERROR.to_be_bytes()),
+                "{what}"
+            );
+            assert!(!session.draining && session.active() == 0, "{what}");
+        }
+    }
+}
+
+#[test]
+fn table_is_followed_through_a_malformed_response() {
+    let mut session = settled(2, &[]);
+    get(&mut session, 0);
+    get(&mut session, 1);
+    let whole = flag::END_HEADERS | flag::END_STREAM;
+    // Two statuses, and a field that is kept: then its index stands for it.
+    let bad = frame(kind::HEADERS, whole, 1, b"\x88\x89\x48\x03404");
+    session.feed(&bad).expect("a stream error");
+    let good = frame(kind::HEADERS, whole, 3, b"\xbe");
+    session.feed(&good).expect("legal");
+    assert_eq!(session.answer(1).status, Some(404));
+}
+
+#[test]
+fn floods_are_ended_with_a_name_and_moderate_traffic_is_not() {
+    use HttpViolation::{EmptyFrames, FrameFlood, PingFlood, SettingsFlood};
+    let ping = frame(kind::PING, 0, 0, &[0; 8]);
+    let cases = [
+        ("pings", ping.clone(), PingFlood),
+        (
+            "answers to pings",
+            frame(kind::PING, flag::ACK, 0, &[0; 8]),
+            PingFlood,
+        ),
+        ("settings", settings(&[]), SettingsFlood),
+        ("resets", frame(kind::RST_STREAM, 0, 1, &[0; 4]), FrameFlood),
+        (
+            "windows",
+            frame(kind::WINDOW_UPDATE, 0, 0, &1_u32.to_be_bytes()),
+            FrameFlood,
+        ),
+        ("priorities", frame(2, 0, 1, &[0; 5]), FrameFlood),
+        ("unknown frames", frame(99, 0, 1, b""), FrameFlood),
+        ("goodbyes", go_away(99, 0), FrameFlood),
+        ("empty data", frame(kind::DATA, 0, 3, b""), EmptyFrames),
+        (
+            "padding",
+            frame(kind::DATA, flag::PADDED, 3, &[255; 256]),
+            EmptyFrames,
+        ),
+        (
+            "heads of a stream that is over",
+            frame(kind::HEADERS, flag::END_HEADERS, 1, b"\x88"),
+            FrameFlood,
+        ),
+    ];
+    let begun = || {
+        let mut session = settled(2, &[]);
+        get(&mut session, 0);
+        get(&mut session, 1);
+        session.cancel(0);
+        let head = frame(kind::HEADERS, flag::END_HEADERS, 3, b"\x88");
+        session.feed(&head).expect("a head");
+        session.out.clear();
+        session
+    };
+    for (what, one, rule) in cases {
+        let mut session = begun();
+        let fed = (0..20_000).try_for_each(|_| {
+            session.out.clear();
+            session.feed(&one)
+        });
+        assert_eq!(fed, violation(rule), "{what}");
+        let said = &session.out[session.out.len() - 4..];
+        assert_eq!(said, code::ENHANCE_YOUR_CALM.to_be_bytes(), "{what}");
+        // Some with each frame of a body, and as many in each second, are no flood.
+        let mut session = begun();
+        let data = frame(kind::DATA, 0, 3, b"body");
+        for _ in 0..5_000 {
+            let few = [
+                data.clone(),
+                one.repeat(if what == "settings" { 0 } else { 4 }),
+            ];
+            session.feed(&few.concat()).expect(what);
+            session.take_out();
+        }
+        let mut session = begun();
+        for second in 0..100 {
+            session.note_time(second * 1_000_000_000);
+            session.feed(&one.repeat(900)).expect(what);
+            session.take_out();
+        }
+    }
+    let mut session = begun();
+    session.cancel(1);
+    let begin = frame(kind::HEADERS, 0, 3, b"\x88");
+    session.feed(&begin).expect("the beginning of a block");
+    let empty = frame(kind::CONTINUATION, 0, 3, b"");
+    let fed = (0..20_000).try_for_each(|_| session.feed(&empty));
+    assert_eq!(fed, violation(EmptyFrames));
+}
+
+#[test]
+fn interim_answers_without_end_spoil_their_stream() {
+    let mut session = settled(2, &[]);
+    get(&mut session, 0);
+    get(&mut session, 1);
+    let interim = |stream| frame(kind::HEADERS, flag::END_HEADERS, stream, b"\x08\x03103");
+    let whole = flag::END_HEADERS | flag::END_STREAM;
+    (0..MAX_INTERIM).for_each(|_| session.feed(&interim(3)).expect("legal"));
+    let last = frame(kind::HEADERS, whole, 3, b"\x88");
+    session.feed(&last).expect("the answer");
+    let first = StreamEvent::Begun { lane: 1 };
+    assert_eq!(session.events, [first, StreamEvent::Whole { lane: 1 }]);
+    (0..=MAX_INTERIM).for_each(|_| session.feed(&interim(1)).expect("a stream error"));
+    assert_eq!(
+        session.events[3..],
+        [malformed(0, HttpViolation::InterimFlood)]
+    );
+    assert!(!session.draining);
+}
+
+#[test]
+fn list_of_fields_beyond_the_limit_spoils_its_stream() {
+    let mut session = settled(2, &[]);
+    get(&mut session, 0);
+    get(&mut session, 1);
+    let large = [&b"\x88\x40\x01a\x7f\xa1\x1e"[..], &[b'x'; 4000]].concat();
+    let whole = flag::END_HEADERS | flag::END_STREAM;
+    let named = [&[0x88][..], &[0xbe; 16_000]].concat();
+    let first = frame(kind::HEADERS, whole, 1, &large);
+    let second = frame(kind::HEADERS, whole, 3, &named);
+    session.feed(&first).expect("legal");
+    session.feed(&second).expect("a stream error");
+    let kind = Kind::HeadTooLarge;
+    assert_eq!(
+        session.events[2..],
+        [StreamEvent::Malformed { lane: 1, kind }]
+    );
 }
 
 #[test]
@@ -491,7 +752,7 @@ fn endless_header_block_is_refused() {
             .feed(&frame(kind::CONTINUATION, 0, 1, &[0; 16_000]))
             .err()
     });
-    assert_eq!(refused, Some(Violation(Unreadable::TooLarge)));
+    assert_eq!(refused, Some(Violation(Kind::HeadTooLarge)));
 }
 
 #[test]
@@ -572,7 +833,7 @@ fn padding_without_room_for_its_length_is_refused_alike_in_pieces() {
         let fed = stream
             .chunks(step)
             .try_for_each(|piece| session.feed(piece));
-        assert_eq!(fed, Err(Violation(Unreadable::BadFraming)), "by {step}");
+        assert_eq!(fed, violation(HttpViolation::FrameSize), "by {step}");
         let code = session.out.last().copied().map(u32::from);
         assert_eq!(code, Some(code::FRAME_SIZE_ERROR), "by {step}");
     }

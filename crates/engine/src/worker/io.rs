@@ -322,7 +322,7 @@ impl Worker {
         self.ledger.roll(now);
         let (stage, kind) = match fault {
             TransferFault::Tls(kind) => (FailureStage::Tls, kind),
-            TransferFault::Http(why) => (FailureStage::Http, why.kind()),
+            TransferFault::Http(kind) => (FailureStage::Http, kind),
             TransferFault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);

@@ -167,19 +167,16 @@ impl Worker {
         self.ledger.roll(now);
         let first = self.seats.of_seat(seat).start;
         match happened {
-            StreamEvent::Settled {
-                max_streams,
-                is_first,
-            } => self.on_settled(seat, max_streams, is_first, now),
+            // The other slots may begin.
+            StreamEvent::Settled => self.wake(seat, now),
+            StreamEvent::Limited { streams, is_first } => self.note_limit(seat, streams, is_first),
             StreamEvent::Begun { lane } => {
                 if let Some(operation) = self.seats.operation_mut(first + lane) {
                     operation.note_first_byte(at);
                 }
             }
             StreamEvent::Whole { lane } => self.on_response(first + lane),
-            StreamEvent::Malformed { lane } => {
-                self.fail_stream(first + lane, Kind::BadFraming, now)
-            }
+            StreamEvent::Malformed { lane, kind } => self.fail_stream(first + lane, kind, now),
             StreamEvent::Reset { lane, code } => self.on_reset(first + lane, code, now),
             StreamEvent::Unprocessed { lane } => self.on_unprocessed(first + lane, now),
             StreamEvent::GoAway { code } => {
@@ -193,15 +190,12 @@ impl Worker {
         }
     }
 
-    /// The server has said how many streams it allows: the other slots may begin.
-    fn on_settled(&mut self, seat: u32, max_streams: u32, is_first: bool, now: u64) {
-        if is_first
-            && max_streams < self.seats.width()
-            && let Some(connection) = self.seats.connection(seat)
-        {
-            self.ledger.recorder.limited(connection.id, max_streams);
+    /// The server allows fewer streams than the plan asks for.
+    fn note_limit(&mut self, seat: u32, streams: u32, is_first: bool) {
+        if let Some(connection) = self.seats.connection(seat) {
+            let recorder = &mut self.ledger.recorder;
+            recorder.limited(connection.id, streams, is_first);
         }
-        self.wake(seat, now);
     }
 
     fn on_reset(&mut self, slot: u32, code: u32, now: u64) {

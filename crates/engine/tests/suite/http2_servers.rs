@@ -276,3 +276,84 @@ fn operation_that_waits_for_a_stream_times_out_under_its_own_name() {
         assert!(began.elapsed() < Duration::from_secs(10), "{load}");
     }
 }
+
+#[test]
+fn malformed_answers_fail_their_own_operations_alone() {
+    // Two statuses in every tenth answer.
+    let asked = AtomicU64::new(0);
+    let server = serving(frame(SETTINGS, 0, 0, &[]), move |_, id, _| {
+        match asked.fetch_add(1, Ordering::SeqCst) % 10 {
+            3 => frame(HEADERS, 0x05, id, &[0x88, 0x88]),
+            _ => answer(id),
+        }
+    });
+    let outcome = running(
+        server,
+        "connection = { http = \"2\", streams = 10 }\nload = { connections = 2, requests = 200 }",
+    );
+    let counters = outcome.measured();
+    assert_eq!(
+        failures(&outcome),
+        [("http.violation.status".to_owned(), 20)]
+    );
+    assert_eq!((counters.ok, counters.connections.opened), (180, 2));
+}
+
+#[test]
+fn streams_that_a_server_allows_no_more_are_told() {
+    // 20 at first; after each connection's third request 2, then 4.
+    let server = serving(max_streams(20), |_, id, _| match id {
+        5 => [max_streams(2), max_streams(4), answer(5)].concat(),
+        _ => answer(id),
+    });
+    let outcome = running(
+        server,
+        "connection = { http = \"2\", streams = 8 }\nload = { connections = 3, requests = 300 }",
+    );
+    let counters = outcome.measured();
+    assert_eq!((counters.ok, failures(&outcome)), (300, vec![]));
+    assert_eq!(
+        (
+            counters.http2.limited_connections,
+            counters.http2.fewest_streams
+        ),
+        (3, 2)
+    );
+}
+
+#[test]
+fn floods_end_their_connection_under_a_name() {
+    const PING: u8 = 6;
+    const CONTINUATION: u8 = 9;
+    let cases: [(Vec<u8>, Vec<u8>, &str); 4] = [
+        (vec![], frame(PING, 0, 0, &[0; 8]), "ping_flood"),
+        (vec![], frame(SETTINGS, 0, 0, &[]), "settings_flood"),
+        (
+            frame(HEADERS, 0, 1, &[0x88]),
+            frame(CONTINUATION, 0, 1, &[]),
+            "empty_frames",
+        ),
+        (
+            frame(HEADERS, 0x04, 1, &[0x88]),
+            frame(DATA, 0, 1, &[]),
+            "empty_frames",
+        ),
+    ];
+    for (first, one, name) in cases {
+        let flood = one.repeat(1_000);
+        let server = serving(frame(SETTINGS, 0, 0, &[]), move |_, _, mut stream| {
+            let _ = stream.write_all(&first);
+            while stream.write_all(&flood).is_ok() {}
+            vec![]
+        });
+        let outcome = running(
+            server,
+            "connection = { http = \"2\", streams = 2 }\nload = { connections = 1, requests = 2 }",
+        );
+        assert_eq!(
+            failures(&outcome),
+            [(format!("http.violation.{name}"), 2)],
+            "{name}"
+        );
+    }
+}

@@ -3,12 +3,16 @@
 use super::{BlockUnderWay, Http2Connection, MAX_WAITING, StreamEvent, Violation};
 use crate::http2::frame::{self, FrameHead, MAX_WINDOW, code, flag, kind};
 use crate::http2::frame_reader::{FrameHandler, without_padding};
-use crate::http2::hpack;
-use crate::response::{MAX_HEAD, ReceivedResponse, Unreadable};
+use crate::response::{MAX_HEAD, MAX_INTERIM};
 use measure::http2::counted_code;
+use measure::{HttpViolation, Kind};
 
 /// Received bytes after which a window is opened again: half of what the peer may send.
 const RENEWAL: u64 = (MAX_WINDOW / 2) as u64;
+/// A frame of DATA that is padded and no longer than this may have no bytes of a body.
+const MOST_PADDING: usize = 1 + u8::MAX as usize;
+/// SETTINGS move the windows of all streams: one counts as so many other frames.
+const SETTINGS_COST: u32 = 10;
 
 impl Http2Connection {
     /// Takes what came, as plaintext.
@@ -24,12 +28,42 @@ impl Http2Connection {
         fed.and(calm).map_err(|code| {
             self.draining = true;
             frame::put_go_away(&mut self.out, code);
-            Violation(if self.is_block_too_large {
-                Unreadable::TooLarge
-            } else {
-                Unreadable::BadFraming
-            })
+            Violation(self.kind_of(code))
         })
+    }
+
+    /// What comes next came at `at`, nanoseconds.
+    #[inline]
+    pub(crate) fn note_time(&mut self, at: u64) {
+        self.budget.note_time(at);
+    }
+
+    /// What an error with this code is counted as.
+    fn kind_of(&self, code: u32) -> Kind {
+        // A server's settings come first (RFC 9113 §3.4); before them it may be no HTTP/2 at all.
+        if !self.peer.is_known {
+            return Kind::BadFraming;
+        }
+        Kind::Violation(match code {
+            code::COMPRESSION_ERROR => HttpViolation::HeaderCompression,
+            code::FRAME_SIZE_ERROR => HttpViolation::FrameSize,
+            code::FLOW_CONTROL_ERROR => HttpViolation::FlowControl,
+            code::ENHANCE_YOUR_CALM => {
+                return self
+                    .excess
+                    .unwrap_or(Kind::Violation(HttpViolation::FrameFlood));
+            }
+            _ => HttpViolation::FrameOrder,
+        })
+    }
+
+    /// Frames that carry no answer on, which a peer may send so many of.
+    fn spend(&mut self, frames: u32, flood: HttpViolation) -> Result<(), u32> {
+        if self.budget.spend(frames) {
+            self.excess = Some(Kind::Violation(flood));
+            return Err(code::ENHANCE_YOUR_CALM);
+        }
+        Ok(())
     }
 }
 
@@ -44,6 +78,11 @@ impl FrameHandler for Http2Connection {
             return Err(code::PROTOCOL_ERROR);
         }
         self.must_have_been_opened(head.stream)?;
+        let is_padding = head.has(flag::PADDED) && head.length <= MOST_PADDING;
+        let is_empty = head.length == 0 || is_padding;
+        if is_empty && !head.has(flag::END_STREAM) {
+            self.spend(1, HttpViolation::EmptyFrames)?;
+        }
         self.received += head.length as u64;
         if self.received >= RENEWAL {
             frame::put_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.received as u32);
@@ -55,7 +94,11 @@ impl FrameHandler for Http2Connection {
         };
         let stream = &mut self.streams[lane as usize];
         if stream.answer.status.is_none() {
-            return Err(code::PROTOCOL_ERROR);
+            self.break_off(head.stream, lane, HttpViolation::MessageOrder);
+            return Ok(());
+        }
+        if !is_empty {
+            self.budget.earn();
         }
         stream.received += head.length as u64;
         if stream.received >= RENEWAL && !head.has(flag::END_STREAM) {
@@ -72,11 +115,16 @@ impl FrameHandler for Http2Connection {
 
     /// Bytes of a body.
     fn take_data(&mut self, id: u32, bytes: u64) {
-        if let Some(lane) = self.lane_of(id) {
-            self.streams[lane as usize].answer.body_bytes += bytes;
-            if self.progressed.last() != Some(&lane) {
-                self.progressed.push(lane);
-            }
+        let Some(lane) = self.lane_of(id) else { return };
+        let stream = &mut self.streams[lane as usize];
+        stream.answer.body_bytes += bytes;
+        let came = stream.answer.body_bytes;
+        let is_too_long = stream.content_length.is_some_and(|length| came > length);
+        if self.progressed.last() != Some(&lane) {
+            self.progressed.push(lane);
+        }
+        if is_too_long {
+            self.break_off(id, lane, self.wrong_length(lane));
         }
     }
 
@@ -103,7 +151,8 @@ impl FrameHandler for Http2Connection {
             kind::PING => self.take_ping(head, payload),
             kind::GOAWAY => self.take_go_away(payload),
             kind::WINDOW_UPDATE => self.take_window_update(head, payload),
-            _ => Ok(()), // PRIORITY, and what is not known, is passed over (RFC 9113 §5.5)
+            // PRIORITY, and what is not known, is passed over (RFC 9113 §5.5).
+            _ => self.spend(1, HttpViolation::FrameFlood),
         }
     }
 }
@@ -133,9 +182,10 @@ impl Http2Connection {
         if block.stream != head.stream {
             return Err(code::PROTOCOL_ERROR);
         }
+        self.spend(1, HttpViolation::EmptyFrames)?;
         block.bytes.extend_from_slice(payload);
         if block.bytes.len() > MAX_HEAD {
-            self.is_block_too_large = true;
+            self.excess = Some(Kind::HeadTooLarge);
             return Err(code::ENHANCE_YOUR_CALM);
         }
         if head.has(flag::END_HEADERS) {
@@ -148,24 +198,32 @@ impl Http2Connection {
     /// A header block is whole: the head of a response, an interim one, or trailers.
     fn take_block(&mut self, id: u32, ends_stream: bool, block: &[u8]) -> Result<(), u32> {
         // Read for streams that are over too: it may fill the table.
-        let fields = hpack::read(block, &mut self.table).map_err(|_| code::COMPRESSION_ERROR)?;
+        let fields = self.known.read(block, &mut self.table);
+        let fields = fields.map_err(|_| code::COMPRESSION_ERROR)?;
         let Some(lane) = self.lane_of(id) else {
-            return Ok(());
+            return self.spend(1, HttpViolation::FrameFlood);
         };
+        if let Some(kind) = fields.fault() {
+            self.give_up(id, lane, kind);
+            return Ok(());
+        }
         let stream = &mut self.streams[lane as usize];
         match (stream.answer.status, fields.status) {
-            // An interim response; the answer follows.
-            (None, Some(100..=199)) if !ends_stream => return Ok(()),
+            (None, Some(100..=199)) if !ends_stream => self.take_interim(id, lane),
             (None, Some(status @ 200..)) => {
+                let is_bodiless = stream.head_only || matches!(status, 204 | 304);
+                let no_body = is_bodiless.then_some(0);
                 stream.answer.status = Some(status);
-                stream.content_length = fields.content_length;
-                self.events.push(StreamEvent::Begun { lane });
+                stream.content_length = no_body.or(fields.content_length);
+                if stream.interim == 0 {
+                    self.events.push(StreamEvent::Begun { lane });
+                }
+                self.budget.earn();
             }
             (Some(_), None) if ends_stream => {} // trailers
-            _ => {
-                self.give_up(id, lane);
-                return Ok(());
-            }
+            (Some(_), Some(_)) => self.break_off(id, lane, HttpViolation::PseudoField),
+            (None, None) => self.break_off(id, lane, HttpViolation::Status),
+            _ => self.break_off(id, lane, HttpViolation::MessageOrder),
         }
         if ends_stream {
             self.finish(id);
@@ -173,15 +231,28 @@ impl Http2Connection {
         Ok(())
     }
 
+    /// An interim response (RFC 9110 §15.2); the answer follows.
+    fn take_interim(&mut self, id: u32, lane: u32) {
+        let stream = &mut self.streams[lane as usize];
+        stream.interim += 1;
+        if stream.interim == 1 {
+            self.events.push(StreamEvent::Begun { lane });
+        }
+        if stream.interim > MAX_INTERIM {
+            self.break_off(id, lane, HttpViolation::InterimFlood);
+        }
+    }
+
     fn take_reset(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), u32> {
         self.must_have_been_opened(head.stream)?;
         let code = number(payload)?;
-        if let Some(lane) = self.end(head.stream) {
-            self.events.push(StreamEvent::Reset {
-                lane,
-                code: counted_code(code),
-            });
-        }
+        let Some(lane) = self.end(head.stream) else {
+            return self.spend(1, HttpViolation::FrameFlood);
+        };
+        self.events.push(StreamEvent::Reset {
+            lane,
+            code: counted_code(code),
+        });
         Ok(())
     }
 
@@ -200,33 +271,56 @@ impl Http2Connection {
         if !rest.is_empty() {
             return Err(code::FRAME_SIZE_ERROR);
         }
+        self.spend(SETTINGS_COST, HttpViolation::SettingsFlood)?;
         let before = self.peer.max_streams;
+        let mut change = 0;
         for &[n0, n1, v0, v1, v2, v3] in settings {
-            let change = self.peer.set(
+            change += self.peer.set(
                 u16::from_be_bytes([n0, n1]),
                 u32::from_be_bytes([v0, v1, v2, v3]),
             )?;
-            // Windows of streams under way move with it, below 0 too (RFC 9113 §6.9.2).
-            for &(_, lane) in &self.active {
-                self.streams[lane as usize].window += change;
-            }
         }
+        self.move_windows(change)?;
         self.answer_with(kind::SETTINGS, flag::ACK, 0, &[]);
         let is_first = !std::mem::replace(&mut self.peer.is_known, true);
+        self.note_limit();
         if is_first || self.peer.max_streams > before {
-            self.events.push(StreamEvent::Settled {
-                max_streams: self.peer.max_streams,
-                is_first,
-            });
+            self.events.push(StreamEvent::Settled);
         }
         self.send_bodies();
         Ok(())
+    }
+
+    /// Windows of streams under way move with the settings, below 0 too (RFC 9113 §6.9.2).
+    fn move_windows(&mut self, change: i64) -> Result<(), u32> {
+        if change == 0 {
+            return Ok(());
+        }
+        for &(_, lane) in &self.active {
+            let window = &mut self.streams[lane as usize].window;
+            *window += change;
+            if *window > MAX_WINDOW {
+                return Err(code::FLOW_CONTROL_ERROR);
+            }
+        }
+        Ok(())
+    }
+
+    /// The peer may allow fewer streams than ever before.
+    fn note_limit(&mut self) {
+        let (streams, lanes) = (self.peer.max_streams, self.streams.len());
+        if (streams as usize) < lanes && streams < self.peer.fewest_streams {
+            let before = std::mem::replace(&mut self.peer.fewest_streams, streams);
+            let is_first = before as usize >= lanes;
+            self.events.push(StreamEvent::Limited { streams, is_first });
+        }
     }
 
     fn take_ping(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), u32> {
         if payload.len() != 8 {
             return Err(code::FRAME_SIZE_ERROR);
         }
+        self.spend(1, HttpViolation::PingFlood)?;
         if !head.has(flag::ACK) {
             self.answer_with(kind::PING, flag::ACK, 0, payload);
         }
@@ -238,6 +332,7 @@ impl Http2Connection {
         let [l0, l1, l2, l3, c0, c1, c2, c3, ..] = *payload else {
             return Err(code::FRAME_SIZE_ERROR);
         };
+        self.spend(1, HttpViolation::FrameFlood)?;
         let last = u32::from_be_bytes([l0 & 0x7f, l1, l2, l3]);
         let code = u32::from_be_bytes([c0, c1, c2, c3]);
         self.draining = true;
@@ -257,19 +352,19 @@ impl Http2Connection {
         if more == 0 {
             return Err(code::PROTOCOL_ERROR);
         }
-        if head.stream != 0 {
-            self.must_have_been_opened(head.stream)?;
+        self.spend(1, HttpViolation::FrameFlood)?;
+        if head.stream == 0 {
+            self.window = widened(self.window, more)?;
+            self.send_bodies();
+            return Ok(());
         }
-        let window = match self.lane_of(head.stream) {
-            Some(lane) => &mut self.streams[lane as usize].window,
-            None if head.stream == 0 => &mut self.window,
-            None => return Ok(()), // for a stream that is over
-        };
-        *window += more;
-        if *window > MAX_WINDOW {
-            return Err(code::FLOW_CONTROL_ERROR);
+        self.must_have_been_opened(head.stream)?;
+        // Nothing for a stream that is over.
+        if let Some(lane) = self.lane_of(head.stream) {
+            let stream = &mut self.streams[lane as usize];
+            stream.window = widened(stream.window, more)?;
+            self.send_body(lane);
         }
-        self.send_bodies();
         Ok(())
     }
 
@@ -287,14 +382,13 @@ impl Http2Connection {
         // A stream that we have given up: what still comes of it is of no use.
         let Some(lane) = self.lane_of(id) else { return };
         let stream = &self.streams[lane as usize];
-        let ReceivedResponse { status, body_bytes } = stream.answer;
-        let has_body = !stream.head_only && !matches!(status, Some(204 | 304));
-        let length_holds = !has_body
-            || stream
-                .content_length
-                .is_none_or(|length| length == body_bytes);
-        if status.is_none() || !length_holds {
-            return self.give_up(id, lane);
+        if stream.answer.status.is_none() {
+            return self.break_off(id, lane, HttpViolation::MessageOrder);
+        }
+        let came = stream.answer.body_bytes;
+        // Without a body the length is that of one which there would be (RFC 9110 §8.6).
+        if stream.content_length.is_some_and(|length| came != length) {
+            return self.break_off(id, lane, self.wrong_length(lane));
         }
         if stream.upload.is_some() {
             // Answered before it had the whole request: the rest of that is of no use (RFC 9113
@@ -307,11 +401,32 @@ impl Http2Connection {
         self.events.push(StreamEvent::Whole { lane });
     }
 
-    /// A response that contradicts itself: the stream goes, the connection stays (RFC 9113 §8.1.1).
-    fn give_up(&mut self, id: u32, lane: u32) {
+    /// Which rule a body of a wrong length breaks.
+    fn wrong_length(&self, lane: u32) -> HttpViolation {
+        let stream = &self.streams[lane as usize];
+        if stream.head_only || matches!(stream.answer.status, Some(204 | 304)) {
+            HttpViolation::UnexpectedBody
+        } else {
+            HttpViolation::ContentLength
+        }
+    }
+
+    fn break_off(&mut self, id: u32, lane: u32, rule: HttpViolation) {
+        self.give_up(id, lane, Kind::Violation(rule));
+    }
+
+    /// A response that cannot be taken: the stream goes, the connection stays (RFC 9113 §8.1.1).
+    fn give_up(&mut self, id: u32, lane: u32, kind: Kind) {
         self.end(id);
-        self.answer_with(kind::RST_STREAM, 0, id, &code::PROTOCOL_ERROR.to_be_bytes());
-        self.events.push(StreamEvent::Malformed { lane });
+        let code = match kind {
+            // It may be valid, but is more than we bear.
+            Kind::HeadTooLarge | Kind::Violation(HttpViolation::InterimFlood) => {
+                code::ENHANCE_YOUR_CALM
+            }
+            _ => code::PROTOCOL_ERROR,
+        };
+        self.answer_with(kind::RST_STREAM, 0, id, &code.to_be_bytes());
+        self.events.push(StreamEvent::Malformed { lane, kind });
     }
 
     /// Puts a frame into `out` that the peer has caused.
@@ -327,4 +442,12 @@ fn number(payload: &[u8]) -> Result<u32, u32> {
         .try_into()
         .map(u32::from_be_bytes)
         .map_err(|_| code::FRAME_SIZE_ERROR)
+}
+
+/// A window that is opened by so much more.
+fn widened(window: i64, more: i64) -> Result<i64, u32> {
+    let window = window + more;
+    (window <= MAX_WINDOW)
+        .then_some(window)
+        .ok_or(code::FLOW_CONTROL_ERROR)
 }

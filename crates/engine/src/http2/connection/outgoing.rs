@@ -41,6 +41,7 @@ impl Http2Connection {
             }
             .put(&mut self.out);
             upload.put(length, &mut self.out);
+            self.budget.earn();
             stream.window -= length as i64;
             self.window -= length as i64;
             if is_last {

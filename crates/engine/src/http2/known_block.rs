@@ -1,0 +1,86 @@
+//! The header block that came last on a connection, recognised without being decoded.
+
+use super::dynamic_table::DynamicTable;
+use super::hpack;
+use super::hpack_error::BadBlock;
+use super::response_fields::ResponseFields;
+
+/// Largest block that is kept: a connection holds as much of it.
+const MAX_KNOWN: usize = 2048;
+
+/// A block that was read before and left the table as it was, so that it means the same as long as
+/// the table stays. A server says the same to every request, but for the date once a second.
+#[derive(Debug, Default)]
+pub(super) struct KnownBlock {
+    /// Empty before the second block of a connection: the first one may be its last.
+    bytes: Vec<u8>,
+    fields: ResponseFields,
+    /// State of the table that it was read with.
+    table_version: u64,
+    /// A block has come before.
+    has_come: bool,
+}
+
+impl KnownBlock {
+    /// What `block` says, read with `table`.
+    pub(super) fn read(
+        &mut self,
+        block: &[u8],
+        table: &mut DynamicTable,
+    ) -> Result<ResponseFields, BadBlock> {
+        let version = table.version();
+        if version == self.table_version && block == self.bytes {
+            return Ok(self.fields);
+        }
+        let fields = hpack::read(block, table)?;
+        let is_first = !std::mem::replace(&mut self.has_come, true);
+        if !is_first && table.version() == version && block.len() <= MAX_KNOWN {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(block);
+            (self.fields, self.table_version) = (fields, version);
+        }
+        Ok(fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(known: &mut KnownBlock, block: &[u8], table: &mut DynamicTable) -> Option<u16> {
+        let fields = known.read(block, table).unwrap();
+        assert_eq!(fields.fault(), None);
+        fields.status
+    }
+
+    #[test]
+    fn block_means_another_thing_once_the_table_is_another() {
+        let (mut known, mut table) = (KnownBlock::default(), DynamicTable::default());
+        assert_eq!(status(&mut known, b"\x48\x03301", &mut table), Some(301));
+        for _ in 0..3 {
+            assert_eq!(status(&mut known, b"\xbe", &mut table), Some(301));
+        }
+        assert_eq!(status(&mut known, b"\x48\x03302", &mut table), Some(302));
+        assert_eq!(status(&mut known, b"\xbe", &mut table), Some(302));
+        assert_eq!(status(&mut known, b"\xbf", &mut table), Some(301));
+        // The table is emptied.
+        assert_eq!(status(&mut known, b"\x20\x88", &mut table), Some(200));
+        assert!(known.read(b"\xbf", &mut table).is_err());
+    }
+
+    #[test]
+    fn block_that_fills_the_table_fills_it_each_time() {
+        let (mut known, mut table) = (KnownBlock::default(), DynamicTable::default());
+        for times in 1..=4 {
+            status(&mut known, b"\x88\x40\x01a\x01b", &mut table);
+            assert_eq!(table.size(), times * 34);
+        }
+        // No table at all: it stays as it is, and the block is known.
+        status(&mut known, b"\x20\x88", &mut table);
+        let version = table.version();
+        for _ in 0..3 {
+            status(&mut known, b"\x88\x40\x01a\x01b", &mut table);
+        }
+        assert_eq!((table.size(), table.version()), (0, version));
+    }
+}
