@@ -4,6 +4,7 @@
 use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
 use crate::http2::{Http2Connection, Violation};
+use crate::live_operation::SentRequest;
 use crate::response::{ReceivedResponse, ResponseParser};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
@@ -12,6 +13,10 @@ use rustix::fd::OwnedFd;
 
 /// Plaintext and ciphertext of one read: large, since a download is cheaper in big reads.
 pub(crate) const READ_BYTES: usize = 128 * 1024;
+
+/// A server that ends a connection within this time of a request, or within two round trips, may
+/// have begun to end it before the request came.
+const CROSSING_NS: u64 = 5_000_000;
 
 /// Where a connection is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,6 +181,15 @@ impl WorkerConnection {
     /// connection, and only a close_notify is the peer's word (RFC 9112 §9.8).
     pub(crate) fn is_end_meant(&self) -> bool {
         self.tls.is_none() || self.notified
+    }
+
+    /// Whether the server cannot have worked on a request of this connection, which has ended at
+    /// `now`: it never came to its kernel, or the end had been under way when it did.
+    pub(crate) fn is_unseen(&self, sent: &SentRequest, now: u64) -> bool {
+        let delivery = self.socket.delivery();
+        let crossing = CROSSING_NS.max(delivery.map_or(0, |delivery| 2 * delivery.rtt_ns));
+        let has_come = delivery.is_none_or(|delivery| delivery.acknowledged > sent.behind);
+        !has_come || now.saturating_sub(sent.at) <= crossing
     }
 
     /// HTTP/1.1: whether the response is whole.

@@ -87,6 +87,8 @@ pub(crate) enum AttemptState {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentRequest {
     pub(crate) at: u64,
+    /// Wire bytes of its connection that went before it.
+    pub(crate) behind: u64,
     /// The socket had taken all of it.
     pub(crate) written_at: Option<u64>,
     pub(crate) first_byte_at: Option<u64>,
@@ -157,11 +159,12 @@ impl LiveOperation {
         self.sent().is_some_and(|sent| sent.first_byte_at.is_some())
     }
 
-    /// Its request is sent.
+    /// Its request is sent, behind so many wire bytes of its connection.
     #[inline]
-    pub(crate) fn send(&mut self, now: u64) {
+    pub(crate) fn send(&mut self, now: u64, behind: u64) {
         self.attempt.state = AttemptState::Sent(SentRequest {
             at: now,
+            behind,
             written_at: None,
             first_byte_at: None,
             payload_counted: 0,

@@ -374,8 +374,7 @@ impl SeatTable {
         let seat = &self.seats[self.seat_of(slot) as usize];
         let is_to_wait = match seat.opener {
             Opener::Nobody => false,
-            Opener::Opens(_) => true,
-            Opener::BacksOff(waiter) => waiter != slot,
+            Opener::Opens(_) | Opener::BacksOff(_) => true,
         };
         is_to_wait || (seat.connection.is_some() && !seat.takes())
     }

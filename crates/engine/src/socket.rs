@@ -1,7 +1,8 @@
 //! TCP sockets by plain system calls: as few as possible per connection.
 
 use measure::Kind;
-use nix::sys::socket::{setsockopt, sockopt};
+use nix::libc;
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SendFlags, Shutdown, SocketFlags, SocketType, ipproto};
@@ -11,6 +12,28 @@ use std::time::Duration;
 /// A non-blocking TCP socket; closed on drop.
 #[derive(Debug)]
 pub(crate) struct Socket(pub(crate) OwnedFd);
+
+/// The kernel's `struct tcp_info` (linux/tcp.h) as far as it is asked for, in words of 32 bits:
+/// later kernels have more behind it.
+#[derive(Debug, Clone, Copy)]
+struct TcpInfo;
+
+nix::getsockopt_impl!(
+    TcpInfo,
+    libc::IPPROTO_TCP,
+    libc::TCP_INFO,
+    [u32; 38],
+    sockopt::GetStruct<[u32; 38]>
+);
+
+/// What the kernel knows of a connection, which goes on being known once it has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Delivery {
+    /// Bytes of ours that the peer's kernel has acknowledged.
+    pub(crate) acknowledged: u64,
+    /// The shortest round trip, nanoseconds; 0 if there was none.
+    pub(crate) rtt_ns: u64,
+}
 
 /// What a read or write did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +82,18 @@ impl Socket {
         }
     }
 
+    /// How far what was sent has come; `None` where the kernel does not say.
+    pub(crate) fn delivery(&self) -> Option<Delivery> {
+        let info = getsockopt(&self.0, TcpInfo).ok()?;
+        // tcpi_bytes_acked, which counts the SYN too (RFC 4898), and tcpi_min_rtt in microseconds.
+        let acknowledged = join(info[30], info[31]).saturating_sub(1);
+        let rtt_us = Some(info[37]).filter(|&rtt| rtt != u32::MAX);
+        Some(Delivery {
+            acknowledged,
+            rtt_ns: u64::from(rtt_us.unwrap_or(0)) * 1000,
+        })
+    }
+
     pub(crate) fn read(&self, buffer: &mut [u8]) -> Result<Io, Kind> {
         match rustix::io::read(&self.0, buffer) {
             Ok(bytes) => Ok(Io::Bytes(bytes)),
@@ -86,6 +121,16 @@ impl Socket {
     }
 }
 
+/// A number of 64 bits that lies in two words as the machine has it.
+fn join(first: u32, second: u32) -> u64 {
+    let (low, high) = if cfg!(target_endian = "little") {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    u64::from(high) << 32 | u64::from(low)
+}
+
 fn kind(error: Errno) -> Kind {
     match error {
         Errno::CONNREFUSED => Kind::Refused,
@@ -97,5 +142,41 @@ fn kind(error: Errno) -> Kind {
         Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => Kind::PortsExhausted,
         Errno::MFILE | Errno::NFILE => Kind::FilesExhausted,
         other => Kind::Os(other.raw_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    /// Asks until it is so.
+    fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+        let begin = Instant::now();
+        while !is_so() {
+            assert!(begin.elapsed() < Duration::from_secs(10), "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_comes_to_a_closed_connection_is_never_acknowledged() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = Socket::connect(listener.local_addr().unwrap(), None).unwrap();
+        let (mut server, _) = listener.accept().unwrap();
+        let acknowledged = || client.delivery().unwrap().acknowledged;
+        assert_eq!(acknowledged(), 0);
+        assert_eq!(client.write(&[b'x'; 100]), Ok(Io::Bytes(100)));
+        wait_until("a delivery", || acknowledged() == 100);
+        server.read_exact(&mut [0; 100]).unwrap();
+        let rtt = client.delivery().unwrap().rtt_ns;
+        assert!((1..1_000_000_000).contains(&rtt), "{rtt}");
+        drop(server);
+        wait_until("an end", || client.read(&mut [0]) == Ok(Io::Bytes(0)));
+        assert_eq!(client.write(&[b'x'; 50]), Ok(Io::Bytes(50)));
+        wait_until("a reset", || client.failure().is_some());
+        assert_eq!(acknowledged(), 100);
     }
 }

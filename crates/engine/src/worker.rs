@@ -227,7 +227,7 @@ impl Worker {
             WorkerEvent::Ready(ready) => self.on_socket(ready),
             WorkerEvent::Resolved(question, found) => self.on_resolved(question, found, now),
             WorkerEvent::TimeIsUp { slot } => self.time_out(slot, now),
-            WorkerEvent::PauseIsOver { slot } => self.begin_as_user(slot, now),
+            WorkerEvent::PauseIsOver { slot } => self.on_pause_over(slot, now),
             WorkerEvent::Tick => self.on_tick(now),
         }
     }
@@ -313,7 +313,6 @@ impl Worker {
         if self.phase != WorkerPhase::Firing {
             return;
         }
-        self.pauses = Timers::default();
         let now = self.clock.now();
         self.ledger.roll(now);
         if self.cut.is_some() || self.timeline.is_ended_by_count() {

@@ -16,6 +16,8 @@ impl Worker {
             return seat;
         }
         let now = self.clock.now();
+        let useless = self.seats.connection(seat).filter(|one| is_useless(one));
+        let useless_id = useless.map(|connection| connection.id);
         let aside = self.seats.set_aside(seat);
         let from = self.seats.of_seat(seat).start;
         let to = self.seats.of_seat(aside).start;
@@ -38,7 +40,9 @@ impl Worker {
                 self.seats.park(slot);
             }
         }
-        self.wake(seat, now);
+        if !useless_id.is_some_and(|id| self.open_later(seat, id, now)) {
+            self.wake(seat, now);
+        }
         aside
     }
 
@@ -86,6 +90,11 @@ impl Worker {
             self.seats.vacate(seat);
         }
     }
+}
+
+/// Whether the server has sent a connection away that has served nothing.
+pub(super) fn is_useless(connection: &WorkerConnection) -> bool {
+    !connection.has_served && connection.go_away.is_some()
 }
 
 fn is_draining(connection: &WorkerConnection) -> bool {

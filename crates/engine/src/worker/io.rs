@@ -5,7 +5,7 @@ use super::{Cut, Worker};
 use crate::connection::{ConnectionStage, Http, Received, TransferFault, WorkerConnection};
 use crate::poller::Ready;
 use crate::tls::TlsStream;
-use measure::{FailureStage, Kind, OperationEnd};
+use measure::{Failure, FailureStage, Kind, OperationEnd};
 
 /// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
 const READS_AT_ONCE: usize = 16;
@@ -99,8 +99,11 @@ impl Worker {
             let next = match received {
                 Ok(received) => self.on_received(seat, generation, received),
                 Err(fault) => {
-                    self.on_last_frames(seat);
-                    self.on_fault(seat, fault);
+                    self.on_last_answers(seat);
+                    // An answer may have ended it, and begun the next one.
+                    if self.seats.stands(seat, generation) {
+                        self.on_fault(seat, fault);
+                    }
                     return;
                 }
             };
@@ -326,9 +329,43 @@ impl Worker {
             TransferFault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
         self.say_alert(seat);
+        let connection = self.seats.connection(seat);
+        let is_open = connection.is_some_and(|one| one.stage == ConnectionStage::Open);
         match self.seats.busy_slot(seat) {
+            // As if TCP had ended: what it says may have crossed a request.
+            Some(_) if is_open && stage == FailureStage::Tls => {
+                self.on_open_lost(seat, Failure { stage, kind }, now)
+            }
             Some(slot) => self.fail(slot, stage, kind, now),
             None => self.lose_idle(seat, now),
+        }
+    }
+
+    /// What came in the same read as the fault that ends the connection counts before it; nothing
+    /// begins on it any more.
+    fn on_last_answers(&mut self, seat: u32) {
+        let at = self.clock.now();
+        let slot = self.seats.of_seat(seat).start;
+        let is_busy = self.seats.is_busy(slot);
+        let Some(connection) = self.seats.connection(seat) else {
+            return; // nothing ends a connection between a read and this
+        };
+        if connection.stage != ConnectionStage::Open {
+            return;
+        }
+        connection.peer_ended = true;
+        match &connection.http {
+            Http::Two(_) => _ = self.act_on_happened(seat, at),
+            Http::One(response) if is_busy && response.is_whole() => {
+                // Whatever came behind the answer was not asked for.
+                connection.unsolicited = true;
+                if let Some(operation) = self.seats.operation_mut(slot) {
+                    operation.note_first_byte(at);
+                }
+                self.say_alert(seat);
+                self.on_response(slot);
+            }
+            Http::One(_) => {}
         }
     }
 
@@ -352,34 +389,41 @@ impl Worker {
         if !self.seats.is_seat_busy(seat) {
             return self.lose_idle(seat, now);
         }
-        let first = self.seats.of_seat(seat).start;
-        let opening_slot = self.seats.seat(seat).opening_slot();
         let connection = self.seats.connection(seat);
-        match connection.map(|connection| (connection.stage, &connection.http)) {
-            Some((ConnectionStage::Open, Http::Two(_))) => self.on_streams_lost(seat, kind, now),
-            Some((ConnectionStage::Open, Http::One(_))) => self.on_response_lost(first, kind, now),
-            _ => {
-                let slot = opening_slot.unwrap_or(first);
-                let stage = self.stage_of(slot);
-                self.fail(slot, stage, kind, now);
-            }
+        if connection.is_some_and(|one| one.stage == ConnectionStage::Open) {
+            let stage = if self.rules.is_handshake_only() {
+                FailureStage::Tls
+            } else {
+                FailureStage::Http
+            };
+            return self.on_open_lost(seat, Failure { stage, kind }, now);
+        }
+        let first = self.seats.of_seat(seat).start;
+        let slot = self.seats.seat(seat).opening_slot().unwrap_or(first);
+        let stage = self.stage_of(slot);
+        self.fail(slot, stage, kind, now);
+    }
+
+    /// An open connection ended under the seat's operations.
+    fn on_open_lost(&mut self, seat: u32, failure: Failure, now: u64) {
+        if self.seats.session(seat).is_some() {
+            self.on_streams_lost(seat, failure, now);
+        } else {
+            self.on_response_lost(self.seats.of_seat(seat).start, failure, now);
         }
     }
 
     /// HTTP/1.1: the connection ended under an operation.
-    fn on_response_lost(&mut self, slot: u32, kind: Kind, now: u64) {
-        match self.response_loss(slot, kind) {
+    fn on_response_lost(&mut self, slot: u32, failure: Failure, now: u64) {
+        match self.response_loss(slot, failure.kind, now) {
             ResponseLoss::Whole => self.on_response(slot),
             ResponseLoss::Unseen => self.retry_on_new_connection(slot, now),
-            ResponseLoss::Failed(kind) => {
-                let stage = self.stage_of(slot);
-                self.fail(slot, stage, kind, now);
-            }
+            ResponseLoss::Failed(kind) => self.fail(slot, failure.stage, kind, now),
         }
     }
 
-    fn response_loss(&mut self, slot: u32, kind: Kind) -> ResponseLoss {
-        let Some((connection, operation)) = self.seats.both(slot) else {
+    fn response_loss(&mut self, slot: u32, kind: Kind, now: u64) -> ResponseLoss {
+        let Some((connection, _)) = self.seats.both(slot) else {
             return ResponseLoss::Failed(kind);
         };
         if kind == Kind::Eof && connection.end_makes_whole() {
@@ -388,11 +432,25 @@ impl Worker {
             return ResponseLoss::Whole;
         }
         let is_short = kind == Kind::Eof && connection.is_in_body();
-        let request = self.requests.request_of(operation);
-        if request.is_idempotent && operation.may_have_crossed_the_end() {
+        if self.may_send_again(slot, now) {
             return ResponseLoss::Unseen;
         }
         ResponseLoss::Failed(if is_short { Kind::ShortBody } else { kind })
+    }
+
+    /// Whether the slot's operation, whose connection has ended, may be sent once more: the server
+    /// cannot have worked on it, or only if it ends connections within a few milliseconds of a
+    /// request, and once more does no harm (RFC 9110 §9.2.2).
+    pub(super) fn may_send_again(&mut self, slot: u32, now: u64) -> bool {
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return false; // both are there until the loss has been acted on
+        };
+        let request = self.requests.request_of(operation);
+        request.is_idempotent
+            && operation.may_have_crossed_the_end()
+            && operation
+                .sent()
+                .is_some_and(|sent| connection.is_unseen(sent, now))
     }
 
     fn lose_idle(&mut self, seat: u32, now: u64) {

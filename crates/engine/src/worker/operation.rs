@@ -120,7 +120,7 @@ impl Worker {
             response.expect(request.is_head);
             connection.requests_begun += 1;
             connection.unwritten.push(slot);
-            operation.send(now);
+            operation.send(now, connection.sent_bytes);
         }
     }
 
@@ -184,7 +184,7 @@ impl Worker {
         let connection = self.seats.connection(seat);
         let served = connection.is_some_and(|connection| connection.has_served);
         let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
-        let is_useless = !opened || (!served && kind != Kind::TimeOut && is_serving);
+        let is_useless = !opened || (!served && kind != Kind::TimeOut);
         let slots = self.seats.of_seat(seat);
         let failing: Vec<u32> = slots.filter(|&slot| self.seats.is_busy(slot)).collect();
         for &slot in &failing {
@@ -192,7 +192,9 @@ impl Worker {
         }
         self.give_up(seat);
         self.seats.seat(seat).end_opening();
-        if is_useless && self.has_users() {
+        if is_useless && !is_serving {
+            self.open_later(seat, id, now);
+        } else if is_useless && self.has_users() {
             failing.into_iter().for_each(|slot| self.seats.park(slot));
             return self.back_off(slot, id, now);
         }

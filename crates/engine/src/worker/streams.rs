@@ -1,19 +1,21 @@
 //! HTTP/2: many operations on one connection, one per slot of its seat.
 
-use super::Worker;
+use super::draining::is_useless;
 use super::operation::failed;
+use super::{Worker, WorkerPhase};
 use crate::connection::{ConnectionStage, Http, WorkerConnection};
 use crate::http2::{StreamEvent, error};
 use crate::live_operation::LiveOperation;
-use crate::seat::SeatRole;
-use measure::{CellId, FailureStage, Kind};
+use crate::seat::{Opener, SeatRole};
+use measure::{CellId, Failure, FailureStage, Kind};
 
 /// What the end of its connection means for one of its operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamLoss {
     /// It has not been sent, or is to be sent once more.
     GoesOn,
     /// It has failed.
-    Failed(CellId),
+    Failed,
 }
 
 /// Whether more frames of a connection can be sent at once.
@@ -45,7 +47,7 @@ impl Worker {
         if let Some(written) = self.requests.write_http2(user, operation, sender) {
             session.open(lane, sender.written(), written.body, written.head_only);
         }
-        operation.send(now);
+        operation.send(now, connection.sent_bytes);
         connection.requests_begun += 1;
         connection.unwritten.push(slot);
         self.deadlines.await_answer(slot, now);
@@ -132,7 +134,7 @@ impl Worker {
     }
 
     /// Acts on all that has happened on the seat's connection; whether that still stands.
-    fn act_on_happened(&mut self, seat: u32, at: u64) -> bool {
+    pub(super) fn act_on_happened(&mut self, seat: u32, at: u64) -> bool {
         let generation = self.seats.seat(seat).generation;
         let Some(session) = self.seats.session(seat) else {
             return false;
@@ -148,18 +150,6 @@ impl Worker {
             session.events = happened; // its room serves again
         }
         stands
-    }
-
-    /// What came in the same read as the fault that ends the connection counts before it; nothing
-    /// begins any more.
-    pub(super) fn on_last_frames(&mut self, seat: u32) {
-        let at = self.clock.now();
-        if let Some(connection) = self.seats.connection(seat)
-            && connection.stage == ConnectionStage::Open
-        {
-            connection.peer_ended = true;
-            self.act_on_happened(seat, at);
-        }
     }
 
     fn on_happened(&mut self, seat: u32, happened: StreamEvent, at: u64) {
@@ -213,8 +203,11 @@ impl Worker {
         let seat = self.seats.seat_of(slot);
         let connection = self.seats.connection(seat);
         let code = connection.and_then(|connection| connection.go_away);
-        let code = code.unwrap_or(error::NO_ERROR);
-        let kind = Kind::GoAway(code);
+        let kind = Kind::GoAway(code.unwrap_or(error::NO_ERROR));
+        // Its user would wait for a server that sends one connection away after the other.
+        if self.has_users() && self.seats.seat(seat).failures > 0 {
+            return self.fail_stream(slot, kind, now);
+        }
         self.retry_unprocessed(slot, kind, now);
     }
 
@@ -281,11 +274,34 @@ impl Worker {
     /// Closes a connection that takes no more operations and has none under way.
     fn close_if_over(&mut self, seat: u32) {
         let connection = self.seats.connection(seat);
-        if connection.is_some_and(|connection| is_over(connection)) {
-            let now = self.clock.now();
-            self.close(seat);
+        let Some(connection) = connection.filter(|connection| is_over(connection)) else {
+            return;
+        };
+        let now = self.clock.now();
+        let id = connection.id;
+        // After a time-out its user has waited already.
+        let is_useless = is_useless(connection);
+        self.close(seat);
+        if !(is_useless && self.open_later(seat, id, now)) {
             self.wake(seat, now);
         }
+    }
+
+    /// A connection of the seat has gone without having served: in a closed loop its user opens the
+    /// next one after a pause, unless there is one. Whether that is so.
+    pub(super) fn open_later(&mut self, seat: u32, id: CellId, now: u64) -> bool {
+        let home = match self.seats.seat(seat).role {
+            SeatRole::Serving => seat,
+            SeatRole::Draining { home } => home,
+            SeatRole::Vacant => return false,
+        };
+        let next = self.seats.seat(home);
+        let has_next = next.connection.is_some() || next.opener != Opener::Nobody;
+        if has_next || !self.has_users() || self.phase != WorkerPhase::Firing {
+            return false;
+        }
+        self.back_off(self.seats.of_seat(home).start, id, now);
+        true
     }
 
     /// Slots that wait for the seat's connection go on, as far as it takes them: operations that
@@ -348,61 +364,53 @@ impl Worker {
         }
     }
 
-    /// The connection ended under its streams. Those that the server cannot have processed, or that
-    /// may be repeated, are sent once more on a new one, instants unchanged; the others failed.
-    pub(super) fn on_streams_lost(&mut self, seat: u32, kind: Kind, now: u64) {
+    /// The connection ended under its streams. Those that the server cannot have worked on are sent
+    /// once more on a new one, instants unchanged; the others failed.
+    pub(super) fn on_streams_lost(&mut self, seat: u32, failure: Failure, now: u64) {
         let connection = self.seats.connection(seat);
-        let kind = match (kind, connection.and_then(|connection| connection.go_away)) {
+        let go_away = connection.and_then(|connection| connection.go_away);
+        let kind = match (failure.kind, go_away) {
             (Kind::Eof, Some(code)) if code != error::NO_ERROR => Kind::GoAway(code),
-            _ => kind,
+            (kind, _) => kind,
         };
-        let mut lost = Vec::new();
-        for slot in self.seats.of_seat(seat) {
-            if let StreamLoss::Failed(id) = self.lose_stream(slot, kind, now) {
-                lost.push((slot, id));
-            }
-        }
+        let failure = Failure { kind, ..failure };
+        let slots = self.seats.of_seat(seat);
+        let lost: Vec<u32> = slots
+            .filter(|&slot| self.lose_stream(slot, failure, now) == StreamLoss::Failed)
+            .collect();
         let connection = self.seats.seat(seat).connection.take();
-        let served = connection.is_some_and(|connection| connection.has_served);
-        let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
-        let is_useless = !served && is_serving && !self.seats.is_seat_busy(seat);
-        if let Some(&(slot, id)) = lost.first()
-            && is_useless
-            && self.has_users()
-        {
-            lost.iter().for_each(|&(slot, _)| self.seats.park(slot));
-            return self.back_off(slot, id, now);
+        let useless = connection.filter(|connection| !connection.has_served);
+        if !useless.is_some_and(|connection| self.open_later(seat, connection.id, now)) {
+            self.wake(seat, now);
         }
-        self.wake(seat, now);
-        for (slot, _) in lost {
+        for slot in lost {
             self.go_on(slot, now);
         }
     }
 
     /// The connection of the slot's operation has ended, where it has one: recorded where it
     /// failed.
-    fn lose_stream(&mut self, slot: u32, kind: Kind, now: u64) -> StreamLoss {
+    fn lose_stream(&mut self, slot: u32, failure: Failure, now: u64) -> StreamLoss {
         let lane = self.seats.lane_of(slot);
+        let may_send_again = self.may_send_again(slot, now);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return StreamLoss::GoesOn;
         };
-        let id = operation.id;
         if !operation.is_sent() {
             return StreamLoss::GoesOn;
         }
-        let request = self.requests.request_of(operation);
-        if request.is_idempotent && operation.may_have_crossed_the_end() {
+        if may_send_again {
             operation.retry(now);
-            self.ledger.recorder.reused_closed(id);
+            self.ledger.recorder.reused_closed(operation.id);
             return StreamLoss::GoesOn;
         }
         let is_in_body = connection.answer(lane).status.is_some();
-        let kind = match kind {
+        let kind = match failure.kind {
             Kind::Eof if is_in_body => Kind::ShortBody,
             kind => kind,
         };
-        self.record(slot, failed(FailureStage::Http, kind), now);
-        StreamLoss::Failed(id)
+        self.record(slot, failed(failure.stage, kind), now);
+        StreamLoss::Failed
     }
 }
 

@@ -22,6 +22,17 @@ impl Worker {
         }
     }
 
+    /// The pause of `slot` is over. After a back-off, operations that are to be sent again go first.
+    pub(super) fn on_pause_over(&mut self, slot: u32, now: u64) {
+        let number = self.seats.seat_of(slot);
+        let seat = self.seats.seat(number);
+        if seat.opener == Opener::BacksOff(slot) {
+            seat.opener = Opener::Nobody;
+            self.wake(number, now);
+        }
+        self.begin_as_user(slot, now);
+    }
+
     /// The user of `slot` begins its next operation, waits for its connection, or rests until its
     /// next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 const DATA: u8 = 0;
 pub const SETTINGS: u8 = 4;
 const HEADERS: u8 = 1;
-const GO_AWAY: u8 = 7;
+pub const GO_AWAY: u8 = 7;
 
 pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let [_, l0, l1, l2] = (payload.len() as u32).to_be_bytes();
