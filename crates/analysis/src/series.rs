@@ -79,6 +79,13 @@ pub struct Row {
     /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower
     /// bound.
     pub response_time_p99_at_least: bool,
+    /// The median is one too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub response_time_p50_at_least: bool,
+    /// Some of them were cut short, so that mean and maximum are lower bounds. Results of earlier
+    /// versions say neither.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub response_time_at_least: bool,
     /// Errors that ended in it, by the kind's name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_kind: BTreeMap<String, u64>,
@@ -192,6 +199,8 @@ struct ResponseFigures {
     p999_ns: u64,
     max_ns: u64,
     p99_at_least: bool,
+    p50_at_least: bool,
+    is_cut_short: bool,
 }
 
 impl Default for ResponseTimes {
@@ -364,6 +373,8 @@ impl OpenRow {
             response_time_p999_ns: times.p999_ns,
             response_time_max_ns: times.max_ns,
             response_time_p99_at_least: times.p99_at_least,
+            response_time_p50_at_least: times.p50_at_least,
+            response_time_at_least: times.is_cut_short,
             errors_by_kind: self
                 .failures
                 .iter()
@@ -412,6 +423,12 @@ fn add(sum: &mut u64, count: u64) {
 }
 
 impl Row {
+    /// Whether mean and largest response time are lower bounds.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.response_time_at_least || self.response_time_p99_at_least
+    }
+
     /// Ended operations and arrivals that could not be sent: what `errors` is a part of. Results
     /// of versions that do not name a row's errors leave the latter out.
     pub(crate) fn ended_or_not_sent(&self) -> u64 {
@@ -509,6 +526,8 @@ impl ResponseFigures {
     fn new(headline: &Headline) -> ResponseFigures {
         let [p50, p90, p99, p999] = [50.0, 90.0, 99.0, 99.9].map(|at| headline.percentile(at));
         let value = |figure: Option<PercentileFigure>| figure.map_or(0, |figure| figure.value_ns);
+        let at_least =
+            |figure: Option<PercentileFigure>| figure.is_some_and(|figure| figure.at_least);
         ResponseFigures {
             count: headline.distribution.count,
             mean_ns: headline.distribution.mean().unwrap_or(0.0),
@@ -517,7 +536,9 @@ impl ResponseFigures {
             p99_ns: value(p99),
             p999_ns: value(p999),
             max_ns: headline.distribution.max,
-            p99_at_least: p99.is_some_and(|figure| figure.at_least),
+            p99_at_least: at_least(p99),
+            p50_at_least: at_least(p50),
+            is_cut_short: headline.is_cut_short(),
         }
     }
 }

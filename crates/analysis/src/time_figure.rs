@@ -1,6 +1,6 @@
 //! One quantity's times as figures, and what makes a headline of a distribution.
 
-use crate::ExponentialHistogram;
+use crate::{ExponentialHistogram, human};
 use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,9 +31,9 @@ pub struct Headline {
     pub distribution: Distribution,
     /// The lower bounds alone.
     pub censored: Distribution,
-    /// How many values are of operations that timed out.
+    /// How many values are of operations that timed out, which cut them short.
     pub timed_out: u64,
-    /// How many are of arrivals that were never sent.
+    /// How many are of arrivals that were never sent, which cut them short.
     pub not_sent: u64,
 }
 
@@ -70,11 +70,15 @@ pub(crate) enum HistogramColumns {
 pub struct TimeFigure {
     /// How many values it is of.
     pub count: u64,
-    /// Of these, operations that timed out.
+    /// Of these, operations whose time-out cut them short.
     pub timed_out: u64,
-    /// Of these, arrivals that were never sent: what they had waited.
+    /// Of these, what arrivals had waited that were never sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_sent: u64,
+    /// Mean and maximum are lower bounds, since values were cut short. Results of earlier versions
+    /// do not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_least: bool,
     /// Values above one hour.
     pub overflow: u64,
     /// Arithmetic mean, exact.
@@ -123,16 +127,20 @@ impl Headline {
             return;
         }
         self.distribution.merge(distribution);
-        if is_cut_short(outcome, metric) {
-            self.censored.merge(distribution);
+        if !is_cut_short(outcome, metric) {
+            return;
         }
-        match outcome {
-            Outcome::TimedOut if is_cut_short(outcome, metric) => {
-                self.timed_out = self.timed_out.saturating_add(distribution.count)
-            }
-            Outcome::NotSent => self.not_sent = self.not_sent.saturating_add(distribution.count),
-            _ => {}
-        }
+        self.censored.merge(distribution);
+        let number = match outcome {
+            Outcome::TimedOut => &mut self.timed_out,
+            _ => &mut self.not_sent,
+        };
+        *number = number.saturating_add(distribution.count);
+    }
+
+    /// Whether mean and maximum are lower bounds: some value would have come to more.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        !self.censored.is_empty()
     }
 
     /// Takes in another headline.
@@ -218,6 +226,7 @@ impl TimeFigure {
             count: distribution.count,
             timed_out: headline.timed_out,
             not_sent: headline.not_sent,
+            at_least: headline.is_cut_short(),
             overflow: distribution.overflow,
             mean_ns: distribution.mean().unwrap_or(0.0),
             sd_ns: distribution.std_dev().unwrap_or(0.0),
@@ -253,6 +262,24 @@ impl TimeFigure {
             .filter(|(place, _)| place % each == 0 || *place == last)
             .map(|(_, point)| *point)
             .collect()
+    }
+
+    /// Whether mean and maximum are lower bounds.
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.at_least || self.timed_out > 0 || self.not_sent > 0
+    }
+
+    /// The mean as people read it: behind `≥` where it is a lower bound.
+    #[must_use]
+    pub fn mean_in_words(&self) -> String {
+        human::time_or_more(self.mean_ns, self.is_cut_short())
+    }
+
+    /// The largest value, in the same way.
+    #[must_use]
+    pub fn max_in_words(&self) -> String {
+        human::time_or_more(self.max_ns as f64, self.is_cut_short())
     }
 
     /// One of the percentiles the figure has.
@@ -465,6 +492,32 @@ mod tests {
                     at_least
                 }
             );
+        }
+    }
+
+    #[test]
+    fn mean_and_maximum_are_lower_bounds_only_where_values_were_cut_short() {
+        let figure = |outcome, metric| {
+            let mut headline = headline(&[1, 2, 3], &[]);
+            headline.take(outcome, metric, &recorded(&[50]));
+            TimeFigure::new(&headline, HistogramColumns::Omitted)
+        };
+        for (outcome, metric, is_cut_short) in [
+            (Outcome::Ok, Metric::ResponseTime, false),
+            (Outcome::TimedOut, Metric::ResponseTime, true),
+            (Outcome::TimedOut, Metric::Connect, false),
+            (Outcome::NotSent, Metric::Lateness, true),
+            (Outcome::NotSent, Metric::ScheduleDelay, false),
+        ] {
+            let figure = figure(outcome, metric);
+            assert_eq!(
+                figure.is_cut_short(),
+                is_cut_short,
+                "{outcome:?} {metric:?}"
+            );
+            assert_eq!(figure.at_least, is_cut_short);
+            let words = if is_cut_short { "≥ 50 ns" } else { "50 ns" };
+            assert_eq!(figure.max_in_words(), words);
         }
     }
 

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,payload_bytes,\
                       wire_received_bytes,wire_sent_bytes,connections_opened,in_service,\
                       response_time_count,response_time_mean_ns,response_time_p50_ns,\
-                      response_time_p99_ns,response_time_max_ns,response_time_p99_at_least,seconds";
+                      response_time_p99_ns,response_time_max_ns,response_time_p99_at_least,seconds,\
+                      response_time_p50_at_least,response_time_at_least";
 
 pub(crate) fn render(document: &Document) -> String {
     let mut text = format!("{HEADER}\n");
@@ -54,5 +55,11 @@ fn line(text: &mut String, row: &Row, row_seconds: u32) {
     times.iter().for_each(|time| {
         let _ = write!(text, ",{time}");
     });
-    let _ = writeln!(text, ",{},{seconds}", row.response_time_p99_at_least);
+    let _ = writeln!(
+        text,
+        ",{},{seconds},{},{}",
+        row.response_time_p99_at_least,
+        row.response_time_p50_at_least,
+        row.is_cut_short()
+    );
 }

@@ -22,8 +22,11 @@ pub(crate) fn render(document: &Document) -> String {
     record
         .evidence
         .iter()
-        .chain(&record.missing)
         .for_each(|sentence| item(&mut text, sentence));
+    record
+        .missing
+        .iter()
+        .for_each(|missing| item(&mut text, &format!("to know more: {missing}")));
     let sections = sections(document);
     sections.iter().for_each(|part| section(&mut text, part));
     if !document.notes.is_empty() {

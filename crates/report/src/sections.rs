@@ -4,7 +4,7 @@ use crate::console::contributors;
 use crate::junit::measured;
 use crate::machines;
 use crate::tls_words;
-use analysis::human::{bytes, exact, number, percentile, share, time_or_more};
+use analysis::human::{bytes, exact, number, percentile, share};
 use analysis::{AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, TimeFigure};
 use measure::Period;
 
@@ -149,17 +149,15 @@ pub(crate) fn percentile_cell(figure: &TimeFigure, wanted: f64) -> String {
 
 fn time_row(name: &str, figure: &TimeFigure) -> Vec<String> {
     let at = |wanted| percentile_cell(figure, wanted);
-    // What timed out would have taken longer.
-    let at_least = figure.timed_out > 0;
     vec![
         name.to_owned(),
         figure.count.to_string(),
-        time_or_more(figure.mean_ns, at_least),
+        figure.mean_in_words(),
         at(50.0),
         at(90.0),
         at(99.0),
         at(99.9),
-        time_or_more(figure.max_ns as f64, at_least),
+        figure.max_in_words(),
     ]
 }
 

@@ -102,6 +102,35 @@ fn renders_in_every_format_as_agreed() {
 }
 
 #[test]
+fn arrivals_that_were_never_sent_make_mean_and_maximum_lower_bounds_wherever_they_stand() {
+    let mut document = document();
+    let service = document.measured.times.get_mut("service_time").unwrap();
+    (service.timed_out, service.not_sent) = (0, 3);
+    (service.mean_ns, service.max_ns) = (41e6, 42_000_000_000);
+    for format in [Format::Console, Format::Markdown, Format::Html] {
+        let text = format.render(&document, Style::PLAIN);
+        for bound in ["≥ 41.0 ms", "≥ 42.0 s"] {
+            assert!(text.contains(bound), "{bound} in {format:?}");
+        }
+    }
+    let row = &mut document.series.rows[0];
+    (row.response_time_p99_at_least, row.response_time_at_least) = (false, true);
+    let text = Format::Csv.render(&document, Style::PLAIN);
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.ends_with(",false,1,false,true"), "{second}");
+}
+
+#[test]
+fn what_would_have_to_be_known_is_no_evidence() {
+    let text = Format::Markdown.render(&document(), Style::PLAIN);
+    let missing = &document().verdict.missing[0];
+    assert!(
+        text.contains(&format!("- to know more: {missing}\n")),
+        "{text}"
+    );
+}
+
+#[test]
 fn headline_says_what_was_carried_then_what_failed() {
     let calm = |change: &dyn Fn(&mut Document)| {
         let mut document = document();

@@ -203,7 +203,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Fi
         // Its sum is exact, but for values that were cut short.
         return Some(FigureValue {
             value: figure.mean_ns,
-            at_least: figure.timed_out > 0 || figure.not_sent > 0,
+            at_least: figure.is_cut_short(),
             whole: 0.0,
             quantum: 0.0,
         });

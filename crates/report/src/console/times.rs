@@ -3,7 +3,7 @@
 use crate::page::Page;
 use crate::sections::percentile_cell;
 use crate::table::TextTable;
-use analysis::human::{time, time_or_more};
+use analysis::human::time;
 use analysis::{Column, Document, Figures, TimeFigure};
 
 /// ab's rows by our metrics. What ab calls connect has the handshake in it.
@@ -69,26 +69,16 @@ fn stages(page: &mut Page, document: &Document) {
             _ => label,
         };
         let median = percentile_cell(figure, 50.0);
-        let (mean, max) = mean_and_max(figure);
         table.row(vec![
             label.to_owned(),
             time(figure.min_ns as f64),
-            mean,
+            figure.mean_in_words(),
             time(figure.sd_ns),
             median,
-            max,
+            figure.max_in_words(),
         ]);
     }
     page.table(&table);
-}
-
-/// Both are lower bounds as soon as one operation timed out, or one arrival was never sent.
-fn mean_and_max(figure: &TimeFigure) -> (String, String) {
-    let at_least = figure.timed_out > 0 || figure.not_sent > 0;
-    (
-        time_or_more(figure.mean_ns, at_least),
-        time_or_more(figure.max_ns as f64, at_least),
-    )
 }
 
 fn phases(page: &mut Page, figures: &Figures) {
@@ -98,14 +88,13 @@ fn phases(page: &mut Page, figures: &Figures) {
             continue;
         };
         let at = |wanted| percentile_cell(figure, wanted);
-        let (mean, max) = mean_and_max(figure);
         table.row(vec![
             label.to_owned(),
             figure.count.to_string(),
-            mean,
+            figure.mean_in_words(),
             at(50.0),
             at(99.0),
-            max,
+            figure.max_in_words(),
         ]);
     }
     if !table.is_empty() {
