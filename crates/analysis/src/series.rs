@@ -26,6 +26,10 @@ pub struct Series {
     pub row_seconds: u32,
     /// In order; a row in which nothing happened may be missing.
     pub rows: Vec<Row>,
+    /// When the load or the last operation ended, whichever was later, run clock: the last row
+    /// reaches no further. Absent while the run goes on, and in results of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ns: Option<u64>,
 }
 
 /// What happened in one second, or in a few of a long run.
@@ -297,6 +301,7 @@ impl SeriesBuilder {
             rows: rows
                 .map(|(&number, row)| self.row(number, row, warm_up_ns))
                 .collect(),
+            end_ns: None,
         }
     }
 

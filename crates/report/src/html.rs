@@ -291,7 +291,7 @@ fn pictures(document: &Document, compared: Option<&CampaignDocument>) -> Markup 
                     figure class="timeline" data-timeline=(timeline.id) {
                         figcaption { b { (timeline.title) } " " (timeline.about) }
                         div class="picture" {
-                            (picture::timeline(timeline, &drawn.seconds, part, &marks))
+                            (picture::timeline(timeline, &drawn.bounds, part, &marks))
                         }
                         (picture::legend(timeline.lines.iter().map(|line| line.name.clone())))
                     }
@@ -311,7 +311,7 @@ fn times_more_closely(document: &Document, drawn: &TimeCharts, marks: &[marks::R
                 figcaption { b { "Response times" } " "
                     (picture::heat_legend(&document.heat_map)) }
                 div class="picture" {
-                    (picture::heat_map(&document.heat_map, &drawn.seconds, part))
+                    (picture::heat_map(&document.heat_map, &drawn.bounds, part))
                 }
                 p class="reading" {}
             }
@@ -319,7 +319,7 @@ fn times_more_closely(document: &Document, drawn: &TimeCharts, marks: &[marks::R
         @if let Some(chart) = &drawn.parts {
             figure id="parts" {
                 figcaption { b { (chart.title) } " " (chart.about) }
-                div class="picture" { (picture::stack(chart, &drawn.seconds, part, marks)) }
+                div class="picture" { (picture::stack(chart, &drawn.bounds, part, marks)) }
                 (picture::legend(chart.lines.iter().map(|line| line.name.clone())))
             }
         }
@@ -496,8 +496,14 @@ fn data(document: &Document) -> Value {
             "values": lines.map(|line| short(&line.values)).collect::<Vec<_>>(),
         })
     };
+    let end = all.bounds.last();
+    let starts = all
+        .bounds
+        .split_last()
+        .map_or(&[][..], |(_, starts)| starts);
     json!({
-        "seconds": all.seconds,
+        "seconds": starts,
+        "end": end,
         "measured": [part.from, part.to],
         "marks": marks.collect::<Vec<_>>(),
         "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),

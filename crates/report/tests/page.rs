@@ -206,7 +206,7 @@ fn what_was_asked_for_is_drawn_beside_what_was_measured() {
         let paths = text
             .split("<path class=\"")
             .filter(|it| it.contains(" wanted\""));
-        paths.map(|it| it.matches('L').count()).collect::<Vec<_>>()
+        paths.map(|it| it.matches('V').count()).collect::<Vec<_>>()
     };
     assert_eq!(wanted(&document), 2, "later amounts are not known");
     let second = 1_000_000_000_u64;
@@ -221,7 +221,7 @@ fn what_was_asked_for_is_drawn_beside_what_was_measured() {
         stage(0, 4, (1_234.0, 3_000.0)),
         stage(4, 4, (3_000.0, 2_000.0)),
     ];
-    assert!(lines(&document)[0] > 3, "a ramp has a line");
+    assert!(lines(&document)[0] > 3, "a ramp has a step for each second");
     let text = page(&document);
     for words in [
         "a ramp from 1.23k/s to 3k/s",

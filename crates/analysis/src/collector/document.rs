@@ -92,7 +92,19 @@ impl ResultCollector {
     fn series(&self) -> Series {
         let mut series = self.series.series(self.run.warm_up_ns);
         series.count_agents(self.agents.iter().map(AgentRun::seconds));
+        series.end_ns = self.end_ns();
         series
+    }
+
+    /// When the load or the last operation ended, whichever was later; `None` while an agent fires.
+    fn end_ns(&self) -> Option<u64> {
+        let agents = self.agents.iter();
+        let end = |agent: &AgentRun| {
+            let last = agent.last_done_at_ns().unwrap_or(0);
+            agent.is_over().then(|| agent.fired_until_ns().max(last))
+        };
+        let ends: Option<Vec<u64>> = agents.map(end).collect();
+        ends?.into_iter().max()
     }
 
     /// The thresholds' outcome. Where an agent was lost and may be, times and rates are those of

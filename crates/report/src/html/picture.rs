@@ -67,7 +67,7 @@ pub(super) struct MeasuredPart {
 /// Lines over time.
 pub(super) fn timeline(
     timeline: &TimeChart,
-    seconds: &[f64],
+    bounds: &[f64],
     part: MeasuredPart,
     marks: &[RunMark],
 ) -> Markup {
@@ -88,21 +88,14 @@ pub(super) fn timeline(
     } else {
         ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
     };
-    let x = time_axis(seconds, PictureWidth::Wide);
-    let is_short = seconds.len() == 1;
+    let x = time_axis(bounds, PictureWidth::Wide);
     let lines = html! {
         @for (number, line) in timeline.lines.iter().enumerate() {
-            path class=(line_class(number, line.is_wanted)) d=(path(line, seconds, x, y)) {}
-            @if is_short {
-                @for value in line.values.iter().flatten() {
-                    circle class=(line_class(number, false)) cx=(place(x.place(seconds[0])))
-                        cy=(place(y.place(*value))) r="3" {}
-                }
-            }
+            path class=(line_class(number, line.is_wanted)) d=(path(line, bounds, x, y)) {}
         }
     };
     let axes = |size: PictureWidth| {
-        let x = time_axis(seconds, size);
+        let x = time_axis(bounds, size);
         html! {
             (warm_up(x, part, size))
             (marked(x, marks))
@@ -116,11 +109,11 @@ pub(super) fn timeline(
 /// Parts of a whole over one another, the first at the bottom.
 pub(super) fn stack(
     chart: &TimeChart,
-    seconds: &[f64],
+    bounds: &[f64],
     part: MeasuredPart,
     marks: &[RunMark],
 ) -> Markup {
-    let mut sum = vec![0.0; seconds.len()];
+    let mut sum = vec![0.0; bounds.len().saturating_sub(1)];
     let mut tops: Vec<Vec<f64>> = Vec::new();
     for line in &chart.lines {
         let values = line.values.iter().map(|value| value.unwrap_or(0.0));
@@ -133,13 +126,11 @@ pub(super) fn stack(
     }
     let largest = sum.into_iter().fold(0.0, f64::max);
     let y = ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP);
-    let x = time_axis(seconds, PictureWidth::Wide);
-    let step = seconds.get(1).map_or(1.0, |second| second - seconds[0]);
+    let x = time_axis(bounds, PictureWidth::Wide);
     let area = |top: &[f64]| {
         let mut path = format!("M{LEFT} {}", HEIGHT - BOTTOM);
-        for (second, value) in seconds.iter().zip(top) {
-            // Each value holds until the next: a single second is seen.
-            let (height, end) = (y.place(*value), x.place(second + step));
+        for (end, value) in bounds.iter().skip(1).zip(top) {
+            let (height, end) = (y.place(*value), x.place(*end));
             let _ = write!(path, "V{}H{}", place(height), place(end));
         }
         path + &format!("V{}z", HEIGHT - BOTTOM)
@@ -151,7 +142,7 @@ pub(super) fn stack(
         }
     };
     let axes = |size: PictureWidth| {
-        let x = time_axis(seconds, size);
+        let x = time_axis(bounds, size);
         html! {
             (warm_up(x, part, size))
             (marked(x, marks))
@@ -200,8 +191,8 @@ pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
 
 /// Response times over time: the darker, the more operations. Each shade is one path, so that a
 /// long run is a small picture.
-pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Markup {
-    let x = time_axis(seconds, PictureWidth::Wide);
+pub(super) fn heat_map(map: &HeatMap, bounds: &[f64], part: MeasuredPart) -> Markup {
+    let x = time_axis(bounds, PictureWidth::Wide);
     let rows = map.row_ends_ns.len();
     let (first, last) = (map.row_ends_ns.first(), map.row_ends_ns.last());
     let (Some(&first), Some(&last)) = (first, last) else {
@@ -225,15 +216,17 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
     };
     let most = counts().max().unwrap_or(0).max(1) as f64;
     let mut paths = vec![String::new(); SHADES];
+    let end = bounds.last().copied().unwrap_or(0.0);
     let ends = |column: &HeatColumn| {
-        let until = column.second.saturating_add(map.column_seconds);
-        (x.place(f64::from(column.second)), x.place(f64::from(until)))
+        let until = f64::from(column.second.saturating_add(map.column_seconds));
+        (x.place(f64::from(column.second)), x.place(until.min(end)))
     };
     // At least a hair wide: a single second of an hour is seen.
     let widths = map.columns.iter().map(ends);
     let width = widths.map(|(from, until)| until - from).fold(1.0, f64::max);
     for column in &map.columns {
-        let middle = place(ends(column).0 + width / 2.0);
+        let (from, until) = ends(column);
+        let middle = place(from + (until - from).max(1.0) / 2.0);
         for (row, &count) in column.counts.iter().enumerate().take(rows) {
             if count > 0 {
                 let (low, high) = (y.place(begin(row)), y.place(map.row_ends_ns[row] as f64));
@@ -253,7 +246,7 @@ pub(super) fn heat_map(map: &HeatMap, seconds: &[f64], part: MeasuredPart) -> Ma
         }
     };
     let axes = |size: PictureWidth| {
-        let x = time_axis(seconds, size);
+        let x = time_axis(bounds, size);
         html! {
             (warm_up(x, part, size))
             (y_ticks(y, AxisUnit::Time, 6, size.pixels()))
@@ -276,14 +269,10 @@ pub(super) fn heat_legend(map: &HeatMap) -> String {
     )
 }
 
-fn time_axis(seconds: &[f64], size: PictureWidth) -> ChartAxis {
-    let (first, last) = (seconds.first(), seconds.last());
-    let step = match seconds {
-        [first, second, ..] => second - first,
-        _ => 1.0,
-    };
-    let (from, to) = (first.copied().unwrap_or(0.0), last.copied().unwrap_or(0.0));
-    ChartAxis::linear(from, to + step, LEFT, size.pixels() - RIGHT)
+fn time_axis(bounds: &[f64], size: PictureWidth) -> ChartAxis {
+    let from = bounds.first().copied().unwrap_or(0.0);
+    let to = bounds.last().copied().unwrap_or(1.0);
+    ChartAxis::linear(from, to, LEFT, size.pixels() - RIGHT)
 }
 
 /// What lies before and behind the measured part.
@@ -344,24 +333,36 @@ fn x_ticks(x: ChartAxis, size: PictureWidth) -> Markup {
     }
 }
 
-fn path(line: &ChartLine, seconds: &[f64], x: ChartAxis, y: ChartAxis) -> String {
+/// Steps: a second has one value over its whole length.
+fn path(line: &ChartLine, bounds: &[f64], x: ChartAxis, y: ChartAxis) -> String {
     let mut path = String::new();
-    let mut is_drawing = false;
-    for (&second, value) in seconds.iter().zip(&line.values) {
-        let Some(value) = value else {
-            is_drawing = false;
+    // The height that is drawn, and where it ends.
+    let mut step: Option<(String, f64)> = None;
+    for (stretch, value) in bounds.windows(2).zip(&line.values) {
+        let height = value.map(|value| place(y.place(value)));
+        if let (Some((drawn, end)), Some(height)) = (&mut step, &height)
+            && drawn == height
+        {
+            *end = stretch[1];
             continue;
+        }
+        let before = step.take();
+        end_step(&mut path, x, before.as_ref());
+        let Some(height) = height else { continue };
+        let _ = match before {
+            Some(_) => write!(path, "V{height}"),
+            None => write!(path, "M{} {height}", place(x.place(stretch[0]))),
         };
-        let verb = if is_drawing { 'L' } else { 'M' };
-        let _ = write!(
-            path,
-            "{verb}{} {}",
-            place(x.place(second)),
-            place(y.place(*value))
-        );
-        is_drawing = true;
+        step = Some((height, stretch[1]));
     }
+    end_step(&mut path, x, step.as_ref());
     path
+}
+
+fn end_step(path: &mut String, x: ChartAxis, step: Option<&(String, f64)>) {
+    if let Some((_, end)) = step {
+        let _ = write!(path, "H{}", place(x.place(*end)));
+    }
 }
 
 fn line_class(number: usize, is_wanted: bool) -> String {
@@ -383,12 +384,12 @@ mod tests {
     fn unknown_second_interrupts_a_line() {
         let line = ChartLine {
             name: String::new(),
-            values: vec![Some(0.0), Some(1.0), None, Some(1.0)],
+            values: vec![Some(0.0), Some(1.0), Some(1.0), None, Some(1.0)],
             is_wanted: false,
         };
         let axis = ChartAxis::linear(0.0, 1.0, 0.0, 10.0);
-        let path = path(&line, &[0.0, 0.25, 0.5, 1.0], axis, axis);
-        assert_eq!(path, "M0 0L2.5 10M10 10");
+        let path = path(&line, &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0], axis, axis);
+        assert_eq!(path, "M0 0H2V10H6M8 10H10");
     }
 
     #[test]
@@ -402,7 +403,7 @@ mod tests {
             }],
         };
         let part = MeasuredPart { from: 0.0, to: 1.0 };
-        let svg = heat_map(&map, &[0.0], part).into_string();
+        let svg = heat_map(&map, &[0.0, 1.0], part).into_string();
         assert!(svg.contains("heat h0") && svg.contains("heat h7"), "{svg}");
     }
 }

@@ -1,11 +1,18 @@
 //! What the run did over time, as lines over one axis.
 
 use super::axis::AxisUnit;
-use analysis::{Document, LoadRecord, MachineResult, MachineRow, Row};
+use analysis::{Document, LoadRecord, MachineResult, MachineRow, Row, Series};
 use std::collections::BTreeSet;
+use std::ops::Range;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Points of a line: enough for the eye, and few enough for a browser.
 pub(super) const POINTS_MAX: usize = 2_000;
+
+/// What is left of a run behind its last whole row has a point of its own if it is this part of a
+/// row, or more.
+const LAST_PART_MIN: f64 = 0.1;
 
 /// Machines with a line: of a thousand, these are the busiest.
 const MACHINES_MAX: usize = 12;
@@ -27,8 +34,8 @@ const PHASES: [(&str, &str); 7] = [
 /// All pictures over time.
 #[derive(Debug)]
 pub(super) struct TimeCharts {
-    /// Where the points stand: seconds of the run clock.
-    pub(super) seconds: Vec<f64>,
+    /// Where the stretch of each point begins, seconds of the run clock, and where the last ends.
+    pub(super) bounds: Vec<f64>,
     pub(super) timelines: Vec<TimeChart>,
     /// Where the mean response time went: parts over one another.
     pub(super) parts: Option<TimeChart>,
@@ -58,6 +65,7 @@ pub(super) struct ChartLine {
 /// How several seconds become one point.
 #[derive(Debug, Clone, Copy)]
 enum Joined {
+    /// Each by its length.
     Mean,
     Largest,
 }
@@ -68,6 +76,8 @@ struct ChartRows<'d> {
     row_seconds: u32,
     first: u32,
     rows: Vec<Option<&'d Row>>,
+    /// How much of a row the last one is: the run may end inside it.
+    last_part: f64,
     /// Rows of a point.
     each: usize,
 }
@@ -77,7 +87,7 @@ impl TimeCharts {
     pub(super) fn new(document: &Document, points_max: usize) -> TimeCharts {
         let Some(axis) = ChartRows::new(document, points_max) else {
             return TimeCharts {
-                seconds: Vec::new(),
+                bounds: Vec::new(),
                 timelines: Vec::new(),
                 parts: None,
             };
@@ -106,7 +116,7 @@ impl TimeCharts {
             values.flatten().any(|&value| value > 0.0)
         };
         TimeCharts {
-            seconds: axis.seconds(),
+            bounds: axis.bounds(),
             timelines: all.into_iter().filter(shows).collect(),
             parts: Some(axis.parts()).filter(shows),
         }
@@ -119,13 +129,38 @@ fn busiest_thread(row: &MachineRow) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
+/// Agents close connections and send what is left when nothing of the load happens any more.
+fn is_behind_the_end(document: &Document, row: &Row) -> bool {
+    let end = document.series.end_ns;
+    let is_behind = end.is_some_and(|end| u64::from(row.second) * SECOND_NS >= end);
+    is_behind && row.started == 0 && row.ended == 0 && row.errors == 0
+}
+
+/// How much of a row the last one is. It may hold fewer seconds than the others, and the run may
+/// end inside of one.
+fn last_part(row: &Row, series: &Series) -> f64 {
+    let whole_ns = u64::from(series.row_seconds.max(1)) * SECOND_NS;
+    let held_ns = match row.seconds {
+        0 => whole_ns,
+        seconds => u64::from(seconds) * SECOND_NS,
+    };
+    let begin_ns = u64::from(row.second) * SECOND_NS;
+    let ended_ns = series.end_ns.and_then(|end| end.checked_sub(begin_ns));
+    let ended_ns = ended_ns.filter(|&length| length > 0).unwrap_or(held_ns);
+    ended_ns.min(held_ns) as f64 / whole_ns as f64
+}
+
 impl<'d> ChartRows<'d> {
     fn new(document: &'d Document, points_max: usize) -> Option<ChartRows<'d>> {
         let series = &document.series;
         let row_seconds = series.row_seconds.max(1);
         let number = |row: &Row| row.second / row_seconds;
         let first = number(series.rows.first()?);
-        let last = number(series.rows.last()?);
+        let last_row = series
+            .rows
+            .iter()
+            .rfind(|row| !is_behind_the_end(document, row))?;
+        let last = number(last_row).max(first);
         // What is saved may be broken: as many rows as a series can have, and no more.
         let length = (last.checked_sub(first)? as usize + 1).min(100_000);
         let mut rows = vec![None; length];
@@ -140,19 +175,61 @@ impl<'d> ChartRows<'d> {
             row_seconds,
             first,
             each: rows.len().div_ceil(points_max).max(1),
+            last_part: last_part(last_row, series),
             rows,
         })
     }
 
-    fn seconds(&self) -> Vec<f64> {
-        let points = self.rows.len().div_ceil(self.each);
-        let rows = (0..points).map(|point| f64::from(self.first) + (point * self.each) as f64);
-        rows.map(|row| row * f64::from(self.row_seconds)).collect()
+    fn bounds(&self) -> Vec<f64> {
+        let at = |rows: f64| (f64::from(self.first) + rows) * f64::from(self.row_seconds);
+        let starts = self.points().map(|rows| at(rows.start as f64));
+        let all = self.rows.len().saturating_sub(1) as f64 + self.last_part;
+        starts.chain([at(all)]).collect()
+    }
+
+    /// The rows of each point. What is left of a run behind its last whole row says too little for
+    /// a point of its own where it is short: a rate over a few milliseconds is any.
+    fn points(&self) -> impl Iterator<Item = Range<usize>> {
+        let all = self.rows.len();
+        let points = all.div_ceil(self.each).max(1);
+        let is_alone = points > 1 && (points - 1) * self.each + 1 == all;
+        let points = if is_alone && self.last_part < LAST_PART_MIN {
+            points - 1
+        } else {
+            points
+        };
+        (0..points).map(move |point| {
+            let start = point * self.each;
+            let is_last = point + 1 == points;
+            start..if is_last { all } else { start + self.each }
+        })
+    }
+
+    /// How much of a row it is.
+    fn part(&self, place: usize) -> f64 {
+        if place + 1 == self.rows.len() {
+            self.last_part
+        } else {
+            1.0
+        }
     }
 
     /// A line of one value for each row.
     fn line(&self, name: &str, joined: Joined, value: impl Fn(&Row) -> Option<f64>) -> ChartLine {
-        let values: Vec<Option<f64>> = self.rows.iter().map(|row| value((*row)?)).collect();
+        self.line_by_part(name, joined, |row, _| value(row))
+    }
+
+    /// The same, where it matters how much of a row it is.
+    fn line_by_part(
+        &self,
+        name: &str,
+        joined: Joined,
+        value: impl Fn(&Row, f64) -> Option<f64>,
+    ) -> ChartLine {
+        let rows = self.rows.iter().enumerate();
+        let values: Vec<Option<f64>> = rows
+            .map(|(place, row)| value((*row)?, self.part(place)))
+            .collect();
         ChartLine {
             name: name.to_owned(),
             values: self.joined(&values, joined),
@@ -165,7 +242,7 @@ impl<'d> ChartRows<'d> {
         let run = &self.document.run;
         let end = run.warm_up_ns.saturating_add(run.duration_ns);
         let amount = |number: usize| {
-            let half_rows = (f64::from(self.first) + number as f64) * 2.0 + 1.0;
+            let half_rows = (f64::from(self.first) + number as f64) * 2.0 + self.part(number);
             // The middle of a row has its mean, on a straight line.
             let at_ns = (half_rows * f64::from(self.row_seconds) * 0.5e9) as u64;
             let amount = self.document.plan.amount_at(at_ns);
@@ -184,33 +261,30 @@ impl<'d> ChartRows<'d> {
     fn wanted(&self, name: String, value: f64) -> ChartLine {
         ChartLine {
             name,
-            values: vec![Some(value); self.rows.len().div_ceil(self.each)],
+            values: vec![Some(value); self.points().count()],
             is_wanted: true,
         }
     }
 
     fn joined(&self, values: &[Option<f64>], joined: Joined) -> Vec<Option<f64>> {
-        let point = |values: &[Option<f64>]| {
-            let known: Vec<f64> = values.iter().flatten().copied().collect();
-            let sum: f64 = known.iter().sum();
-            let largest = known.iter().copied().reduce(f64::max)?;
+        let point = |rows: Range<usize>| {
+            let known = rows.filter_map(|place| Some((self.part(place), (*values.get(place)?)?)));
+            let known: Vec<(f64, f64)> = known.collect();
+            let largest = known.iter().map(|&(_, value)| value).reduce(f64::max)?;
+            let sum: f64 = known.iter().map(|(part, value)| part * value).sum();
+            let parts: f64 = known.iter().map(|(part, _)| part).sum();
             Some(match joined {
-                Joined::Mean => sum / known.len() as f64,
+                Joined::Mean => sum / parts,
                 Joined::Largest => largest,
             })
         };
-        values.chunks(self.each).map(point).collect()
+        self.points().map(point).collect()
     }
 
     /// Counts of a row as a rate.
     fn rate(&self, name: &str, count: impl Fn(&Row) -> u64) -> ChartLine {
-        self.line(name, Joined::Mean, |row| {
-            let seconds = if row.seconds > 0 {
-                row.seconds
-            } else {
-                self.row_seconds
-            };
-            Some(count(row) as f64 / f64::from(seconds))
+        self.line_by_part(name, Joined::Mean, |row, part| {
+            Some(count(row) as f64 / (part * f64::from(self.row_seconds)))
         })
     }
 
@@ -339,8 +413,12 @@ impl<'d> ChartRows<'d> {
         let opened = self.rate("connections opened per second", |row| {
             row.connections_opened
         });
-        let under_way = self.line("operations under way", Joined::Mean, |row| {
-            Some(row.in_service)
+        let under_way = self.line_by_part("operations under way", Joined::Mean, |row, part| {
+            // The row's own mean is over whole seconds.
+            Some(
+                row.in_service * f64::from(row.seconds.max(1))
+                    / (part * f64::from(self.row_seconds)),
+            )
         });
         let mut lines = vec![under_way, opened];
         if let LoadRecord::Closed { .. } = self.document.plan.load {
@@ -405,9 +483,12 @@ impl<'d> ChartRows<'d> {
         let line = |machine: &&MachineResult| {
             let mut values = vec![None; self.rows.len()];
             for row in &machine.rows {
-                let number = (row.second / self.row_seconds).checked_sub(self.first);
-                let place = number.and_then(|number| values.get_mut(number as usize));
-                if let Some(place) = place {
+                // Rows of many machines hold more seconds than those of the run.
+                let last = row.second.saturating_add(row.seconds.max(1) - 1);
+                for number in row.second / self.row_seconds..=last / self.row_seconds {
+                    let place = number.checked_sub(self.first);
+                    let place = place.and_then(|place| values.get_mut(place as usize));
+                    let Some(place) = place else { break };
                     *place = Some(value(row));
                 }
             }
@@ -425,5 +506,103 @@ impl<'d> ChartRows<'d> {
             is_log: false,
             lines: machines.iter().map(line).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 500 begun and ended in each second, 50 of them in what is left of the run behind `whole`.
+    fn run(whole: u32, end_ns: Option<u64>) -> Document {
+        let golden = include_bytes!("../../tests/golden/result-v1.json");
+        let mut document = crate::read(golden).expect("a golden document can be read");
+        let row = |second: u32| Row {
+            second,
+            seconds: 1,
+            started: if second < whole { 500 } else { 50 },
+            ended: if second < whole { 500 } else { 50 },
+            in_service: 0.5,
+            ..Row::default()
+        };
+        document.series.rows = (0..=whole).map(row).collect();
+        document.series.end_ns = end_ns;
+        document
+    }
+
+    fn begun(charts: &TimeCharts) -> Vec<Option<f64>> {
+        charts.timelines[0].lines[0].values.clone()
+    }
+
+    #[test]
+    fn last_second_is_as_long_as_the_run_had_of_it() {
+        let charts = TimeCharts::new(&run(3, Some(3_100_000_000)), POINTS_MAX);
+        let last = charts.bounds.last().copied().unwrap_or(0.0);
+        assert!((last - 3.1).abs() < 1e-9, "{:?}", charts.bounds);
+        assert_eq!(charts.bounds[..4], [0.0, 1.0, 2.0, 3.0]);
+        let begun = begun(&charts);
+        assert_eq!(begun.len(), 4, "{begun:?}");
+        for rate in begun {
+            assert!((rate.unwrap_or(0.0) - 500.0).abs() < 1e-6, "{rate:?}");
+        }
+        let under_way = charts.timelines.iter().find(|it| it.id == "under_way");
+        let under_way = &under_way.expect("operations were under way").lines[0].values;
+        assert_eq!(under_way[2], Some(0.5));
+        assert!((under_way[3].unwrap_or(0.0) - 5.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn few_milliseconds_behind_the_last_second_are_no_rate_of_their_own() {
+        let charts = TimeCharts::new(&run(3, Some(3_010_000_000)), POINTS_MAX);
+        let last = charts.bounds.last().copied().unwrap_or(0.0);
+        assert!((last - 3.01).abs() < 1e-9, "{:?}", charts.bounds);
+        let begun = begun(&charts);
+        assert_eq!(begun.len(), 3);
+        assert!((begun[2].unwrap_or(0.0) - 550.0 / 1.01).abs() < 1e-6);
+    }
+
+    #[test]
+    fn run_that_goes_on_has_whole_seconds() {
+        let charts = TimeCharts::new(&run(3, None), POINTS_MAX);
+        assert_eq!(charts.bounds, [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert_eq!(begun(&charts)[3], Some(50.0));
+    }
+
+    #[test]
+    fn seconds_in_which_only_connections_close_are_not_drawn() {
+        let mut document = run(3, Some(3_000_000_000));
+        document.series.rows[3] = Row {
+            second: 3,
+            seconds: 1,
+            wire_sent_bytes: 100,
+            ..Row::default()
+        };
+        let charts = TimeCharts::new(&document, POINTS_MAX);
+        assert_eq!(charts.bounds, [0.0, 1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn points_of_several_rows_weigh_them_by_their_length() {
+        let charts = TimeCharts::new(&run(3, Some(3_500_000_000)), 2);
+        assert_eq!(charts.bounds, [0.0, 2.0, 3.5]);
+        let expected = 550.0 / 1.5;
+        assert!((begun(&charts)[1].unwrap_or(0.0) - expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn row_of_a_machine_stands_for_all_of_its_seconds() {
+        let mut document = run(3, None);
+        document.machines.truncate(1);
+        let row = |second| MachineRow {
+            second,
+            seconds: 2,
+            cpu_busy: 0.5,
+            ..MachineRow::default()
+        };
+        document.machines[0].rows = vec![row(0), row(2)];
+        let charts = TimeCharts::new(&document, POINTS_MAX);
+        let cpu = charts.timelines.iter().find(|it| it.id == "cpu");
+        let cpu = &cpu.expect("a machine was watched").lines[0].values;
+        assert_eq!(cpu, &[Some(0.5); 4]);
     }
 }

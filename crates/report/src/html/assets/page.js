@@ -77,12 +77,8 @@ const showData = (() => {
     const shown = drawn.find((svg) => svg.clientWidth > 0);
     return data.frame[side] * (shown ? shown.clientWidth / shown.viewBox.baseVal.width : 1);
   };
-  // The last second has room of its own there.
-  const untilItsEnd = (second) => {
-    const { seconds } = data;
-    const last = seconds.length - 1;
-    return second === seconds[last] ? second + (last > 0 ? seconds[1] - seconds[0] : 1) : second;
-  };
+  // A second has one value over its whole length.
+  const steps = uPlot.paths.stepped({ align: 1, alignGaps: 1 });
 
   const options = (timeline, width, hidden) => {
     const say = words[timeline.unit];
@@ -96,9 +92,10 @@ const showData = (() => {
       stroke: () => colour(`--c${number % 8}`),
       width: 1.6,
       dash: timeline.wanted[number] ? [6, 5] : undefined,
+      paths: steps,
       spanGaps: false,
       show: !hidden.includes(label),
-      points: { show: (plot) => plot.data[0].length < 2 },
+      points: { show: false },
       value: (_, value) => (value == null ? "–" : say(value)),
     });
     return {
@@ -106,7 +103,7 @@ const showData = (() => {
       height: 240,
       padding: [18, () => margin("right"), null, 0],
       scales: {
-        x: { time: false, range: (_, min, max) => [min, untilItsEnd(max)] },
+        x: { time: false, range: (_, min, max) => [min, max] },
         y: timeline.log
           ? { distr: 3 }
           : { range: (_, min, max) => [0, max > 0 ? max * 1.05 : 1] },
@@ -123,7 +120,13 @@ const showData = (() => {
         { label: "at", value: (_, second) => (second == null ? "–" : clock(second)) },
         ...timeline.names.map(line),
       ],
-      cursor: { sync: { key: sync.key }, drag: { x: true, y: false } },
+      cursor: {
+        sync: { key: sync.key },
+        drag: { x: true, y: false },
+        // The second below the pointer, not the one that begins nearest to it.
+        dataIdx: (plot, _, nearest, at) =>
+          nearest > 0 && plot.data[0][nearest] > at ? nearest - 1 : nearest,
+      },
       hooks: { drawClear: [shade] },
     };
   };
@@ -144,7 +147,9 @@ const showData = (() => {
     for (const timeline of data.timelines ?? []) {
       const place = document.querySelector(`[data-timeline="${timeline.id}"] .picture`);
       if (!place) continue;
-      const values = [data.seconds, ...timeline.values];
+      // The last value holds until the end.
+      const held = timeline.values.map((line) => [...line, line[line.length - 1]]);
+      const values = [[...data.seconds, data.end], ...held];
       const lines = JSON.stringify([timeline.unit, timeline.log, timeline.names, timeline.wanted]);
       let drawn = plots.get(timeline.id);
       if (drawn?.lines === lines) {
@@ -159,7 +164,7 @@ const showData = (() => {
         plots.set(timeline.id, drawn);
       }
       // Another run may not have come as far.
-      if (closer && closer.max <= untilItsEnd(data.seconds[data.seconds.length - 1])) {
+      if (closer && closer.max <= data.end) {
         drawn.plot.setScale("x", closer);
       }
     }
@@ -197,8 +202,7 @@ const showData = (() => {
     const { height, left, right, top, bottom } = data.frame;
     const width = heat.viewBox.baseVal.width;
     const first = seconds[0];
-    const step = seconds.length > 1 ? seconds[1] - first : 1;
-    const last = seconds[seconds.length - 1] + step;
+    const last = data.end;
     const ends = map.row_ends_ns;
     const growth = ends.length > 1 ? ends[1] / ends[0] : 1.26;
     const [low, high] = [Math.log10(ends[0] / growth), Math.log10(ends[ends.length - 1])];
