@@ -86,6 +86,28 @@ fn plots_share_cursor_and_zoom() {
     assert_quiet(&mut browser);
 }
 
+/// Failed with: lines ended where the last second begins, and the pointer's second was the one that
+/// begins nearest to it.
+#[test]
+fn second_is_drawn_over_its_whole_length() {
+    let Some(mut browser) = Browser::start() else {
+        return;
+    };
+    let mut document = document();
+    document.series.end_ns = Some(11_500_000_000);
+    document.series.rows.truncate(12);
+    let page = PageFile::run(&document);
+    for width in [1280, 400] {
+        browser.open(&page.path(), width);
+        let seen = [0.04, 0.96, 0.999].map(|part| instant_at(&mut browser, 0, part));
+        assert_eq!(seen, ["0 s", "11.0 s", "11.0 s"], "at {width} px");
+    }
+    // Without scripts the last step ends where the picture does.
+    let svg = std::fs::read_to_string(page.path()).unwrap();
+    assert!(svg.contains("H888\">"), "no line reaches the end");
+    assert_quiet(&mut browser);
+}
+
 /// Failed with: on a telephone a plot began 12 px further right than a picture.
 #[test]
 fn instant_stands_at_one_place_in_every_picture() {

@@ -53,7 +53,7 @@ impl ResultCollector {
             server: None,
             server_processes: Vec::new(),
             machines: self.machines(),
-            series: self.series(),
+            series: self.series(span),
             heat_map: self.series.heat_map(),
             thresholds,
             verdict: crate::VerdictRecord::default(),
@@ -89,22 +89,19 @@ impl ResultCollector {
         }
     }
 
-    fn series(&self) -> Series {
+    fn series(&self, span: Span) -> Series {
         let mut series = self.series.series(self.run.warm_up_ns);
         series.count_agents(self.agents.iter().map(AgentRun::seconds));
-        series.end_ns = self.end_ns();
+        series.end_ns = self.end_ns(span);
         series
     }
 
     /// When the load or the last operation ended, whichever was later; `None` while an agent fires.
-    fn end_ns(&self) -> Option<u64> {
-        let agents = self.agents.iter();
-        let end = |agent: &AgentRun| {
-            let last = agent.last_done_at_ns().unwrap_or(0);
-            agent.is_over().then(|| agent.fired_until_ns().max(last))
-        };
-        let ends: Option<Vec<u64>> = agents.map(end).collect();
-        ends?.into_iter().max()
+    fn end_ns(&self, span: Span) -> Option<u64> {
+        let is_over = !self.agents.is_empty() && self.agents.iter().all(AgentRun::is_over);
+        let offered = self.run.warm_up_ns.saturating_add(span.offered_ns);
+        let done = self.agents.iter().filter_map(AgentRun::last_done_at_ns);
+        is_over.then(|| done.fold(offered, u64::max))
     }
 
     /// The thresholds' outcome. Where an agent was lost and may be, times and rates are those of
@@ -245,9 +242,9 @@ impl ResultCollector {
 
     /// Whether every agent went through the whole plan.
     fn is_whole(&self) -> bool {
-        self.agents
-            .iter()
-            .all(|agent_run| agent_run.end_cause() == Some(AgentEndCause::Plan))
+        let mut agents = self.agents.iter();
+        agents.len() > 0
+            && agents.all(|agent_run| agent_run.end_cause() == Some(AgentEndCause::Plan))
     }
 
     /// The measured part: up to the plan's end; or until nothing began any more, where that came

@@ -296,6 +296,25 @@ fn totals_that_differ_by_one_value_make_the_run_invalid_and_name_the_agent() {
 }
 
 #[test]
+fn series_ends_with_the_load_or_the_last_operation_once_every_agent_is_over() {
+    let mut collector = collector(CLOSED, "");
+    assert_eq!(collector.document(RunState::Incomplete).series.end_ns, None);
+    assert_eq!(
+        collector.document(RunState::Incomplete).run.duration_ns,
+        0,
+        "nothing is measured before it begins"
+    );
+    for second in 0..6 {
+        collector.add(0, second, &snapshot(second, QUIET));
+    }
+    let under_way = collector.document(RunState::Incomplete);
+    assert_eq!(under_way.series.end_ns, None, "it goes on");
+    fire(&mut collector, QUIET, cpu(0.3, 0.3));
+    let series = collector.document(RunState::Complete).series;
+    assert_eq!(series.end_ns, Some(6 * SECOND));
+}
+
+#[test]
 fn lost_agent_leaves_a_visible_gap() {
     let mut collector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(0.3, 0.2));

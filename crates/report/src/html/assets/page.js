@@ -123,9 +123,12 @@ const showData = (() => {
       cursor: {
         sync: { key: sync.key },
         drag: { x: true, y: false },
-        // The second below the pointer, not the one that begins nearest to it.
-        dataIdx: (plot, _, nearest, at) =>
-          nearest > 0 && plot.data[0][nearest] > at ? nearest - 1 : nearest,
+        // The second below the pointer, not the one that begins nearest to it; none begins at the
+        // end.
+        dataIdx: ({ data: [starts] }, _, nearest, at) => {
+          const begun = nearest > 0 && starts[nearest] > at ? nearest - 1 : nearest;
+          return Math.min(begun, starts.length - 2);
+        },
       },
       hooks: { drawClear: [shade] },
     };
