@@ -1,6 +1,9 @@
-//! `result.json`: the document itself, pretty, and back.
+//! `result.json`: the document itself, a line for each fact or row, and back.
+
+mod layout;
 
 use analysis::{CampaignDocument, Document};
+use layout::Layout;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Why a text is not a document this version can render.
@@ -26,10 +29,13 @@ pub enum ReadError {
 }
 
 pub(crate) fn render(document: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(document)
+    let mut text = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, Layout::default());
+    document
+        .serialize(&mut serializer)
         .expect("a document holds no map with keys that JSON has not");
-    text.push('\n');
-    text
+    text.push(b'\n');
+    String::from_utf8(text).expect("JSON is text")
 }
 
 /// Reads a `result.json`.
