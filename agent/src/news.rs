@@ -2,6 +2,7 @@
 //! where that cannot be written.
 
 use control::{EndCause, News};
+use measure::is_unprintable;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
@@ -84,7 +85,7 @@ pub fn say(told: impl Display) {
 
 /// Names and reasons come from other machines, and control characters could move the cursor.
 fn line(told: impl Display) -> String {
-    let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let is_unsafe = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
     let told = told.to_string().replace(is_unsafe, "?");
     format!("agent: {told}\n")
 }
@@ -232,6 +233,6 @@ mod tests {
 
     #[test]
     fn line_of_another_machine_moves_no_cursor() {
-        assert_eq!(line("a\x1b[2J\rb"), "agent: a?[2J?b\n");
+        assert_eq!(line("a\x1b[2J\rb\u{202e}c"), "agent: a?[2J?b?c\n");
     }
 }

@@ -1,6 +1,7 @@
 //! The calibrations of agents that have joined, kept in the state folder for `coordinator check`.
 
 use control::AgentFacts;
+use measure::is_unprintable;
 use plan::Calibration;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -103,7 +104,7 @@ impl CalibratedAgents {
 fn calibrated(agent: &AgentFacts) -> Option<CalibratedAgent> {
     Some(CalibratedAgent {
         // It is printed, and comes from another machine.
-        name: agent.name.replace(char::is_control, "?"),
+        name: agent.name.replace(is_unprintable, "?"),
         workers: agent.workers.clamp(1, WORKERS_MAX),
         calibration: Calibration::decode(&agent.calibration).ok()?,
     })

@@ -21,7 +21,7 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
     ("proto", &[]),
     ("target", &[]),
     ("host", &[]),
-    ("control", &["proto", "secret"]),
+    ("control", &["measure", "proto", "secret"]),
     ("engine", &["plan", "measure"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),

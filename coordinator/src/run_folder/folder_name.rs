@@ -38,7 +38,7 @@ impl FromStr for ChosenName {
 
     fn from_str(name: &str) -> Result<ChosenName, NameError> {
         let is_path = name.contains('/') || name.starts_with('.') || name == LATEST;
-        let is_odd = name.is_empty() || name.chars().any(char::is_control);
+        let is_odd = name.is_empty() || name.chars().any(measure::is_unprintable);
         if is_path || is_odd || name.len() > CHOSEN_MAX {
             return Err(NameError(name.to_owned()));
         }

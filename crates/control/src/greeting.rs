@@ -23,8 +23,8 @@ pub(crate) enum BadHello {
     Senseless,
     #[error("{what} is {bytes} bytes long; write at most {NAME_MAX_BYTES}")]
     TooLong { what: &'static str, bytes: usize },
-    #[error("{what} has control characters in it; leave them out")]
-    ControlCharacter { what: &'static str },
+    #[error("{what} has control or bidirectional characters in it; leave them out")]
+    Unprintable { what: &'static str },
     #[error("the agent has {labels} labels; give it at most {LABELS_MAX} (--label)")]
     TooManyLabels { labels: usize },
 }
@@ -79,8 +79,8 @@ fn check(what: &'static str, text: &str) -> Result<(), BadHello> {
         let bytes = text.len();
         return Err(BadHello::TooLong { what, bytes });
     }
-    if text.chars().any(char::is_control) {
-        return Err(BadHello::ControlCharacter { what });
+    if text.chars().any(measure::is_unprintable) {
+        return Err(BadHello::Unprintable { what });
     }
     Ok(())
 }
@@ -111,8 +111,12 @@ mod tests {
         let named = |name: String| Hello { name, ..hello() };
         for (hello, reason) in [
             (named("x".repeat(257)), "257 bytes"),
-            (named("a\nb".into()), "name (--name) has control characters"),
-            (named("\u{1b}[2J".into()), "control characters"),
+            (named("a\nb".into()), "name (--name) has control or bidi"),
+            (
+                named("\u{1b}[2J".into()),
+                "control or bidirectional characters",
+            ),
+            (named("edge-\u{202e}1".into()), "bidirectional characters"),
             (labels(65, "k", "v"), "65 labels"),
             (labels(1, &"k".repeat(256), "v"), "key of a label"),
             (labels(1, "k", &"v".repeat(257)), "value of a label"),

@@ -31,6 +31,7 @@ mod split_mix;
 mod tally;
 pub mod tls;
 mod totals;
+mod unprintable;
 mod window;
 mod wire;
 mod zigzag;
@@ -58,6 +59,7 @@ pub use snapshot::{Cell, Snapshot};
 pub use split_mix::SplitMix;
 pub use tls::{Chain, HandshakeKind, Negotiated, Staple};
 pub use totals::{Totals, TotalsError};
+pub use unprintable::is_unprintable;
 pub use window::Window;
 pub use wire::{DecodeError, SnapshotDecoder};
 

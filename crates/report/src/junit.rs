@@ -140,7 +140,9 @@ fn escape(text: &str) -> String {
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
-            _ if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') => {
+            _ if measure::is_unprintable(character)
+                || matches!(character, '\u{fffe}' | '\u{ffff}') =>
+            {
                 escaped.push('?')
             }
             _ => escaped.push(character),

@@ -82,7 +82,7 @@ pub(crate) fn escape(text: &str) -> String {
     for character in text.chars() {
         match character {
             '|' | '<' | '>' | '*' | '`' | '[' | ']' | '\\' => escaped.extend(['\\', character]),
-            _ if character.is_control() => escaped.push(' '),
+            _ if measure::is_unprintable(character) => escaped.push(' '),
             _ => escaped.push(character),
         }
     }

@@ -56,7 +56,7 @@ impl Style {
         let mut shown = String::with_capacity(text.len());
         for character in text.chars() {
             match PLAIN.iter().find(|&&(known, _)| known == character) {
-                _ if character.is_control() => shown.push('?'),
+                _ if measure::is_unprintable(character) => shown.push('?'),
                 Some((_, plain)) if !self.unicode => shown.push_str(plain),
                 _ if !self.unicode && !character.is_ascii() => shown.push('?'),
                 _ => shown.push(character),

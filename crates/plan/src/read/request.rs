@@ -6,6 +6,7 @@ use crate::read::header;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::{Body, Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
+use measure::is_unprintable;
 
 const MAX_REQUESTS: usize = 1000;
 const MAX_WEIGHT: u32 = 10_000;
@@ -216,12 +217,12 @@ fn default_name(request: &Request, rest: RequestContext<'_>) -> String {
 fn name(field: Field<'_>) -> Option<String> {
     let text = field.text("a name such as \"index\"")?;
     let fits = (1..=MAX_NAME_CHARS).contains(&text.chars().count())
-        && !text.contains(char::is_control)
+        && !text.contains(is_unprintable)
         && text.trim() == text;
     if !fits {
         field.refuse(format_args!(
             "is not fit for a name; write 1 to {MAX_NAME_CHARS} characters without control \
-             characters or spaces around"
+             or bidirectional characters or spaces around"
         ));
     }
     fits.then(|| text.to_owned())

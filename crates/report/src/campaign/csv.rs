@@ -305,7 +305,7 @@ fn trimmed(number: String) -> String {
 fn quoted(text: &str) -> String {
     let clean: String = text
         .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if measure::is_unprintable(c) { ' ' } else { c })
         .collect();
     if clean.contains([',', '"']) {
         format!("\"{}\"", clean.replace('"', "\"\""))
