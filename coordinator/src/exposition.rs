@@ -5,9 +5,12 @@
 mod dashboard;
 mod latest_run;
 mod live_page;
+mod liveliness;
 mod metrics;
+mod own_host;
 mod port;
 mod version_stream;
+mod viewers;
 
 pub(crate) use latest_run::{LatestRun, Viewers};
 
@@ -19,11 +22,11 @@ use metrics::Metrics;
 use port::Port;
 use std::net::SocketAddr;
 
-/// Programs that ask at once; more wait.
+/// Programs that ask at once.
 const PROGRAMS_MAX: usize = 64;
 
 /// Connections of people: each who follows a run has one for what is news and one for pages, and
-/// some have none yet. More wait.
+/// some have none yet.
 const PEOPLE_MAX: usize = 2 * FOLLOWERS_MAX + 64;
 
 /// Where runs are shown. Dropping it ends that.

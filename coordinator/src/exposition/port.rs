@@ -1,10 +1,16 @@
 //! A port that answers whoever looks, within bounds. What is answered is its route's.
 
+use super::liveliness::{Liveliness, NotedStream};
+use super::own_host::is_own_host;
 use super::version_stream::VersionStream;
+use super::viewers::Viewers;
 use anyhow::Context as _;
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,8 +20,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinHandle;
 
 /// Whoever says nothing for so long is not waited for.
 const REQUEST_MAX: Duration = Duration::from_secs(10);
@@ -27,6 +32,22 @@ const TAKE_MAX_MS: u32 = 10_000;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const TEXT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// Header fields of every answer: nothing of it is kept, shown inside of another page, or told to
+/// other sites. A page has a policy of its own for what it may load.
+const GUARDS: [(HeaderName, HeaderValue); 5] = [
+    (CACHE_CONTROL, HeaderValue::from_static("no-store")),
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("frame-ancestors 'none'"),
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        HeaderValue::from_static("same-origin"),
+    ),
+    (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+];
 
 /// What is answered: all at once, or news as it comes.
 pub(super) type Answer = Response<Either<Full<Bytes>, VersionStream>>;
@@ -60,10 +81,11 @@ pub(super) async fn listen(
 }
 
 impl Port {
-    /// Answers as `route` does, so many connections at once; more wait.
+    /// Answers as `route` does, on this many connections at once. One more takes the place of the
+    /// one that was silent for longest.
     pub(super) fn open(listener: TcpListener, connections_max: usize, route: impl Route) -> Port {
-        let room = Arc::new(Semaphore::new(connections_max));
-        let task = tokio::spawn(serve(listener, room, Arc::new(route)));
+        let viewers = Viewers::new(connections_max);
+        let task = tokio::spawn(serve(listener, viewers, Arc::new(route)));
         Port { task }
     }
 }
@@ -74,45 +96,63 @@ impl Drop for Port {
     }
 }
 
-async fn serve(listener: TcpListener, room: Arc<Semaphore>, route: Arc<impl Route>) {
-    // They end with this task.
-    let mut viewers = JoinSet::new();
+async fn serve(listener: TcpListener, mut viewers: Viewers, route: Arc<impl Route>) {
+    let local = listener.local_addr();
+    // Only programs of this machine reach loopback, such as its browsers with pages of strangers.
+    let is_on_loopback = local.is_ok_and(|address| address.ip().to_canonical().is_loopback());
     loop {
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((stream, _)) => {
-                let route = Arc::clone(&route);
-                viewers.spawn(async move {
-                    look(stream, route).await;
-                    drop(place);
-                });
+                viewers.make_room().await;
+                let liveliness = Liveliness::new();
+                let viewer = Viewer {
+                    route: Arc::clone(&route),
+                    liveliness: Arc::clone(&liveliness),
+                    is_on_loopback,
+                };
+                viewers.add(liveliness, viewer.look(stream));
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
-        while viewers.try_join_next().is_some() {}
     }
 }
 
-/// Answers one viewer until it goes, or says or takes nothing for too long.
-async fn look(stream: TcpStream, route: Arc<impl Route>) {
-    // Where the system refuses, its own and longer bound holds.
-    let _ = set_tcp_user_timeout(&stream, TAKE_MAX_MS);
-    let answered = service_fn(move |request| answer(request, Arc::clone(&route)));
-    // A viewer that breaks off is no news.
-    let _ = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_MAX)
-        .serve_connection(TokioIo::new(stream), answered)
-        .await;
+/// Who looks, by one connection.
+struct Viewer<R> {
+    route: Arc<R>,
+    liveliness: Arc<Liveliness>,
+    is_on_loopback: bool,
 }
 
-async fn answer(request: Request<Incoming>, route: Arc<impl Route>) -> Result<Answer, Infallible> {
-    Ok(match *request.method() {
-        Method::GET | Method::HEAD => route.answer(request).await,
-        _ => text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
-    })
+impl<R: Route> Viewer<R> {
+    /// Answers until the viewer goes, or says or takes nothing for too long.
+    async fn look(self, stream: TcpStream) {
+        // Where the system refuses, its own and longer bound holds.
+        let _ = set_tcp_user_timeout(&stream, TAKE_MAX_MS);
+        let stream = NotedStream::new(stream, Arc::clone(&self.liveliness));
+        let answered = service_fn(|request| self.answer(request));
+        // A viewer that breaks off is no news.
+        let _ = hyper::server::conn::http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(REQUEST_MAX)
+            .serve_connection(TokioIo::new(stream), answered)
+            .await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Result<Answer, Infallible> {
+        let _answering = self.liveliness.answering();
+        let mut answer = match *request.method() {
+            // A page of a stranger may have a name that leads to this machine (DNS rebinding); a
+            // browser then takes our page for the stranger's.
+            _ if self.is_on_loopback && !is_own_host(request.headers()) => {
+                text(StatusCode::FORBIDDEN, "write localhost or an IP address\n")
+            }
+            Method::GET | Method::HEAD => self.route.answer(request).await,
+            _ => text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n"),
+        };
+        answer.headers_mut().extend(GUARDS);
+        Ok(answer)
+    }
 }
 
 /// An answer in words.

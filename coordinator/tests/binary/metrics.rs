@@ -18,8 +18,8 @@ fn run_is_shown_while_it_goes_on() {
     let url = running.shown_url();
     let address = address_in(&url);
 
-    // Strangers that say nothing keep nobody out.
-    let silent: Vec<TcpStream> = (0..40)
+    // Strangers that say nothing keep no program out.
+    let silent: Vec<TcpStream> = (0..200)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
     let ok = |page: &str| {
@@ -30,7 +30,7 @@ fn run_is_shown_while_it_goes_on() {
     };
     let mut seen = 0.0;
     wait_until("operations at /metrics", || {
-        let (head, page) = ask(address, "GET /metrics", "a");
+        let (head, page) = ask(address, "GET /metrics", address);
         assert!(
             head.starts_with("HTTP/1.1 200") && head.contains("version=0.0.4"),
             "{head}"
@@ -41,12 +41,14 @@ fn run_is_shown_while_it_goes_on() {
         seen = now;
         rose
     });
-    for (request, status) in [
-        ("GET /", "404"),
-        ("POST /metrics", "405"),
-        ("HEAD /metrics", "200"),
+    for (request, host, status) in [
+        ("GET /", address, "404"),
+        ("POST /metrics", address, "405"),
+        ("HEAD /metrics", "localhost", "200"),
+        // A stranger's page whose name was led here sees nothing.
+        ("GET /metrics", "evil.test", "403"),
     ] {
-        let (head, _) = ask(address, request, "a");
+        let (head, _) = ask(address, request, host);
         assert!(
             head.starts_with(&format!("HTTP/1.1 {status}")),
             "{request}: {head}"
