@@ -105,7 +105,7 @@ pub fn parse_allowed(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Joins, and stays until it is told to end: by SIGINT or SIGTERM, by a terminal that goes away
+/// Joins, and stays until it is told to end: by its arguments (`--once`, `--wait`), by SIGINT or SIGTERM, by a terminal that goes away
 /// while no run is held (SIGHUP), or by a coordinator that will never have it.
 ///
 /// # Errors
@@ -136,6 +136,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
             keep: arguments.keep,
             spool: arguments.spool.clone().unwrap_or_else(std::env::temp_dir),
         },
+        stay: arguments.link.stay(),
     };
     if arguments.exit_with_stdin {
         exit_with_stdin()?;

@@ -15,6 +15,7 @@ mod runner;
 mod sampling;
 mod second_watch;
 mod stay;
+mod token_file;
 
 pub use calibrate::{
     CALIBRATION_FILE, CalibrateArgs, calibrate, fingerprint, read_calibration, state_folder,

@@ -1,11 +1,13 @@
 //! Arguments of everything that joins a coordinator.
 
 use crate::link::{AgentIdentity, CoordinatorAddress};
-use anyhow::{Context as _, bail};
-use control::{Role, Token};
+use crate::token_file;
+use anyhow::bail;
+use control::{Role, Stay, Token};
 use host::Facts;
 use proto::Bytes;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Where to join, and as whom.
 #[derive(Debug, Clone, clap::Args)]
@@ -14,7 +16,7 @@ pub struct LinkArgs {
     #[arg(value_name = "HOST:PORT")]
     pub coordinator: CoordinatorAddress,
 
-    /// Token that `coordinator start` printed; prefer CANNONADE_TOKEN or --token-file, because `ps`
+    /// Token that `coordinator token` prints; prefer CANNONADE_TOKEN or --token-file, because `ps`
     /// shows this flag
     #[arg(
         long,
@@ -24,9 +26,19 @@ pub struct LinkArgs {
     )]
     pub token: Option<String>,
 
-    /// File with the token
+    /// File with the token, such as `coordinator start --token-file` writes; waits for it
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub token_file: Option<PathBuf>,
+
+    /// End when the coordinator has: with 0 if this agent fired and delivered its part of every
+    /// run, otherwise with 4
+    #[arg(long)]
+    pub once: bool,
+
+    /// Wait this long for --token-file to be there, and for a coordinator to join [default: 1m for
+    /// the file; for the coordinator as long as it takes, with --once 5m]
+    #[arg(long, value_name = "DURATION", value_parser = parse_wait)]
+    pub wait: Option<Duration>,
 
     /// Name in results [default: the machine's host name]
     #[arg(long)]
@@ -35,6 +47,16 @@ pub struct LinkArgs {
     /// Label in results, such as city=berlin; can be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_label)]
     pub labels: Vec<(String, String)>,
+}
+
+/// A token file is written within moments of the coordinator's start.
+const TOKEN_FILE_WAIT: Duration = Duration::from_secs(60);
+
+/// A job that joins one coordinator is not to hang where that never comes.
+const ONCE_WAIT: Duration = Duration::from_secs(300);
+
+fn parse_wait(text: &str) -> Result<Duration, String> {
+    plan::parse_duration(text)
 }
 
 fn parse_label(text: &str) -> Result<(String, String), String> {
@@ -50,14 +72,24 @@ impl LinkArgs {
     pub(crate) fn token(&self) -> anyhow::Result<Token> {
         let text = match (&self.token, &self.token_file) {
             (Some(token), _) => token.clone(),
-            (None, Some(file)) => std::fs::read_to_string(file)
-                .with_context(|| format!("reading the token from {}", file.display()))?,
+            (None, Some(file)) => {
+                let wait = self.wait.unwrap_or(TOKEN_FILE_WAIT);
+                return token_file::read(file, wait);
+            }
             (None, None) => bail!(
                 "a token is needed: give --token, --token-file or CANNONADE_TOKEN; `coordinator \
-                 start` prints it"
+                 token` prints it"
             ),
         };
         Ok(text.trim().parse::<Token>()?)
+    }
+
+    /// When the agent ends by itself.
+    pub(crate) fn stay(&self) -> Stay {
+        Stay {
+            is_for_one_coordinator: self.once,
+            absence_max: self.wait.or(self.once.then_some(ONCE_WAIT)),
+        }
     }
 
     /// What is said of this machine, with so many load threads.

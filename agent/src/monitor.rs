@@ -79,6 +79,7 @@ pub fn monitor(arguments: &MonitorArgs) -> anyhow::Result<()> {
         token,
         identity: arguments.link.identity(&facts, Role::Monitor, 0),
         keeping: Keeping::default(),
+        stay: arguments.link.stay(),
     };
     let (link_end, RunnerEnd { orders, reports }) = link::pair();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -2,7 +2,7 @@
 //! made beforehand. Many of them share one thread.
 
 use agent::link::{AgentIdentity, Keeping, LinkConfig, News, RunnerEnd, pair, run};
-use control::{Assignment, Digest, EndCause, Order, Report, RunId, Token};
+use control::{Assignment, Digest, EndCause, Order, Report, RunId, Stay, Token};
 use host::{InterfaceSecond, Observation, ProcessSecond};
 use measure::{CellId, HandshakeKind, Operation, OperationEnd, Period, Recorder, Snapshot, Totals};
 use proto::Bytes;
@@ -153,6 +153,7 @@ pub async fn simulate(
         token,
         identity,
         keeping: Keeping::default(),
+        stay: Stay::default(),
     };
     let (link_end, runner_end) = pair();
     let (_quit, asked) = mpsc::channel(1);

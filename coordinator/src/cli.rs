@@ -8,6 +8,7 @@ use crate::quick::{self, QuickArgs};
 use crate::render::ReportArgs;
 use crate::start::StartArgs;
 use crate::target_process::TargetArgs;
+use crate::token::TokenArgs;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 
@@ -66,6 +67,8 @@ pub enum Command {
     /// Run a plan, all its variants, or its search: wait for agents, start them together, merge
     /// their figures
     Start(StartArgs),
+    /// Print the token by which agents join, also before `start`
+    Token(TokenArgs),
     /// Show what a plan would run and each agent's share, or everything that is wrong with it
     Check(CheckArgs),
     /// Load one URL from this machine, without a plan file

@@ -30,6 +30,8 @@ mod signals;
 mod start;
 mod target_process;
 mod terminal;
+mod token;
+mod token_file;
 mod utc;
 
 pub use cli::Cli;
@@ -53,6 +55,7 @@ pub fn run(cli: Cli) -> Exit {
 fn obey(cli: Cli) -> Exit {
     let exit = match cli.command {
         Command::Start(args) => start::start(args),
+        Command::Token(args) => token::token(&args),
         Command::Check(args) => check::check(&args),
         Command::Quick(args) => quick::quick(*args),
         Command::Report(args) => render::report(&args),

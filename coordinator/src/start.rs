@@ -8,9 +8,10 @@ use crate::plan_file::in_words;
 use crate::record::replay;
 use crate::run_folder::{BegunRun, ChosenName};
 use crate::run_origin::RunOrigin;
+use crate::token::state_folder;
 use crate::{plan_file, terminal};
 use clap::Args;
-use plan::{Campaign, Search};
+use plan::Campaign;
 use report::Format;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -21,14 +22,16 @@ pub struct StartArgs {
     /// Start the agents on this machine, each as its own process
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
-    /// Number of agents to wait for; with --local, to start [default: 1; with --resume, as before]
+    /// Number of agents to wait for, without a terminal for 5 min at most unless the plan's
+    /// fleet.join_timeout says it; with --local, to start [default: 1; with --resume, as before]
     #[arg(
         long,
         value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=10_000),
     )]
     pub agents: Option<u32>,
-    /// Address where agents join [default: 0.0.0.0:7711; with --resume, as before]
+    /// Address where agents join [default: 0.0.0.0:7711; 127.0.0.1:7711 if the plan's target is on
+    /// loopback, which only agents on this machine reach; with --resume, as before]
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = listen_address)]
     pub listen: Option<SocketAddr>,
     /// Folder for this coordinator's certificate and secret, by which agents recognise it; both are
@@ -36,7 +39,8 @@ pub struct StartArgs {
     /// ~/.local/state/cannonade]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Write the token to this file (mode 0600) instead of printing it
+    /// Write the token to this file (mode 0600) instead of printing it; it is printed to terminals
+    /// only, and `coordinator token` prints it beforehand
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
     /// Folder in which the run folder is made
@@ -127,6 +131,16 @@ pub struct StartArgs {
 /// Where agents join, if nothing else is said: on all of this machine's addresses.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 7711);
 
+/// A target on loopback is for agents on this machine; then no other machine need reach the port.
+fn default_address(campaign: &Campaign) -> SocketAddr {
+    let mut variants = campaign.variants().iter();
+    if variants.all(|variant| variant.plan.target().is_on_loopback()) {
+        SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), LISTEN.port())
+    } else {
+        LISTEN
+    }
+}
+
 /// An address with a port; `:7711` is all of this machine's, and a name is what it resolves to.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     address(text, "write such as 0.0.0.0:7711, :7711 or localhost:7711")
@@ -193,7 +207,7 @@ impl StartChoice {
     }
 
     /// Where the agents come from.
-    fn source(&self) -> anyhow::Result<AgentSource> {
+    fn source(&self, campaign: &Campaign) -> anyhow::Result<AgentSource> {
         let args = &self.args;
         if args.local {
             return Ok(AgentSource::Local(LocalOptions {
@@ -204,14 +218,12 @@ impl StartChoice {
             }));
         }
         let known = self.origin().and_then(|origin| origin.state.clone());
-        let state = args.state.clone().or(known).or_else(agent::state_folder);
-        let state = state.ok_or_else(|| {
-            anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
-        })?;
+        let state = args.state.clone().or(known);
         let listen = self.origin().and_then(|origin| origin.listen);
+        let listen = args.listen.or(listen);
         Ok(AgentSource::Remote(JoinOptions {
-            address: args.listen.or(listen).unwrap_or(LISTEN),
-            state,
+            address: listen.unwrap_or_else(|| default_address(campaign)),
+            state: state_folder(state.as_deref())?,
             token_file: args.token_file.clone(),
         }))
     }
@@ -236,7 +248,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    if let Some(problem) = unfit(&read.campaign, &choice) {
+    if let Some(problem) = unfit(&read.campaign, choice.args.local) {
         terminal::say(format_args!("{}: {problem}", choice.plan.display()));
         return Ok(Exit::Usage);
     }
@@ -250,7 +262,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         choice.args.quiet,
         choice.args.summary.as_deref(),
     )?;
-    let source = choice.source()?;
+    let source = choice.source(&read.campaign)?;
     let origin = RunOrigin::from_plan_file(&choice.plan);
     let StartChoice { args, agents, .. } = choice;
     launch(&StartRequest {
@@ -282,32 +294,15 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Why the file cannot be run as the flags say.
-fn unfit(campaign: &Campaign, choice: &StartChoice) -> Option<String> {
-    let args = &choice.args;
+/// Why agents that join cannot run what the file asks for.
+fn unfit(campaign: &Campaign, is_local: bool) -> Option<&'static str> {
     let is_builtin = campaign
         .variants()
         .iter()
         .any(|variant| variant.plan.target().builtin.is_some());
-    if is_builtin && !args.local {
-        return Some(
-            "target.builtin: only agents on this machine reach it; add --local, or write \
-             target.url"
-                .to_owned(),
-        );
-    }
-    let Some(Search::Agents(numbers)) = campaign.search() else {
-        return None;
-    };
-    let most = numbers
-        .iter()
-        .copied()
-        .max()
-        .filter(|&most| most > choice.agents)?;
-    Some(format!(
-        "search.agents: asks for {most} agents, and --agents is {}; write --agents {most}",
-        choice.agents
-    ))
+    (is_builtin && !is_local).then_some(
+        "target.builtin: only agents on this machine reach it; add --local, or write target.url",
+    )
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod canvas;
 
 pub(crate) use canvas::{CanvasLine, FullScreen, draw, said};
 
+use measure::is_unprintable;
 use report::Style;
 use rustix::fs::{FileType, Stat, fstat};
 use rustix::io::Errno;
@@ -37,6 +38,16 @@ pub fn live_style() -> Option<Style> {
         width: columns(&io::stderr()),
         unicode: has_unicode(),
     })
+}
+
+/// Whether a person may read standard error.
+pub(crate) fn has_reader() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Whether a person may see the run and end it: otherwise no wait may be without end.
+pub(crate) fn is_watched() -> bool {
+    io::stderr().is_terminal() || io::stdout().is_terminal()
 }
 
 /// Rows of the terminal at standard error.
@@ -80,7 +91,7 @@ pub fn show(text: &str) {
 /// cursor.
 pub fn say(line: impl std::fmt::Display) {
     // Names and errors of others may hold escapes that would move the cursor.
-    let is_unsafe = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    let is_unsafe = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
     canvas::say(&line.to_string().replace(is_unsafe, "?"));
 }
 

@@ -65,6 +65,7 @@ pub async fn run(
     let session = Session::new(facts, seed)
         .with_versions(config.identity.encoding, config.identity.language)
         .with_keep(config.keeping.keep)
+        .with_stay(config.stay)
         .with_store(Box::new(Spool::new(config.keeping.spool)));
     let driver = Driver {
         session,

@@ -13,7 +13,7 @@ pub use address::{AddressError, CoordinatorAddress};
 pub use control::News;
 pub use driver::{LinkError, run};
 
-use control::{Order, Report, Role, Token};
+use control::{Order, Report, Role, Stay, Token};
 use proto::Bytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -38,6 +38,8 @@ pub struct LinkConfig {
     pub identity: AgentIdentity,
     /// What it keeps of a run until the coordinator has it.
     pub keeping: Keeping,
+    /// When it ends by itself.
+    pub stay: Stay,
 }
 
 /// For how long, and where, an agent keeps what its coordinator has not taken.

@@ -11,7 +11,7 @@ mod terminal;
 use agent::link::{
     AgentIdentity, Keeping, LinkConfig, LinkError, News, Quit, RunnerEnd, pair, run,
 };
-use control::{Digest, EndCause, INTERVAL_PART_BYTES, Order, Report, RunId, Token};
+use control::{Digest, EndCause, INTERVAL_PART_BYTES, Order, Report, RunId, Stay, Token};
 use coordinator::{Attached, Coordinator, PATIENCE};
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -51,6 +51,7 @@ impl Agent {
             token: token.clone(),
             identity,
             keeping: Keeping::default(),
+            stay: Stay::default(),
         };
         let (link_end, runner) = pair();
         let (say, news) = mpsc::unbounded_channel();

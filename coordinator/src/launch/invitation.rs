@@ -3,14 +3,10 @@
 use super::schedule::agents_in_words;
 use super::start_request::JoinOptions;
 use crate::machine_name::reached_at;
-use crate::terminal;
+use crate::{terminal, token_file};
 use anyhow::Context as _;
 use control::Token;
-use std::fs::{OpenOptions, Permissions};
-use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
 
 /// Shows the command for each load machine, and writes the token's file where one is asked for.
 pub(super) fn give(
@@ -20,55 +16,84 @@ pub(super) fn give(
     agents: u32,
     quiet: bool,
 ) -> anyhow::Result<()> {
-    let token = token.reveal();
     if let Some(file) = &options.token_file {
-        write(file, &token)
+        token_file::write(file, token)
             .with_context(|| format!("cannot write the token into {}", file.display()))?;
     }
-    if quiet {
-        return Ok(());
-    }
-    let agents = agents_in_words(agents);
-    let by = match &options.token_file {
-        Some(file) => format!("--token-file {}", file.display()),
-        None => format!("--token {token}"),
-    };
-    terminal::say(format_args!(
-        "waiting for {agents} on {address}; on each load machine:\n  agent join {} {by}",
-        reached_at(address)
-    ));
-    if options.token_file.is_some() {
-        terminal::say("(with a copy of that file; it is a secret)");
+    if !quiet {
+        let is_shown = terminal::has_reader();
+        terminal::say(invitation(options, address, token, agents, is_shown));
     }
     Ok(())
 }
 
-/// Mode 0600 also where the file was there with another one.
-fn write(path: &Path, token: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)?;
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    writeln!(file, "{token}")
+/// The token itself stands in it only if a person reads it: logs of CI are kept, and read by many.
+fn invitation(
+    options: &JoinOptions,
+    address: SocketAddr,
+    token: &Token,
+    agents: u32,
+    is_shown: bool,
+) -> String {
+    let (by, about) = match &options.token_file {
+        Some(file) => (
+            format!("--token-file {}", file.display()),
+            "\n(with a copy of that file; it is a secret)".to_owned(),
+        ),
+        None if is_shown => (format!("--token {}", token.reveal()), String::new()),
+        None => ("--token-file FILE".to_owned(), unshown(options)),
+    };
+    let place = if address.ip().is_loopback() {
+        "on this machine"
+    } else {
+        "on each load machine"
+    };
+    format!(
+        "waiting for {} on {address}; {place}:\n  agent join {} {by}{about}",
+        agents_in_words(agents),
+        reached_at(address)
+    )
+}
+
+/// How to get a token that is not printed.
+fn unshown(options: &JoinOptions) -> String {
+    let state = if agent::state_folder().as_ref() == Some(&options.state) {
+        String::new()
+    } else {
+        format!("--state {} ", options.state.display())
+    };
+    format!(
+        "\n(standard error is no terminal, so the token is not printed: `coordinator token \
+         {state}--file FILE` writes it)"
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use super::write;
-    use std::os::unix::fs::PermissionsExt as _;
+    use super::invitation;
+    use crate::fleet::Enrolment;
+    use crate::launch::JoinOptions;
 
     #[test]
-    fn token_file_is_for_its_owner_alone() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).unwrap();
-        write(file.path(), "cnn1_x").unwrap();
-        assert_eq!(
-            std::fs::metadata(file.path()).unwrap().permissions().mode() & 0o777,
-            0o600
+    fn token_is_shown_to_a_person_only() {
+        let enrolment = Enrolment::in_memory().unwrap();
+        let token = enrolment.token();
+        let options = |token_file: Option<&str>| JoinOptions {
+            address: "0.0.0.0:7711".parse().unwrap(),
+            state: "own state".into(),
+            token_file: token_file.map(Into::into),
+        };
+        let address = "10.0.0.1:7711".parse().unwrap();
+        let told = |file, is_shown| invitation(&options(file), address, token, 2, is_shown);
+        assert!(told(None, true).contains(&format!(":7711 --token {}", token.reveal())));
+        let unshown = told(None, false);
+        assert!(
+            unshown.contains("agent join 10.0.0.1:7711 --token-file FILE")
+                && unshown.contains("`coordinator token --state own state --file FILE`"),
+            "{unshown}"
         );
-        assert_eq!(std::fs::read_to_string(file.path()).unwrap(), "cnn1_x\n");
+        for told in [unshown, told(Some("t"), true), told(Some("t"), false)] {
+            assert!(!told.contains("cnn1_"), "{told}");
+        }
     }
 }

@@ -223,7 +223,8 @@ impl RunCourse {
         match outcome {
             RunOutcome::TooFewAgents { have, want } => self.ending.fail(format!(
                 "fleet.join_timeout: {have} of {want} agents joined in time; start the others, \
-                 write a longer fleet.join_timeout, or a smaller --agents"
+                 write a longer fleet.join_timeout (without a terminal it is 5m unless the plan \
+                 says it), or a smaller --agents"
             )),
             RunOutcome::Superseded => self.ending.fail(
                 "another coordinator has taken this run up, and the agents obey that one; this \

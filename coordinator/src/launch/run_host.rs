@@ -28,6 +28,10 @@ use std::time::Duration;
 /// How often it is looked whether the end of a record waits for room.
 const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 
+/// How long agents elsewhere are waited for where no terminal shows that they are missing, unless
+/// the plan says it: a job of CI is not to wait without end.
+const UNWATCHED_JOIN_MAX: Duration = Duration::from_secs(300);
+
 /// What stays from run to run. Dropping it stops what was started.
 pub(super) struct RunHost {
     histograms_by_agent: bool,
@@ -169,7 +173,11 @@ impl RunHost {
         let origin = run.origin.clone();
         let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
-        let request = request_for(run.clone()).await?;
+        let mut request = request_for(run.clone()).await?;
+        if self.agents.is_none() && !terminal::is_watched() {
+            let bound = &mut request.rules.join_timeout;
+            *bound = bound.or(Some(UNWATCHED_JOIN_MAX));
+        }
         let progress = if self.quiet {
             Progress::quiet()
         } else {

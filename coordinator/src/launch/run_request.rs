@@ -19,7 +19,19 @@ pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
         size.or_else(|| mint::problem(plan))
             .or_else(|| too_narrow(plan, campaign.search(), agents))
     });
-    problem.or_else(|| agent::unusable_certificate(plans()))
+    problem
+        .or_else(|| too_few_agents(campaign.search()?, agents))
+        .or_else(|| agent::unusable_certificate(plans()))
+}
+
+fn too_few_agents(search: &Search, agents: u32) -> Option<String> {
+    let Search::Agents(numbers) = search else {
+        return None;
+    };
+    let most = numbers.iter().max().filter(|&&most| most > agents)?;
+    Some(format!(
+        "search.agents: asks for {most} agents, and --agents is {agents}; write --agents {most}"
+    ))
 }
 
 /// An agent without a connection would leave its part of the load undone.

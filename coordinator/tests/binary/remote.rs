@@ -2,6 +2,7 @@
 
 use crate::command::{Folder, Running, assert_code, send, told, wait_until};
 use plan::{CalibratedWork, Calibration, CalibrationRow};
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
@@ -72,6 +73,55 @@ fn agents_stay_and_serve_the_next_start() {
         (vec!["one".to_owned(), "two".to_owned()], 202),
         "{}",
         told(&output)
+    );
+}
+
+#[test]
+fn agent_of_a_job_may_be_first_and_ends_with_its_coordinator() {
+    let server = target::RunningTarget::new(target::Config::plain()).unwrap();
+    let plan = format!(
+        "target.url = \"{}\"\nload = {{ connections = 2, requests = 11 }}",
+        server.url("/")
+    );
+    let folder = Folder::with_plan(&plan);
+    let address = free_port();
+    let join = ["agent", "join", "--once", "--token-file", "token", &address];
+    let mut agent = folder.begin(&join);
+    let mut said = BufReader::new(agent.child().stderr.take().unwrap()).lines();
+    let waiting = said.next().unwrap().unwrap();
+    assert!(
+        waiting.contains("waiting for the token in token"),
+        "{waiting}"
+    );
+    let output = folder.run(&[
+        "start",
+        "--listen",
+        &address,
+        "--token-file",
+        "token",
+        "plan.toml",
+    ]);
+    assert_code(&output, 0);
+    assert_eq!(folder.document().measured.operations.ended, 11);
+    let said: Vec<String> = said.map(Result::unwrap).collect();
+    assert_code(&agent.end(), 0);
+    assert!(!said.iter().any(|line| line.contains("next")), "{said:?}");
+}
+
+#[test]
+fn token_is_there_before_a_coordinator_is() {
+    let folder = Folder::with_plan("");
+    let token = |more: &[&str]| {
+        let output = folder.run(&[&["token", "--state", "state"], more].concat());
+        assert_code(&output, 0);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let printed = token(&[]);
+    assert!(printed.starts_with("cnn1_") && printed.lines().count() == 1);
+    assert_eq!(token(&["--file", "token"]), "");
+    assert_eq!(
+        std::fs::read_to_string(folder.path().join("token")).unwrap(),
+        printed
     );
 }
 

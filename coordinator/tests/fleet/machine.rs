@@ -3,7 +3,7 @@
 use agent::link::{
     AgentIdentity, Keeping, LinkConfig, LinkError, News, Quit, RunnerEnd, pair, run,
 };
-use control::{Assignment, Digest, EndCause, Order, Report, RunId, Token};
+use control::{Assignment, Digest, EndCause, Order, Report, RunId, Stay, Token};
 use proto::Bytes;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -61,6 +61,7 @@ impl Machine {
             token: token.clone(),
             identity,
             keeping: Keeping::default(),
+            stay: Stay::default(),
         };
         let (link_end, runner_end) = pair();
         let (say, news) = mpsc::unbounded_channel();

@@ -61,7 +61,7 @@ pub use run_event::{
 };
 pub use run_history::RunHistory;
 pub use seen_seconds::OBSERVATION_MAX_BYTES;
-pub use session::{KEEP, Session};
+pub use session::{KEEP, Session, Stay};
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
 pub use token::{JoinSecret, Token, TokenError};
 pub use versions::Versions;

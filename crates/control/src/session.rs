@@ -2,6 +2,7 @@
 
 mod directed;
 mod kept;
+mod leaving;
 mod watching;
 
 use crate::back_off::BackOff;
@@ -18,6 +19,8 @@ use crate::{
     Role, RunId, Stop,
 };
 use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
+use leaving::Leaving;
+pub use leaving::Stay;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, Observe, PROTOCOL};
@@ -73,6 +76,7 @@ pub struct Session {
     /// The CPU profile of the last run that a monitor took one of.
     profile: Option<ProfileOutbox>,
     quit_at: Option<Mono>,
+    leaving: Leaving,
     out: Vec<SessionAction>,
 }
 
@@ -112,6 +116,7 @@ impl Session {
             observations: None,
             profile: None,
             quit_at: None,
+            leaving: Leaving::default(),
             out: Vec::new(),
         }
     }
@@ -152,6 +157,12 @@ impl Session {
         if let Some(why) = self.stash.trouble() {
             self.out.push(SessionAction::Say(News::CannotSpool { why }));
         }
+        for action in &self.out {
+            if let SessionAction::Say(news) = action {
+                self.leaving.note(news);
+            }
+        }
+        self.leave_if_alone(now.mono);
         std::mem::take(&mut self.out)
     }
 
@@ -169,7 +180,8 @@ impl Session {
         let run = self.run.as_ref().and_then(|run| run.wake_at(now));
         // A burst's end is due once: its answer is sent then, and later it is of no interest.
         let burst = self.beats.burst_ends_at().filter(|ends| *ends > now.mono);
-        [run, burst, self.quit_at, self.next_drop_at()]
+        let leaves = self.leaving.absence_ends_at();
+        [run, burst, leaves, self.quit_at, self.next_drop_at()]
             .into_iter()
             .flatten()
             .fold(link, Mono::min)
@@ -238,8 +250,9 @@ impl Session {
     }
 
     fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
+        let finality = disconnection.finality;
         // A member goes on trying: another coordinator may stand there for a while.
-        if disconnection.finality == Finality::Final && self.coordinator.is_none() {
+        if finality == Finality::Final && self.coordinator.is_none() {
             self.out.push(SessionAction::Quit(Some(disconnection.why)));
         } else {
             let news = self.news_of_absence(disconnection);
@@ -253,6 +266,7 @@ impl Session {
         if self.run.as_ref().is_some_and(|run| !run.is_begun()) {
             self.forget();
         }
+        self.leave_after(finality);
     }
 
     /// What is said of it: each reason once, and none where it was to be expected.
@@ -260,6 +274,7 @@ impl Session {
         let Disconnection { why, finality } = disconnection;
         let is_expected = self.is_served && !self.holds_run();
         match finality {
+            Finality::Ended if is_expected && self.leaving.is_due() => return None,
             Finality::Ended if is_expected => return Some(News::RunOver),
             Finality::Nobody if is_expected => return None,
             _ if self.said_away.as_ref() == Some(&why) => return None,

@@ -2,7 +2,7 @@
 
 use control::{
     AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, FileParts, Finality, KEEP, LEASE,
-    Mono, News, Now, Order, Report, Role, RunId, Session, SessionAction, SessionEvent, Stop,
+    Mono, News, Now, Order, Report, Role, RunId, Session, SessionAction, SessionEvent, Stay, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
@@ -621,6 +621,94 @@ fn coordinator_that_goes_after_a_run_is_no_trouble_and_before_one_it_is() {
     agent.ended();
     agent.hear(release());
     assert_eq!(said_of_going(agent), [News::RunOver]);
+}
+
+/// How it quits when its coordinator goes in order: `Some(None)` with nothing to tell.
+fn quits_as_it_goes(mut agent: Agent, finality: Finality) -> Option<Option<String>> {
+    let why = "it ended".to_owned();
+    let actions = agent.on(SessionEvent::Disconnected(Disconnection { why, finality }));
+    let told = |news: &News| matches!(news, News::RunOver);
+    assert!(!says(&actions, told), "nothing is waited for");
+    actions.into_iter().find_map(|action| match action {
+        SessionAction::Quit(why) => Some(why),
+        _ => None,
+    })
+}
+
+#[test]
+fn agent_of_one_coordinator_goes_with_it_and_says_how_its_part_went() {
+    let once = |mut agent: Agent| {
+        agent.session = agent.session.with_stay(Stay {
+            is_for_one_coordinator: true,
+            absence_max: None,
+        });
+        agent
+    };
+    let served = || {
+        let mut agent = once(Agent::firing());
+        agent.ended();
+        agent.hear(release());
+        agent
+    };
+    assert_eq!(quits_as_it_goes(served(), Finality::Ended), Some(None));
+    // It was killed after the run.
+    assert_eq!(quits_as_it_goes(served(), Finality::Nobody), Some(None));
+    assert_eq!(quits_as_it_goes(served(), Finality::Retry), None, "a cut");
+    let unserved = quits_as_it_goes(once(Agent::joined()), Finality::Ended).flatten();
+    assert!(unserved.is_some_and(|why| why.contains("began no run")));
+    assert_eq!(
+        quits_as_it_goes(once(Agent::new()), Finality::Nobody),
+        None,
+        "it is not there yet"
+    );
+    assert_eq!(
+        quits_as_it_goes(once(Agent::firing()), Finality::Ended),
+        None,
+        "what is held is for it"
+    );
+    let mut failing = once(Agent::firing());
+    failing.on(SessionEvent::Reported(Report::Ended {
+        run: RUN,
+        cause: EndCause::Failed("no more files".into()),
+        totals: Bytes::new(),
+        figures: Bytes::new(),
+    }));
+    failing.hear(release());
+    let failed = quits_as_it_goes(failing, Finality::Ended).flatten();
+    assert!(failed.is_some_and(|why| why.contains("no more files")));
+}
+
+#[test]
+fn agent_gives_up_where_no_coordinator_comes_for_as_long_as_it_waits() {
+    let mut agent = Agent::new();
+    agent.session = agent.session.with_stay(Stay {
+        is_for_one_coordinator: false,
+        absence_max: Some(Duration::from_secs(60)),
+    });
+    let quits = |actions: Vec<SessionAction>| {
+        let quit = |action: SessionAction| match action {
+            SessionAction::Quit(why) => Some(why.unwrap_or_default()),
+            _ => None,
+        };
+        actions.into_iter().find_map(quit)
+    };
+    agent.tick();
+    agent.pass(59 * SECOND);
+    agent.on(SessionEvent::Connected);
+    agent.hear(welcome(9, 9, resume(1)));
+    // A new wait begins when it goes.
+    agent.on(SessionEvent::Disconnected(Disconnection {
+        why: "nobody listens".into(),
+        finality: Finality::Nobody,
+    }));
+    agent.pass(59 * SECOND);
+    assert_eq!(quits(agent.tick()), None);
+    agent.pass(SECOND);
+    let why = quits(agent.tick()).unwrap();
+    assert!(
+        why.contains("60 s") && why.contains("nobody listens"),
+        "{why}"
+    );
 }
 
 #[test]

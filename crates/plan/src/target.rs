@@ -21,6 +21,23 @@ pub struct Target {
     pub builtin: Option<Builtin>,
 }
 
+impl Target {
+    /// Whether each machine finds it on itself alone.
+    #[must_use]
+    pub fn is_on_loopback(&self) -> bool {
+        if !self.addresses.is_empty() {
+            return self
+                .addresses
+                .iter()
+                .all(|it| it.ip.to_canonical().is_loopback());
+        }
+        match &self.url.host {
+            Host::Name(name) => name == "localhost",
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+        }
+    }
+}
+
 /// A parsed `http://` or `https://` URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Url {

@@ -86,17 +86,19 @@ fn start_in(field: &Field, output: &Path) -> (interop::Coordinator, Agent) {
         &listen,
         "--state",
         state,
+        "--token-file",
+        "token",
         "plan.toml",
     ];
     let plan = field.plan(LOAD, "fleet.max_skew = \"1s\"\n");
     let mut coordinator = CoordinatorCommand::new(&arguments)
         .file("plan.toml", plan.as_bytes())
         .spawn();
-    let told = coordinator.wait_for("--token ");
+    let told = coordinator.wait_for("agent join ");
     let (_, rest) = told.split_once("agent join ").unwrap();
-    let mut words = rest.split_whitespace();
-    let address = words.next().unwrap().parse().unwrap();
-    let token = words.nth(1).unwrap().to_owned();
+    let address = rest.split_whitespace().next().unwrap().parse().unwrap();
+    let token = std::fs::read_to_string(coordinator.folder().join("token")).unwrap();
+    let token = token.trim().to_owned();
     let agent = Agent::join_by(field.link.command(), address, &token, &["--name", "a"]);
     (coordinator, agent)
 }
