@@ -23,4 +23,4 @@ pub(crate) use record_thread::{
 };
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::RecordRehearsal;
-pub(crate) use storage::StorageNews;
+pub(crate) use storage::{GivenUp, StorageNews, StorageTrouble};

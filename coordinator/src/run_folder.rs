@@ -243,6 +243,12 @@ impl RunFolder {
         }
     }
 
+    /// Whether the result that was saved last is there.
+    #[must_use]
+    pub fn has_result(&self) -> bool {
+        !self.failures.contains_key(RESULT) && self.path.join(RESULT).is_file()
+    }
+
     /// What could not be saved, and why; empty when all is.
     #[must_use]
     pub fn unsaved(&self) -> Vec<String> {

@@ -4,6 +4,7 @@
 use super::agents_search::AgentsSearch;
 use super::campaign_report::CampaignReport;
 use super::capacity::CapacitySearch;
+use super::result_printer::ResultPlace;
 use super::run_host::RunHost;
 use super::schedule::ScheduledRun;
 use super::series::RunSeries;
@@ -52,7 +53,9 @@ pub(super) async fn make_campaign(
     } else {
         Exit::Passed
     });
-    request.printer.close(&headline, exit, Some(&path));
+    request
+        .printer
+        .close(&headline, exit, ResultPlace::of_folder(&path));
     made.map(|()| exit)
 }
 

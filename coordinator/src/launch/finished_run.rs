@@ -1,6 +1,6 @@
 //! A run that was made: what the user is told of it, and how to exit for it.
 
-use super::result_printer::ResultPrinter;
+use super::result_printer::{ResultPlace, ResultPrinter};
 use super::run_ending::RunEnding;
 use crate::exit::{Exit, ExitRules};
 use crate::record::FinishedRecord;
@@ -38,7 +38,12 @@ impl FinishedRun {
             self.say_unsaved();
         }
         let exit = self.exit(rules);
-        printer.close(&self.headline(), exit, self.record.folder.as_deref());
+        let saved = match (&self.record.folder, self.record.saved_in()) {
+            (None, _) => ResultPlace::NotAsked,
+            (Some(_), Some(folder)) => ResultPlace::Folder(folder),
+            (Some(folder), None) => ResultPlace::NotIn(folder),
+        };
+        printer.close(&self.headline(), exit, saved);
         Ok(exit)
     }
 

@@ -23,6 +23,26 @@ pub struct ResultPrinter {
     summary: Option<SummaryFile>,
 }
 
+/// Where a result is, for the last line.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum ResultPlace<'p> {
+    /// It was not to be saved.
+    NotAsked,
+    Folder(&'p Path),
+    /// It was to be saved there, and is not.
+    NotIn(&'p Path),
+}
+
+impl<'p> ResultPlace<'p> {
+    /// Of a folder that was there when it was written.
+    pub(super) fn of_folder(folder: &'p Path) -> ResultPlace<'p> {
+        match folder.is_dir() {
+            true => ResultPlace::Folder(folder),
+            false => ResultPlace::NotIn(folder),
+        }
+    }
+}
+
 /// A file that gets the result as Markdown behind what is in it.
 #[derive(Debug)]
 struct SummaryFile {
@@ -78,17 +98,21 @@ impl ResultPrinter {
     }
 
     /// Says the outcome again in the last lines, since the top of a result scrolls away.
-    pub(super) fn close(&self, headline: &str, exit: Exit, folder: Option<&Path>) {
+    pub(super) fn close(&self, headline: &str, exit: Exit, place: ResultPlace<'_>) {
         if self.quiet {
             return;
         }
-        let page = folder.map(|folder| folder.join(PAGE));
-        if let Some(page) = page.filter(|page| page.is_file()) {
-            terminal::say_wrapped(&format!("open {}", page.display()));
-        }
-        let saved = folder.map_or_else(String::new, |folder| {
-            format!(" · saved in {}", folder.display())
-        });
+        let saved = match place {
+            ResultPlace::NotAsked => String::new(),
+            ResultPlace::NotIn(folder) => format!(" · not saved in {}", folder.display()),
+            ResultPlace::Folder(folder) => {
+                let page = folder.join(PAGE);
+                if page.is_file() {
+                    terminal::say_wrapped(&format!("open {}", page.display()));
+                }
+                format!(" · saved in {}", folder.display())
+            }
+        };
         terminal::say_wrapped(&format!("{headline} · exit {}{saved}", exit.code()));
     }
 }

@@ -164,6 +164,16 @@ impl RunCourse {
         CourseStep::GoOn
     }
 
+    /// Nothing is stored any more, and agents keep what is not: how that came. Without an
+    /// acknowledgement they would never end.
+    pub(super) fn storage_ended(&mut self, how: &str, now: Instant) -> CourseStep {
+        if self.stopping == Stopping::AtOnce {
+            return CourseStep::GoOn;
+        }
+        self.ending.fail(format!("the run was ended: {how}"));
+        self.stop_at_once(now)
+    }
+
     /// No event comes any more, and the last one was not that it is done.
     pub(super) fn fleet_ended(&mut self) -> CourseStep {
         let problem = "the control plane ended before the run did";
@@ -406,6 +416,19 @@ mod tests {
         assert_eq!(course.signal(now), CourseStep::Stop(Stop::Now));
         assert_eq!(course.deadline(), Some(now + STOP_NOW_MAX));
         assert_eq!(course.signal(now), CourseStep::End);
+    }
+
+    #[test]
+    fn run_of_which_nothing_is_stored_any_more_ends_soon_and_is_no_success() {
+        let now = Instant::now();
+        let mut course = firing(now);
+        let step = course.storage_ended("the disk is full", now);
+        assert_eq!(step, CourseStep::Stop(Stop::Now));
+        assert_eq!(course.storage_ended("the same", now), CourseStep::GoOn);
+        assert_eq!(course.too_late(now), CourseStep::End);
+        let ending = course.end().ending;
+        assert_eq!(ending.problems, ["the run was ended: the disk is full"]);
+        assert_eq!(ending.state(), analysis::RunState::Incomplete);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::exposition::Exposition;
 use crate::fleet::{FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{Progress, RunNews, RunView};
-use crate::record::{RecordPermit, RecordThread, StorageNews};
+use crate::record::{GivenUp, RecordPermit, RecordThread, StorageNews, StorageTrouble};
 use crate::signals::Signals;
 use crate::utc::Utc;
 use control::{Receipt, RunEvent, Stop};
@@ -136,6 +136,10 @@ impl RunWatch<'_> {
             WatchInput::Tick => {
                 let live = self.record.live();
                 let trouble = self.record.trouble();
+                let lost_storage = trouble
+                    .as_ref()
+                    .filter(|trouble| trouble.given_up == Some(GivenUp::Kept))
+                    .and_then(StorageTrouble::end);
                 let line = self.storage_news.line(trouble.as_ref());
                 line.into_iter().for_each(|line| self.progress.say(line));
                 let told = self.exposition.as_mut().and_then(|shown| shown.news());
@@ -148,7 +152,10 @@ impl RunWatch<'_> {
                     trouble.map(|trouble| trouble.in_short()),
                 );
                 self.progress.show(view);
-                CourseStep::GoOn
+                match lost_storage {
+                    Some(how) => course.storage_ended(&how, now),
+                    None => CourseStep::GoOn,
+                }
             }
             WatchInput::Deadline => course.too_late(now),
         }

@@ -2,7 +2,7 @@
 
 use crate::run_folder::name_of;
 use analysis::Document;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The end of a run's record.
 #[derive(Debug)]
@@ -15,9 +15,16 @@ pub(crate) struct FinishedRecord {
     pub(crate) unsaved: Vec<String>,
     /// The run's folder.
     pub(crate) folder: Option<PathBuf>,
+    /// Its result is this one.
+    pub(crate) has_result: bool,
 }
 
 impl FinishedRecord {
+    /// Where the result is; `None` where it is not there.
+    pub(crate) fn saved_in(&self) -> Option<&Path> {
+        self.folder.as_deref().filter(|_| self.has_result)
+    }
+
     /// Name of the run's folder; empty where there is none.
     pub(crate) fn folder_name(&self) -> String {
         self.folder.as_deref().map(name_of).unwrap_or_default()

@@ -4,6 +4,7 @@
 use super::decode_pool::DecodePromise;
 use super::finished_record::FinishedRecord;
 use super::recorded_run::RecordedRun;
+use super::storage::DiskWait;
 use crate::exposition::Viewers;
 use crate::utc::Utc;
 use analysis::{Live, RunState};
@@ -79,6 +80,7 @@ pub(super) fn keep(
     jobs: &Receiver<KeeperJob>,
     live: &watch::Sender<Option<Live>>,
     times: SaveTimes,
+    disk: &DiskWait,
 ) -> Option<FinishedRecord> {
     let mut saving = Saving::new(times);
     let mut shown_at = Instant::now();
@@ -99,7 +101,7 @@ pub(super) fn keep(
             }
         };
         match job {
-            KeeperJob::Finish(at, state) => return Some(record.finish(at, state)),
+            KeeperJob::Finish(at, state) => return Some(record.finish_on(at, state, Some(disk))),
             KeeperJob::Note(sentence) => record.note(sentence),
             KeeperJob::ServerCpu(used) => record.server_cpu(used),
             KeeperJob::Unstored(why) => record.unstored(why),
@@ -242,6 +244,7 @@ mod tests {
     use super::*;
     use crate::exposition::LatestRun;
     use crate::planned_run::PlannedRun;
+    use crate::record::storage::StorageTimes;
     use crate::run_folder::{FolderName, RESULT, RunFolder};
     use control::{AgentFacts, AgentId, FleetTime};
     use measure::{CellKey, Period, Snapshot};
@@ -301,8 +304,9 @@ mod tests {
             record.take(Utc::now(), &armed);
             let (jobs, waiting) = sync_channel(1);
             let (shown, _) = watch::channel(None);
+            let disk = DiskWait::new(StorageTimes::USUAL);
             Keeping {
-                keeper: std::thread::spawn(move || keep(record, &waiting, &shown, times)),
+                keeper: std::thread::spawn(move || keep(record, &waiting, &shown, times, &disk)),
                 jobs,
                 result,
                 latest,

@@ -3,7 +3,7 @@
 
 use super::decode_pool::DecodePool;
 use super::keeper::KeeperJob;
-use super::storage::{StoragePatience, StorageTrouble, seconds};
+use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp, seconds};
 use crate::fleet::ReceiptSender;
 use crate::plan_file::in_words;
 use crate::run_folder::{FactKind, LoggedFact, RunLog};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 /// A batch is begun so long after the one before at the earliest: a large fleet delivers all the
 /// time, and writing to the disk has a price of its own. What comes alone is written at once.
@@ -23,15 +23,6 @@ const GATHER: Duration = Duration::from_millis(50);
 
 /// What is gathered is written when it is so large, however early.
 const BATCH_BYTES: usize = 1 << 20;
-
-/// How often a log that takes nothing is tried again.
-const RETRY_EVERY: Duration = Duration::from_secs(1);
-
-/// A full disk is waited for so long: somebody may make room, and agents keep what is not stored.
-const ROOM_PATIENCE: Duration = Duration::from_secs(600);
-
-/// A folder that was removed is waited for so long: it may have been moved by mistake.
-const FOLDER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the record is told.
 #[derive(Debug)]
@@ -50,17 +41,9 @@ pub(super) struct LogThread {
     pub(super) receipts: ReceiptSender,
     pub(super) decoders: DecodePool,
     pub(super) keeper: SyncSender<KeeperJob>,
-    pub(super) trouble: watch::Sender<Option<StorageTrouble>>,
-    pub(super) patience: Arc<StoragePatience>,
+    pub(super) disk: DiskWait,
     /// Seconds of agents that were taken and are not stored yet.
     pub(super) waiting: Arc<AtomicUsize>,
-}
-
-/// Why nothing is stored any more.
-struct StoringFailure {
-    why: String,
-    /// Who removed the folder wants nothing stored.
-    is_folder_gone: bool,
 }
 
 /// What is stored at once.
@@ -78,8 +61,8 @@ impl LogThread {
             let batch = self.gather(job, next_batch_at);
             next_batch_at = Instant::now() + GATHER;
             let is_last = matches!(batch.jobs.last(), Some(RecordJob::Finish(..)));
-            if let Err(unstored) = self.store() {
-                self.leave_unstored(&unstored);
+            if let Err((failure, waited)) = self.store() {
+                self.leave_unstored(&failure, waited);
             }
             self.waiting.fetch_sub(batch.intervals(), Ordering::Relaxed);
             self.receipts.stored_blocking(batch.receipts);
@@ -126,50 +109,46 @@ impl LogThread {
     }
 
     /// Waits for the disk to take it, as long as that makes sense; else why it did not.
-    fn store(&mut self) -> Result<(), StoringFailure> {
+    fn store(&mut self) -> Result<(), (DiskFailure, DiskWaited)> {
         let Some(log) = &mut self.log else {
             return Ok(());
         };
         let since = Instant::now();
         loop {
             let Err(error) = log.check_place().and_then(|()| log.commit()) else {
-                self.trouble
-                    .send_if_modified(|trouble| trouble.take().is_some());
+                self.disk.goes_on();
                 return Ok(());
             };
-            let why = format!("{}: {}", log.path().display(), in_words(&error));
-            self.trouble.send_replace(Some(StorageTrouble {
-                since,
-                why: why.clone(),
-                waiting: self.waiting.load(Ordering::Relaxed),
-            }));
-            let is_gone = error.kind() == io::ErrorKind::NotFound;
-            let is_out_of_time = since.elapsed() >= patience_with(is_gone);
-            if is_out_of_time || !self.patience.wait(RETRY_EVERY) {
-                return Err(StoringFailure {
-                    why,
-                    is_folder_gone: is_gone && is_out_of_time,
-                });
+            let failure = DiskFailure {
+                why: format!("{}: {}", log.path().display(), in_words(&error)),
+                is_folder_gone: error.kind() == io::ErrorKind::NotFound,
+            };
+            let waiting = self.waiting.load(Ordering::Relaxed);
+            match self.disk.wait(since, &failure, waiting) {
+                DiskWaited::Again => {}
+                waited => return Err((failure, waited)),
             }
         }
     }
 
     /// The rest is known to the result that is printed; agents keep it for a coordinator that goes
-    /// on with the run, where there is something to go on with.
-    fn leave_unstored(
-        &mut self,
-        StoringFailure {
-            why,
-            is_folder_gone,
-        }: &StoringFailure,
-    ) {
+    /// on with the run, where there is something to go on with: who removed the folder wants
+    /// nothing stored.
+    fn leave_unstored(&mut self, failure: &DiskFailure, waited: DiskWaited) {
         self.log = None;
-        if !is_folder_gone {
+        let is_out_of_time = waited == DiskWaited::OutOfTime;
+        let given_up = match failure.is_folder_gone && is_out_of_time {
+            true => GivenUp::Released,
+            false => GivenUp::Kept,
+        };
+        if given_up == GivenUp::Kept {
             self.receipts = ReceiptSender::nowhere();
         }
-        self.trouble.send_replace(None);
+        if is_out_of_time {
+            self.disk.give_up(given_up);
+        }
         let waiting = seconds(self.waiting.load(Ordering::Relaxed));
-        let sentence = format!("{why}; {waiting} waited to be stored");
+        let sentence = format!("{}; {waiting} waited to be stored", failure.why);
         // A keeper that is gone has told why.
         let _ = self.keeper.send(KeeperJob::Unstored(sentence));
     }
@@ -195,15 +174,6 @@ impl LogThread {
             RecordJob::Finish(at, state) => KeeperJob::Finish(at, state),
         };
         self.keeper.send(job).is_ok()
-    }
-}
-
-/// How long a log that takes nothing is waited for.
-fn patience_with(is_folder_gone: bool) -> Duration {
-    if is_folder_gone {
-        FOLDER_PATIENCE
-    } else {
-        ROOM_PATIENCE
     }
 }
 

@@ -15,7 +15,7 @@ use super::keeper::{SaveTimes, keep};
 use super::log_thread::{LogThread, RecordJob};
 use super::recorded_run::RecordedRun;
 use super::replay;
-use super::storage::{StoragePatience, StorageTrouble};
+use super::storage::{DiskWait, StorageTimes, StorageTrouble};
 use crate::exposition::LatestRun;
 use crate::fleet::ReceiptSender;
 use crate::planned_run::PlannedRun;
@@ -45,8 +45,7 @@ const STORED_MAX: usize = 1024;
 pub(crate) struct RecordThread {
     jobs: mpsc::Sender<RecordJob>,
     live: watch::Receiver<Option<Live>>,
-    trouble: watch::Receiver<Option<StorageTrouble>>,
-    patience: Arc<StoragePatience>,
+    disk: DiskWait,
     /// Seconds of agents that are not stored yet.
     waiting: Arc<AtomicUsize>,
     log_thread: JoinHandle<()>,
@@ -97,8 +96,7 @@ pub(crate) struct RecordRest {
 #[derive(Debug)]
 pub(crate) struct FinishingRecord {
     task: tokio::task::JoinHandle<FinishedRecord>,
-    trouble: watch::Receiver<Option<StorageTrouble>>,
-    patience: Arc<StoragePatience>,
+    disk: DiskWait,
 }
 
 impl RecordThread {
@@ -108,9 +106,19 @@ impl RecordThread {
     /// The log cannot be written, or the system has no thread.
     pub(crate) fn start(
         run: PlannedRun,
+        folder: Option<RunFolder>,
+        receipts: ReceiptSender,
+        latest: Option<LatestRun>,
+    ) -> anyhow::Result<RecordThread> {
+        RecordThread::begin(run, folder, receipts, latest, StorageTimes::USUAL)
+    }
+
+    fn begin(
+        run: PlannedRun,
         mut folder: Option<RunFolder>,
         receipts: ReceiptSender,
         latest: Option<LatestRun>,
+        times: StorageTimes,
     ) -> anyhow::Result<RecordThread> {
         let log = folder
             .as_mut()
@@ -125,7 +133,7 @@ impl RecordThread {
             stored: None,
             first,
         };
-        RecordThread::go_on(beginning, log, receipts)
+        RecordThread::go_on(beginning, log, receipts, times)
     }
 
     /// Goes on with a run whose coordinator died. From the return on, what agents deliver is
@@ -154,7 +162,7 @@ impl RecordThread {
                 what: FactKind::Resumed(resumed),
             },
         };
-        RecordThread::go_on(beginning, Some(log), receipts)
+        RecordThread::go_on(beginning, Some(log), receipts, StorageTimes::USUAL)
     }
 
     /// Goes on with a record.
@@ -165,6 +173,7 @@ impl RecordThread {
         beginning: RecordBeginning,
         mut log: Option<RunLog>,
         receipts: ReceiptSender,
+        times: StorageTimes,
     ) -> anyhow::Result<RecordThread> {
         if let Some(log) = &mut log {
             log.stage(&beginning.first);
@@ -173,29 +182,28 @@ impl RecordThread {
         }
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
-        let (troubled, trouble) = watch::channel(None);
         let (keeper_jobs, stored) = sync_channel(STORED_MAX);
-        let patience = Arc::new(StoragePatience::default());
         let unstored = Arc::new(AtomicUsize::new(0));
+        let disk = DiskWait::new(times);
+        let last_disk = disk.clone();
         let log_thread = LogThread {
             log,
             jobs: waiting,
             receipts,
             decoders: decode_pool()?,
             keeper: keeper_jobs,
-            trouble: troubled,
-            patience: Arc::clone(&patience),
+            disk: disk.clone(),
             waiting: Arc::clone(&unstored),
         };
         Ok(RecordThread {
             jobs,
             live,
-            trouble,
-            patience,
+            disk: disk.clone(),
             waiting: unstored,
             log_thread: spawn("run-log", move || log_thread.run())?,
             keeper: spawn("record", move || {
-                keep(beginning.caught_up(), &stored, &shown, SaveTimes::USUAL)
+                let record = beginning.caught_up();
+                keep(record, &stored, &shown, SaveTimes::USUAL, &last_disk)
             })?,
         })
     }
@@ -216,14 +224,13 @@ impl RecordThread {
 
     /// Why nothing is stored, where that is so.
     pub(crate) fn trouble(&self) -> Option<StorageTrouble> {
-        self.trouble.borrow().clone()
+        self.disk.trouble()
     }
 
     /// Ends the record.
     pub(crate) fn finish(self, rest: RecordRest) -> FinishingRecord {
         FinishingRecord {
-            trouble: self.trouble.clone(),
-            patience: Arc::clone(&self.patience),
+            disk: self.disk.clone(),
             task: tokio::spawn(self.until_finished(rest)),
         }
     }
@@ -292,12 +299,12 @@ impl FinishingRecord {
 
     /// Why nothing is stored, where that is so.
     pub(crate) fn trouble(&self) -> Option<StorageTrouble> {
-        self.trouble.borrow().clone()
+        self.disk.trouble()
     }
 
     /// Waits no longer for a disk that takes nothing.
     pub(crate) fn give_up(&self) {
-        self.patience.end();
+        self.disk.end();
     }
 }
 

@@ -10,6 +10,7 @@ use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
 use super::machine_row::machine_row;
 use super::profiles::Profiles;
+use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp};
 use crate::exposition::{LatestRun, Viewers};
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
@@ -22,7 +23,7 @@ use control::{AgentFacts, ClockReading, Finding, FleetTime, Observer, RunEvent};
 use host::ProfileOutcome;
 use measure::{Snapshot, Totals};
 use report::{Format, Style};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Agents' own remarks that stand in the result; all stand in `events.jsonl`.
 const REMARKS_MAX: usize = 20;
@@ -280,21 +281,32 @@ impl RecordedRun {
     }
 
     /// The last document, saved, and what could not be saved.
-    pub(crate) fn finish(mut self, at: Utc, state: RunState) -> FinishedRecord {
+    pub(crate) fn finish(self, at: Utc, state: RunState) -> FinishedRecord {
+        self.finish_on(at, state, None)
+    }
+
+    /// As [`RecordedRun::finish`]; a disk that does not take it is waited for.
+    pub(super) fn finish_on(
+        mut self,
+        at: Utc,
+        state: RunState,
+        disk: Option<&DiskWait>,
+    ) -> FinishedRecord {
         self.histograms(|histograms, folder| histograms.finish(folder));
         let document = self.document(state);
         event_line::from_result(at, &document)
             .into_iter()
             .for_each(|line| self.log(Some(line)));
         if let Some(folder) = &mut self.folder {
-            folder.finish();
-            folder.replace_page(&Format::Html.render(&document, Style::PLAIN));
+            // Where the log was given up, the disk was waited for already.
+            let disk = disk.filter(|_| self.unstored.is_none());
+            save_last(folder, &document, disk);
         }
-        self.save_document(&document);
         if let Some(latest) = &self.latest {
             latest.show_last(document.clone());
         }
         let unsaved = self.folder.as_ref().map(RunFolder::unsaved);
+        let has_result = self.folder.as_ref().is_some_and(RunFolder::has_result);
         let is_stored = self.unstored.is_none();
         FinishedRecord {
             document,
@@ -306,6 +318,7 @@ impl RecordedRun {
                 .chain(self.profiles.unsaved().iter().cloned())
                 .collect(),
             folder: self.folder.map(|folder| folder.path().to_owned()),
+            has_result,
         }
     }
 
@@ -628,6 +641,37 @@ impl RecordedRun {
                 self.note("more remarks of agents stand in events.jsonl".to_owned())
             }
             _ => {}
+        }
+    }
+}
+
+/// Saves what is known in the end, again and again while a disk that does not take it is waited
+/// for.
+fn save_last(folder: &mut RunFolder, document: &Document, disk: Option<&DiskWait>) {
+    let page = Format::Html.render(document, Style::PLAIN);
+    let result = Format::Json.render(document, Style::PLAIN);
+    let since = Instant::now();
+    loop {
+        folder.finish();
+        folder.replace_result(&result);
+        folder.replace_page(&page);
+        let Some(disk) = disk else {
+            return; // it is tried once
+        };
+        let Some(why) = folder.unsaved().into_iter().next() else {
+            return disk.goes_on();
+        };
+        let failure = DiskFailure {
+            why,
+            is_folder_gone: !folder.path().is_dir(),
+        };
+        match disk.wait(since, &failure, 0) {
+            DiskWaited::Again => {}
+            DiskWaited::OutOfTime if failure.is_folder_gone => {
+                return disk.give_up(GivenUp::Released);
+            }
+            DiskWaited::OutOfTime => return disk.give_up(GivenUp::Logged),
+            DiskWaited::NotWanted => return,
         }
     }
 }

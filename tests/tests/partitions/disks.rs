@@ -155,4 +155,12 @@ fn folder_that_is_removed_in_the_middle_is_told_and_is_no_success() {
     assert!(told.contains("run.log"), "{told}");
     let finished = coordinator.wait();
     assert_eq!(finished.clean().code, 4, "{finished}");
+    let said = &finished.stderr;
+    assert!(
+        said.contains("gave up storing after 1") && said.contains("not saved in "),
+        "{finished}"
+    );
+    let is_false = |words: &&str| said.contains(words);
+    let never = ["storing again", " · saved in "];
+    assert!(!never.iter().any(is_false), "{finished}");
 }

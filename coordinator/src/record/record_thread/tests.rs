@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::record::replay;
+use crate::record::storage::GivenUp;
 use crate::run_folder::{FolderName, LOG};
 use control::{AgentFacts, AgentId, ClockReading, FleetTime, RunId};
 use measure::{CellKey, Outcome, Period, Snapshot};
@@ -39,6 +40,10 @@ fn planned(plan: Plan) -> PlannedRun {
 
 /// A run of two agents that has started.
 async fn recording() -> Recording {
+    recording_with(StorageTimes::USUAL).await
+}
+
+async fn recording_with(times: StorageTimes) -> Recording {
     let base = tempfile::tempdir().unwrap();
     let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
     let digest = plan.digest().to_string();
@@ -52,7 +57,7 @@ async fn recording() -> Recording {
     .unwrap();
     let path = folder.path().to_owned();
     let (sender, receipts) = ReceiptSender::new();
-    let record = RecordThread::start(run, Some(folder), sender, None).unwrap();
+    let record = RecordThread::begin(run, Some(folder), sender, None, times).unwrap();
     let agents = ["a", "b"].map(|name| AgentFacts {
         id: AgentId([0; 16]),
         name: name.to_owned(),
@@ -116,7 +121,7 @@ impl Recording {
     }
 
     async fn trouble(&self) -> StorageTrouble {
-        let mut trouble = self.record.trouble.clone();
+        let mut trouble = self.record.disk.changes();
         let told = trouble.wait_for(Option::is_some);
         let told = tokio::time::timeout(PATIENCE, told).await;
         told.expect("trouble")
@@ -263,6 +268,86 @@ async fn disk_that_nobody_waits_for_any_longer_is_told_with_what_is_not_saved() 
     );
     assert_eq!(finished.document.measured.operations.ok, 2, "it is shown");
     assert!(recording.receipts.try_recv().is_err(), "agents keep it");
+}
+
+/// A disk is waited for as long as it takes, or hardly.
+fn tried_often(room: Duration) -> StorageTimes {
+    StorageTimes {
+        room,
+        folder: room,
+        retry: Duration::from_millis(10),
+    }
+}
+
+#[tokio::test]
+async fn disk_that_is_full_for_too_long_is_given_up_and_never_said_to_store_again() {
+    let mut recording = recording_with(tried_often(Duration::from_millis(50))).await;
+    recording.interval(0, 0).await;
+    recording.receipts(1).await;
+    // The folder is in no one's way, and its files cannot be reached.
+    let elsewhere = recording.folder.with_extension("elsewhere");
+    std::fs::rename(&recording.folder, &elsewhere).unwrap();
+    std::fs::write(&recording.folder, "not a folder").unwrap();
+    recording.interval(0, 1).await;
+    let mut changes = recording.record.disk.changes();
+    let given_up = |trouble: &Option<StorageTrouble>| {
+        let trouble = trouble.as_ref();
+        trouble.is_some_and(|trouble| trouble.given_up == Some(GivenUp::Kept))
+    };
+    let told = tokio::time::timeout(PATIENCE, changes.wait_for(given_up)).await;
+    let told = told.unwrap().unwrap().clone().unwrap();
+    assert!(told.end().unwrap().contains("gave up storing"), "{told:?}");
+    drop(changes);
+    // Nothing is tried any more, and what comes later is not acknowledged either.
+    std::fs::remove_file(&recording.folder).unwrap();
+    std::fs::rename(&elsewhere, &recording.folder).unwrap();
+    recording.interval(0, 2).await;
+    let mut finishing = recording.record.finish(rest());
+    let finished = finishing.finished().await;
+    assert!(finishing.trouble().is_some_and(|it| given_up(&Some(it))));
+    assert!(recording.receipts.try_recv().is_err(), "agents keep it");
+    assert!(!finished.is_stored && finished.unsaved[0].contains("run.log"));
+    assert_eq!(finished.saved_in(), Some(&*recording.folder));
+}
+
+#[tokio::test]
+async fn result_that_finds_no_room_is_saved_once_there_is_some() {
+    let recording = recording_with(tried_often(PATIENCE * 10)).await;
+    recording.interval(0, 0).await;
+    // What stands in the way of the draft is a disk without room.
+    let draft = recording.folder.join("result.json.tmp");
+    std::fs::create_dir(&draft).unwrap();
+    let mut changes = recording.record.disk.changes();
+    let mut finishing = recording.record.finish(rest());
+    let told = tokio::time::timeout(PATIENCE, changes.wait_for(Option::is_some)).await;
+    let told = told.unwrap().unwrap().clone().unwrap();
+    assert!(told.why.contains("result.json"), "{told:?}");
+    std::fs::remove_dir(&draft).unwrap();
+    let finished = finishing.finished().await;
+    assert_eq!(finishing.trouble(), None);
+    assert_eq!(finished.unsaved, Vec::<String>::new());
+    assert_eq!(finished.saved_in(), Some(&*recording.folder));
+    let saved = std::fs::read(recording.folder.join("result.json")).unwrap();
+    assert_eq!(report::read(&saved).unwrap().measured.operations.ok, 1);
+}
+
+#[tokio::test]
+async fn result_that_cannot_be_saved_is_not_said_to_be_there() {
+    let recording = recording_with(tried_often(Duration::from_millis(50))).await;
+    recording.interval(0, 0).await;
+    std::fs::create_dir(recording.folder.join("result.json.tmp")).unwrap();
+    let mut finishing = recording.record.finish(rest());
+    let finished = finishing.finished().await;
+    let told = finishing.trouble().unwrap();
+    assert_eq!(told.given_up, Some(GivenUp::Logged));
+    assert!(finished.is_stored, "the log has all of it");
+    assert!(finished.unsaved[0].contains("result.json"), "{finished:?}");
+    assert_eq!(finished.saved_in(), None);
+    let removed = recording_with(tried_often(Duration::from_millis(50))).await;
+    std::fs::remove_dir_all(&removed.folder).unwrap();
+    removed.interval(0, 0).await;
+    let finished = removed.record.finish(rest()).finished().await;
+    assert_eq!(finished.saved_in(), None);
 }
 
 #[tokio::test]
