@@ -206,6 +206,20 @@ impl StartChoice {
         self.before.as_ref().map(|begun| &begun.origin)
     }
 
+    /// Why agents of the run that is gone on with do not find this coordinator.
+    fn other_port(&self) -> Option<String> {
+        let known = self.origin()?.listen?;
+        let here = self.args.listen.filter(|here| *here != known)?;
+        let is_for_all = here.ip().is_unspecified() && here.port() == known.port();
+        (!is_for_all).then(|| {
+            format!(
+                "note: agents of this run know {known} alone, and not --listen {here}: they do not \
+                 come here, and fire until their leases end; end this with Ctrl-C and leave \
+                 --listen out, unless something leads them here"
+            )
+        })
+    }
+
     /// Where the agents come from.
     fn source(&self, campaign: &Campaign) -> anyhow::Result<AgentSource> {
         let args = &self.args;
@@ -256,6 +270,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         .notes()
         .iter()
         .for_each(|note| terminal::say(format_args!("note: {note}")));
+    choice.other_port().into_iter().for_each(terminal::say);
     let printer = ResultPrinter::new(
         choice.args.format,
         Format::Console,

@@ -9,6 +9,7 @@ use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
 use crate::utc::Utc;
 use control::{FleetTime, RunEvent, RunHistory, RunId};
 use plan::{Plan, Sha256};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,6 +25,15 @@ pub(super) struct InterruptedRun {
     /// The start instant by the latest clock, and by the calendar.
     start: Option<(FleetTime, Utc)>,
     resumed: ResumedRun,
+}
+
+/// What of a run may go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// One whose end nobody saw.
+    Unfinished,
+    /// Also what agents hold of one that ended without them.
+    Holdings,
 }
 
 /// Why a run cannot go on.
@@ -87,8 +97,18 @@ impl InterruptedRunError {
 }
 
 impl InterruptedRun {
-    /// Reads the log in the folder at `path`, which nobody else may be writing.
+    /// Reads the log in the folder at `path`, which nobody else may be writing. Of a run that ended
+    /// without some of its agents it takes up what these still hold.
     pub(super) fn open(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {
+        InterruptedRun::open_within(path, Reach::Holdings)
+    }
+
+    /// As [`InterruptedRun::open`], of a run whose coordinator did not see its end.
+    pub(super) fn open_unfinished(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {
+        InterruptedRun::open_within(path, Reach::Unfinished)
+    }
+
+    fn open_within(path: &Path, reach: Reach) -> Result<InterruptedRun, InterruptedRunError> {
         let begun = replay::begun(path)?;
         let (log, _) = RunLog::reopen(&path.join(LOG))?;
         let stored = log.stored()?;
@@ -103,20 +123,24 @@ impl InterruptedRun {
         };
         let mut clock = run.begun.clock.clone();
         let mut epoch = run.begun.epoch;
+        let mut is_finished = false;
         for fact in stored {
             let fact = fact?;
             match fact.what {
                 FactKind::Event(event) => run.take(fact.at, event),
                 FactKind::Resumed(resumed) => {
+                    is_finished = false;
                     epoch = resumed.epoch.max(epoch);
                     clock = resumed.clock;
                     run.shift(resumed.clock_shift_ns);
                 }
-                FactKind::Finished(_) => {
-                    return Err(InterruptedRunError::Over { path: run.path });
-                }
+                FactKind::Finished(_) => is_finished = true,
                 FactKind::Begun(_) | FactKind::Note(_) | FactKind::ServerCpu(_) => {}
             }
+        }
+        let may_go_on = reach == Reach::Holdings && run.history.may_bring_more();
+        if is_finished && !may_go_on {
+            return Err(InterruptedRunError::Over { path: run.path });
         }
         if run.begun.origin.listen.is_none() {
             return Err(InterruptedRunError::Local { path: run.path });
@@ -162,6 +186,19 @@ impl InterruptedRun {
         &self.past
     }
 
+    /// Where its agents dial, whoever went on with it since.
+    pub(super) fn known_address(&self) -> Option<SocketAddr> {
+        self.begun.origin.listen
+    }
+
+    /// How many of its agents have not ended, as far as the log says; none before its start.
+    pub(super) fn awaited_agents(&self) -> usize {
+        match self.history.has_started() {
+            true => self.history.awaited_agents(),
+            false => 0,
+        }
+    }
+
     /// What the fleet is to know of it, and what its record goes on with.
     pub(super) fn take_up(self) -> (RunHistory, LeftRecord) {
         let left = LeftRecord {
@@ -187,6 +224,8 @@ impl InterruptedRun {
         }
         match event {
             RunEvent::Interval { .. } | RunEvent::Totals { .. } | RunEvent::Note { .. } => {}
+            // It is not, since it goes on.
+            RunEvent::Done { .. } => {}
             event => self.past.push((at, event)),
         }
     }

@@ -95,7 +95,7 @@ impl RunSeries {
 
 /// On a thread of its own: a long log takes a while, and agents at hand go on being heard.
 async fn opened(path: PathBuf) -> anyhow::Result<Result<InterruptedRun, InterruptedRunError>> {
-    tokio::task::spawn_blocking(move || InterruptedRun::open(&path))
+    tokio::task::spawn_blocking(move || InterruptedRun::open_unfinished(&path))
         .await
         .context("the log of the run before was not read")
 }

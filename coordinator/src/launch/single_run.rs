@@ -5,9 +5,12 @@ use super::interrupted_run::InterruptedRun;
 use super::run_host::RunHost;
 use super::start_request::StartRequest;
 use crate::exit::Exit;
+use crate::machine_name::reached_at;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{LatestLink, RunFolder};
+use crate::terminal;
 use crate::utc::Utc;
+use analysis::human;
 use plan::Plan;
 
 /// Makes it, prints what came of it, and says how to exit.
@@ -41,8 +44,27 @@ pub(super) async fn resume_single(
     interrupted: InterruptedRun,
     mut host: RunHost,
 ) -> anyhow::Result<Exit> {
+    if let Some(awaited) = whom_it_awaits(&run, &interrupted) {
+        terminal::say_unless(request.hosting.quiet, awaited);
+    }
     let made = host.resume_run(run, interrupted).await;
     conclude(request, made?, host).await
+}
+
+/// Which agents are waited for, and what they do meanwhile.
+fn whom_it_awaits(run: &PlannedRun, interrupted: &InterruptedRun) -> Option<String> {
+    let address = interrupted.known_address()?;
+    let number = interrupted.awaited_agents();
+    (number > 0).then(|| {
+        format!(
+            "{} of this run {} not ended; each dials {} by itself, fires until {} s after it \
+             last heard of a coordinator, and keeps what is not stored",
+            human::counted(number as u64, "agent"),
+            human::one_or_many(number as u64, "has", "have"),
+            reached_at(address),
+            run.plan.fleet().lease().as_secs_f64(),
+        )
+    })
 }
 
 async fn conclude(

@@ -100,11 +100,11 @@ pub(super) fn take_in(
             }
         }
         while ahead.bytes > AHEAD_MAX_BYTES {
-            end = ahead.take_next(record).or(end);
+            ahead.take_next(record, &mut end);
         }
     }
     while !ahead.facts.is_empty() {
-        end = ahead.take_next(record).or(end);
+        ahead.take_next(record, &mut end);
     }
     read.map(|()| end)
 }
@@ -152,15 +152,22 @@ impl ReadAhead {
         self.facts.push_back(fact);
     }
 
-    fn take_next(&mut self, record: &mut RecordedRun) -> Option<(Utc, RunState)> {
-        let fact = self.facts.pop_front()?;
+    /// Also when and how the run ended: a coordinator that took it up later began again.
+    fn take_next(&mut self, record: &mut RecordedRun, end: &mut Option<(Utc, RunState)>) {
+        let Some(fact) = self.facts.pop_front() else {
+            return; // there is none
+        };
         self.bytes -= fact.bytes();
         match fact {
             AheadFact::Interval(at, agent, interval, _, decoded) => {
                 record.logged_interval(at, agent, interval, decoded.wait());
-                None
             }
-            AheadFact::Other(fact) => record.take_logged(*fact),
+            AheadFact::Other(fact) => {
+                if matches!(fact.what, FactKind::Resumed(_)) {
+                    *end = None;
+                }
+                *end = record.take_logged(*fact).or(*end);
+            }
         }
     }
 }

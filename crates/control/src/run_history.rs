@@ -18,6 +18,8 @@ pub struct RunHistory {
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
+    /// Another coordinator has taken it up, which agents obey.
+    is_superseded: bool,
     /// In the order of their numbers.
     pub(crate) monitors: Vec<(AgentId, MonitorRecord)>,
     dealt: Vec<PastDeal>,
@@ -143,13 +145,13 @@ impl RunHistory {
                     .into_iter()
                     .for_each(|(_, record)| record.profile.stored(part, parts));
             }
+            RunEvent::Superseded { .. } => self.is_superseded = true,
             // They leave nothing that another coordinator needs.
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
             | RunEvent::Waiting { .. }
             | RunEvent::Gone { .. }
             | RunEvent::Back { .. }
-            | RunEvent::Superseded { .. }
             | RunEvent::Preflight { .. }
             | RunEvent::Note { .. }
             | RunEvent::Done { .. } => {}
@@ -160,6 +162,21 @@ impl RunHistory {
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.start_at.is_some()
+    }
+
+    /// Whether agents may still hold something of it: one that fired has not said that it ended. It
+    /// may have been given up.
+    #[must_use]
+    pub fn may_bring_more(&self) -> bool {
+        let ended = |past: &PastAgent| past.end == PastEnd::Ended;
+        self.has_started() && !self.is_superseded && !self.agents.iter().all(ended)
+    }
+
+    /// Agents that have not said that they ended.
+    #[must_use]
+    pub fn awaited_agents(&self) -> usize {
+        let agents = self.agents.iter();
+        agents.filter(|past| past.end != PastEnd::Ended).count()
     }
 
     /// Moves its instants, which are of a clock that another boot of the machine has no more. How

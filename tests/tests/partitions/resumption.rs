@@ -162,6 +162,60 @@ fn resumptions_beside_it(field: &Field, run: &FieldRun, folder: &Path) -> Tried 
     refused(&second, &[&listen, "another program does", "--listen"])
 }
 
+#[test]
+fn run_whose_end_some_agents_did_not_see_is_gone_on_with_by_the_port_that_they_know() {
+    if Field::new(LinkQuality::default()).is_none() {
+        return;
+    }
+    each(
+        &[1, 2],
+        |interrupts| format!("{interrupts} times Ctrl-C"),
+        |&interrupts| resumed_on_another_port(interrupts),
+    );
+}
+
+/// The second coordinator is one that no agent finds.
+fn resumed_on_another_port(interrupts: usize) -> Tried {
+    let field = Field::new(LinkQuality::default()).unwrap();
+    let plan = field.plan(LOAD, "fleet = { lease = \"4s\", max_skew = \"1s\" }\n");
+    let run = field.start(2, &plan);
+    let folder = run.invited.coordinator.run_folder();
+    field.wait_for_requests(120);
+    let killed_at = Instant::now();
+    run.invited.coordinator.signal(Signal::KILL);
+    wait_until("its end", || {
+        let is_alone = |agent: &interop::Agent| agent.output().contains("not joined");
+        run.agents.iter().all(is_alone).then_some(())
+    });
+    let elsewhere = format!("{}:0", field.link.near_address());
+    let mut wrong = field.resume(&folder, &["--listen", &elsewhere]);
+    let _ = wrong.wait_for("leave --listen out");
+    let _ = wrong.wait_for("have not ended");
+    field.wait_for_quiet(killed_at);
+    for number in 0..3 {
+        wrong.signal(Signal::INT);
+        if number == 0 {
+            let _ = wrong.wait_for("stopping");
+        }
+        if number + 1 == interrupts {
+            break;
+        }
+    }
+    // With one Ctrl-C it waits until it has given the agents up.
+    let wrong = wrong.wait_within(Duration::from_secs(100));
+    let resumed = field.resume(&folder, &[]).wait();
+    let told: Vec<String> = run.agents.iter().map(|agent| agent.output()).collect();
+    let all = || format!("{wrong}\n{resumed}\n{}", told.join("---\n"));
+    let (document, counted) = (document(&folder), field.requests());
+    ensure(document.measured.operations.ok == counted, || {
+        format!("the target counted {counted}; {}", all())
+    })?;
+    let is_whole = |agent: &analysis::AgentResult| agent.totals_match == Some(true);
+    ensure(document.agents.iter().all(is_whole), all)?;
+    // The agents' leases are over: it is not what was asked for.
+    ensure(wrong.code == 130 && resumed.code == 3, all)
+}
+
 /// With a folder of a later version, and with one that is none.
 fn other_versions(field: &Field, folder: &Path) -> Tried {
     let copy = tempfile::tempdir().unwrap();
