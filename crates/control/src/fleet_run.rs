@@ -13,7 +13,7 @@ use crate::monitors::{MonitorRecord, observed_ack};
 use crate::participant::{Departure, Participant, ParticipantStage};
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
-use crate::wire::{clock, cut, end_cause};
+use crate::wire::{BUSY, clock, cut, end_cause};
 use crate::{
     AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunHistory, RunId,
     RunOutcome, RunRequest, Skew, Stop,
@@ -285,7 +285,7 @@ impl FleetRun {
             Up::Interval(part) => self.upload(now, index, part, out),
             Up::TookOver(answer) => self.took_over(index, &answer, out),
             Up::Ended(ended) => self.ended(index, ended, out),
-            Up::Note(note) => self.note(index, note, out),
+            Up::Note(note) => self.note(now, index, note, out),
             Up::Observed(observed) => self.observed(now, index, observed, out),
             // Monitors are not agents of a run.
             Up::Hello(_) | Up::Beat(_) | Up::Profile(_) => {}
@@ -564,7 +564,10 @@ impl FleetRun {
         self.send(index, ack, out);
     }
 
-    fn note(&mut self, index: usize, note: Note, out: &mut Actions) {
+    fn note(&mut self, now: FleetTime, index: usize, note: Note, out: &mut Actions) {
+        if note.event == BUSY {
+            self.wait_for_busy(now, index);
+        }
         if self.participants[index].may_note() {
             out.tell(RunEvent::Note {
                 agent: Some(index as u32),

@@ -37,6 +37,8 @@ pub(crate) struct Participant {
     attached_at: FleetTime,
     /// By then its last lease is over.
     leased_until: Option<FleetTime>,
+    /// It has said that it answers to the plan later.
+    was_busy: bool,
     /// Whether it may still say which files it lacks.
     may_want: bool,
     /// The beat by which it asked for its first lease last.
@@ -124,6 +126,7 @@ impl Participant {
             progress_at: now,
             attached_at: now,
             leased_until: None,
+            was_busy: false,
             may_want: false,
             asked: 0,
         }
@@ -245,6 +248,11 @@ impl Participant {
     /// A lease was granted that is over by `until`.
     pub(crate) fn lease(&mut self, until: FleetTime) {
         self.leased_until = self.leased_until.max(Some(until));
+    }
+
+    /// Whether it may say for the first time that it answers later.
+    pub(crate) fn may_be_busy(&mut self) -> bool {
+        !std::mem::replace(&mut self.was_busy, true)
     }
 
     /// By then it fires no more; nothing: it never had a lease.

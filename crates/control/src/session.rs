@@ -23,7 +23,7 @@ use leaving::Leaving;
 pub use leaving::Stay;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, Observe, PROTOCOL};
+use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, Observe, PROTOCOL, Prepare};
 use std::time::Duration;
 
 /// What an agent holds of a run is kept for so long after its load is over, if nothing else is
@@ -65,6 +65,8 @@ pub struct Session {
     is_served: bool,
     /// The run that is prepared or fires.
     run: Option<LocalRun>,
+    /// A plan that came while the run of another coordinator fires here, until that is over.
+    next: Option<(CoordinatorId, Prepare)>,
     /// Runs whose load is over and that were not released, the oldest first.
     kept: Vec<LocalRun>,
     keep: Duration,
@@ -108,6 +110,7 @@ impl Session {
             said_away: None,
             is_served: false,
             run: None,
+            next: None,
             kept: Vec::new(),
             keep: KEEP,
             stash: Stash::new(Box::new(NoStore)),
@@ -262,6 +265,8 @@ impl Session {
             until: now.after(self.back_off.next(self.is_leased(self.now))),
         };
         self.window.reset();
+        // The coordinator sends it again.
+        self.next = None;
         self.rewind_observations();
         if self.run.as_ref().is_some_and(|run| !run.is_begun()) {
             self.forget();
@@ -404,6 +409,9 @@ impl Session {
         if let Some(run) = self.keep_run(now) {
             self.send_end(run, now);
             self.tell_kept(now);
+        }
+        if let Some((from, prepare)) = self.next.take() {
+            self.prepare(now, from, prepare);
         }
     }
 

@@ -43,6 +43,9 @@ pub(crate) fn end_cause(cause: i32, text: &str) -> EndCause {
     }
 }
 
+/// What a note is about in which an agent says that it answers to a plan later.
+pub(crate) const BUSY: &str = "busy";
+
 /// Longest sentence that is sent, so that no message comes near its limit.
 const TEXT_MAX_BYTES: usize = 16 << 10;
 

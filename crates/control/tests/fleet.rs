@@ -628,6 +628,28 @@ fn agent_that_does_not_answer_to_the_plan_keeps_the_run_from_starting() {
 }
 
 #[test]
+fn agent_that_is_busy_with_another_run_has_as_long_as_a_lease_to_answer_later() {
+    let mut coordinator = Coordinator::with_agents(2);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.say(0, Up::Prepared(prepared(500)));
+    let busy = || {
+        Up::Note(proto::Note {
+            run_id: RUN.to_wire(),
+            event: "busy".into(),
+            text: "it still fires".into(),
+        })
+    };
+    coordinator.say(1, busy());
+    let problem = |event: &RunEvent| matches!(event, RunEvent::Problem { agent: 1, .. });
+    assert!(!has(&coordinator.pass(239, &[0, 1]), problem));
+    coordinator.say(1, busy());
+    assert!(
+        has(&coordinator.pass(1, &[0, 1]), problem),
+        "it says so once"
+    );
+}
+
+#[test]
 fn agent_that_leaves_before_the_start_is_waited_for_and_gets_the_plan_again() {
     let mut coordinator = Coordinator::with_agents(2);
     coordinator.on(FleetEvent::Run(request(2)));

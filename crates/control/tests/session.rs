@@ -1059,8 +1059,8 @@ fn run_of_another_coordinator_is_kept_and_said_while_the_next_one_is_served() {
     assert_eq!(orders(&released), [&Order::Forget { run: RUN }]);
 }
 
-#[test]
-fn plan_of_another_coordinator_is_refused_while_a_run_fires_and_the_stream_stays() {
+/// Fires the run of a coordinator that is gone, and has the plan of another one.
+fn busy_with_another_run() -> Agent {
     let mut agent = cut_off_while_firing();
     agent.join_to(welcome(2, 9, vec![]));
     let actions = agent.hear(Down::Prepare(Prepare {
@@ -1068,11 +1068,40 @@ fn plan_of_another_coordinator_is_refused_while_a_run_fires_and_the_stream_stays
         ..prepare()
     }));
     assert!(
-        matches!(sent(&actions)[..], [Up::Prepared(answer)]
-            if answer.problem.contains("still fires the run run of another coordinator")),
+        matches!(sent(&actions)[..], [Up::Note(note)]
+            if note.text.contains("still fires the run run of another coordinator")
+                && note.run_id == RunId([4; 16]).to_wire()),
         "{actions:?}"
     );
     assert!(!actions.contains(&SessionAction::Disconnect));
+    assert!(orders(&actions).is_empty(), "{actions:?}");
+    agent
+}
+
+#[test]
+fn plan_of_another_coordinator_waits_until_the_run_that_fires_is_over() {
+    let prepares = |actions: &[SessionAction]| {
+        let of_next = |order: &&Order| match order {
+            Order::Prepare(assignment) => assignment.run == RunId([4; 16]),
+            _ => false,
+        };
+        orders(actions).into_iter().any(|order| of_next(&order))
+    };
+    let mut agent = busy_with_another_run();
+    let actions = agent.ended();
+    assert!(prepares(&actions), "{actions:?}");
+    // It was released from it meanwhile, or the stream is another one.
+    let mut agent = busy_with_another_run();
+    agent.hear(Down::Release(Release {
+        run_id: RunId([4; 16]).to_wire(),
+    }));
+    assert!(!prepares(&agent.ended()));
+    let mut agent = busy_with_another_run();
+    agent.on(SessionEvent::Disconnected(Disconnection {
+        why: "cut".into(),
+        finality: Finality::Retry,
+    }));
+    assert!(!prepares(&agent.ended()));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::participant::{Departure, ParticipantStage};
 use crate::wire::{clock, cut};
-use crate::{Digest, FileParts, Finding, FleetTime, LostPolicy, RunEvent};
+use crate::{Digest, FileParts, Finding, FleetTime, LEASE_MAX, LostPolicy, RunEvent};
 use proto::from_coordinator::Message as Down;
 use proto::{Bytes, Prepare, Prepared, Want};
 use std::collections::BTreeSet;
@@ -148,6 +148,18 @@ impl FleetRun {
              (its own is {version})",
             here.short()
         ))
+    }
+
+    /// An agent answers once it has done with another coordinator's run, which ends with its lease;
+    /// each agent makes it wait once.
+    pub(super) fn wait_for_busy(&mut self, now: FleetTime, index: usize) {
+        let agent = &mut self.participants[index];
+        if agent.stage() != ParticipantStage::Preparing || !agent.may_be_busy() {
+            return;
+        }
+        if let RunPhase::Preparing(wait) = &mut self.phase {
+            wait.until = wait.until.max(now.after(LEASE_MAX + wait.within));
+        }
     }
 
     /// The run goes on without the agent if it bears that, and else does not start.

@@ -4,13 +4,15 @@
 use super::{Link, Session};
 use crate::local_run::LocalRun;
 use crate::upload_id::UploadId;
-use crate::wire::cut;
+use crate::wire::{BUSY, cut};
 use crate::{
     CoordinatorId, Finality, FleetTime, Mono, News, Now, Order, RunId, SessionAction, Stop,
 };
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Armed, Grant, Prepare, Prepared, Received, Resume, Start, TakeOver, Welcome};
+use proto::{
+    Ack, Armed, Grant, Note, Prepare, Prepared, Received, Resume, Start, TakeOver, Welcome,
+};
 use std::time::Duration;
 
 impl Session {
@@ -128,7 +130,7 @@ impl Session {
         self.out.extend(order.map(SessionAction::Order));
     }
 
-    fn prepare(&mut self, now: Mono, from: CoordinatorId, prepare: Prepare) {
+    pub(super) fn prepare(&mut self, now: Mono, from: CoordinatorId, prepare: Prepare) {
         if let Some(busy) = self.run.as_ref().filter(|run| run.is_begun()) {
             if busy.obeys(from) {
                 return self.lose(
@@ -137,13 +139,24 @@ impl Session {
                     Finality::Retry,
                 );
             }
-            let problem = format!(
-                "it still fires the run {} of another coordinator; start again when that is over, \
-                 which without its coordinator takes {} s at most",
+            let text = format!(
+                "it still fires the run {} of another coordinator, and begins with this one when \
+                 that is over, which without its coordinator takes {} s at most",
                 busy.name(),
                 busy.longest_lease().as_secs()
             );
-            return self.cannot_run(prepare.run_id, prepare.run_name, problem);
+            let run_id = prepare.run_id.clone();
+            self.out.push(SessionAction::Say(News::Notice(format!(
+                "{}: {text}",
+                prepare.run_name
+            ))));
+            self.next = Some((from, prepare));
+            // The run is not held here yet, and its coordinator waits for an answer.
+            return self.send(Up::Note(Note {
+                run_id,
+                event: BUSY.to_owned(),
+                text,
+            }));
         }
         self.forget();
         let run_name = prepare.run_name.clone();
@@ -264,6 +277,9 @@ impl Session {
     }
 
     fn released(&mut self, from: CoordinatorId, run_id: &[u8]) {
+        let is_next =
+            |(by, prepare): &mut (CoordinatorId, Prepare)| *by == from && prepare.run_id == run_id;
+        self.next.take_if(is_next);
         // It was forgotten here already, or is another coordinator's.
         let Some(run) = self.obeying(from, run_id).and_then(|run| self.take(run)) else {
             return;
