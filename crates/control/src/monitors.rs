@@ -8,9 +8,12 @@ use crate::profile_inbox::{PartStep, ProfileInbox};
 use crate::seen_seconds::SeenSeconds;
 use crate::{AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunId};
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Observe, Observed, ProfilePart, Release};
+use proto::{Ack, Notice, Observe, Observed, ProfilePart, Release};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Monitors of one run, by all their processes: one that is started again is another one.
+const MONITORS_MAX: usize = 1_000;
 
 /// Who watches, and for which run.
 #[derive(Debug, Default)]
@@ -110,7 +113,15 @@ impl Monitors {
         if watch.is_over {
             return out.send(*at, watch.release());
         }
-        if watch.known.contains_key(&monitor) {
+        let is_known = watch.known.contains_key(&monitor);
+        if !is_known && watch.known.len() >= MONITORS_MAX {
+            let text = format!(
+                "this run has had {MONITORS_MAX} monitors, and takes no more; this one waits for \
+                 the next run"
+            );
+            return out.send(*at, Down::Notice(Notice { text }));
+        }
+        if is_known {
             out.tell(note(format!("monitor {} is back", facts.name)));
         } else {
             let number = watch.known.len() as u32;

@@ -2011,6 +2011,26 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
 }
 
 #[test]
+fn monitors_that_are_started_again_and_again_do_not_make_a_run_endless() {
+    let mut coordinator = Coordinator::going(1);
+    let mut watching = 0;
+    for number in 0..1_010_u64 {
+        let mut id = [7; 16];
+        id[..8].copy_from_slice(&number.to_le_bytes());
+        let hello = Hello {
+            agent_id: Bytes::copy_from_slice(&id),
+            ..monitor(1)
+        };
+        let at = 100 + number;
+        let actions = coordinator.join(at, hello);
+        let is_watching = |event: &RunEvent| matches!(event, RunEvent::Watching { .. });
+        watching += u32::from(has(&actions, is_watching));
+        coordinator.cut(at);
+    }
+    assert_eq!(watching, 1_000);
+}
+
+#[test]
 fn agents_observe_their_own_machines() {
     let mut coordinator = Coordinator::going(2);
     let actions = coordinator.say(1, observed(0));
