@@ -33,8 +33,14 @@ impl CellTally {
 
     /// What a snapshot says of the measured part.
     pub(crate) fn measured(snapshot: &Snapshot) -> CellTally {
+        CellTally::measured_of(snapshot, |_| true)
+    }
+
+    /// The same of some of its requests.
+    pub(crate) fn measured_of(snapshot: &Snapshot, is_wanted: impl Fn(u16) -> bool) -> CellTally {
         let mut sum = CellTally::default();
-        for (key, cell) in &snapshot.cells {
+        let cells = snapshot.cells.iter();
+        for (key, cell) in cells.filter(|(key, _)| is_wanted(key.request)) {
             match key.period {
                 Period::Measured => sum.add(cell),
                 Period::WarmUp => sum.carried.merge(&cell.counters.within),

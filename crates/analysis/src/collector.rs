@@ -9,7 +9,7 @@ use crate::cell_tally::CellTally;
 use crate::counts::errors;
 use crate::live::{Live, LiveMachine, Recent};
 use crate::series::SeriesBuilder;
-use crate::whole_seconds::{WholeRule, WholeSeconds};
+use crate::whole_seconds::{SecondTally, WholeRule, WholeSeconds};
 use crate::{
     AgentEnd, AgentSetup, CollectorSetup, FleetFigures, MachineRole, MachineRow, PlanRecord,
     PreflightFinding, ProfileResult, Takeover, Unattended,
@@ -78,6 +78,18 @@ struct RunPlan {
     thresholds: Vec<Threshold>,
     load: Load,
     lost: LostAgents,
+}
+
+impl RunPlan {
+    /// Requests that a threshold names, by their index.
+    fn judged_requests(&self) -> impl Iterator<Item = (u16, &str)> {
+        let is_judged = |name: &str| {
+            let mut thresholds = self.thresholds.iter();
+            thresholds.any(|threshold| threshold.request.as_deref() == Some(name))
+        };
+        let requests = (0..).zip(self.requests.iter().map(String::as_str));
+        requests.filter(move |(_, name)| is_judged(name))
+    }
 }
 
 impl ResultCollector {
@@ -151,7 +163,17 @@ impl ResultCollector {
                 policy: self.run.lost,
                 fire_end,
             };
-            whole_seconds.add(rule, interval, &measured, &snapshot.client);
+            let requests = self.run.judged_requests();
+            let requests = requests.map(|(index, name)| {
+                let tally = CellTally::measured_of(snapshot, |request| request == index);
+                (name.to_owned(), tally)
+            });
+            let delivered = SecondTally {
+                requests: requests.collect(),
+                measured,
+                client: snapshot.client.clone(),
+            };
+            whole_seconds.add(rule, interval, &delivered);
         }
         self.series.add(interval, snapshot);
         self.recent.add(agent, interval, snapshot);

@@ -8,6 +8,7 @@ use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
 use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// A threshold with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -51,6 +52,8 @@ pub enum Unit {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedBy<'a> {
     pub(crate) tally: &'a CellTally,
+    /// The same of each request that a threshold names, by its name.
+    pub(crate) requests: &'a BTreeMap<String, CellTally>,
     pub(crate) client: &'a Client,
     pub(crate) span: Span,
 }
@@ -85,9 +88,16 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
     };
     let JudgedBy {
         tally,
+        requests,
         client,
         span,
     } = if is_count { all } else { rates };
+    // Of a request that was never sent nothing is known.
+    let nothing = CellTally::default();
+    let tally = match &threshold.request {
+        Some(request) => requests.get(request).unwrap_or(&nothing),
+        None => tally,
+    };
     let measured = Measured::new(&threshold.metric, tally, client, span);
     let limit = match threshold.limit {
         Limit::Time(limit) => limit.as_nanos() as f64,
@@ -95,7 +105,7 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
     };
     let outcome = measured.holds(threshold.comparison, limit);
     Judgement {
-        metric: threshold.metric.to_string(),
+        metric: threshold.name(),
         comparison: threshold.comparison.to_string(),
         limit,
         at_least: measured.is_lower_bound(),
@@ -276,6 +286,7 @@ mod tests {
     ) -> Vec<Judgement> {
         let all = JudgedBy {
             tally,
+            requests: &BTreeMap::new(),
             client,
             span,
         };
@@ -285,6 +296,7 @@ mod tests {
     fn judged(metric: ThresholdMetric, comparison: Relation, limit: Limit) -> Judgement {
         judge(
             &[Threshold {
+                request: None,
                 metric,
                 comparison,
                 limit,
@@ -376,6 +388,7 @@ mod tests {
             };
             let limit = Limit::Time(Duration::from_millis(limit_ms));
             let threshold = Threshold {
+                request: None,
                 metric,
                 comparison: Relation::AtMost,
                 limit,

@@ -18,17 +18,18 @@ const KEPT_MAX: usize = 300;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecondTally {
     pub(crate) measured: CellTally,
+    /// The same of requests that a threshold names.
+    pub(crate) requests: BTreeMap<String, CellTally>,
     pub(crate) client: Client,
 }
 
 impl SecondTally {
-    fn add(&mut self, measured: &CellTally, client: &Client) {
-        self.measured.merge(measured);
-        self.client.merge(client);
-    }
-
     fn merge(&mut self, other: &SecondTally) {
-        self.add(&other.measured, &other.client);
+        self.measured.merge(&other.measured);
+        self.client.merge(&other.client);
+        for (name, tally) in &other.requests {
+            self.requests.entry(name.clone()).or_default().merge(tally);
+        }
     }
 }
 
@@ -83,21 +84,15 @@ struct Apart {
 
 impl WholeSeconds {
     /// Takes in what one agent recorded in `second`, which it has not delivered before.
-    pub(crate) fn add(
-        &mut self,
-        rule: WholeRule<'_>,
-        second: u32,
-        measured: &CellTally,
-        client: &Client,
-    ) {
+    pub(crate) fn add(&mut self, rule: WholeRule<'_>, second: u32, delivered: &SecondTally) {
         if self.summed.contains(second) {
-            return self.sum.add(measured, client);
+            return self.sum.merge(delivered);
         }
         if second < self.settled_below {
             return; // it was found not to be whole
         }
         let apart = self.apart.entry(second).or_default();
-        apart.tally.add(measured, client);
+        apart.tally.merge(delivered);
         apart.agents += 1;
         // Looking at all agents is for the last of them.
         let over = rule.agents.iter().filter(|agent| agent.is_over());

@@ -302,14 +302,12 @@ fn fleet(out: &mut TomlText, fleet: &FleetPlan) {
 
 fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
     out.table("[thresholds]");
-    for Threshold {
-        metric,
-        comparison,
-        limit,
-    } in thresholds
-    {
+    for threshold in thresholds {
+        let Threshold {
+            comparison, limit, ..
+        } = threshold;
         out.field(
-            &quoted(&metric.to_string()),
+            &quoted(&threshold.name()),
             quoted(&format!("{comparison} {limit}")),
         );
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 /// One line of `[thresholds]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
+    /// The request that it is about, by its name; `None`: all of them.
+    pub request: Option<String>,
     /// What is compared.
     pub metric: ThresholdMetric,
     /// How the metric is to compare with the limit.
@@ -68,10 +70,21 @@ pub enum Limit {
     Number(f64),
 }
 
+impl Threshold {
+    /// The figure's name, as in `response_time.p99` or `request.index.response_time.p99`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match &self.request {
+            Some(request) => format!("request.{request}.{}", self.metric),
+            None => self.metric.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Threshold {
     /// As in `response_time.p99 <= 250ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {}", self.metric, self.comparison, self.limit)
+        write!(f, "{} {} {}", self.name(), self.comparison, self.limit)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::words::words;
 use crate::{Relation, Statistic, ThresholdMetric, Words as _};
-use measure::{Failure, Metric};
+use measure::{Failure, LOOP_LAG, Metric};
 use std::fmt;
 use std::str::FromStr;
 
@@ -70,6 +70,17 @@ words!(NumberName {
 impl ThresholdMetric {
     /// Names of the figures that are one number: those of [`NumberName`].
     pub const NUMBERS: [&str; NumberName::WORDS.len()] = NumberName::WORDS;
+
+    /// Whether it says anything of a single request. Connections and their handshakes serve every
+    /// request that comes, and the loop's lag is the client's.
+    pub(crate) fn is_of_requests(&self) -> bool {
+        match self {
+            ThresholdMetric::Time { histogram, .. } => histogram != LOOP_LAG,
+            ThresholdMetric::Number(name) => {
+                !name.starts_with("connections.") && !name.starts_with("tls.")
+            }
+        }
+    }
 }
 
 /// Why a name is no figure, and what to write instead.

@@ -113,8 +113,14 @@ impl ResultCollector {
         client: &Client,
         span: Span,
     ) -> (Vec<Judgement>, Option<u64>) {
+        let requests = self.run.judged_requests().filter_map(|(index, name)| {
+            let sum = self.sums.of_request(index)?;
+            Some((name.to_owned(), sum))
+        });
+        let requests: BTreeMap<String, CellTally> = requests.collect();
         let all = JudgedBy {
             tally: whole,
+            requests: &requests,
             client,
             span,
         };
@@ -127,6 +133,7 @@ impl ResultCollector {
         let whole_ns = self.measured_ns(&seconds, span.offered_ns);
         let judgements = judge(JudgedBy {
             tally: &sum.measured,
+            requests: &sum.requests,
             client: &sum.client,
             span: Span::measured(whole_ns),
         });

@@ -25,4 +25,16 @@ impl KeySums {
             by_address.or_default().add(cell);
         }
     }
+
+    /// The measured part of a request; `None` where nothing is known of it.
+    pub(super) fn of_request(&self, index: u16) -> Option<CellTally> {
+        let mut sum = CellTally::default();
+        let periods = [Period::Measured, Period::WarmUp].into_iter();
+        let tallies = periods.filter_map(|period| {
+            let tally = self.by_request.get(&(period, index))?;
+            Some((period == Period::Measured, tally))
+        });
+        tallies.for_each(|(is_own, tally)| sum.take(is_own, tally));
+        (sum != CellTally::default()).then_some(sum)
+    }
 }

@@ -27,6 +27,12 @@ pub enum LimitError {
          response_time.p99=5%"
     )]
     Form(String),
+    /// A figure of one request.
+    #[error(
+        "`{0}` is of one request, and comparisons are of all; write a threshold on it in \
+         [thresholds] of the plan, or compare one of {1}"
+    )]
+    OfRequest(String, String),
     /// No figure that is compared.
     #[error("`{0}` is not compared; write one of {1}")]
     Unknown(String, String),
@@ -152,7 +158,12 @@ impl FromStr for RegressionLimit {
         let known = || FIGURES.iter().map(|known| known.name).chain([CAPACITY]);
         if !known().any(|known| known == figure) {
             let known: Vec<&str> = known().collect();
-            return Err(LimitError::Unknown(figure.to_owned(), known.join(", ")));
+            let (figure, known) = (figure.to_owned(), known.join(", "));
+            return Err(if figure.starts_with("request.") {
+                LimitError::OfRequest(figure, known)
+            } else {
+                LimitError::Unknown(figure, known)
+            });
         }
         Ok(RegressionLimit {
             figure: figure.to_owned(),
@@ -199,6 +210,12 @@ mod tests {
         assert!(
             unknown.contains("write one of rate, payload.rate, response_time.mean"),
             "{unknown}"
+        );
+        let of_request = "request.index.response_time.p99=5%".parse::<RegressionLimit>();
+        let of_request = of_request.unwrap_err().to_string();
+        assert!(
+            of_request.contains("[thresholds] of the plan"),
+            "{of_request}"
         );
     }
 

@@ -514,6 +514,70 @@ fn thresholds_are_judged_on_the_merged_whole() {
     assert_eq!(judged[2].reason.as_deref(), Some("no dns was measured"));
 }
 
+/// Both requests have the same load; one of them fails, and is slower.
+#[test]
+fn thresholds_of_a_request_are_judged_on_what_all_agents_did_of_it() {
+    let thresholds = "request.a.response_time.p99 = \"<= 25ms\"\n\
+                      request.b.response_time.p99 = \"<= 25ms\"\n\
+                      request.a.errors.count = \"<= 0\"\n\
+                      request.b.errors.count = \"<= 0\"\n\
+                      request.a.rate = \">= 10\"\n\
+                      response_time.p99 = \"<= 25ms\"\n";
+    let mut collector = collector(CLOSED, thresholds);
+    for agent in 0..2 {
+        for second in 0..6 {
+            let slow = Second {
+                ok: 4,
+                timed_out: 1,
+                response_ms: 40,
+                ..QUIET
+            };
+            let mut both = snapshot(second, QUIET);
+            let of_b = snapshot(second, slow).cells;
+            let of_b = of_b.into_iter().filter(|(key, _)| key.request == 1);
+            both.cells.extend(of_b);
+            collector.add(agent, second, &both);
+        }
+    }
+    let document = collector.document(RunState::Interrupted);
+    let judged: Vec<_> = document
+        .thresholds
+        .iter()
+        .map(|one| (one.metric.as_str(), one.passed, one.actual))
+        .collect();
+    let ms = |ms: u64| Some((ms * MS) as f64);
+    assert_eq!(
+        judged,
+        [
+            ("request.a.response_time.p99", true, ms(20)),
+            ("request.b.response_time.p99", false, ms(40)),
+            ("request.a.errors.count", true, Some(0.0)),
+            // 2 agents × 4 seconds.
+            ("request.b.errors.count", false, Some(8.0)),
+            ("request.a.rate", true, Some(10.0)),
+            ("response_time.p99", false, ms(40)),
+        ]
+    );
+}
+
+#[test]
+fn request_that_was_never_sent_keeps_no_threshold_on_its_times() {
+    let thresholds = "request.b.response_time.p99 = \"<= 25ms\"\n\
+                      request.b.operations.count = \">= 1\"\n";
+    let mut collector = collector(CLOSED, thresholds);
+    for second in 0..6 {
+        let mut only_a = snapshot(second, QUIET);
+        only_a.cells.retain(|key, _| key.request == 0);
+        collector.add(0, second, &only_a);
+    }
+    let judged = collector.document(RunState::Interrupted).thresholds;
+    assert_eq!(
+        judged[0].reason.as_deref(),
+        Some("no response_time was measured")
+    );
+    assert!(judged.iter().all(|one| !one.passed), "{judged:?}");
+}
+
 #[test]
 fn every_number_a_plan_may_name_has_a_value_here() {
     for name in plan::ThresholdMetric::NUMBERS {

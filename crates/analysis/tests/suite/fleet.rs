@@ -306,7 +306,9 @@ fn share_that_an_heir_refuses_or_begins_late_spoils_the_seconds_without_it() {
 #[test]
 fn thresholds_on_times_and_rates_are_judged_on_whole_seconds() {
     let thresholds = "\"response_time.max\" = \"<= 50ms\"\nrate = \">= 40\"\n\
-                      \"errors.count\" = \"<= 0\"\n\"timed_out.count\" = \"<= 0\"\n";
+                      \"errors.count\" = \"<= 0\"\n\"timed_out.count\" = \"<= 0\"\n\
+                      request.a.response_time.max = \"<= 50ms\"\n\
+                      request.a.errors.count = \"<= 0\"\nrequest.a.rate = \">= 10\"\n";
     let slow = Second {
         response_ms: 900,
         timed_out: 1,
@@ -339,8 +341,12 @@ fn thresholds_on_times_and_rates_are_judged_on_whole_seconds() {
     assert_eq!((degraded[1].0, degraded[1].1.round()), (false, 27.0));
     // What failed did fail, whole second or not.
     assert_eq!((degraded[2], degraded[3]), ((false, 4.0), (false, 4.0)));
+    // The half of it that was the first request's.
+    assert_eq!((degraded[4], degraded[5]), ((true, 20e6), (false, 2.0)));
+    assert_eq!((degraded[6].0, degraded[6].1.round()), (true, 13.0));
     let failed = run("", 5 * SECOND);
     assert_eq!(failed[0], (false, 900e6), "by everything");
+    assert_eq!(failed[4], (false, 900e6), "of the request too");
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     });
     let thresholds = root
         .section("thresholds")
-        .map(|section| threshold::read(&section));
+        .map(|section| threshold::read(&section, requests.as_deref()));
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
         note_time_wait(root.context, target, connection, load);

@@ -194,6 +194,7 @@ fn imply_threshold(plan: &mut Plan) {
         let errors = NumberName::ErrorsCount.word().to_owned();
         let metric = ThresholdMetric::Number(errors);
         plan.thresholds.push(Threshold {
+            request: None,
             metric,
             comparison: Relation::AtMost,
             limit: Limit::Number(0.0),

@@ -3,11 +3,19 @@
 use crate::rate::decimal;
 use crate::read::field::Field;
 use crate::read::section::PlanSection;
-use crate::{Limit, Relation, Threshold, ThresholdMetric, duration};
+use crate::toml_text::quoted;
+use crate::{Limit, Relation, Request, Threshold, ThresholdMetric, ThresholdMetricError, duration};
 
 const MAX_THRESHOLDS: usize = 1000;
 
-pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Threshold> {
+/// Requests that a message names.
+const NAMED_MAX: usize = 5;
+
+/// What begins the name of a figure of a single request.
+const OF_REQUEST: &str = "request.";
+
+/// `requests` are absent where they cannot be read, which is said already.
+pub(crate) fn read(section: &PlanSection<'_>, requests: Option<&[Request]>) -> Vec<Threshold> {
     let fields = section.all();
     if fields.len() > MAX_THRESHOLDS {
         section.problem(format_args!(
@@ -18,11 +26,11 @@ pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Threshold> {
     }
     let mut thresholds: Vec<Threshold> = Vec::new();
     for (name, field) in fields {
-        match one(name, &field) {
-            Some(same) if thresholds.iter().any(|other| other.metric == same.metric) => {
+        match one(name, &field, requests) {
+            Some(same) if thresholds.iter().any(|other| is_same(other, &same)) => {
                 field.problem(format_args!(
                     "is {} once more; keep one of the two",
-                    same.metric
+                    same.name()
                 ));
             }
             threshold => thresholds.extend(threshold),
@@ -31,8 +39,20 @@ pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Threshold> {
     thresholds
 }
 
-fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
-    let metric: ThresholdMetric = name.parse().map_err(|why| field.problem(why)).ok()?;
+fn is_same(one: &Threshold, other: &Threshold) -> bool {
+    (&one.request, &one.metric) == (&other.request, &other.metric)
+}
+
+fn one(name: &str, field: &Field<'_>, requests: Option<&[Request]>) -> Option<Threshold> {
+    let (request, metric) = match name.strip_prefix(OF_REQUEST) {
+        Some(rest) => of_request(rest, requests?),
+        None => name
+            .parse()
+            .map(|metric| (None, metric))
+            .map_err(|why: ThresholdMetricError| why.to_string()),
+    }
+    .map_err(|why| field.problem(why))
+    .ok()?;
     let example = example(&metric);
     let text = field.text(example)?.trim();
     let Some((comparison, rest)) = Relation::split(text) else {
@@ -44,10 +64,81 @@ fn one(name: &str, field: &Field<'_>) -> Option<Threshold> {
     let limit = limit(&metric, rest.trim())
         .map_err(|why| field.refuse(format_args!("compares with {:?}, which {why}", rest.trim())));
     limit.ok().map(|limit| Threshold {
+        request,
         metric,
         comparison,
         limit,
     })
+}
+
+/// A request and the figure of it. Names of requests may have dots, and one may begin with another:
+/// the longest that leaves the name of a figure counts.
+fn of_request(
+    rest: &str,
+    requests: &[Request],
+) -> Result<(Option<String>, ThresholdMetric), String> {
+    let figure = |request: &str| rest.strip_prefix(request)?.strip_prefix('.');
+    let mut begun: Vec<(&str, &str)> = requests
+        .iter()
+        .filter_map(|request| Some((request.name.as_str(), figure(&request.name)?)))
+        .collect();
+    begun.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+    let is_figure = |figure: &str| figure.parse::<ThresholdMetric>().is_ok();
+    let whole = begun.iter().find(|(_, figure)| is_figure(figure));
+    let Some((name, figure)) = whole.or(begun.first()) else {
+        return Err(unknown_request(rest, requests));
+    };
+    let metric: ThresholdMetric = figure.parse().map_err(|why| match why {
+        ThresholdMetricError::Unknown(nearest) => {
+            let nearest = written(name, &nearest);
+            format!("unknown figure; write {nearest}, or another of docs/PLAN.md")
+        }
+        why => why.to_string(),
+    })?;
+    if !metric.is_of_requests() {
+        return Err(format!(
+            "no single request has {metric}; write {:?} for all of them, or a figure of the \
+             request, such as {}",
+            metric.to_string(),
+            written(name, "response_time.p95")
+        ));
+    }
+    Ok((Some((*name).to_owned()), metric))
+}
+
+/// The key as a plan has it, whichever characters the name has.
+fn written(request: &str, figure: &str) -> String {
+    quoted(&format!("{OF_REQUEST}{request}.{figure}"))
+}
+
+fn unknown_request(rest: &str, requests: &[Request]) -> String {
+    let names = || requests.iter().map(|request| request.name.as_str());
+    if let Some(name) = names().find(|&name| name == rest) {
+        let example = written(name, "response_time.p95");
+        return format!("says no figure of the request; write one such as {example}");
+    }
+    let is_figure = |figure: &str| figure.parse::<ThresholdMetric>().is_ok();
+    let dots = rest.match_indices('.');
+    let mut splits = dots.map(|(at, _)| (&rest[..at], &rest[at + 1..]));
+    let split = splits.find(|(_, figure)| is_figure(figure));
+    let (asked, figure) = split.unwrap_or((rest, "response_time.p95"));
+    let likeness = |name: &&str| {
+        let asked: String = asked.chars().take(60).collect();
+        (strsim::normalized_damerau_levenshtein(name, &asked) * 1e6) as u32
+    };
+    let nearest = names().max_by_key(likeness).unwrap_or_default();
+    let listed: Vec<String> = names().take(NAMED_MAX).map(quoted).collect();
+    let more = names().count().saturating_sub(NAMED_MAX);
+    let more = if more > 0 {
+        format!(" and {more} more")
+    } else {
+        String::new()
+    };
+    format!(
+        "no request is called {asked:?}; write {}, or another of {}{more}",
+        written(nearest, figure),
+        listed.join(", ")
+    )
 }
 
 fn example(metric: &ThresholdMetric) -> &'static str {

@@ -64,6 +64,22 @@ tls.resumed.share = ">= 0.75"
 "#;
 
 #[test]
+fn threshold_of_a_request_reads_back_whichever_characters_its_name_has() {
+    for name in ["index", "GET /a.b?c=1", "a\"b\\c", "ü.response_time"] {
+        let quoted = plan::quoted(name);
+        let text = format!(
+            "target.url = \"https://a.test/\"\nload = {{ connections = 1, requests = 1 }}\n\
+             request = [{{ name = {quoted} }}, {{ name = \"b\" }}]\n[thresholds]\n\
+             request.{quoted}.response_time.p95 = \"<= 250ms\"\n"
+        );
+        let plan = parse(&text).unwrap();
+        let threshold = &plan.thresholds()[0];
+        assert_eq!(threshold.request.as_deref(), Some(name));
+        assert_eq!(again(&plan).unwrap().thresholds(), plan.thresholds());
+    }
+}
+
+#[test]
 fn canonical_text_writes_every_default_out() {
     let plan = parse(FULL).unwrap();
     let golden = include_str!("canonical/full.toml");
