@@ -24,8 +24,8 @@ const KNEE_HOLDS_MAX: usize = 6;
 /// amount that failed is near enough to the highest that passed. Then it holds both once more.
 /// Where two holds of an amount contradict each other, a third one decides, and the search goes on
 /// from what that says: an amount that failed by accident moves it up again, one that passed by
-/// luck down. A hold that the client limited, or two in a row that cannot be trusted, end the
-/// search, since nothing that follows could be told from a limit of the server. A closed loop has a
+/// luck down. A hold that cannot be trusted, or that lost an agent, is made again. One that the
+/// client limited, or two in a row that cannot be trusted, end the search, since nothing that follows could be told from a limit of the server. A closed loop has a
 /// second question, where throughput stops following load; it gets holds of its own once the first
 /// is answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -253,12 +253,14 @@ impl LoadSearch {
         }
     }
 
-    /// A hold that does not count (the client limited it, say) is not made a second time.
+    /// A hold that the client limited is not made a second time; one that cannot be trusted is.
     fn has_held_for_knee(&self, amount: f64) -> bool {
-        self.record
-            .steps
-            .iter()
-            .any(|step| step.purpose == Purpose::Knee && step.amount == amount)
+        let is_of_it = |step: &&HoldRecord| step.purpose == Purpose::Knee && step.amount == amount;
+        let held = || self.record.steps.iter().filter(is_of_it);
+        let untrusted = held()
+            .filter(|step| matches!(step.result.outcome, HoldOutcome::Invalid { .. }))
+            .count();
+        untrusted >= 2 || untrusted < held().count()
     }
 
     fn end(&mut self, answer: SearchAnswer) {

@@ -19,6 +19,7 @@ mod verdict_readings;
 pub use limit_shown::LimitShown;
 pub use reading::{LimitOf, RuleReading};
 
+pub(crate) use faults::lost_agents;
 pub(crate) use load::{not_sent, piled_up};
 
 use crate::fault::cure;

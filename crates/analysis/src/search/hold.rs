@@ -52,7 +52,7 @@ pub enum HoldOutcome {
         /// at least 1.
         more_agents: u32,
     },
-    /// The run cannot be trusted.
+    /// The run cannot be trusted, or lost an agent: it proves nothing.
     Invalid {
         /// What makes it worthless.
         reasons: Vec<String>,
@@ -140,6 +140,12 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
         return HoldOutcome::Invalid {
             reasons: record.evidence.clone(),
         };
+    }
+    // Whatever the others sent, it was not the load of this hold, and not what the plan's agents
+    // make of it either.
+    let reasons = verdict::lost_agents(document);
+    if !reasons.is_empty() {
+        return HoldOutcome::Invalid { reasons };
     }
     let more_agents = figures.more_agents(amount, document);
     let failures = failures(document);

@@ -61,6 +61,12 @@ pub(super) fn all(document: &Document) -> Faults {
     faults
 }
 
+/// Agents that were lost, in words, whatever the plan allows; nothing where all went on.
+pub(crate) fn lost_agents(document: &Document) -> Vec<String> {
+    let lost = document.agents.iter().filter(|agent| is_lost(agent));
+    sentences(&lost.collect::<Vec<_>>())
+}
+
 /// The reasons, and how many more there are.
 fn why_nobody_began(refusals: &[String]) -> Vec<String> {
     let (told, more) = refusals.split_at(refusals.len().min(REASONS_MAX));

@@ -3,8 +3,8 @@
 
 use crate::scene::{MS, OPEN, QUIET, SECOND, Second, collector_of, cpu, end, snapshot};
 use analysis::{
-    AgentEnd, AgentEndCause, Contribution, Document, MachineRole, MachineRow, ResultCollector,
-    RunState, Verdict, exit_code,
+    AgentEnd, AgentEndCause, Contribution, Document, HoldOutcome, HoldResult, MachineRole,
+    MachineRow, ResultCollector, RunState, Verdict, exit_code,
 };
 use measure::Snapshot;
 
@@ -89,6 +89,23 @@ fn tolerated_loss_degrades_the_run_and_says_what_may_have_been_sent() {
         (exit_code(&document, false), exit_code(&document, true)),
         (0, 3)
     );
+}
+
+#[test]
+fn hold_that_lost_an_agent_proves_nothing() {
+    let kept = "\"response_time.p99\" = \"<= 1s\"\n";
+    let broken = "\"response_time.p99\" = \"<= 1ms\"\n";
+    for fleet in ["", CONTINUE, REDISTRIBUTE] {
+        for thresholds in ["", kept, broken] {
+            let document = one_lost(3, fleet, thresholds).document(RunState::Complete);
+            let result = HoldResult::new(&document, 20.0, String::new());
+            let HoldOutcome::Invalid { reasons } = &result.outcome else {
+                panic!("{fleet} {thresholds}: {:?}", result.outcome);
+            };
+            let reasons = reasons.join("; ");
+            assert!(reasons.contains("was lost: not heard of"), "{reasons}");
+        }
+    }
 }
 
 #[test]
