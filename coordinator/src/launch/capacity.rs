@@ -2,9 +2,8 @@
 //! What is held next, and what came of it, is decided by `analysis`.
 
 use super::campaign_report::CampaignReport;
-use super::finished_run::FinishedRun;
 use super::schedule::{ScheduledRun, hold_prefix};
-use super::series::RunSeries;
+use super::series::{LeftRun, RunSeries};
 use crate::exit::Exit;
 use crate::run_folder::{CampaignFolder, name_of};
 use analysis::{
@@ -20,6 +19,9 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// and longer where fewer arrivals than these would come; of one or two a median says little.
 const LOOK_ARRIVALS: f64 = 10.0;
+
+/// The folder of a look while it goes on.
+const LOOK_FOLDER: &str = "look";
 
 /// A search of one plan.
 pub(super) struct CapacitySearch<'s> {
@@ -42,6 +44,9 @@ impl CapacitySearch<'_> {
         let name = name_of(self.folder.path());
         let mut exit = Exit::Passed;
         while let SearchAction::Hold(hold) = search.next() {
+            if !series.is_whole() {
+                break;
+            }
             series
                 .host
                 .show_search(Some(step_in_words(search.record(), hold)));
@@ -64,49 +69,51 @@ impl CapacitySearch<'_> {
     }
 
     /// The hold's folder and result, or how to exit where the search cannot go on. Holds that were
-    /// made before an interruption count; the search asks for the same ones again.
+    /// made before an interruption count; the search asks for the same ones again. One that was
+    /// interrupted goes on before the target is looked at, since its agents may be firing it.
     async fn held(
         &self,
         series: &mut RunSeries,
         search: &mut LoadSearch,
         hold: Hold,
     ) -> anyhow::Result<Result<(String, Document), Exit>> {
-        if let Some((path, document)) = self.folder.completed(&hold_prefix(hold.step)) {
+        let name = format!("{}{}", hold_prefix(hold.step), hold.amount);
+        if let Some((path, document)) = self.folder.completed_run(&name) {
             return Ok(Ok((name_of(&path), document)));
         }
-        match self.ready(series, search).await? {
-            Exit::Passed => self.hold(series, hold).await,
-            exit => Ok(Err(exit)),
-        }
-    }
-
-    fn bounds(&self) -> anyhow::Result<Bounds> {
-        Bounds::from_plan(self.capacity).context("cannot search as the plan says")
-    }
-
-    /// The hold's folder and result, or how to exit where the search cannot go on.
-    async fn hold(
-        &self,
-        series: &mut RunSeries,
-        hold: Hold,
-    ) -> anyhow::Result<Result<(String, Document), Exit>> {
         let plan = self
             .capacity
             .plan_at(self.scheduled.plan, hold.amount)
             .map_err(|problem| anyhow::anyhow!("{problem}"))?;
-        let name = format!("{}{}", hold_prefix(hold.step), hold.amount);
         let title = format!(
             "{}hold {} at {}",
             self.scheduled.step_prefix,
             hold.step,
             self.bounds()?.amount().display(hold.amount)
         );
-        let made = series.make_in(&self.folder, &name, plan, self.agents, title);
-        let Some(made) = made.await? else {
+        let made = match series.take_up(&self.folder, &name, &plan, &title).await? {
+            LeftRun::Made(made) => Some(*made),
+            LeftRun::EndAsked => None,
+            LeftRun::Nothing => match self.ready(series, search).await? {
+                Exit::Passed => {
+                    let begun = series.begin_in(&self.folder, &name, plan, self.agents, title);
+                    begun.await?
+                }
+                exit => return Ok(Err(exit)),
+            },
+        };
+        let Some(made) = made else {
             return Ok(Err(Exit::Interrupted));
         };
-        let folder = made.record.folder_name();
-        Ok(self.judge(series, made).map(|document| (folder, document)))
+        // What a hold that lost an agent says is the search's to judge.
+        Ok(match made.report_failures() {
+            Exit::Passed => Ok((made.record.folder_name(), made.record.document)),
+            failures => Err(failures),
+        })
+    }
+
+    fn bounds(&self) -> anyhow::Result<Bounds> {
+        Bounds::from_plan(self.capacity).context("cannot search as the plan says")
     }
 
     /// Before the first hold: sees what the target is like at rest; before others waits until it is
@@ -119,7 +126,7 @@ impl CapacitySearch<'_> {
             "{}looking at the target at rest",
             self.scheduled.step_prefix
         );
-        let looked = self.make(series, self.plan_of_look()?, title).await?;
+        let looked = self.look(series, self.plan_of_look()?, title).await?;
         Ok(looked.map_or_else(
             |exit| exit,
             |document| {
@@ -144,7 +151,7 @@ impl CapacitySearch<'_> {
                 "{}waiting for the target to be as before",
                 self.scheduled.step_prefix
             );
-            let document = match self.make(series, plan.clone(), title).await? {
+            let document = match self.look(series, plan.clone(), title).await? {
                 Ok(document) => document,
                 Err(exit) => return Ok(exit),
             };
@@ -163,12 +170,12 @@ impl CapacitySearch<'_> {
 
     fn plan_of_look(&self) -> anyhow::Result<Plan> {
         self.capacity
-            .plan_of_look(self.scheduled.plan, self.look())
+            .plan_of_look(self.scheduled.plan, self.length_of_look())
             .map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
     /// Never longer than a hold where that is longer than the usual look.
-    fn look(&self) -> Duration {
+    fn length_of_look(&self) -> Duration {
         let SearchRange::Rate { from, .. } = self.capacity.range else {
             return LOOK;
         };
@@ -177,27 +184,28 @@ impl CapacitySearch<'_> {
         needed.clamp(LOOK, self.capacity.hold.max(LOOK))
     }
 
-    async fn make(
+    /// The result of a look, or how to exit where the search cannot go on after it. It has a folder
+    /// while it goes on: a coordinator that takes the search up finds the agents firing it.
+    async fn look(
         &self,
         series: &mut RunSeries,
         plan: Plan,
         title: String,
     ) -> anyhow::Result<Result<Document, Exit>> {
-        let Some(made) = series.make(plan, self.agents, title, None).await? else {
+        let made = series.make_in(&self.folder, LOOK_FOLDER, plan, self.agents, title);
+        let Some(made) = made.await? else {
             return Ok(Err(Exit::Interrupted));
         };
-        Ok(self.judge(series, made))
-    }
-
-    /// The result, or how to exit where the search cannot go on after it.
-    fn judge(&self, series: &RunSeries, made: FinishedRun) -> Result<Document, Exit> {
         let failures = made.report_failures();
-        let can_go_on = failures == Exit::Passed && series.is_whole();
-        if can_go_on {
+        if failures != Exit::Passed {
+            return Ok(Err(failures));
+        }
+        self.folder.discard(LOOK_FOLDER);
+        Ok(if series.is_whole() {
             Ok(made.record.document)
         } else {
-            Err(failures)
-        }
+            Err(Exit::Passed)
+        })
     }
 
     fn tell(&self, series: &RunSeries, record: &SearchRecord) {

@@ -7,7 +7,7 @@ use crate::record::LeftRecord;
 use crate::record::replay::{self, ReplayError};
 use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
 use crate::utc::Utc;
-use control::{FleetTime, RunEvent, RunHistory, RunId};
+use control::{FleetTime, LEASE_MAX, RunEvent, RunHistory, RunId};
 use plan::{Plan, Sha256};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -179,6 +179,12 @@ impl InterruptedRun {
             epoch: self.resumed.epoch,
             force: force || self.was_forced(),
         })
+    }
+
+    /// How long its agents may fire after its coordinator's end.
+    pub(super) fn lease(&self) -> Duration {
+        let plan = Plan::parse_saved(&self.begun.canonical_text);
+        plan.map_or(LEASE_MAX, |plan| plan.fleet().lease())
     }
 
     /// What happened so far, but for what agents recorded; and when.

@@ -5,8 +5,8 @@ use super::schedule::{ScheduledRun, agents_folder, hold_prefix};
 use super::start_request::StartRequest;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::CampaignFolder;
-use analysis::{Document, PlanDifference, PlanRecord};
-use plan::{Campaign, Plan, Search};
+use analysis::{Bounds, Document, Hold, LoadSearch, PlanDifference, PlanRecord, SearchAction};
+use plan::{Campaign, Capacity, Plan, Search};
 use std::path::{Path, PathBuf};
 
 /// What `--resume` names.
@@ -127,8 +127,8 @@ fn made_before(
     };
     match search {
         Search::Capacity(capacity) => {
-            let (from, _) = capacity.range.ends();
-            let plan = capacity.plan_at(plan, from).ok();
+            let hold = first_hold(capacity);
+            let plan = hold.and_then(|hold| capacity.plan_at(plan, hold.amount).ok());
             MadeBefore::in_folder(&part, &hold_prefix(1), plan, agents)
                 .into_iter()
                 .collect()
@@ -140,6 +140,14 @@ fn made_before(
             };
             numbers.iter().filter_map(of_agents).collect()
         }
+    }
+}
+
+/// The hold that a search begins with, whatever comes of it.
+fn first_hold(capacity: &Capacity) -> Option<Hold> {
+    match LoadSearch::new(Bounds::from_plan(capacity).ok()?).next() {
+        SearchAction::Hold(hold) => Some(hold),
+        SearchAction::End => None,
     }
 }
 

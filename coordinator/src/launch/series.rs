@@ -28,6 +28,16 @@ pub(super) struct RunSeries {
     pub(super) quiet: bool,
 }
 
+/// What came of a run that an interruption left.
+pub(super) enum LeftRun {
+    /// There is none, or none that counts.
+    Nothing,
+    /// It went on.
+    Made(Box<FinishedRun>),
+    /// The user asked for the end before it could.
+    EndAsked,
+}
+
 impl RunSeries {
     /// Makes the next run; `None` where somebody asked for the end before it began.
     pub(super) async fn make(
@@ -45,9 +55,7 @@ impl RunSeries {
         self.host.make_run(run, folder).await
     }
 
-    /// As [`RunSeries::make`], in a folder of `name` within `folder`. One that an interruption left
-    /// goes on, so that agents deliver what they hold of it; it counts if its result can be
-    /// trusted.
+    /// The run of `name` within `folder`: the one that an interruption left, else a new one.
     pub(super) async fn make_in(
         &mut self,
         folder: &CampaignFolder,
@@ -56,23 +64,69 @@ impl RunSeries {
         agents: u32,
         title: String,
     ) -> anyhow::Result<Option<FinishedRun>> {
-        for path in folder.parts(name).iter().filter(|_| self.resumes) {
-            let interrupted = match opened(path.clone()).await? {
+        match self.take_up(folder, name, &plan, &title).await? {
+            LeftRun::Nothing => self.begin_in(folder, name, plan, agents, title).await,
+            LeftRun::Made(made) => Ok(Some(*made)),
+            LeftRun::EndAsked => Ok(None),
+        }
+    }
+
+    /// Goes on with what an interruption left of the run of `name` within `folder`, so that agents
+    /// deliver what they hold of it; it counts if its result can be trusted. Nothing else may be
+    /// asked of the agents before, since they may still be firing it.
+    pub(super) async fn take_up(
+        &mut self,
+        folder: &CampaignFolder,
+        name: &str,
+        plan: &Plan,
+        title: &str,
+    ) -> anyhow::Result<LeftRun> {
+        if !self.resumes {
+            return Ok(LeftRun::Nothing);
+        }
+        for path in folder.parts(name) {
+            let interrupted = match opened(path).await? {
                 Ok(interrupted) => interrupted,
                 Err(error) if error.leaves_nothing() => continue,
                 Err(error) => return Err(error.into()),
             };
             let Ok(run) = interrupted.planned(plan.clone(), self.force) else {
+                if !self.outwait(&interrupted, title).await {
+                    return Ok(LeftRun::EndAsked);
+                }
                 continue;
             };
             let Some(made) = self.host.resume_run(run, interrupted).await? else {
-                return Ok(None);
+                return Ok(LeftRun::EndAsked);
             };
             if made.is_trusted() || made.ending.is_interrupted {
-                return Ok(Some(made));
+                return Ok(LeftRun::Made(Box::new(made)));
             }
             self.say(format_args!("{title}: is made anew"));
         }
+        Ok(LeftRun::Nothing)
+    }
+
+    /// Until agents that still fire another plan have stopped: nobody grants them a lease any more.
+    /// `false` where the user asks for the end meanwhile.
+    async fn outwait(&mut self, interrupted: &InterruptedRun, title: &str) -> bool {
+        let lease = interrupted.lease();
+        self.say(format_args!(
+            "{title}: agents may still be firing what it was before; waiting until their leases \
+             are over, {lease:?}"
+        ));
+        self.pause(lease).await
+    }
+
+    /// As [`RunSeries::make`], in a new folder of `name` within `folder`.
+    pub(super) async fn begin_in(
+        &mut self,
+        folder: &CampaignFolder,
+        name: &str,
+        plan: Plan,
+        agents: u32,
+        title: String,
+    ) -> anyhow::Result<Option<FinishedRun>> {
         let made = folder.run(name, &plan.masked_text())?;
         self.make(plan, agents, title, Some(made)).await
     }

@@ -195,6 +195,23 @@ impl CampaignFolder {
         self.parts(prefix).into_iter().find_map(whole)
     }
 
+    /// The same of the run of just this name; an interruption may have left others of it, which are
+    /// numbered.
+    #[must_use]
+    pub fn completed_run(&self, name: &str) -> Option<(PathBuf, Document)> {
+        let (path, document) = self.completed(name)?;
+        let rest = super::name_of(&path).strip_prefix(name)?.to_owned();
+        (rest.is_empty() || rest.starts_with('-')).then_some((path, document))
+    }
+
+    /// Removes the folders of runs of `name`, which are of no use any more; one that cannot be
+    /// removed does no harm.
+    pub fn discard(&self, name: &str) {
+        for path in self.parts(name) {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+
     /// Replaces [`CAMPAIGN`] and [`PAGE`], each in one step. A failure is remembered until it
     /// succeeds again.
     pub fn replace(&mut self, text: &str, page: &str) {

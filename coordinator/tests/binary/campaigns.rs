@@ -294,6 +294,64 @@ fn search_makes_holds_and_says_its_answer() {
     }
 }
 
+/// 160/s are too many whatever the machine does, and 80/s are not; 3 where it is too busy to tell.
+const RATES: &str = r#"
+name = "rates"
+target.builtin = { body_bytes = 100 }
+thresholds = { "rate" = "<= 120/s" }
+search = { rate = { from = "20/s", to = "320/s" }, hold = "500ms", settle = "1s", precision = 1 }
+"#;
+
+#[test]
+fn search_that_is_resumed_finds_what_it_finds_without_an_interruption() {
+    for plan in [RATES, SEARCH] {
+        let whole = Folder::with_plan(plan);
+        let uninterrupted = start(&whole);
+        let folder = Folder::with_plan(plan);
+        let running = folder.begin(&["start", "--local", "plan.toml"]);
+        let has_begun = |part: &String| {
+            let events = folder.run_folder().join("01-base-1").join(part);
+            part.starts_with("02-")
+                && std::fs::read_to_string(events.join("events.jsonl"))
+                    .is_ok_and(|events| events.contains("\"event\":\"started\""))
+        };
+        wait_until("the first hold", || {
+            folder.path().join("runs").exists() && folder.run_folder().join("01-base-1").exists()
+        });
+        wait_until("the second hold", || {
+            parts(&folder, "01-base-1").iter().any(has_begun)
+        });
+        running.signal("KILL");
+        let _ = running.end();
+        let first = parts(&folder, "01-base-1").remove(0);
+        let first = format!("01-base-1/{first}");
+        let before = document(&folder, &first).run.id;
+        let runs = folder.run_folder();
+        let resumed = folder.run(&["start", "--local", "--resume", runs.to_str().unwrap()]);
+        let codes = [&uninterrupted, &resumed].map(|output| output.status.code().unwrap());
+        assert!(
+            codes.iter().all(|code| [0, 3].contains(code)),
+            "{}",
+            told(&resumed)
+        );
+        assert_eq!(
+            document(&folder, &first).run.id,
+            before,
+            "{}",
+            told(&resumed)
+        );
+        let answer = |folder: &Folder| {
+            let saved = std::fs::read(folder.run_folder().join("campaign.json")).unwrap();
+            let campaign = report::read_campaign(&saved).unwrap();
+            campaign.searches[0].search.answer.clone()
+        };
+        if codes == [0, 0] && plan == RATES {
+            assert_eq!(answer(&folder), answer(&whole), "{}", told(&resumed));
+        }
+        assert!(answer(&folder).is_some(), "{}", told(&resumed));
+    }
+}
+
 #[test]
 fn search_whose_first_hold_fails_is_exit_code_1() {
     let folder = Folder::with_plan(&SEARCH.replace("\"<= 150/s\"", "\"<= 1/s\""));

@@ -13,6 +13,7 @@ mod refusals;
 mod remote;
 mod runs;
 mod saved_plans;
+mod searches;
 mod secrets;
 mod terminal;
 mod viewer;

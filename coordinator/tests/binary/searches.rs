@@ -1,0 +1,227 @@
+//! Searches whose coordinator is killed, and searches that lose agents.
+
+use crate::command::{Folder, Running, assert_code, send, told, wait_until};
+use analysis::{CampaignDocument, Document, HoldOutcome, SearchAnswer, SearchRecord};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// One hold of 4 s, of a rate that any machine makes.
+const RATE: &str = r#"
+name = "search"
+target.url = "URL"
+search = { rate = { from = "4/s", to = "8/s" }, hold = "4s" }
+load.max_connections = 10
+"#;
+
+/// Several holds: throughput follows users, so that 4 users are too many whatever the machine does.
+const USERS: &str = r#"
+name = "search"
+target.url = "URL"
+load.think_time = "100ms"
+thresholds = { "rate" = "<= 25/s" }
+search = { connections = { from = 1, to = 4 }, hold = "2s", settle = "1s" }
+fleet = { lost = "continue", tolerate = 1, lease = "2s" }
+"#;
+
+struct Bench {
+    server: target::RunningTarget,
+    folder: Folder,
+    address: String,
+}
+
+impl Bench {
+    fn new(plan: &str) -> Bench {
+        let server = target::RunningTarget::new(target::Config::plain()).unwrap();
+        let folder = Folder::with_plan(&plan.replace("URL", &server.url("/")));
+        let free = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap().to_string();
+        Bench {
+            server,
+            folder,
+            address,
+        }
+    }
+
+    /// The search with `agents` agents, which join.
+    fn start(&self, agents: &str) -> Running {
+        let arguments = [
+            "start",
+            "--agents",
+            agents,
+            "--listen",
+            &self.address,
+            "--token-file",
+            "token",
+            "plan.toml",
+        ];
+        let running = self.folder.begin(&arguments);
+        wait_until("the token", || {
+            std::fs::read_to_string(self.folder.path().join("token"))
+                .is_ok_and(|token| token.ends_with('\n'))
+        });
+        running
+    }
+
+    fn join(&self, name: &str) -> Running {
+        let arguments = ["agent", "join", "--token-file", "token", &self.address];
+        let named = [&arguments[..2], &["--name", name], &arguments[2..]].concat();
+        self.folder.begin(&named)
+    }
+
+    /// Goes on with what there is; nothing else is said of it.
+    fn resume(&self) -> Running {
+        let runs = self.folder.run_folder();
+        self.folder
+            .begin(&["start", "--resume", runs.to_str().unwrap()])
+    }
+
+    fn search_folder(&self) -> PathBuf {
+        self.folder.run_folder().join("01-base-1")
+    }
+
+    /// Until the run in the folder of the search whose name begins with `prefix` has begun.
+    fn wait_for(&self, prefix: &str) {
+        wait_until(&format!("the run {prefix}"), || {
+            self.folder.path().join("runs").exists()
+                && parts(&self.search_folder(), prefix).iter().any(|part| {
+                    let events = std::fs::read_to_string(part.join("events.jsonl"));
+                    events.is_ok_and(|events| events.contains("\"event\":\"started\""))
+                })
+        });
+    }
+
+    fn search(&self) -> SearchRecord {
+        let saved = std::fs::read(self.folder.run_folder().join("campaign.json")).unwrap();
+        let campaign: CampaignDocument = report::read_campaign(&saved).unwrap();
+        campaign.searches.into_iter().next().unwrap().search
+    }
+}
+
+/// Folders in `folder` whose names begin with `prefix`, in order.
+fn parts(folder: &Path, prefix: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let is_part = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with(prefix)
+    };
+    let mut parts: Vec<PathBuf> = paths.filter(is_part).collect();
+    parts.sort_unstable();
+    parts
+}
+
+fn id(folder: &Path) -> String {
+    let result = std::fs::read(folder.join("result.json")).unwrap();
+    let document: Document = report::read(&result).unwrap();
+    document.run.id
+}
+
+fn outcomes(search: &SearchRecord) -> Vec<&HoldOutcome> {
+    let steps = search.steps.iter();
+    steps.map(|step| &step.result.outcome).collect()
+}
+
+/// 3 where this machine was too busy to be trusted; what is tested is what was asked of the agents.
+fn assert_answered(output: &Output) {
+    let code = output.status.code();
+    assert!(matches!(code, Some(0 | 3)), "{}", told(output));
+}
+
+#[test]
+fn search_of_a_rate_that_was_killed_within_a_lease_goes_on_by_its_folder_alone() {
+    let bench = Bench::new(RATE);
+    let first = bench.start("1");
+    let _agent = bench.join("one");
+    bench.wait_for("look");
+    first.signal("KILL");
+    let _ = first.end();
+    let second = bench.resume();
+    bench.wait_for("01-");
+    assert!(parts(&bench.search_folder(), "look").is_empty());
+    let hold = parts(&bench.search_folder(), "01-").remove(0);
+    let begun = id(&hold);
+    second.signal("KILL");
+    let _ = second.end();
+    let output = bench.resume().end();
+    assert_answered(&output);
+    let said = told(&output);
+    assert!(!said.contains("of another coordinator"), "{said}");
+    assert_eq!(
+        id(&hold),
+        begun,
+        "what the agent fired is delivered: {said}"
+    );
+    let search = bench.search();
+    let answers = matches!(
+        search.answer,
+        Some(SearchAnswer::AtLeast { .. } | SearchAnswer::Invalid { .. })
+    );
+    assert!(answers, "{search:?}");
+    let again = bench.folder.run(&[
+        "start",
+        "--resume",
+        bench.folder.run_folder().to_str().unwrap(),
+    ]);
+    assert_eq!(
+        again.status.code(),
+        output.status.code(),
+        "{}",
+        told(&again)
+    );
+    println!("the server counted {}", bench.server.counts().requests);
+}
+
+#[test]
+fn hold_that_lost_an_agent_is_made_again_when_another_has_come() {
+    let bench = Bench::new(USERS);
+    let running = bench.start("2");
+    let (_one, two) = (bench.join("one"), bench.join("two"));
+    bench.wait_for("01-");
+    two.signal("KILL");
+    let _ = two.end();
+    let _three = bench.join("three");
+    let output = running.end();
+    assert_answered(&output);
+    let search = bench.search();
+    let amounts: Vec<f64> = search.steps.iter().map(|step| step.amount).collect();
+    assert_eq!(amounts[..2], [1.0, 1.0], "{}", told(&output));
+    let HoldOutcome::Invalid { reasons } = outcomes(&search)[0] else {
+        panic!("{:?}", search.steps[0]);
+    };
+    assert!(reasons[0].contains("agent two was lost"), "{reasons:?}");
+    assert!(search.answer.is_some(), "{search:?}");
+}
+
+#[test]
+fn search_without_one_of_its_local_agents_ends_and_its_hold_does_not_count() {
+    let bench = Bench::new(USERS);
+    let arguments = ["start", "--local", "--agents", "2", "plan.toml"];
+    let running = bench.folder.begin(&arguments);
+    bench.wait_for("01-");
+    let agents = bench.folder.processes("--name=local-2");
+    send("KILL", *agents.last().unwrap());
+    let output = running.end();
+    assert_code(&output, 4);
+    let said = told(&output);
+    assert!(
+        said.contains("hold 1: 1 user not to be trusted: agent"),
+        "{said}"
+    );
+    let search = bench.search();
+    assert!(matches!(
+        outcomes(&search)[..],
+        [HoldOutcome::Invalid { .. }]
+    ));
+    assert_eq!(search.answer, None);
+    let runs = bench.folder.run_folder();
+    let runs = runs.to_str().unwrap();
+    let resume = ["start", "--local", "--agents", "2", "--resume", runs];
+    let output = bench.folder.run(&resume);
+    assert_answered(&output);
+    let search = bench.search();
+    assert!(
+        search.answer.is_some() && search.steps[1].amount == 1.0,
+        "{search:?}"
+    );
+}
