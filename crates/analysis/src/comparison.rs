@@ -15,7 +15,7 @@ pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
 
 use crate::{Document, Unit, Verdict};
 use evidence::Evidence;
-use figure::{FIGURES, Figure, FigureValue};
+use figure::{FIGURES, Figure, FigureValue, LowerBound};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ pub struct ComparedFigure {
 pub struct ComparedCell {
     /// Mean over its runs (of times and rates the geometric one); absent where it was not measured.
     pub value: Option<f64>,
-    /// It falls among time-outs in some run, and is no less.
+    /// In some run operations were cut short, or arrivals never sent, and it is no less.
     pub at_least: bool,
     /// Runs that have it.
     pub runs: u32,
@@ -332,10 +332,9 @@ fn comparable(figure: &Figure, values: &[FigureValue]) -> Result<(), NotComparab
     if values.is_empty() {
         return Err(NotComparable::because("not measured in both"));
     }
-    if values.iter().any(|value| value.at_least) {
-        return Err(NotComparable::because(
-            "not comparable: it falls among time-outs",
-        ));
+    let bounds = values.iter().filter_map(|value| value.at_least);
+    if let Some(bound) = bounds.reduce(LowerBound::and) {
+        return Err(NotComparable::because(bound.in_words()));
     }
     if values
         .iter()
@@ -386,7 +385,7 @@ fn cell(
     });
     ComparedCell {
         value: mean(figure, &values),
-        at_least: values.iter().any(|value| value.at_least),
+        at_least: values.iter().any(|value| value.at_least.is_some()),
         runs: u32::try_from(values.len()).unwrap_or(u32::MAX),
         change,
     }

@@ -1,7 +1,7 @@
 //! The figures that are compared: their names, units and values in a document, as a whole and
 //! second by second.
 
-use crate::{AgentResult, Document, Row, Unit};
+use crate::{AgentResult, Document, Row, TimeFigure, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,12 +19,48 @@ pub enum Better {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FigureValue {
     pub(crate) value: f64,
-    /// The true value is no less: it falls among time-outs.
-    pub(crate) at_least: bool,
+    /// Why the true value may be more, if so.
+    pub(crate) at_least: Option<LowerBound>,
     /// Of a share, what it is a share of.
     pub(crate) whole: f64,
     /// The step that it is known in.
     pub(crate) quantum: f64,
+}
+
+/// What makes a time a lower bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LowerBound {
+    timed_out: bool,
+    not_sent: bool,
+}
+
+impl LowerBound {
+    fn of(figure: &TimeFigure) -> LowerBound {
+        LowerBound {
+            timed_out: figure.timed_out > 0,
+            not_sent: figure.not_sent > 0,
+        }
+    }
+
+    /// What makes either of two times one.
+    pub(crate) fn and(self, other: LowerBound) -> LowerBound {
+        LowerBound {
+            timed_out: self.timed_out || other.timed_out,
+            not_sent: self.not_sent || other.not_sent,
+        }
+    }
+
+    /// Why it cannot be compared.
+    pub(crate) fn in_words(self) -> &'static str {
+        match (self.timed_out, self.not_sent) {
+            (true, false) => "not comparable: time-outs make it a lower bound",
+            (false, true) => "not comparable: arrivals that were never sent make it a lower bound",
+            (true, true) => {
+                "not comparable: time-outs and arrivals that were never sent make it a lower bound"
+            }
+            (false, false) => "not comparable: it is above an hour",
+        }
+    }
 }
 
 /// Width of a histogram's bucket over its value, at most.
@@ -173,7 +209,7 @@ const fn cost(
 fn known_to(value: f64, quantum: f64) -> Option<FigureValue> {
     Some(FigureValue {
         value,
-        at_least: false,
+        at_least: None,
         whole: 0.0,
         quantum: if quantum.is_finite() { quantum } else { 0.0 },
     })
@@ -203,7 +239,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Fi
         // Its sum is exact, but for values that were cut short.
         return Some(FigureValue {
             value: figure.mean_ns,
-            at_least: figure.is_cut_short(),
+            at_least: figure.is_cut_short().then(|| LowerBound::of(figure)),
             whole: 0.0,
             quantum: 0.0,
         });
@@ -212,7 +248,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Fi
     let value = found.value_ns as f64;
     Some(FigureValue {
         value,
-        at_least: found.at_least,
+        at_least: found.at_least.then(|| LowerBound::of(figure)),
         whole: 0.0,
         quantum: value * BUCKET,
     })
@@ -231,7 +267,7 @@ fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
     let value = crate::counts::share(part, whole)?;
     Some(FigureValue {
         value,
-        at_least: false,
+        at_least: None,
         whole: whole as f64,
         quantum: 1.0 / whole as f64,
     })

@@ -370,6 +370,12 @@ fn mean_of_waits_that_were_cut_short_is_not_comparable() {
         );
         let row = comparison.row("response_time.mean").unwrap();
         assert!(row.cells[1].at_least, "{timed_out} {not_sent}");
+        let why = if timed_out > 0 {
+            "not comparable: time-outs make it a lower bound"
+        } else {
+            "not comparable: arrivals that were never sent make it a lower bound"
+        };
+        assert_eq!(words(&comparison, "response_time.mean"), why);
     }
 }
 
@@ -385,6 +391,7 @@ fn what_cannot_be_compared_says_why() {
         let figure = TimeFigure {
             percentiles: vec![p99],
             mean_ns: 1.0,
+            timed_out: u64::from(at_least),
             ..TimeFigure::default()
         };
         document
@@ -400,7 +407,7 @@ fn what_cannot_be_compared_says_why() {
     );
     assert_eq!(
         words(&comparison, "response_time.p99"),
-        "not comparable: it falls among time-outs"
+        "not comparable: time-outs make it a lower bound"
     );
     assert!(comparison.row("response_time.p99").unwrap().cells[1].at_least);
     assert!(
