@@ -21,9 +21,9 @@ const ABOUT: &str = "\
 A and B are folders of a run, of several runs or of searches, or a result.json.
 Variants are compared by name.
 
-Exit codes: 0 if nothing got worse; 1 if a figure got worse by more than its
-threshold and by more than the noise; 2 if the plans measure different things;
-3 if a threshold cannot be judged.";
+Exit codes: 0 if every threshold is kept; 1 if a figure got worse by more than
+its threshold and by more than the noise; 2 if the plans measure different
+things; 3 if the noise is too large to tell, or not known.";
 
 /// `coordinator compare`, as typed.
 #[derive(Debug, Args)]
@@ -258,7 +258,7 @@ impl Comparable for SavedRun {
             });
         let comparison = Comparison::new(&variants, Pairing::Apart, BOOTSTRAP_SEED);
         document.runs = [of(&names[0], pair.first), of(&names[1], pair.other)].concat();
-        document.limits = RegressionLimit::judge(limits, &comparison);
+        document.limits = RegressionLimit::judge(limits, &variants, Pairing::Apart, BOOTSTRAP_SEED);
         document.comparison = Some(comparison);
     }
 }

@@ -220,13 +220,11 @@ impl RegressionLimit {
     }
 
     fn outcome_of_search(&self, change: &CapacityChange) -> LimitOutcome {
+        let lowest = 1.0 - self.worse_by;
         match change.finding {
-            ChangeFinding::Unknown if change.low >= 1.0 - self.worse_by => LimitOutcome::Kept,
-            ChangeFinding::Unknown => LimitOutcome::Unknown,
-            finding if finding.is_worse() && change.estimate() < 1.0 - self.worse_by => {
-                LimitOutcome::Regressed
-            }
-            _ => LimitOutcome::Kept,
+            _ if change.low >= lowest => LimitOutcome::Kept,
+            finding if finding.is_worse() && change.estimate() < lowest => LimitOutcome::Regressed,
+            _ => LimitOutcome::Unknown,
         }
     }
 }

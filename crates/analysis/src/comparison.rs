@@ -101,12 +101,24 @@ impl Comparison {
     /// noted. `seed` is that of the bootstrap.
     #[must_use]
     pub fn new(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
+        Comparison::in_figures(|_| true, variants, pairing, seed)
+    }
+
+    /// As [`Comparison::new`], of the figures that are asked for: they alone are the family among
+    /// which chance has to be told from difference.
+    fn in_figures(
+        is_asked: impl Fn(&Figure) -> bool,
+        variants: &[VariantRuns<'_>],
+        pairing: Pairing,
+        seed: u64,
+    ) -> Comparison {
+        let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| is_asked(figure)).collect();
         let mut notes = Vec::new();
         let kept: Vec<VariantRuns<'_>> = variants
             .iter()
             .map(|variant| trusted(variant, &mut notes))
             .collect();
-        let compared: Vec<ChangesOfFigure> = FIGURES
+        let compared: Vec<ChangesOfFigure> = figures
             .iter()
             .map(|figure| against_first(figure, &kept, pairing, seed))
             .collect();
@@ -115,9 +127,9 @@ impl Comparison {
             .iter()
             .filter_map(|change| change.probability())
             .collect();
-        // All changes of the table are one family: the more are looked at, the surer each must be.
+        // All of these changes are one family: the more are looked at, the surer each must be.
         let alpha = correction::error_of_each(&probabilities);
-        let rows = FIGURES
+        let rows = figures
             .iter()
             .zip(&compared)
             .map(|(figure, changes)| row(figure, &kept, changes, alpha))

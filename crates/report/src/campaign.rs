@@ -4,7 +4,7 @@ pub(crate) mod baseline;
 mod capacity;
 pub(crate) mod console;
 pub(crate) mod csv;
-mod head;
+pub(crate) mod head;
 pub(crate) mod junit;
 pub(crate) mod markdown;
 mod runs;

@@ -1,9 +1,8 @@
 //! The outcome of a run, or of several, in a few words: what stands in titles and in the last line.
 
+use crate::campaign::head::limits_in_words;
 use analysis::human::{counted, number, share};
-use analysis::{
-    CampaignDocument, Document, LimitOutcome, LoadRecord, RunState, Verdict, shares_full_machine,
-};
+use analysis::{CampaignDocument, Document, LoadRecord, RunState, Verdict, shares_full_machine};
 
 /// Between parts of a headline.
 const SEPARATOR: &str = " · ";
@@ -33,19 +32,13 @@ pub fn headline(document: &Document) -> String {
 pub fn campaign_headline(campaign: &CampaignDocument) -> String {
     let judged = campaign.runs.iter().flat_map(|run| &run.thresholds);
     let failed = judged.clone().filter(|judgement| !judgement.passed).count();
-    let limits = campaign.limits.iter();
-    let not_kept = limits.filter(|limit| limit.outcome != LimitOutcome::Kept);
-    let not_kept = match (not_kept.count(), campaign.limits.len()) {
-        (_, 0) => None,
-        (0, all) => Some(format!("all {all} limits kept")),
-        (some, all) => Some(format!("{some} of {all} limits not kept")),
-    };
+    let limits = limits_in_words(&campaign.limits).map(|limits| format!("limits: {limits}"));
     let made = campaign.runs.len();
     let parts = [
         state(campaign.state),
         (made > 0).then(|| counted(made as u64, "run")),
         thresholds(failed, judged.count()),
-        not_kept,
+        limits,
     ];
     joined(parts)
 }

@@ -10,8 +10,10 @@ use std::fmt::Write as _;
 pub(crate) struct Case {
     pub(crate) class: String,
     pub(crate) name: String,
-    /// Why it failed; `None`: it passed.
+    /// Why it failed; `None`: it passed, or was skipped.
     pub(crate) failure: Option<String>,
+    /// Why it could not be judged, if so.
+    pub(crate) skipped: Option<String>,
     /// What its reader should know either way; empty where there is nothing.
     pub(crate) output: String,
 }
@@ -27,6 +29,7 @@ pub(crate) fn render(document: &Document) -> String {
         class: class.clone(),
         name: verdict_name(document).to_owned(),
         failure: distrusted(document),
+        skipped: None,
         output: String::new(),
     });
     let seconds = document.run.duration_ns as f64 / 1e9;
@@ -45,11 +48,16 @@ fn verdict_name(document: &Document) -> &'static str {
 /// A whole file of one suite.
 pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &[Case]) -> String {
     let failures = cases.iter().filter(|case| case.failure.is_some()).count();
+    let skipped = cases.iter().filter(|case| case.skipped.is_some()).count();
+    let skipped = match skipped {
+        0 => String::new(),
+        number => format!(" skipped=\"{number}\""),
+    };
     let time = seconds.map_or_else(String::new, |seconds| format!(" time=\"{seconds:.3}\""));
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         text,
-        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\"{time} \
+        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{failures}\" errors=\"0\"{skipped}{time} \
          timestamp=\"{}\">",
         escape(name),
         cases.len(),
@@ -65,6 +73,7 @@ fn judged(class: &str, judgement: &Judgement) -> Case {
         class: class.to_owned(),
         name: name_of(judgement),
         failure: (!judgement.passed).then(|| measured(judgement)),
+        skipped: None,
         output: String::new(),
     }
 }
@@ -116,13 +125,16 @@ fn write_case(text: &mut String, case: &Case) {
         escape(&case.class),
         escape(&case.name)
     );
-    if case.failure.is_none() && case.output.is_empty() {
+    if case.failure.is_none() && case.skipped.is_none() && case.output.is_empty() {
         text.push_str("/>\n");
         return;
     }
     text.push_str(">\n");
     if let Some(failure) = &case.failure {
         let _ = writeln!(text, "    <failure message=\"{}\"/>", escape(failure));
+    }
+    if let Some(skipped) = &case.skipped {
+        let _ = writeln!(text, "    <skipped message=\"{}\"/>", escape(skipped));
     }
     if !case.output.is_empty() {
         let output = escape(&case.output);

@@ -1,7 +1,7 @@
 //! What counts as a regression: `response_time.p99=5%`.
 
-use super::figure::{Better, FIGURES};
-use super::{Change, ChangeFinding, Comparison};
+use super::figure::{Better, FIGURES, Figure};
+use super::{Change, ChangeFinding, Comparison, Pairing, VariantRuns};
 use crate::Unit;
 use crate::capacity::CAPACITY;
 use schemars::JsonSchema;
@@ -55,12 +55,12 @@ pub struct LimitResult {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOutcome {
-    /// Not worse by more than the limit, or not beyond the noise.
+    /// The interval of the change leaves out all that is worse by more than the limit.
     Kept,
     /// Worse by more than the limit, and beyond the noise.
     Regressed,
-    /// Nothing tells: it was not measured in both, or its noise is not known and it is worse by
-    /// more than the limit.
+    /// Nothing tells: it was not measured in both, its noise is not known, or its interval holds
+    /// changes that keep the limit and changes that do not.
     Unknown,
 }
 
@@ -90,9 +90,17 @@ impl RegressionLimit {
         format!("{}={}%", self.figure, (self.worse_by * 1e6).round() / 1e4)
     }
 
-    /// Judges every variant but the first, for every limit.
+    /// Judges every variant but the first, for every limit. The figures that have one were named
+    /// before they were looked at, so that they need not be told from chance among all others.
     #[must_use]
-    pub fn judge(limits: &[RegressionLimit], comparison: &Comparison) -> Vec<LimitResult> {
+    pub fn judge(
+        limits: &[RegressionLimit],
+        variants: &[VariantRuns<'_>],
+        pairing: Pairing,
+        seed: u64,
+    ) -> Vec<LimitResult> {
+        let is_asked = |figure: &Figure| limits.iter().any(|limit| limit.figure == figure.name);
+        let comparison = &Comparison::in_figures(is_asked, variants, pairing, seed);
         let of_limit = |limit: &RegressionLimit| {
             let others = comparison.variants.iter().enumerate().skip(1);
             others
@@ -124,16 +132,22 @@ impl RegressionLimit {
         let Some(estimate) = change.estimate else {
             return LimitOutcome::Unknown;
         };
-        let is_beyond = match (unit, better) {
-            (Unit::Share, _) => estimate > self.worse_by,
-            (_, Better::Lower) => estimate > 1.0 + self.worse_by,
-            (_, Better::Higher) => estimate < 1.0 - self.worse_by,
+        let is_beyond = |value: f64| match (unit, better) {
+            (Unit::Share, _) => value > self.worse_by,
+            (_, Better::Lower) => value > 1.0 + self.worse_by,
+            (_, Better::Higher) => value < 1.0 - self.worse_by,
+        };
+        let worst = match (change.interval, better) {
+            (Some(interval), Better::Lower) => interval.high,
+            (Some(interval), Better::Higher) => interval.low,
+            // Where neither has any there is no noise; else it is not known.
+            (None, _) if change.finding == ChangeFinding::NoDifference => estimate,
+            (None, _) => return LimitOutcome::Unknown,
         };
         match change.finding {
-            _ if !is_beyond => LimitOutcome::Kept,
-            ChangeFinding::Unknown => LimitOutcome::Unknown,
-            finding if finding.is_worse() => LimitOutcome::Regressed,
-            _ => LimitOutcome::Kept,
+            _ if !is_beyond(worst) => LimitOutcome::Kept,
+            finding if finding.is_worse() && is_beyond(estimate) => LimitOutcome::Regressed,
+            _ => LimitOutcome::Unknown,
         }
     }
 }
@@ -175,6 +189,7 @@ impl FromStr for RegressionLimit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ConfidenceInterval;
 
     #[test]
     fn limits_are_read_as_they_are_written() {
@@ -220,79 +235,103 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_worse_beyond_limit_and_noise_is_a_regression() {
-        use ChangeFinding::{HigherIsBetter, HigherIsWorse, LowerIsWorse, NoDifference, Unknown};
+    fn limit_is_kept_or_broken_only_as_far_as_the_interval_tells() {
+        use LimitOutcome::{Kept, Regressed, Unknown};
         let limit = RegressionLimit {
             figure: String::new(),
             worse_by: 0.05,
         };
-        for (estimate, finding, unit, better, expected) in [
+        let time = (Unit::Ns, Better::Lower);
+        let rate = (Unit::PerSecond, Better::Higher);
+        let share = (Unit::Share, Better::Lower);
+        for ((unit, better), estimate, interval, finding, expected) in [
             (
+                time,
                 1.06,
-                HigherIsWorse,
-                Unit::Ns,
-                Better::Lower,
-                LimitOutcome::Regressed,
+                Some((1.02, 1.10)),
+                ChangeFinding::HigherIsWorse,
+                Regressed,
             ),
             (
+                time,
+                1.03,
+                Some((1.02, 1.04)),
+                ChangeFinding::HigherIsWorse,
+                Kept,
+            ),
+            (
+                time,
                 1.04,
-                HigherIsWorse,
-                Unit::Ns,
-                Better::Lower,
-                LimitOutcome::Kept,
-            ),
-            (
-                1.06,
-                NoDifference,
-                Unit::Ns,
-                Better::Lower,
-                LimitOutcome::Kept,
-            ),
-            (
-                1.06,
+                Some((1.02, 1.06)),
+                ChangeFinding::HigherIsWorse,
                 Unknown,
-                Unit::Ns,
-                Better::Lower,
-                LimitOutcome::Unknown,
             ),
-            (1.04, Unknown, Unit::Ns, Better::Lower, LimitOutcome::Kept),
             (
+                time,
+                1.0,
+                Some((0.9, 1.1)),
+                ChangeFinding::NoDifference,
+                Unknown,
+            ),
+            (
+                time,
+                1.06,
+                Some((0.99, 1.13)),
+                ChangeFinding::NoDifference,
+                Unknown,
+            ),
+            (
+                time,
+                0.9,
+                Some((0.88, 0.92)),
+                ChangeFinding::LowerIsBetter,
+                Kept,
+            ),
+            (time, 1.0, None, ChangeFinding::Unknown, Unknown),
+            (
+                rate,
                 0.94,
-                LowerIsWorse,
-                Unit::PerSecond,
-                Better::Higher,
-                LimitOutcome::Regressed,
+                Some((0.92, 0.96)),
+                ChangeFinding::LowerIsWorse,
+                Regressed,
             ),
             (
+                rate,
+                1.0,
+                Some((0.96, 1.5)),
+                ChangeFinding::NoDifference,
+                Kept,
+            ),
+            (
+                rate,
                 1.5,
-                HigherIsBetter,
-                Unit::PerSecond,
-                Better::Higher,
-                LimitOutcome::Kept,
+                Some((1.4, 1.6)),
+                ChangeFinding::HigherIsBetter,
+                Kept,
             ),
             (
+                share,
                 0.06,
-                HigherIsWorse,
-                Unit::Share,
-                Better::Lower,
-                LimitOutcome::Regressed,
+                Some((0.01, 0.11)),
+                ChangeFinding::HigherIsWorse,
+                Regressed,
             ),
             (
-                0.04,
-                HigherIsWorse,
-                Unit::Share,
-                Better::Lower,
-                LimitOutcome::Kept,
+                share,
+                0.02,
+                Some((0.01, 0.03)),
+                ChangeFinding::HigherIsWorse,
+                Kept,
             ),
+            (share, 0.0, None, ChangeFinding::NoDifference, Kept),
         ] {
-            let text = String::new();
             let change = Change {
                 estimate: Some(estimate),
-                interval: None,
+                interval: interval.map(|(low, high)| ConfidenceInterval { low, high }),
                 finding,
                 repeats: 5,
                 weak: false,
-                text,
+                text: String::new(),
             };
             assert_eq!(limit.outcome(&change, unit, better), expected, "{change:?}");
         }

@@ -3,8 +3,9 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, QUIET, cpu, document};
 use analysis::{
-    ChangeFinding, Comparison, CpuFigures, Document, Figures, LimitOutcome, Method, Pairing,
-    PercentileFigure, RegressionLimit, Row, ServerFigures, TimeFigure, VariantRuns, Verdict,
+    ChangeFinding, Comparison, CpuFigures, Document, Figures, LimitOutcome, LimitResult, Method,
+    Pairing, PercentileFigure, RegressionLimit, Row, ServerFigures, TimeFigure, VariantRuns,
+    Verdict,
 };
 use std::sync::LazyLock;
 
@@ -42,17 +43,15 @@ fn with_errors(errors: u64, ended: u64) -> Document {
     document
 }
 
+fn sides<'a>(first: &'a [Document], other: &'a [Document]) -> [VariantRuns<'a>; 2] {
+    [("first", first), ("other", other)].map(|(name, documents)| VariantRuns {
+        name: name.to_owned(),
+        runs: documents.iter().map(Some).collect(),
+    })
+}
+
 fn compare(pairing: Pairing, first: &[Document], other: &[Document]) -> Comparison {
-    let runs = |name: &str, documents: &'_ [Document]| (name.to_owned(), documents.to_vec());
-    let sides = [runs("first", first), runs("other", other)];
-    let variants: Vec<VariantRuns<'_>> = sides
-        .iter()
-        .map(|(name, documents)| VariantRuns {
-            name: name.clone(),
-            runs: documents.iter().map(Some).collect(),
-        })
-        .collect();
-    Comparison::new(&variants, pairing, 1)
+    Comparison::new(&sides(first, other), pairing, 1)
 }
 
 fn words(comparison: &Comparison, figure: &str) -> String {
@@ -474,34 +473,73 @@ fn shares_differ_no_more_surely_than_their_counts_allow() {
     );
 }
 
+fn judge(texts: &[&str], first: &[Document], other: &[Document]) -> Vec<LimitResult> {
+    let limits = texts.iter().map(|text| text.parse().unwrap());
+    let limits: Vec<RegressionLimit> = limits.collect();
+    RegressionLimit::judge(&limits, &sides(first, other), Pairing::Interleaved, 1)
+}
+
 #[test]
 fn limits_regress_only_beyond_limit_and_noise() {
-    let limit = |text: &str| [text.parse::<RegressionLimit>().unwrap()];
     let (first, other) = rounds(&[-0.1, -0.101, -0.099, -0.1]);
-    let comparison = compare(Pairing::Interleaved, &first, &other);
     for (text, expected) in [
         ("rate=5%", LimitOutcome::Regressed),
         ("rate=15%", LimitOutcome::Kept),
         ("connect.p50=5%", LimitOutcome::Unknown),
     ] {
-        let judged = RegressionLimit::judge(&limit(text), &comparison);
-        assert_eq!(
-            judged
-                .iter()
-                .map(|result| result.outcome)
-                .collect::<Vec<_>>(),
-            [expected],
-            "{text}"
-        );
+        let judged = judge(&[text], &first, &other);
+        let outcomes: Vec<LimitOutcome> = judged.iter().map(|result| result.outcome).collect();
+        assert_eq!(outcomes, [expected], "{text}");
     }
-    let noisy = compare(
-        Pairing::Interleaved,
+    // Two rounds that contradict each other tell nothing of a limit of 5 %.
+    let judged = judge(
+        &["rate=5%"],
         &rates(&[100.0, 100.0]),
         &rates(&[80.0, 100.0]),
     );
-    assert_eq!(
-        RegressionLimit::judge(&limit("rate=5%"), &noisy)[0].outcome,
-        LimitOutcome::Kept
+    assert_eq!(judged[0].outcome, LimitOutcome::Unknown);
+}
+
+/// Rates as in [`rounds`], and payload rates that do not differ, but scatter.
+fn with_idle_figures(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
+    let (first, mut other) = rounds(differences);
+    let mut first = first;
+    for (index, document) in first.iter_mut().chain(&mut other).enumerate() {
+        document.measured.operations.ended = 1000;
+        document.measured.operations.errors = 20;
+        document.measured.operations.timed_out = 10;
+        let figure = TimeFigure {
+            mean_ns: 1e6 + 1e5 * (index % 3) as f64,
+            ..TimeFigure::default()
+        };
+        let times = &mut document.measured.times;
+        times.insert("response_time".to_owned(), figure);
+    }
+    (first, other)
+}
+
+#[test]
+fn figure_that_is_asked_for_alone_is_judged_alone() {
+    // Mean -0.1, standard error 0.037/√3 with two degrees, t = 4.303: beyond 0.093 for one
+    // figure; among the four that these runs have t is 8.9.
+    let differences = [-0.063, -0.1, -0.137];
+    let (first, other) = with_idle_figures(&differences);
+    let table = compare(Pairing::Interleaved, &first, &other);
+    assert_eq!(table.looked_at, 4, "{table:?}");
+    let text = words(&table, "rate");
+    assert!(
+        text.starts_with("not beyond chance among so many"),
+        "{text}"
+    );
+    let judged = judge(&["rate=5%"], &first, &other);
+    assert_eq!(judged[0].outcome, LimitOutcome::Regressed, "{judged:?}");
+    assert!(judged[0].text.starts_with("lower by 9.5 %"), "{judged:?}");
+    // Two that are asked for are a family of two.
+    let judged = judge(&["rate=5%", "errors.share=1%"], &first, &other);
+    assert_eq!(judged[0].outcome, LimitOutcome::Unknown, "{judged:?}");
+    assert!(
+        judged[0].text.starts_with("not beyond chance"),
+        "{judged:?}"
     );
 }
 

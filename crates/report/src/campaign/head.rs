@@ -43,30 +43,38 @@ fn what_ran(campaign: &CampaignDocument) -> String {
 }
 
 pub(super) fn limits(campaign: &CampaignDocument) -> Option<ReportSection> {
-    let failed = campaign
-        .limits
-        .iter()
-        .filter(|limit| limit.outcome != LimitOutcome::Kept)
-        .count();
-    let number = campaign.limits.len();
-    let title = if failed == 0 {
-        format!("Limits: all {number} kept")
-    } else {
-        format!("Limits: {failed} of {number} not kept")
-    };
     let facts = campaign.limits.iter().map(limit).collect();
-    (number > 0).then_some(ReportSection {
-        title,
+    Some(ReportSection {
+        title: format!("Limits: {}", limits_in_words(&campaign.limits)?),
         facts,
         ..ReportSection::default()
     })
+}
+
+/// How many limits are kept, are not, or cannot be told; `None` without any.
+pub(crate) fn limits_in_words(limits: &[LimitResult]) -> Option<String> {
+    let number = |outcome| {
+        let results = limits.iter();
+        results.filter(|result| result.outcome == outcome).count()
+    };
+    let not_kept = number(LimitOutcome::Regressed);
+    let unknown = number(LimitOutcome::Unknown);
+    match (limits.len(), not_kept, unknown) {
+        (0, _, _) => None,
+        (all, 0, 0) => Some(format!("all {all} kept")),
+        (all, 0, _) => Some(format!("{unknown} of {all} cannot be told")),
+        (all, _, 0) => Some(format!("{not_kept} of {all} not kept")),
+        (all, _, _) => Some(format!(
+            "{not_kept} of {all} not kept, {unknown} cannot be told"
+        )),
+    }
 }
 
 fn limit(result: &LimitResult) -> (String, Paint, String) {
     let (mark, paint, told) = match result.outcome {
         LimitOutcome::Kept => ("✓", Paint::Good, ""),
         LimitOutcome::Regressed => ("✗", Paint::Bad, ""),
-        LimitOutcome::Unknown => ("✗", Paint::Doubtful, "cannot be told, "),
+        LimitOutcome::Unknown => ("?", Paint::Doubtful, "cannot be told, "),
     };
     (
         mark.to_owned(),

@@ -49,6 +49,7 @@ fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
         class: variant.to_owned(),
         name: "verdict".to_owned(),
         failure,
+        skipped: None,
         output: String::new(),
     });
     cases
@@ -69,20 +70,18 @@ fn threshold(variant: &str, runs: &[&RunSummary], index: usize) -> Option<Case> 
         class: variant.to_owned(),
         name: name_of(first),
         failure,
+        skipped: None,
         output: String::new(),
     })
 }
 
 fn limit(result: &LimitResult) -> Case {
-    let failure = match result.outcome {
-        LimitOutcome::Kept => None,
-        LimitOutcome::Regressed => Some(result.text.clone()),
-        LimitOutcome::Unknown => Some(format!("cannot be told: {}", result.text)),
-    };
+    let is = |outcome| result.outcome == outcome;
     Case {
         class: result.variant.clone(),
         name: result.limit.display(),
-        failure,
+        failure: is(LimitOutcome::Regressed).then(|| result.text.clone()),
+        skipped: is(LimitOutcome::Unknown).then(|| format!("cannot be told: {}", result.text)),
         output: String::new(),
     }
 }
@@ -103,6 +102,7 @@ fn search(searched: &VariantSearch) -> Case {
         class: searched.variant.clone(),
         name: format!("search, repeat {}", searched.repeat + 1),
         failure,
+        skipped: None,
         output,
     }
 }
@@ -118,6 +118,7 @@ fn scaling(scaled: &VariantScaling) -> Case {
         class: scaled.variant.clone(),
         name: format!("agents, repeat {}", scaled.repeat + 1),
         failure: (!invalid.is_empty()).then(|| invalid.join("; ")),
+        skipped: None,
         output: scaled.scaling.statement.clone(),
     }
 }
