@@ -16,11 +16,14 @@ use std::io::{self, IsTerminal as _, Write as _};
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// What standard output can show. A pipe or a file gets neither colour nor a width of its own.
+/// What standard output can show. A pipe or a file gets no colour, and the width that `COLUMNS` says.
 #[must_use]
 pub fn output_style() -> Style {
     if !io::stdout().is_terminal() {
-        return Style::PLAIN;
+        return Style {
+            width: columns(&io::stdout()),
+            ..Style::PLAIN
+        };
     }
     Style {
         colour: has_colour(),
@@ -148,13 +151,28 @@ fn has_unicode() -> bool {
 }
 
 fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
-    let columns = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
-    if columns == 0 { COLUMNS } else { columns }
+    let said = tcgetwinsize(terminal).map_or(0, |size| usize::from(size.ws_col));
+    Some(said)
+        .filter(|&columns| columns > 0)
+        .or_else(|| columns_in(&std::env::var("COLUMNS").ok()?))
+        .unwrap_or(COLUMNS)
+}
+
+/// What `COLUMNS` says (POSIX.1-2017, 8.3), if it is a width.
+fn columns_in(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|&columns| columns > 0)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped;
+    use super::{columns_in, wrapped};
+
+    #[test]
+    fn width_is_a_number_above_0() {
+        for (text, columns) in [("132", Some(132)), ("0", None), ("", None), ("x", None)] {
+            assert_eq!(columns_in(text), columns, "{text}");
+        }
+    }
 
     #[test]
     fn sentence_is_broken_at_spaces_and_a_path_stays_whole() {

@@ -37,11 +37,16 @@ pub(crate) struct ReportSection {
     pub(crate) title: String,
     /// Paragraphs before the table.
     pub(crate) sentences: Vec<(Paint, String)>,
-    pub(crate) headings: Vec<&'static str>,
+    pub(crate) headings: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) subject: SectionSubject,
     /// A list after the table: a mark or a label each, and what it labels.
     pub(crate) facts: Vec<(String, Paint, String)>,
+}
+
+/// Headings whose names are always the same.
+fn named(headings: &[&str]) -> Vec<String> {
+    headings.iter().map(|&heading| heading.to_owned()).collect()
 }
 
 /// What stands in a report, in order.

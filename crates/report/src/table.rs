@@ -1,6 +1,7 @@
 //! A table with the first column to the left and the others to the right; a column without any
 //! figure is left out. Where the terminal is too narrow for it, each row becomes a paragraph of
-//! `heading value` lines, so that no figure is lost.
+//! `heading value` lines, so that no figure is lost. A heading that leaves no room for its value has
+//! a line of its own.
 
 use crate::Style;
 use crate::style::Paint;
@@ -104,7 +105,14 @@ fn stacked(headings: &[String], row: &[String], style: Style) -> Vec<String> {
         .filter(|(_, cell)| !cell.is_empty())
     {
         let line = format!("{:indent$}{heading} {cell}", "", indent = 2 * INDENT);
-        lines.push(line.chars().take(columns).collect());
+        if line.chars().count() <= columns {
+            lines.push(line);
+            continue;
+        }
+        for (text, indent) in [(heading, 2 * INDENT), (cell, 3 * INDENT)] {
+            let line = format!("{:indent$}{text}", "");
+            lines.push(line.chars().take(columns).collect());
+        }
     }
     lines
 }
@@ -137,6 +145,27 @@ mod tests {
         let mut table = TextTable::new(&["", "late", "max"]);
         table.row(vec!["a".into(), String::new(), "1 s".into()]);
         assert_eq!(table.lines(Style::PLAIN), ["     max", "  a  1 s"]);
+    }
+
+    #[test]
+    fn figure_stays_behind_its_heading_where_others_have_none() {
+        let mut table = TextTable::new(&["", "http", "tls.versions=1.2", "tls.versions=1.3"]);
+        let cells = ["connect.p50", "", "1.20 µs", "12.0 ms"];
+        table.row(cells.map(str::to_owned).to_vec());
+        let narrow = Style {
+            width: 26,
+            ..Style::PLAIN
+        };
+        assert_eq!(
+            table.lines(narrow),
+            [
+                "  connect.p50",
+                "    tls.versions=1.2",
+                "      1.20 µs",
+                "    tls.versions=1.3",
+                "      12.0 ms"
+            ]
+        );
     }
 
     #[test]

@@ -23,7 +23,8 @@ fn write(page: &mut Page, section: &ReportSection) {
         .sentences
         .iter()
         .for_each(|(paint, sentence)| page.paragraph(*paint, "", sentence));
-    let mut table = TextTable::new(&section.headings);
+    let headings: Vec<&str> = section.headings.iter().map(String::as_str).collect();
+    let mut table = TextTable::new(&headings);
     section.rows.iter().for_each(|row| table.row(row.clone()));
     if !table.is_empty() {
         page.table(&table);

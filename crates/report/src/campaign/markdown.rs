@@ -43,22 +43,10 @@ pub(crate) fn against_baseline(campaign: &CampaignDocument) -> String {
     text
 }
 
-/// Without headings, the first row is the headings.
 fn write_table(text: &mut String, section: &ReportSection) {
-    let Some((first, rest)) = section.rows.split_first() else {
-        return; // a section of sentences only
-    };
-    let headings: Vec<String> = section
-        .headings
-        .iter()
-        .map(|&heading| heading.to_owned())
-        .collect();
-    let is_named = headings.iter().any(|heading| !heading.is_empty());
-    text.push('\n');
-    if is_named {
-        table(text, &headings, &section.rows)
-    } else {
-        table(text, first, rest)
+    if !section.rows.is_empty() {
+        text.push('\n');
+        table(text, &section.headings, &section.rows);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every run in a line.
 
-use super::{ReportSection, SectionSubject};
+use super::{ReportSection, SectionSubject, named};
 use crate::style::Paint;
 use analysis::human::{number, time_or_more};
 use analysis::{CampaignDocument, RunSummary};
@@ -13,7 +13,7 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
     (!campaign.runs.is_empty()).then(|| ReportSection {
         title: "Runs".to_owned(),
         subject: SectionSubject::Runs,
-        headings: vec!["", "verdict", "ended", "errors", "ok/s", "p50", "p99"],
+        headings: named(&["", "verdict", "ended", "errors", "ok/s", "p50", "p99"]),
         rows: campaign.runs.iter().map(row).collect(),
         facts: failed
             .map(|(paint, sentence)| ("✗".to_owned(), paint, sentence))

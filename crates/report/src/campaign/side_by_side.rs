@@ -12,25 +12,19 @@ pub(super) fn sections(comparison: &Comparison) -> Vec<ReportSection> {
         .collect()
 }
 
-/// Headings are the variants' names, so the first row holds them.
 fn values(comparison: &Comparison) -> ReportSection {
-    let names = std::iter::once(String::new())
-        .chain(comparison.variants.iter().cloned())
-        .collect();
-    let mut headings = vec![""];
-    headings.resize(comparison.variants.len() + 1, "");
+    let names = comparison.variants.iter().cloned();
+    let headings = std::iter::once(String::new()).chain(names).collect();
+    let variants = comparison.variants.len();
     ReportSection {
         title: "Side by side".to_owned(),
         subject: SectionSubject::SideBySide,
         sentences: vec![(Paint::Faint, method(comparison))],
         headings,
-        rows: std::iter::once(names)
-            .chain(
-                comparison
-                    .rows
-                    .iter()
-                    .map(|figure| row(figure, comparison.variants.len())),
-            )
+        rows: comparison
+            .rows
+            .iter()
+            .map(|figure| row(figure, variants))
             .collect(),
         ..ReportSection::default()
     }

@@ -72,21 +72,10 @@ fn times(comparison: &Comparison) -> Vec<PartTimes<'_>> {
 }
 
 fn section(campaign: &CampaignDocument, part: &ReportSection) -> Markup {
-    // Without headings, the first row is the headings.
-    let is_named = part.headings.iter().any(|heading| !heading.is_empty());
-    let named: Vec<String> = part
-        .headings
-        .iter()
-        .map(|&heading| heading.to_owned())
-        .collect();
-    let (headings, rows) = match part.rows.split_first() {
-        Some((first, rest)) if !is_named => (first.clone(), rest),
-        _ => (named, &part.rows[..]),
-    };
     html! {
         @for (_, sentence) in &part.sentences { p { (folded(sentence)) } }
         (pictures(campaign, part.subject))
-        @if !rows.is_empty() { (table(&headings, rows, &[])) }
+        @if !part.rows.is_empty() { (table(&part.headings, &part.rows, &[])) }
         @if matches!(part.subject, SectionSubject::Change(_)) {
             // The picture says most of it, but has no shares.
             details open[part.facts.len() <= FACTS_OPEN] { summary { "in words" } (facts(part)) }
