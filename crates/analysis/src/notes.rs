@@ -83,6 +83,9 @@ fn taken_over(document: &Document) -> Option<String> {
 
 fn interrupted(document: &Document) -> Option<String> {
     (document.run.state == RunState::Interrupted).then(|| {
+        if document.measured.operations.started == 0 {
+            return "the run was interrupted before anything was measured".to_owned();
+        }
         format!(
             "the run was interrupted; the figures are of its first {}",
             human::time(document.run.duration_ns as f64)

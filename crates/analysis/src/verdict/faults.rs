@@ -211,10 +211,11 @@ fn bounded(mut reasons: Vec<Reason<'_>>) -> Vec<Reason<'_>> {
 fn sentence(kind: AgentFault, why: &str, agents: &[&AgentResult]) -> String {
     let who = named(agents);
     let words = kind.words(agents.len() == 1);
-    let why = if why.is_empty() {
-        String::new()
-    } else {
-        format!(": {why}")
+    let speaks_of_one = ["it ", "its "].iter().any(|word| why.starts_with(word));
+    let why = match why {
+        "" => String::new(),
+        why if speaks_of_one && agents.len() > 1 => format!(", each because {why}"),
+        why => format!(": {why}"),
     };
     let unstored = if kind == AgentFault::Lost {
         unstored(agents)

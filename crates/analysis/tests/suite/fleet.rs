@@ -502,6 +502,14 @@ fn two_hundred_lost_agents_are_one_sentence() {
                 not heard of; between second 4.0 and 5.0 they may have sent up to 200 arrivals";
     assert!(evidence.contains(said), "{evidence}");
     assert!(document.verdict.evidence.len() <= 6, "{evidence}");
+    let mut collector = collector_of(3, OPEN, "", "");
+    for agent in 0..2 {
+        deliver(&mut collector, agent, 0..4);
+        collector.lost(agent, "its stream is gone", Some(5 * SECOND));
+    }
+    let (_, evidence) = verdict_of(&collector.document(RunState::Complete));
+    let said = "were lost, each because its stream is gone; between";
+    assert!(evidence.contains(said), "{evidence}");
     // Each with a reason and a gap of its own.
     let mut collector = collector_of(203, OPEN, "", "");
     (0..3).for_each(|agent| go_through(&mut collector, agent));
@@ -661,4 +669,18 @@ fn second_that_waits_for_an_agent_too_long_is_not_judged() {
     // All 400 would be whole; with 100 before the silence, 300 wait and none is given up.
     assert_eq!(whole_ns(100), Some(400 * SECOND));
     assert_eq!(whole_ns(90), Some(390 * SECOND));
+}
+
+#[test]
+fn run_that_is_interrupted_before_its_first_request_has_no_first_seconds() {
+    let note = |document: &analysis::Document| {
+        let is_it = |note: &&String| note.contains("interrupted");
+        document.notes.iter().find(is_it).cloned().unwrap()
+    };
+    let mut collector = collector_of(1, OPEN, "", "");
+    let said = note(&collector.document(RunState::Interrupted));
+    assert_eq!(said, "the run was interrupted before anything was measured");
+    deliver(&mut collector, 0, 0..4);
+    let said = note(&collector.document(RunState::Interrupted));
+    assert!(said.contains("the figures are of its first"), "{said}");
 }
