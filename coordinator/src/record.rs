@@ -7,6 +7,7 @@ mod event_line;
 mod finished_record;
 mod histograms;
 mod keeper;
+pub(crate) mod life_sign;
 mod log_thread;
 mod machine_row;
 mod profiles;

@@ -4,6 +4,7 @@
 use crate::fleet;
 use crate::planned_run::PlannedRun;
 use crate::record::LeftRecord;
+use crate::record::life_sign::left_by;
 use crate::record::replay::{self, ReplayError};
 use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
 use crate::utc::Utc;
@@ -110,6 +111,8 @@ impl InterruptedRun {
 
     fn open_within(path: &Path, reach: Reach) -> Result<InterruptedRun, InterruptedRunError> {
         let begun = replay::begun(path)?;
+        // Before it is opened, which may change it.
+        let left_by = left_by(&path.join(LOG));
         let (log, _) = RunLog::reopen(&path.join(LOG))?;
         let stored = log.stored()?;
         let mut run = InterruptedRun {
@@ -145,6 +148,7 @@ impl InterruptedRun {
         if run.begun.origin.listen.is_none() {
             return Err(InterruptedRunError::Local { path: run.path });
         }
+        run.history.left_at(fleet_time(left_by));
         run.resumed = ResumedRun::new(epoch.saturating_add(1));
         // A clock without a name may be another one.
         if run.resumed.clock != clock || clock.is_empty() {
@@ -263,6 +267,14 @@ impl InterruptedRun {
     }
 }
 
+/// An instant of the calendar by the clock of this coordinator's fleet; now where it is not known,
+/// or is still to come.
+fn fleet_time(at: Option<Utc>) -> FleetTime {
+    let now = fleet::now();
+    let age_ns = at.map_or(0, |at| Utc::now().ns_after(at));
+    FleetTime(now.0.saturating_sub(u64::try_from(age_ns).unwrap_or(0)))
+}
+
 /// The first digits of a digest: enough to tell two plans apart.
 fn short(digest: [u8; 32]) -> String {
     Sha256(digest).to_string().chars().take(12).collect()
@@ -334,6 +346,25 @@ mod tests {
 
     /// A busy machine may take a while between two looks at a clock.
     const SLACK_NS: i128 = 20_000_000_000;
+
+    #[test]
+    fn coordinator_before_is_known_to_have_ended_soon_after_its_last_sign_of_life() {
+        let base = tempfile::tempdir().unwrap();
+        let path = left(base.path(), -100);
+        let log = std::fs::File::options()
+            .write(true)
+            .open(path.join(LOG))
+            .unwrap();
+        for (age_s, expected_s) in [(60, 57), (0, 0), (1, 0)] {
+            let then = std::time::SystemTime::now() - Duration::from_secs(age_s);
+            log.set_modified(then).unwrap();
+            let left_at = fleet_time(left_by(&path.join(LOG)));
+            let ago_ns = fleet::now().0 - left_at.0;
+            let off_ns = i128::from(ago_ns) - expected_s * 1_000_000_000;
+            assert!((0..SLACK_NS).contains(&off_ns), "{age_s}: {ago_ns}");
+        }
+        assert!(fleet_time(None) <= fleet::now());
+    }
 
     #[test]
     fn start_is_found_again_by_the_calendar_also_before_the_boot_and_in_the_future() {

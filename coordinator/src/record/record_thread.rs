@@ -12,6 +12,7 @@ mod tests;
 use super::decode_pool::DecodePool;
 use super::finished_record::FinishedRecord;
 use super::keeper::{SaveTimes, keep};
+use super::life_sign::LifeSign;
 use super::log_thread::{LogThread, RecordJob};
 use super::recorded_run::RecordedRun;
 use super::replay;
@@ -48,6 +49,8 @@ pub(crate) struct RecordThread {
     disk: DiskWait,
     /// Seconds of agents that are not stored yet.
     waiting: Arc<AtomicUsize>,
+    /// Where there is a log.
+    _life_sign: Option<LifeSign>,
     log_thread: JoinHandle<()>,
     keeper: JoinHandle<Option<FinishedRecord>>,
 }
@@ -180,6 +183,10 @@ impl RecordThread {
             log.commit()
                 .with_context(|| format!("cannot write {}", log.path().display()))?;
         }
+        let life_sign = log.as_ref().map(|log| LifeSign::start(log.path()));
+        let life_sign = life_sign
+            .transpose()
+            .context("cannot keep the log's time")?;
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
         let (keeper_jobs, stored) = sync_channel(STORED_MAX);
@@ -200,6 +207,7 @@ impl RecordThread {
             live,
             disk: disk.clone(),
             waiting: unstored,
+            _life_sign: life_sign,
             log_thread: spawn("run-log", move || log_thread.run())?,
             keeper: spawn("record", move || {
                 let record = beginning.caught_up();

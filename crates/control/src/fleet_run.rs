@@ -128,12 +128,15 @@ impl FleetRun {
         let shares = history.shares();
         let (losses, skew_told) = (history.losses, history.skew_told);
         let undealt = history.undealt();
-        // The coordinator before granted nothing after it ended, which is over.
-        let leased_until = now.after(request.rules.lease);
+        // The coordinator before granted nothing after it ended. Agents are waited for all the
+        // same: they dial again as soon as they find somebody.
+        let left_at = history.left_at.unwrap_or(now).min(now);
+        let lease = request.rules.lease;
+        let leases = (now.after(lease), left_at.after(lease));
         let participants: Vec<Participant> = history
             .agents
             .into_iter()
-            .map(|past| Participant::from_past(past, now, leased_until, request.agents))
+            .map(|past| Participant::from_past(past, now, leases, request.agents))
             .collect();
         let mut run = FleetRun::new(request, participants, shares, now);
         run.past_monitors = history.monitors;

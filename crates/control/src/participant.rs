@@ -35,8 +35,10 @@ pub(crate) struct Participant {
     observed: SeenSeconds,
     progress_at: FleetTime,
     attached_at: FleetTime,
-    /// By then its last lease is over.
+    /// Until then it may come back and fire; nothing: it never had a lease.
     leased_until: Option<FleetTime>,
+    /// By then its last lease is over.
+    fired_until: Option<FleetTime>,
     /// It has said that it answers to the plan later.
     was_busy: bool,
     /// Whether it may still say which files it lacks.
@@ -126,17 +128,19 @@ impl Participant {
             progress_at: now,
             attached_at: now,
             leased_until: None,
+            fired_until: None,
             was_busy: false,
             may_want: false,
             asked: 0,
         }
     }
 
-    /// As the record left it, and away: whether it may fire until `leased_until` is not known.
+    /// As the record left it, and away: whether it may fire until the first of `leases`, by which
+    /// it may be back, is not known. By the second it does not if it stays away.
     pub(crate) fn from_past(
         past: PastAgent,
         now: FleetTime,
-        leased_until: FleetTime,
+        (leased_until, fired_until): (FleetTime, FleetTime),
         agents: u32,
     ) -> Participant {
         let stage = match past.end {
@@ -151,6 +155,7 @@ impl Participant {
             inbox: past.inbox,
             observed: past.observed,
             leased_until: Some(leased_until),
+            fired_until: Some(fired_until),
             ..Participant::gone(past.facts, now, agents)
         }
     }
@@ -248,6 +253,12 @@ impl Participant {
     /// A lease was granted that is over by `until`.
     pub(crate) fn lease(&mut self, until: FleetTime) {
         self.leased_until = self.leased_until.max(Some(until));
+        self.fired_until = self.fired_until.max(Some(until));
+    }
+
+    /// By then it has fired its last, if it does not come back.
+    pub(crate) fn fired_until(&self) -> Option<FleetTime> {
+        self.fired_until
     }
 
     /// Whether it may say for the first time that it answers later.
@@ -255,7 +266,7 @@ impl Participant {
         !std::mem::replace(&mut self.was_busy, true)
     }
 
-    /// By then it fires no more; nothing: it never had a lease.
+    /// By then it fires no more, even if it was about to come back; nothing: it never had a lease.
     pub(crate) fn leased_until(&self) -> Option<FleetTime> {
         self.leased_until
     }

@@ -18,6 +18,8 @@ pub struct RunHistory {
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
+    /// By then the coordinator before had ended; `None` where that is not known.
+    pub(crate) left_at: Option<FleetTime>,
     /// Another coordinator has taken it up, which agents obey.
     is_superseded: bool,
     /// In the order of their numbers.
@@ -162,6 +164,11 @@ impl RunHistory {
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.start_at.is_some()
+    }
+
+    /// The coordinator before had ended by then: it granted no lease after it.
+    pub fn left_at(&mut self, at: FleetTime) {
+        self.left_at = Some(at);
     }
 
     /// Whether agents may still hold something of it: one that fired has not said that it ended. It

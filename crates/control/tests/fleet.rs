@@ -1706,6 +1706,29 @@ fn another_coordinator_takes_the_run_up_where_its_record_ends() {
 }
 
 #[test]
+fn agent_that_never_came_back_fired_until_its_last_coordinator_was_gone_and_a_lease() {
+    let died_at = Coordinator::going(2).now_ns + 10 * SECOND;
+    let fired_until = |left_at: Option<FleetTime>| {
+        let mut history = history(&mut going_with(bearing(2, LostPolicy::Continue, 2)));
+        left_at.into_iter().for_each(|at| history.left_at(at));
+        let mut coordinator = Coordinator::new();
+        coordinator.now_ns = died_at + 60 * SECOND;
+        coordinator.on(FleetEvent::Resume(
+            bearing(2, LostPolicy::Continue, 2),
+            Box::new(history),
+        ));
+        let actions = coordinator.pass(61, &[]);
+        let until = events(&actions).into_iter().find_map(|event| match event {
+            RunEvent::Lost { fired_until, .. } => *fired_until,
+            _ => None,
+        });
+        until.map(|until| (until.0 - died_at) / SECOND)
+    };
+    assert_eq!(fired_until(None), Some(65), "until when is not known");
+    assert_eq!(fired_until(Some(FleetTime(died_at))), Some(5));
+}
+
+#[test]
 fn agent_of_a_resumed_run_has_time_to_say_that_it_began() {
     let mut history = history(&mut Coordinator::new());
     // What it said was not stored.

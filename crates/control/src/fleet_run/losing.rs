@@ -168,7 +168,7 @@ impl FleetRun {
             out.tell(RunEvent::Lost {
                 agent: index as u32,
                 next_interval: agent.inbox().next(),
-                fired_until: agent.leased_until(),
+                fired_until: agent.fired_until(),
                 why: why.to_owned(),
             });
         }
