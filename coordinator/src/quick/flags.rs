@@ -59,12 +59,16 @@ const ABOUT_A_FILE: &str = "; paths are relative to the plan file";
 /// is told once.
 pub(super) fn problems(problems: &Problems) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for line in problems.0.iter().map(line) {
+    for line in problems.0.iter().map(line_of) {
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
     lines
+}
+
+fn line_of(problem: &Problem) -> String {
+    line(&problem.path, &problem.message)
 }
 
 /// A sentence about a plan, for who gave flags.
@@ -95,9 +99,15 @@ fn with_flag(text: &str, path: &str, flag: &str) -> String {
     replaced + rest
 }
 
-fn line(problem: &Problem) -> String {
-    let message = in_flags(&problem.message.replace(ABOUT_A_FILE, ""));
-    let whole = without_index(&problem.path);
+/// A note about a request, if it is one; others are about what `quick` chose itself.
+pub(super) fn note_of_request(note: &str) -> Option<String> {
+    let (path, message) = note.split_once(": ")?;
+    path.starts_with("request").then(|| line(path, message))
+}
+
+fn line(path: &str, message: &str) -> String {
+    let message = in_flags(&message.replace(ABOUT_A_FILE, ""));
+    let whole = without_index(path);
     match FLAGS
         .iter()
         .find(|(path, _)| whole.strip_prefix(path).is_some_and(is_end))
@@ -175,6 +185,7 @@ mod tests {
             Kind::NotAllowed,
             Kind::NoHttp2,
             Kind::Status(503),
+            Kind::Status(400),
         ];
         let kinds = certificates
             .map(Kind::Certificate)

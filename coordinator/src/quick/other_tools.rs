@@ -1,20 +1,33 @@
-//! Flags that ab, hey, oha, wrk and curl have and `quick` has not, with what to write instead.
+//! Flags that ab, hey, oha, wrk, k6, vegeta and curl have and `quick` has not, with what to write instead.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::{OsStr, OsString};
 
-/// Whole words that hey takes behind one dash, and that would be read as several letters.
-const ONE_DASH: [&str; 6] = [
+/// Whole words that hey and vegeta take behind one dash, and that would be read as several letters:
+/// `-duration` as a body `uration`.
+const ONE_DASH: [&str; 18] = [
+    "-connections",
     "-cpus",
     "-disable-compression",
     "-disable-keepalive",
     "-disable-redirects",
+    "-duration",
+    "-format",
     "-h2",
+    "-header",
     "-host",
+    "-http2",
+    "-insecure",
+    "-keepalive",
+    "-max-workers",
+    "-rate",
+    "-targets",
+    "-timeout",
+    "-workers",
 ];
 
 /// What to write instead.
-const CURES: [(&[&str], &str); 14] = [
+const CURES: [(&[&str], &str); 23] = [
     (
         &["-w", "--threads"],
         "write --workers N for load threads, or -c N for connections",
@@ -57,14 +70,45 @@ const CURES: [(&[&str], &str); 14] = [
         &["--http-version"],
         "write --http2 for HTTP/2; without it HTTP/1.1 is used",
     ),
-    (&["--vus", "--concurrency", "--users"], "write -c N"),
-    (&["--rps", "--qps"], "write -q PER_SECOND"),
+    (
+        &["--vus", "--concurrency", "--users", "--max-workers"],
+        "write -c N",
+    ),
+    (&["--rps", "--qps", "-R"], "write -q PER_SECOND"),
+    (&["--iterations"], "write -n N"),
+    (
+        &["--output-format", "--out", "--summary-export"],
+        "write -o FORMAT, such as -o json; --output DIR makes a run folder",
+    ),
+    (
+        &["--data", "--data-raw", "--data-binary", "--data-ascii"],
+        "write -d TEXT, or -D FILE for the content of a file, and -m POST",
+    ),
+    (
+        &["--insecure-skip-tls-verify"],
+        "write -k to check no certificate",
+    ),
+    (
+        &["--keepalive", "--no-connection-reuse"],
+        "connections are kept alive; --no-keepalive opens one for every request",
+    ),
+    (&["--targets"], "write --urls FILE, with a URL on each line"),
+    (&["-U", "--user-agent"], "write -H \"User-Agent: NAME\""),
+    (
+        &["--stage", "-e", "--env"],
+        "a plan file has stages and several requests; see `coordinator start --help`",
+    ),
+    (
+        &["--burst-delay", "--burst-rate"],
+        "a plan file has stages; see load.stage in docs/PLAN.md",
+    ),
 ];
 
 /// The words of a command line, in which words that hey knows have two dashes.
 pub(crate) fn with_two_dashes(words: Vec<OsString>) -> Vec<OsString> {
+    let is_known = |text: &str| ONE_DASH.contains(&text.split('=').next().unwrap_or_default());
     let two_dashes = |word: OsString| match word.to_str() {
-        Some(text) if ONE_DASH.contains(&text) => format!("-{text}").into(),
+        Some(text) if is_known(text) => format!("-{text}").into(),
         _ => word,
     };
     match words.get(1) {

@@ -19,10 +19,8 @@ pub(super) fn of_flags(args: &QuickArgs) -> Result<QuickUrls, String> {
         let content = Folder(PathBuf::new()).read(&file.to_string_lossy());
         let content = content.map_err(|why| format!("--urls: {file:?}: {why}"))?;
         let content = String::from_utf8_lossy(&content);
-        let lines = content
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty());
+        let lines = content.lines().map(without_comment);
+        let lines = lines.filter(|line| !line.is_empty());
         texts.extend(lines.map(str::to_owned));
     }
     let Some(first) = texts.first().cloned() else {
@@ -52,11 +50,42 @@ pub(super) fn of_flags(args: &QuickArgs) -> Result<QuickUrls, String> {
     Ok(QuickUrls(urls))
 }
 
+/// A `#` at the beginning of a line or behind a space begins a comment; in a URL it begins a
+/// fragment.
+fn without_comment(line: &str) -> &str {
+    let mut words = line.split_whitespace();
+    match words.next() {
+        Some(first) if first.starts_with('#') => "",
+        Some(first) if words.next().is_some_and(|word| word.starts_with('#')) => first,
+        _ => line.trim(),
+    }
+}
+
 /// What is no URL is the plan's to refuse.
 fn is_elsewhere(first: &str, other: &str) -> bool {
     let server = |url: Url| (url.scheme, url.host, url.port);
     match (first.parse().map(server), other.parse().map(server)) {
         (Ok(first), Ok(other)) => first != other,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comment;
+
+    #[test]
+    fn comments_are_no_urls_and_fragments_are_no_comments() {
+        for (line, url) in [
+            ("  https://a.test/x ", "https://a.test/x"),
+            ("# the list", ""),
+            ("#https://a.test/x", ""),
+            ("https://a.test/x # slow", "https://a.test/x"),
+            ("https://a.test/x#part", "https://a.test/x#part"),
+            ("https://a.test/x y", "https://a.test/x y"),
+            ("", ""),
+        ] {
+            assert_eq!(without_comment(line), url, "{line:?}");
+        }
     }
 }

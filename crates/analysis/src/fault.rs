@@ -265,6 +265,11 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
         Kind::NoHttp2 => "switch HTTP/2 on in the server, or write connection.http = \"1.1\"",
+        Kind::Status(400) => {
+            "is the server asked what it understands? a TLS port answers 400 to plain HTTP (write \
+             https:// in target.url), and one that wants a client certificate to a connection \
+             without (tls.client_certificates)"
+        }
         Kind::Status(_) => "where this is the right answer, say so with request.expect.status",
         _ => return None,
     })

@@ -58,6 +58,52 @@ impl Wipe for Template {
     }
 }
 
+/// Longer ones are no names.
+const NAME_MAX_BYTES: usize = 64;
+
+/// Parts of `text` that look like placeholders of this or another program and are sent as they
+/// stand, or with more around the value than meant: `{uuid}`, `${TOKEN}`, `{{seq}}`. Each once.
+pub(crate) fn look_alikes(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(at) = text[from..].find('{').map(|at| from + at) {
+        from = at + 1;
+        if let Some(part) = look_alike(text, at) {
+            from = at + part.trim_start_matches('$').len();
+            if !found.contains(&part) {
+                found.push(part);
+            }
+        }
+    }
+    found
+}
+
+/// What begins with the brace at `at`, or with a `$` before it.
+fn look_alike(text: &str, at: usize) -> Option<&str> {
+    let (open, close) = match &text[at..] {
+        rest if rest.starts_with("{{") => ("{{", "}}"),
+        _ => ("{", "}"),
+    };
+    let begin = at + open.len();
+    // A window: a text of braces alone is not looked through for each of them.
+    let window = text.as_bytes()[begin..].iter().take(2 * NAME_MAX_BYTES);
+    let window: Vec<u8> = window.copied().collect();
+    let is_close = |bytes: &[u8]| bytes == close.as_bytes();
+    let end = begin + window.windows(close.len()).position(is_close)?;
+    let has_dollar = text[..at].ends_with('$');
+    let inside = match open {
+        "{{" => text[begin..end].trim().trim_start_matches('$'),
+        _ => &text[begin..end],
+    };
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    let is_name = inside.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && inside.len() <= NAME_MAX_BYTES
+        && inside.chars().all(is_of_name);
+    let part = &text[at - usize::from(has_dollar)..end + close.len()];
+    let is_placeholder = PLACEHOLDERS.iter().any(|(word, _)| *word == part);
+    (is_name && !is_placeholder).then_some(part)
+}
+
 fn first_placeholder(text: &str) -> Option<(usize, &'static str, Piece)> {
     let brace = |from: usize| text[from..].find('{').map(|at| from + at);
     let mut next = brace(0);
@@ -79,7 +125,7 @@ fn literal(text: &str) -> Option<Piece> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Piece, Template};
+    use super::{Piece, Template, look_alikes};
 
     #[test]
     fn only_the_exact_words_are_placeholders() {
@@ -95,6 +141,25 @@ mod tests {
             literal("{usér"),
         ];
         assert_eq!(template.pieces, pieces);
+    }
+
+    #[test]
+    fn what_looks_like_a_placeholder_and_is_none_is_found() {
+        for (text, found) in [
+            ("/item/{uuid}?t=${TOKEN}&u={user}", &["{uuid}", "${TOKEN}"][..]),
+            ("{{seq}} {{ $randomInt }} ${seq}", &["{{seq}}", "{{ $randomInt }}", "${seq}"]),
+            ("#{id} {id} {id}", &["{id}"]),
+            ("${HOST:-a.test}", &["${HOST:-a.test}"]),
+            // JSON, a query of GraphQL, an empty pair, what is not closed.
+            ("{\"a\":1,\"b\":{\"c\":{}}}", &[]),
+            ("{\"id\":{seq},\"u\":\"{random}\"}", &[]),
+            ("query { user { name } }", &[]),
+            ("{} {1} {a b} {a", &[]),
+            ("{ä} é{x", &[]),
+        ] {
+            assert_eq!(look_alikes(text), found, "{text}");
+        }
+        assert!(look_alikes(&"{".repeat(100_000)).is_empty());
     }
 
     #[test]

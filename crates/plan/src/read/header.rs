@@ -4,6 +4,7 @@
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
+use crate::read::template::template;
 use crate::{MASK, Template};
 use secret::Secret;
 
@@ -110,7 +111,7 @@ fn value(field: &Field<'_>) -> Option<Template> {
             text.len()
         ));
     } else {
-        return Some(Template::from(text));
+        return Some(template(field, text));
     }
     None
 }

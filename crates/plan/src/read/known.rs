@@ -231,8 +231,40 @@ const RENAMED: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Names that mean something else in their table than the key of this name elsewhere does.
+const RENAMED_IN: [(&str, &[&str], &str); 4] = [
+    (
+        "load.stage",
+        &["duration", "length", "for", "time"],
+        "write over, the time that the stage takes, such as \"1m\"",
+    ),
+    (
+        "load.stage",
+        &["target", "rate", "users", "vus", "connections", "startRate"],
+        "write to, the rate at the end of the stage, such as \"200/s\"; without it the stage holds \
+         the rate before it",
+    ),
+    (
+        "request.expect",
+        &["body", "text", "contains", "content", "json", "regex"],
+        "bodies are counted and not looked into; write bytes, the length that is expected",
+    ),
+    (
+        "request.expect",
+        &["headers", "header"],
+        "header fields are not looked into; write status or bytes",
+    ),
+];
+
 /// What to write instead of the unknown `key` of the table `path`, whose keys are `siblings`.
 pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
+    let table = without_indices(path);
+    let renamed = RENAMED_IN
+        .iter()
+        .find(|(of, names, _)| *of == table && names.contains(&key));
+    if let Some((_, _, cure)) = renamed {
+        return (*cure).to_owned();
+    }
     let containing = siblings
         .iter()
         .copied()
@@ -251,6 +283,12 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
     } else {
         format!("the keys here are {}", siblings.join(", "))
     }
+}
+
+/// As in [`KEYS`].
+fn without_indices(path: &str) -> String {
+    let parts = path.split('.').map(|part| part.split('[').next().unwrap_or(part));
+    parts.collect::<Vec<&str>>().join(".")
 }
 
 /// The path whose last name is, or nearly is, `key`.
@@ -302,6 +340,16 @@ mod tests {
             ("load", "maxVUs", "write max_connections in [load]"),
             ("load", "n", "write requests in [load]"),
             ("load", "url", "write it as target.url"),
+            (
+                "load.stage[0]",
+                "duration",
+                "write over, the time that the stage takes, such as \"1m\"",
+            ),
+            (
+                "request[3].expect",
+                "body",
+                "bodies are counted and not looked into; write bytes, the length that is expected",
+            ),
             (
                 "load",
                 "xyzzy",

@@ -32,6 +32,7 @@ mod search;
 mod section;
 mod target;
 mod target_url;
+mod template;
 mod threshold;
 mod tls;
 mod variant;

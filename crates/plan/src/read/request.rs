@@ -5,6 +5,7 @@ use crate::read::field::Field;
 use crate::read::header;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
+use crate::read::template::template;
 use crate::{Body, Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
 use measure::is_unprintable;
 
@@ -264,7 +265,7 @@ fn path(field: Field<'_>) -> Option<Template> {
             "holds {character:?}, which cannot stand in a path; write it percent-encoded"
         ));
     } else {
-        return Some(Template::from(text));
+        return Some(template(&field, text));
     }
     None
 }
@@ -273,7 +274,7 @@ fn body(section: &PlanSection<'_>) -> Option<Body> {
     let text = section.read("body", |field| {
         field
             .text("the body's text")
-            .map(|text| Body::Text(Template::from(text)))
+            .map(|text| Body::Text(template(&field, text)))
     });
     let file = section.read("body_file", |field| {
         field.file(MAX_BODY_BYTES).map(Body::File)
