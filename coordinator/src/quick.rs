@@ -219,7 +219,7 @@ pub struct QuickArgs {
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
     pub force: bool,
-    /// File with a URL on each line, which are asked for in turn; # begins a comment
+    /// File with a URL on each line, which are asked for in turn
     #[arg(long, visible_alias = "urls-from-file", value_name = "FILE")]
     pub urls: Option<PathBuf>,
     /// The URLs to load.
@@ -255,7 +255,10 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let of_requests = plan.notes().iter().filter_map(|note| flags::note_of_request(note));
+    let of_requests = plan
+        .notes()
+        .iter()
+        .filter_map(|note| flags::note_of_request(note));
     remarks(&args)
         .into_iter()
         .chain(of_requests)

@@ -146,8 +146,14 @@ mod tests {
     #[test]
     fn what_looks_like_a_placeholder_and_is_none_is_found() {
         for (text, found) in [
-            ("/item/{uuid}?t=${TOKEN}&u={user}", &["{uuid}", "${TOKEN}"][..]),
-            ("{{seq}} {{ $randomInt }} ${seq}", &["{{seq}}", "{{ $randomInt }}", "${seq}"]),
+            (
+                "/item/{uuid}?t=${TOKEN}&u={user}",
+                &["{uuid}", "${TOKEN}"][..],
+            ),
+            (
+                "{{seq}} {{ $randomInt }} ${seq}",
+                &["{{seq}}", "{{ $randomInt }}", "${seq}"],
+            ),
             ("#{id} {id} {id}", &["{id}"]),
             ("${HOST:-a.test}", &["${HOST:-a.test}"]),
             // JSON, a query of GraphQL, an empty pair, what is not closed.

@@ -1,0 +1,38 @@
+//! Reads a text with placeholders, and says what in it only looks like one.
+
+use crate::Template;
+use crate::read::field::Field;
+use crate::template::look_alikes;
+
+/// Named in a note; more are hardly read.
+const NAMED_MAX: usize = 3;
+
+/// The text of `field`. Placeholders of other programs are sent as they stand, which is seldom
+/// meant.
+pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
+    let found = look_alikes(text);
+    if !found.is_empty() {
+        let named = named(field, &found);
+        let verb = if found.len() == 1 { "is" } else { "are" };
+        let path = &field.path;
+        field.context.note(format!(
+            "{path}: {named} {verb} sent as written: only {{user}}, {{seq}} and {{random}} are \
+             replaced, without anything around them"
+        ));
+    }
+    Template::from(text)
+}
+
+/// A part of a secret is one.
+fn named(field: &Field<'_>, found: &[&str]) -> String {
+    if field.is_secret() {
+        return "what looks like a placeholder".to_owned();
+    }
+    let (shown, more) = found.split_at(found.len().min(NAMED_MAX));
+    let more = if more.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", more.len())
+    };
+    format!("{}{more}", shown.join(", "))
+}
