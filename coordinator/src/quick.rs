@@ -219,7 +219,7 @@ pub struct QuickArgs {
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
     pub force: bool,
-    /// File with a URL on each line, which are asked for in turn
+    /// File with a URL on each line, which are asked for in turn; # begins a comment
     #[arg(long, visible_alias = "urls-from-file", value_name = "FILE")]
     pub urls: Option<PathBuf>,
     /// The URLs to load.
@@ -536,6 +536,10 @@ mod tests {
             (&["-disable-compression", URL], "nothing is compressed"),
             (&["-C", "a=b", URL], "-H \"Cookie: NAME=VALUE\""),
             (&["--latency", URL], "percentiles are printed anyway"),
+            (&["--output-format", "json", URL], "write -o FORMAT"),
+            (&["--data", "x", URL], "write -d TEXT"),
+            (&["-keepalive=false", URL], "--no-keepalive opens one"),
+            (&["--iterations", "5", URL], "write -n N"),
         ] {
             let error = typed(line).unwrap_err().to_string();
             assert!(error.contains(cure), "{line:?}: {error}");
@@ -554,11 +558,34 @@ mod tests {
     }
 
     #[test]
+    fn words_of_vegeta_with_one_dash_are_flags_too() {
+        let line = [
+            "-rate=10",
+            "-duration",
+            "2s",
+            "-timeout=3s",
+            "-insecure",
+            "-header",
+            "A: b",
+        ];
+        let args = args(&[&line[..], &[URL]].concat());
+        assert_eq!(
+            (
+                args.rate.as_deref(),
+                args.duration.as_deref(),
+                args.timeout.as_deref()
+            ),
+            (Some("10"), Some("2s"), Some("3s"))
+        );
+        assert!(args.insecure && args.headers == ["A: b"] && args.body.is_none());
+    }
+
+    #[test]
     fn several_urls_are_requests_of_one_target() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(
             file.path(),
-            "https://10.0.0.1/a\n\n https://10.0.0.1/a?b=c \n",
+            "# two pages\nhttps://10.0.0.1/a\n\n https://10.0.0.1/a?b=c # slow\n",
         )
         .unwrap();
         let path = file.path().to_str().unwrap();

@@ -241,8 +241,8 @@ const RENAMED_IN: [(&str, &[&str], &str); 4] = [
     (
         "load.stage",
         &["target", "rate", "users", "vus", "connections", "startRate"],
-        "write to, the rate at the end of the stage, such as \"200/s\"; without it the stage holds \
-         the rate before it",
+        "write to, the rate or number of users at the end of the stage; without it the stage holds \
+         what was before",
     ),
     (
         "request.expect",
@@ -287,7 +287,9 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
 
 /// As in [`KEYS`].
 fn without_indices(path: &str) -> String {
-    let parts = path.split('.').map(|part| part.split('[').next().unwrap_or(part));
+    let parts = path
+        .split('.')
+        .map(|part| part.split('[').next().unwrap_or(part));
     parts.collect::<Vec<&str>>().join(".")
 }
 
