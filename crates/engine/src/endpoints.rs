@@ -132,20 +132,24 @@ impl Endpoints {
 
     /// The local address to connect to `peer` from; only one of the same family serves.
     pub(crate) fn source(&mut self, peer: SocketAddr) -> Option<IpAddr> {
-        let family: Vec<IpAddr> = self
-            .sources
-            .iter()
-            .copied()
-            .filter(|source| source.is_ipv4() == peer.is_ipv4())
-            .collect();
-        if family.is_empty() {
+        let number = self.sources_to(peer);
+        if number == 0 {
             return None;
         }
         // Once for each round over the addresses: two turns of one length that go together would
         // leave pairs out, and their ports.
         let round = self.source_turn / self.known.len().max(1);
         self.source_turn = self.source_turn.wrapping_add(1);
-        Some(family[round % family.len()])
+        self.of_family(peer).nth(round % number)
+    }
+
+    /// How many of the plan's local addresses serve for a connection to `peer`.
+    pub(crate) fn sources_to(&self, peer: SocketAddr) -> usize {
+        self.of_family(peer).count()
+    }
+
+    fn of_family(&self, peer: SocketAddr) -> impl Iterator<Item = IpAddr> {
+        sources_of(&self.sources, peer)
     }
 
     fn choose(&mut self, issuer: u16) -> Result<SocketAddr, Kind> {
@@ -175,6 +179,23 @@ impl Endpoints {
                 .is_some_and(|resolver| resolver.ask(REFRESH));
         }
     }
+}
+
+fn sources_of(sources: &[IpAddr], peer: SocketAddr) -> impl Iterator<Item = IpAddr> {
+    let sources = sources.iter().copied();
+    sources.filter(move |source| source.is_ipv4() == peer.is_ipv4())
+}
+
+/// Pairs of a source and a target address that connections of `plan` have, each with local ports of
+/// its own. The kernel chooses one source for each target, unless the plan names some of its
+/// family.
+#[must_use]
+pub fn port_pairs(plan: &Plan, addresses: &[SocketAddr]) -> usize {
+    let sources = &plan.connection().source_addresses;
+    let pairs = addresses.iter();
+    pairs
+        .map(|&address| sources_of(sources, address).count().max(1))
+        .sum()
 }
 
 /// The name that the policy may know an address by: none where the plan gives addresses, for which

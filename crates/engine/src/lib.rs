@@ -15,6 +15,7 @@ mod http2;
 mod key_log;
 mod lease;
 mod live_operation;
+mod local_ports;
 mod open_files;
 mod outfitter;
 mod placement;
@@ -45,6 +46,7 @@ pub use clock::{RunClock, boot_time_ns, monotonic_ns};
 #[cfg(feature = "rehearsal")]
 pub use collector::CollectorRehearsal;
 pub use collector::Event;
+pub use endpoints::port_pairs;
 pub use key_log::KeysWritten;
 pub use lease::{FiringLease, StopMode};
 pub use open_files::OPEN_FILES_BESIDE;

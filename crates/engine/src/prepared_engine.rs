@@ -1,6 +1,7 @@
 //! A plan that is ready to start.
 
 use crate::collector::{Collector, Entrance, Event};
+use crate::endpoints::port_pairs;
 use crate::key_log::{KeyFile, KeySink};
 use crate::lease::FiringLease;
 use crate::outfitter::Outfitter;
@@ -43,6 +44,12 @@ impl PreparedEngine {
     #[must_use]
     pub fn window(&self) -> measure::Window {
         Timeline::new(&self.outfitter.plan).window()
+    }
+
+    /// As [`port_pairs`], for the addresses that are known before the run.
+    #[must_use]
+    pub fn port_pairs(&self) -> usize {
+        port_pairs(&self.outfitter.plan, &self.outfitter.addresses)
     }
 
     /// How long the workers wait on their CPUs, as the run goes.

@@ -1,5 +1,6 @@
 //! TCP sockets by plain system calls: as few as possible per connection.
 
+use crate::local_ports;
 use measure::Kind;
 use nix::libc;
 use nix::sys::socket::{getsockopt, setsockopt, sockopt};
@@ -47,11 +48,7 @@ pub(crate) enum Io {
 impl Socket {
     /// Begins to connect to `address`, from `source` where one is given.
     pub(crate) fn connect(address: SocketAddr, source: Option<IpAddr>) -> Result<Socket, Kind> {
-        let family = if address.is_ipv4() {
-            AddressFamily::INET
-        } else {
-            AddressFamily::INET6
-        };
+        let family = family(address.ip());
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
             .map_err(kind)?;
@@ -61,8 +58,10 @@ impl Socket {
             let _ = setsockopt(&socket, sockopt::IpBindAddressNoPort, &true);
             net::bind(&socket, &SocketAddr::new(source, 0)).map_err(kind)?;
         }
+        local_ports::look_among_all(&socket, address);
         match net::connect(&socket, &address) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok(Socket(socket)),
+            Err(Errno::ADDRNOTAVAIL) if !has_source(address) => Err(Kind::Unreachable),
             Err(error) => Err(kind(error)),
         }
     }
@@ -129,6 +128,22 @@ fn join(first: u32, second: u32) -> u64 {
         (second, first)
     };
     u64::from(high) << 32 | u64::from(low)
+}
+
+/// Whether this machine has an address to reach `peer` from. Without one connect(2) says what it
+/// says where no port is free; a connected UDP socket sends nothing, and needs no port of TCP.
+fn has_source(peer: SocketAddr) -> bool {
+    let family = family(peer.ip());
+    let socket = net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
+    let connected = socket.and_then(|socket| net::connect(&socket, &peer));
+    connected != Err(Errno::ADDRNOTAVAIL)
+}
+
+fn family(address: IpAddr) -> AddressFamily {
+    match address {
+        IpAddr::V4(_) => AddressFamily::INET,
+        IpAddr::V6(_) => AddressFamily::INET6,
+    }
 }
 
 fn kind(error: Errno) -> Kind {

@@ -1,7 +1,9 @@
 //! What a new connection is for, where it goes, and whether it offers a session.
 
+use crate::clock::RunClock;
 use crate::connection::{Http, WorkerConnection};
 use crate::endpoints::Endpoints;
+use crate::local_ports::LocalPorts;
 use crate::socket::Socket;
 use measure::{CellId, Kind};
 use plan::{Close, Plan, RequestsPerConnection};
@@ -41,6 +43,7 @@ impl ConnectionRules {
 /// Makes a worker's connections.
 pub(super) struct Connector {
     pub(super) endpoints: Endpoints,
+    ports: LocalPorts,
     /// What is left of the share of handshakes that offer a session, below one.
     offering: f64,
 }
@@ -59,6 +62,7 @@ impl Connector {
     pub(super) fn new(endpoints: Endpoints) -> Connector {
         Connector {
             endpoints,
+            ports: LocalPorts::default(),
             offering: 0.0,
         }
     }
@@ -75,9 +79,12 @@ impl Connector {
     }
 
     /// Begins to connect.
-    pub(super) fn connect(&mut self, new: NewConnection) -> Result<WorkerConnection, Kind> {
-        let source = self.endpoints.source(new.address);
-        let socket = Socket::connect(new.address, source)?;
+    pub(super) fn connect(
+        &mut self,
+        new: NewConnection,
+        clock: RunClock,
+    ) -> Result<WorkerConnection, Kind> {
+        let socket = self.socket(new.address, new.connect_at, clock)?;
         // A single small request leaves in one write, and needs no system call more.
         if new.requests_each > 1 || matches!(new.http, Http::Two(_)) {
             socket.send_at_once();
@@ -89,5 +96,28 @@ impl Connector {
             new.id,
             new.connect_at,
         ))
+    }
+
+    /// A socket from the first source in turn that has a port for it.
+    fn socket(
+        &mut self,
+        address: SocketAddr,
+        mut now: u64,
+        clock: RunClock,
+    ) -> Result<Socket, Kind> {
+        for _ in 0..self.endpoints.sources_to(address).max(1) {
+            let pair = (self.endpoints.source(address), address);
+            if !self.ports.may_look(pair, now) {
+                continue;
+            }
+            match Socket::connect(address, pair.0) {
+                Err(Kind::PortsExhausted) => {
+                    let begun_at = std::mem::replace(&mut now, clock.now());
+                    self.ports.all_taken(pair, begun_at, now);
+                }
+                connected => return connected,
+            }
+        }
+        Err(Kind::PortsExhausted)
     }
 }

@@ -88,13 +88,14 @@ impl Worker {
         let id = operation.id;
         self.ledger.recorder.connect_attempted(id);
         let at = self.clock.now();
-        let connected = self.connector.connect(NewConnection {
+        let new = NewConnection {
             address,
             http: self.http(),
             requests_each: self.rules.requests_each,
             id,
             connect_at: at,
-        });
+        };
+        let connected = self.connector.connect(new, self.clock);
         let connection = match connected {
             Ok(connection) => connection,
             Err(kind) => return self.fail(slot, FailureStage::Connect, kind, now),
