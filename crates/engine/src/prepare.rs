@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::prepare_error::PrepareError;
 use crate::prepared_engine::PreparedEngine;
 use crate::resolver::resolve;
+use crate::socket::is_own;
 use crate::spin::{Spin, SpunTime};
 use crate::tls::Materials;
 use measure::Totals;
@@ -47,6 +48,7 @@ pub fn check(
     let addresses = addresses(&plan)?;
     check_cells(plan.requests().len(), addresses.len())?;
     check_allowed(&plan, &addresses, &policy)?;
+    check_sources(&plan)?;
     Ok(CheckedPlan(Outfitter {
         plan,
         placement,
@@ -118,6 +120,15 @@ fn check_allowed(
             host: host_text(&plan.target().url.host),
             address: refused.ip(),
         })
+    })
+}
+
+/// Without this a bind fails at each connection, as if no port were left.
+fn check_sources(plan: &Plan) -> Result<(), PrepareError> {
+    let sources = &plan.connection().source_addresses;
+    let foreign = sources.iter().find(|&&source| !is_own(source));
+    foreign.map_or(Ok(()), |&address| {
+        Err(PrepareError::ForeignSource { address })
     })
 }
 

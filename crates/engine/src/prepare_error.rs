@@ -32,6 +32,15 @@ pub enum PrepareError {
         /// Address it resolves to.
         address: std::net::IpAddr,
     },
+    /// No connection can be made from there.
+    #[error(
+        "connection.source_addresses: {address} is not an address of this machine; leave it out, \
+         or add it (ip address add {address} dev …)"
+    )]
+    ForeignSource {
+        /// Of the plan.
+        address: std::net::IpAddr,
+    },
     /// The plan asks for more than the agent's ceilings.
     #[error(
         "{field}: this agent's share of {asked} is above its own ceiling of {ceiling}; use more \

@@ -130,6 +130,14 @@ fn join(first: u32, second: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
+/// Whether sockets of this machine may have this address.
+pub(crate) fn is_own(address: IpAddr) -> bool {
+    let family = family(address);
+    let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let bound = socket.and_then(|socket| net::bind(&socket, &SocketAddr::new(address, 0)));
+    bound != Err(Errno::ADDRNOTAVAIL)
+}
+
 /// Whether this machine has an address to reach `peer` from. Without one connect(2) says what it
 /// says where no port is free; a connected UDP socket sends nothing, and needs no port of TCP.
 fn has_source(peer: SocketAddr) -> bool {
