@@ -3,7 +3,7 @@
 
 use crate::link::RunnerEnd;
 use crate::preflight::{MachineRemark, Severity, Undertaking};
-use crate::sampling::Sampling;
+use crate::sampling::{Sampling, own_machine};
 use crate::second_watch::Tell;
 use control::{
     Assignment, Digest, EndCause, Finding, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
@@ -154,10 +154,11 @@ impl Runner {
             return self.fail(run, "asked to start another run than was prepared");
         }
         let tell = observed(run, self.reports.clone());
+        let machine = own_machine(prepared.port_pairs());
         let mut reporter = EventReporter {
             run,
             reports: self.reports.clone(),
-            sampling: Sampling::start(prepared.window(), at, prepared.spun(), tell),
+            sampling: Sampling::start(prepared.window(), at, prepared.spun(), machine, tell),
         };
         match prepared.start(at, FiringLease::until(lease_until), move |event| {
             reporter.report(event)

@@ -14,6 +14,13 @@ const PERIOD: Duration = Duration::from_secs(1);
 /// Messages that nothing begins any more: a run says it once.
 const DRAINING_MAX: usize = 1;
 
+/// This machine, as a process sees it that connects `port_pairs` pairs of addresses.
+pub(crate) fn own_machine(port_pairs: usize) -> MachineWatch {
+    // Workers that join later too: they fire lost agents' shares.
+    let own = WatchedProcesses::Own(engine::is_worker_thread);
+    MachineWatch::new(own).with_port_pairs(port_pairs)
+}
+
 /// A sampling under way.
 #[derive(Debug)]
 pub(crate) struct Sampling {
@@ -25,12 +32,16 @@ pub(crate) struct Sampling {
 impl Sampling {
     /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0;
     /// the measured part is `window` of that clock. What the workers have `spun` is no work. `tell`
-    /// gets what was observed in each second.
-    pub(crate) fn start(window: Window, start_at: u64, spun: SpunTime, tell: Tell) -> Sampling {
+    /// gets what was observed of `machine` in each second.
+    pub(crate) fn start(
+        window: Window,
+        start_at: u64,
+        spun: SpunTime,
+        machine: MachineWatch,
+        tell: Tell,
+    ) -> Sampling {
         let (draining, drains) = sync_channel(DRAINING_MAX);
-        // Workers that join later too: they fire lost agents' shares.
-        let own = WatchedProcesses::Own(engine::is_worker_thread);
-        let seconds = SecondWatch::new(MachineWatch::new(own), start_at, tell);
+        let seconds = SecondWatch::new(machine, start_at, tell);
         let clock = PartClock {
             start_at,
             from: start_at.saturating_add(window.from()),
@@ -229,6 +240,7 @@ mod tests {
             window,
             engine::monotonic_ns(),
             SpunTime::of_workers(1),
+            own_machine(1),
             Box::new(move |second, observation| drop(told.send((second, observation)))),
         );
         std::thread::Builder::new()
@@ -278,6 +290,7 @@ mod tests {
             Window::new(0, u64::MAX),
             engine::monotonic_ns(),
             SpunTime::of_workers(1),
+            own_machine(1),
             Box::new(|_, _| {}),
         );
         std::thread::sleep(Duration::from_millis(500));
@@ -301,6 +314,7 @@ mod tests {
             Window::new(0, milliseconds(50)),
             engine::monotonic_ns(),
             SpunTime::of_workers(2),
+            own_machine(1),
             Box::new(|_, _| {}),
         );
         std::thread::sleep(Duration::from_millis(80));

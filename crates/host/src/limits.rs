@@ -29,8 +29,7 @@ pub struct MachineLimits {
 /// Ports that connections are made from, of one network namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortLimits {
-    /// So many for each pair of a source address and a target's address with its port:
-    /// `ip_local_port_range` without `ip_local_reserved_ports`.
+    /// Ports of each pair of a source address and a target's address with its port.
     pub number: u64,
     /// Sockets in TIME_WAIT now, whatever they were connected to.
     pub time_wait: u64,
@@ -87,14 +86,11 @@ impl PortLimits {
             text.map(|text| text.number(Some(text.text.trim()), name))
                 .transpose()
         };
-        let range = local_ports(&files.read("proc/sys/net/ipv4/ip_local_port_range")?)?;
-        let reserved = files.read_if_there("proc/sys/net/ipv4/ip_local_reserved_ports")?;
-        let reserved = reserved.map_or(Ok(0), |reserved| reserved_of(range, &reserved))?;
         let has_stamps = setting("tcp_timestamps")? != Some(0);
         let sockets = SocketCounts::read(files, process)?;
         let reuse_after = setting("tcp_tw_reuse_delay")?.unwrap_or(REUSE_AFTER_MS);
         Ok(PortLimits {
-            number: ports_from(range).saturating_sub(reserved),
+            number: ports_to_connect_from(files)?,
             time_wait: sockets.map_or(0, |sockets| sockets.time_wait),
             time_wait_max: setting("tcp_max_tw_buckets")?.unwrap_or(u64::MAX),
             reuse: match setting("tcp_tw_reuse")? {
@@ -106,6 +102,14 @@ impl PortLimits {
             reuse_after: Duration::from_millis(reuse_after),
         })
     }
+}
+
+/// Ports of a pair of addresses: `ip_local_port_range` without `ip_local_reserved_ports`.
+pub(crate) fn ports_to_connect_from(files: &KernelFiles) -> Result<u64, HostError> {
+    let range = local_ports(&files.read("proc/sys/net/ipv4/ip_local_port_range")?)?;
+    let reserved = files.read_if_there("proc/sys/net/ipv4/ip_local_reserved_ports")?;
+    let reserved = reserved.map_or(Ok(0), |reserved| reserved_of(range, &reserved))?;
+    Ok(ports_from(range).saturating_sub(reserved))
 }
 
 fn ports_from((first, last): (u16, u16)) -> u64 {

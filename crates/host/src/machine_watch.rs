@@ -7,11 +7,12 @@ mod process_table;
 
 pub use process_table::ProcessChoice;
 
-use crate::facts::{cpus_allowed, local_ports};
+use crate::facts::cpus_allowed;
 use crate::kernel::{
     ControlGroup, CpuTimes, GroupCounters, KernelFiles, MachineTimes, MemoryState, StallTime,
     StallTotals,
 };
+use crate::limits::ports_to_connect_from;
 use crate::sample::share;
 use crate::{GroupSecond, HostError, Observation, ProcessSecond, Sampler};
 use accept_queues::AcceptQueues;
@@ -46,6 +47,9 @@ pub struct MachineWatch {
     group: Option<String>,
     table: ProcessTable,
     queues: AcceptQueues,
+    /// Pairs of a source and a target address that this process connects, each with ports of its
+    /// own.
+    port_pairs: usize,
     last: Option<MachineReading>,
 }
 
@@ -87,8 +91,15 @@ impl MachineWatch {
             group: None,
             table: ProcessTable::default(),
             queues: AcceptQueues::default(),
+            port_pairs: 1,
             last: None,
         }
+    }
+
+    /// For a process that connects `port_pairs` pairs of a source and a target address.
+    #[must_use]
+    pub fn with_port_pairs(self, port_pairs: usize) -> MachineWatch {
+        MachineWatch { port_pairs, ..self }
     }
 
     /// Lets the limits of this control group count: a folder below `/sys/fs/cgroup`, or its path as
@@ -262,15 +273,11 @@ impl MachineWatch {
         let WatchedProcesses::Own(_) = self.watched else {
             return None;
         };
-        let range = self
-            .files
-            .read("proc/sys/net/ipv4/ip_local_port_range")
-            .ok()?;
-        let (first, last) = local_ports(&range).ok()?;
+        let each = ports_to_connect_from(&self.files).ok()?;
         let sockets = now.network.sockets?;
         let open = now.processes.first()?.open_files()?;
         let used = sockets.in_use.min(open).saturating_add(sockets.time_wait);
-        let all = f32::from(last.saturating_sub(first)) + 1.0;
+        let all = each as f32 * self.port_pairs as f32;
         Some((used as f32 / all).min(1.0))
     }
 }

@@ -149,6 +149,16 @@ fn hour_is_a_page_below_a_megabyte() {
 }
 
 #[test]
+fn local_ports_have_a_plot_where_a_tenth_of_them_is_in_use() {
+    let mut document = document();
+    let title = "<b>Local ports</b>";
+    for (ports, is_shown) in [(None, false), (Some(0.09), false), (Some(0.67), true)] {
+        document.machines[0].rows[0].ports = ports;
+        assert_eq!(page(&document).contains(title), is_shown, "{ports:?}");
+    }
+}
+
+#[test]
 fn what_happened_to_the_run_is_marked_where_it_happened() {
     let mut document = document();
     let marks = |document: &Document| page(document).matches("class=\"mark ").count();

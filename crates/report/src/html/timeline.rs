@@ -20,6 +20,9 @@ const MACHINES_MAX: usize = 12;
 /// Kinds of errors with a line; the most frequent.
 const KINDS_MAX: usize = 8;
 
+/// A machine has a line of its local ports from this part of them in use on.
+const PORTS_SHOWN: f64 = 0.1;
+
 /// Parts of an operation in their order, with their names on the page.
 const PHASES: [(&str, &str); 7] = [
     ("dns", "dns"),
@@ -108,6 +111,7 @@ impl TimeCharts {
                 "a worker or thread at 100 % is full, however idle its machine is",
                 busiest_thread,
             ),
+            axis.local_ports(),
             axis.agents(),
         ];
         let shows = |timeline: &TimeChart| {
@@ -467,6 +471,24 @@ impl<'d> ChartRows<'d> {
             is_log: false,
             lines: changes.then_some(delivered).into_iter().collect(),
         }
+    }
+
+    /// Few of them say nothing.
+    fn local_ports(&self) -> TimeChart {
+        let chart = self.machines(
+            "ports",
+            "Local ports",
+            "in use or in TIME_WAIT, of those that agents can connect from",
+            |row| row.ports.unwrap_or(0.0),
+        );
+        let is_worth_a_line = |line: &ChartLine| {
+            line.values
+                .iter()
+                .flatten()
+                .any(|&used| used >= PORTS_SHOWN)
+        };
+        let lines = chart.lines.into_iter().filter(is_worth_a_line).collect();
+        TimeChart { lines, ..chart }
     }
 
     fn machines(
