@@ -3,7 +3,7 @@
 use crate::namespace::run_ip;
 use crate::require::skip;
 use crate::{Namespace, require};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -51,6 +51,12 @@ impl Namespaces {
         self.address_of(1)
     }
 
+    /// The same in IPv6.
+    #[must_use]
+    pub fn bridge_address_v6(&self) -> Ipv6Addr {
+        self.address_v6_of(1)
+    }
+
     /// Address of a namespace, from 0.
     #[must_use]
     pub fn address(&self, index: u8) -> Ipv4Addr {
@@ -73,10 +79,17 @@ impl Namespaces {
         Ipv4Addr::new(10, 213, self.network, last)
     }
 
+    fn address_v6_of(&self, last: u8) -> Ipv6Addr {
+        Ipv6Addr::new(0xfd00, 0, 0, u16::from(self.network), 0, 0, 0, last.into())
+    }
+
     fn make_bridge(&self) {
         let address = format!("{}/24", self.bridge_address());
         run_ip(&self.ip, &["link", "add", &self.bridge, "type", "bridge"]);
+        let address_v6 = format!("{}/64", self.bridge_address_v6());
         run_ip(&self.ip, &["addr", "add", &address, "dev", &self.bridge]);
+        let add = ["addr", "add", &address_v6, "dev", &self.bridge, "nodad"];
+        run_ip(&self.ip, &add);
         run_ip(&self.ip, &["link", "set", &self.bridge, "up"]);
     }
 
@@ -101,7 +114,9 @@ impl Namespaces {
             &self.ip,
             &["link", "set", &outside, "master", &self.bridge, "up"],
         );
+        let address_v6 = format!("{}/64", self.address_v6_of(index + 11));
         namespace.ip(&["addr", "add", &address, "dev", "eth0"]);
+        namespace.ip(&["addr", "add", &address_v6, "dev", "eth0", "nodad"]);
         namespace.ip(&["link", "set", "eth0", "up"]);
     }
 }

@@ -7,7 +7,7 @@
 use super::{MachineRemark, Severity, Undertaking, either, enough};
 use host::{MachineLimits, PortLimits, PortReuse};
 use measure::nanoseconds;
-use plan::{Close, End};
+use plan::{Close, Connection, End, HttpVersion, RequestsPerConnection};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ struct KeptPorts {
 
 impl PortNeed {
     fn new(of: &Undertaking<'_>, limits: &PortLimits) -> PortNeed {
-        let pairs = pairs(of);
+        let pairs = engine::port_pairs(of.plan, of.addresses);
         let room = limits.number as f64 * pairs as f64;
         let open = of.users() as f64;
         let keeps = match limits.reuse {
@@ -138,13 +138,19 @@ impl PortNeed {
     /// Each of them would do alone.
     fn cures(&self, of: &Undertaking<'_>) -> Vec<String> {
         let connection = of.plan.connection();
-        let mut cures: Vec<String> = of.agents_for(self.ports(), self.room).into_iter().collect();
+        // Agents of one machine share its ports.
+        let agents = of.agents_for(self.ports(), self.room);
+        let elsewhere = |agents| format!("{agents} on machines of their own");
+        let mut cures: Vec<String> = agents.into_iter().map(elsewhere).collect();
         let sources = connection.source_addresses.len().max(1);
         let needed = enough(sources as f64, self.ports(), self.room);
         cures.extend(needed.map(|needed| format!("{needed} connection.source_addresses")));
         if self.kept.is_some() && self.open <= self.room {
-            // With a reset the port is free at once.
-            cures.push("connection.close = \"rst\"".to_owned());
+            // With a reset the port is free at once, and the server's end leaves it to the server.
+            cures.push(match server_may_close(connection) {
+                true => "connection.close = \"server\" or \"rst\"".to_owned(),
+                false => "connection.close = \"rst\"".to_owned(),
+            });
         }
         let most = PORTS_MOST * self.pairs as f64;
         if self.ports() <= most && self.room < most {
@@ -224,16 +230,10 @@ fn is_loopback(addresses: &[SocketAddr]) -> bool {
         .all(|address| address.ip().to_canonical().is_loopback())
 }
 
-/// The kernel chooses one source for each target, unless the plan names some of its family.
-fn pairs(of: &Undertaking<'_>) -> usize {
-    let sources = &of.plan.connection().source_addresses;
-    let of_family = |address: &SocketAddr| {
-        let fit = sources
-            .iter()
-            .filter(|ip| ip.is_ipv4() == address.is_ipv4());
-        fit.count().max(1)
-    };
-    of.addresses.iter().map(of_family).sum()
+/// It is asked to with the last request, and in HTTP/1.1 alone.
+fn server_may_close(connection: &Connection) -> bool {
+    let has_last = matches!(connection.requests, RequestsPerConnection::Limited(_));
+    has_last && connection.http == HttpVersion::Http11
 }
 
 /// Whole where a fraction says nothing.

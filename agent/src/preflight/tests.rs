@@ -187,8 +187,8 @@ fn ports_bound_connections_that_are_open() {
     assert_eq!(
         text,
         "load.connections: this agent's share is 300, and 1 pair of a source and a target address \
-         has 200 local ports; use 4 agents, 2 connection.source_addresses, or sysctl \
-         net.ipv4.ip_local_port_range=\"1024 65535\""
+         has 200 local ports; use 4 agents on machines of their own, 2 \
+         connection.source_addresses, or sysctl net.ipv4.ip_local_port_range=\"1024 65535\""
     );
     let sources = "connection.source_addresses = [\"10.0.0.1\", \"10.0.0.2\", \"::1\"]\n";
     let plan = format!("{sources}{}", users(300));
@@ -228,8 +228,9 @@ fn ports_bound_connections_that_are_closed_here() {
         text,
         "local ports run out after 47 s: up to 600 connections/s are closed by this agent, and \
          each keeps its port for 60 s: up to 36000 are taken at once, and 1 pair of a source and a \
-         target address has 28232; use 4 agents, 2 connection.source_addresses, \
-         connection.close = \"rst\", sysctl net.ipv4.ip_local_port_range=\"1024 65535\", or sysctl \
+         target address has 28232; use 4 agents on machines of their own, 2 \
+         connection.source_addresses, connection.close = \"server\" or \"rst\", sysctl \
+         net.ipv4.ip_local_port_range=\"1024 65535\", or sysctl \
          net.ipv4.tcp_tw_reuse=1"
     );
     for (more, expected) in [

@@ -7,7 +7,8 @@ const SENTENCES: [(&str, &str); 9] = [
     ("tls.verify = \"none\"", "--insecure"),
     ("write connection.http = \"1.1\"", "leave out --http2"),
     (
-        "(connection.requests), or name more connection.source_addresses",
+        "(connection.requests), write connection.close = \"server\" or \"rst\", name more \
+         connection.source_addresses, or add agents on other machines",
         "(leave out --no-keepalive)",
     ),
     (

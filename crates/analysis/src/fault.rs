@@ -260,7 +260,8 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
             "does this port speak HTTP? one that speaks TLS needs https:// in target.url"
         }
         Kind::PortsExhausted => {
-            "keep connections open (connection.requests), or name more connection.source_addresses"
+            "keep connections open (connection.requests), write connection.close = \"server\" or \
+             \"rst\", name more connection.source_addresses, or add agents on other machines"
         }
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",

@@ -15,6 +15,7 @@ mod haproxy;
 mod http2;
 mod identities;
 mod key_log;
+mod local_ports;
 mod nginx;
 mod odd;
 mod openssl_server;

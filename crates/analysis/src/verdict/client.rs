@@ -4,6 +4,7 @@ use super::counted_seconds::{Carried, CountedSeconds};
 use super::server::{memory, memory_in_words};
 use super::sign::{Asked, Sign, Watched, WatchedRows};
 use super::{LimitOf, RuleReading, is_target_local};
+use crate::fault::cure;
 use crate::{
     AgentResult, Document, ErrorFigure, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow,
     TimeFigure, human,
@@ -194,7 +195,9 @@ pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<Rul
     let by_others = BY_OTHERS
         .iter()
         .flat_map(|sign| sign.readings(&alone, ASKED));
-    own.chain(by_others).chain([exhausted(document)]).collect()
+    // It explains what others show: users who wait for a port do nothing else.
+    let first = [exhausted(document)];
+    first.into_iter().chain(own).chain(by_others).collect()
 }
 
 /// A machine that client and server share and that is full: nobody knows which of them would need
@@ -303,15 +306,20 @@ fn exhausted(document: &Document) -> RuleReading {
     let share = worst.map_or(0.0, |error| error.share);
     let bound = human::share(EXHAUSTED_SHARE_MAX);
     let says = worst.filter(|error| error.share > EXHAUSTED_SHARE_MAX);
+    let cure = |error: &ErrorFigure| {
+        let cure = error.name.parse().ok().and_then(cure);
+        cure.map_or_else(String::new, |cure| format!(": {cure}"))
+    };
     RuleReading {
         rule: "ports and descriptors",
         limit_of: LimitOf::Client,
         says: says.map(|error| {
             format!(
-                "{} ({}) failed because {} (bound: {bound})",
+                "{} ({}) failed because {} (bound: {bound}){}",
                 human::counted(error.count, "operation"),
                 human::share(share),
-                error.words
+                error.words,
+                cure(error)
             )
         }),
         figure: format!("{} of the operations failed for them", human::share(share)),

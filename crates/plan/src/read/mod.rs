@@ -337,6 +337,6 @@ fn time_wait_text(peak: f64, pairs: usize) -> String {
         "connection.close = \"fin\" leaves each closed connection in TIME_WAIT here for 60 s: \
          28,232 ports last for about 470 new connections/s per source address and target address, \
          {bound}/s for one agent of this plan, which asks for {peak:.0}/s over all agents; use \
-         enough agents, more source_addresses, or close = \"server\" or \"rst\""
+         agents on enough machines, more source_addresses, or close = \"server\" or \"rst\""
     )
 }
