@@ -340,8 +340,8 @@ fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
         Snapshot::decode(&[9, 0]).unwrap_err().to_string(),
-        "snapshot of version 9, only versions 5 to 6 are understood; agents and coordinator must be of \
-         one version"
+        "snapshot of version 9, only versions 5 to 6 are understood; agents and coordinator must \
+         be of one version"
     );
     let too_long = vec![6; Snapshot::MAX_ENCODED_BYTES + 1];
     assert!(matches!(

@@ -22,7 +22,8 @@ impl Worker {
         }
     }
 
-    /// The pause of `slot` is over. After a back-off, operations that are to be sent again go first.
+    /// The pause of `slot` is over. After a back-off, operations that are to be sent again go
+    /// first.
     pub(super) fn on_pause_over(&mut self, slot: u32, now: u64) {
         let number = self.seats.seat_of(slot);
         let seat = self.seats.seat(number);

@@ -6,6 +6,7 @@ mod hand_written;
 mod http2_servers;
 mod loops;
 mod losses;
+mod lost_connections;
 mod mix;
 mod several_addresses;
 mod support;

@@ -1,0 +1,155 @@
+//! Connections that end under a request, behind an answer, or before they have served.
+
+use crate::hand_written::{exchange, failures, listen, measured};
+use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
+use std::io::{Read as _, Write as _, copy};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use target::{Config, RunningTarget};
+
+#[test]
+fn request_that_the_server_worked_on_is_not_sent_again() {
+    const WORK: Duration = Duration::from_millis(150);
+    let asked = Arc::new(AtomicU64::new(0));
+    let counting = Arc::clone(&asked);
+    let one = listen(move |mut client| {
+        for nth in 0..2 {
+            if client.read(&mut [0; 512]).unwrap_or(0) == 0 {
+                return;
+            }
+            counting.fetch_add(1, Ordering::SeqCst);
+            if nth == 0 {
+                let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            } else {
+                std::thread::sleep(WORK);
+            }
+        }
+    });
+    let counting = Arc::clone(&asked);
+    let two = serving(frame(SETTINGS, 0, 0, &[]), move |_, id, stream| {
+        counting.fetch_add(1, Ordering::SeqCst);
+        if id == 1 {
+            return answer(id);
+        }
+        std::thread::sleep(WORK);
+        let _ = stream.shutdown(Shutdown::Both);
+        vec![]
+    });
+    for (http, server) in [("1.1", one), ("2", two)] {
+        asked.store(0, Ordering::SeqCst);
+        let sections =
+            format!("connection.http = \"{http}\"\nload = {{ connections = 2, requests = 20 }}");
+        let counters = measured(&format!("http://{server}/"), &sections, None);
+        assert_eq!(
+            (counters.ended(), asked.load(Ordering::SeqCst)),
+            (20, 20),
+            "HTTP/{http}: {:?}",
+            failures(&counters)
+        );
+        assert_eq!(
+            (counters.ok, counters.connections.reused_closed),
+            (10, 0),
+            "HTTP/{http}"
+        );
+        assert_eq!(failures(&counters), [("http.eof".to_owned(), 10)]);
+    }
+}
+
+#[test]
+fn what_comes_behind_an_answer_over_tls_does_not_change_it() {
+    // No record that anybody can open; and nothing of TLS at all.
+    for behind in [
+        &b"\x17\x03\x03\0\x20no record that anybody can open.."[..],
+        b"garbage!",
+    ] {
+        let server = RunningTarget::new(Config::default()).unwrap();
+        let address = server.address();
+        let proxy = listen(move |mut client| {
+            let server = TcpStream::connect(address).unwrap();
+            let _ = client.write_all(&exchange(&client, &server));
+            let said = [&exchange(&client, &server)[..], behind].concat();
+            let _ = client.write_all(&said);
+            let _ = copy(&mut client, &mut std::io::sink());
+        });
+        for requests in ["1", "\"unlimited\""] {
+            let sections = format!(
+                "tls.ca = \"ca.pem\"\nconnection.requests = {requests}\nload = {{ connections = \
+                 2, requests = 12 }}"
+            );
+            let counters = measured(&format!("https://{proxy}/"), &sections, server.ca_pem());
+            assert_eq!((counters.ok, failures(&counters)), (12, vec![]));
+            assert_eq!(counters.connections.opened, 12);
+        }
+    }
+}
+
+#[test]
+fn users_of_a_server_that_goes_away_at_once_back_off() {
+    let go_away = |last: u32| {
+        let payload = [&last.to_be_bytes()[..], &[0; 4]].concat();
+        [frame(SETTINGS, 0, 0, &[]), frame(GO_AWAY, 0, 0, &payload)].concat()
+    };
+    for (what, first, closes) in [
+        ("nothing processed", go_away(0), false),
+        ("nothing processed, and closes", go_away(0), true),
+        (
+            "all may be processed, and closes",
+            go_away(u32::MAX >> 1),
+            true,
+        ),
+        ("closes after a request", frame(SETTINGS, 0, 0, &[]), true),
+    ] {
+        for streams in [1, 3] {
+            let accepted = Arc::new(AtomicU64::new(0));
+            let (counting, first) = (Arc::clone(&accepted), first.clone());
+            let server = listen(move |mut client| {
+                counting.fetch_add(1, Ordering::SeqCst);
+                let _ = client.write_all(&first);
+                // The preface and a request; more says nothing.
+                let mut bytes = [0; 4096];
+                let said = client.read(&mut bytes).unwrap_or(0);
+                while !closes && said > 0 && matches!(client.read(&mut bytes), Ok(1..)) {}
+            });
+            let run = |load: &str| {
+                let sections = format!(
+                    "connection = {{ http = \"2\", streams = {streams} }}\nload = {{ \
+                     connections = 2, {load} }}"
+                );
+                measured(&format!("http://{server}/"), &sections, None)
+            };
+            let counters = run("duration = \"500ms\"");
+            let connections = accepted.load(Ordering::SeqCst);
+            assert!(
+                (2..40).contains(&connections),
+                "{what}, {streams}: {connections} connections"
+            );
+            assert!(counters.connections.back_offs > 0, "{what}, {streams}");
+            assert_eq!(counters.started, counters.ended(), "{what}, {streams}");
+            let counters = run("requests = 12");
+            assert_eq!(
+                (counters.started, counters.ended(), counters.ok),
+                (12, 12, 0),
+                "{what}, {streams}"
+            );
+        }
+    }
+}
+
+#[test]
+fn operation_that_waits_in_a_back_off_ends_after_the_load() {
+    // The first connection of each user goes away; its request is sent again after the end.
+    let server = serving(
+        frame(SETTINGS, 0, 0, &[]),
+        move |connection, id, _| match connection {
+            0 => frame(GO_AWAY, 0, 0, &[0; 8]),
+            _ => answer(id),
+        },
+    );
+    let sections = "connection.http = \"2\"\nload = { connections = 1, requests = 1 }";
+    let began = Instant::now();
+    let counters = measured(&format!("http://{server}/"), sections, None);
+    assert_eq!((counters.ok, counters.http2.sent_again), (1, 1));
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
