@@ -57,6 +57,9 @@ pub(crate) struct Recent {
     seconds: BTreeMap<u32, LiveSecond>,
     /// By agent: the latest second that it delivered, and how late it was.
     late: BTreeMap<u32, (u32, Option<u64>)>,
+    /// By agent: a second that is far ahead of all, which is believed once its successor comes.
+    /// Shown at once, one wrong number would hide all that follow.
+    ahead: BTreeMap<u32, u32>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -68,14 +71,16 @@ struct LiveSecond {
 
 impl Recent {
     pub(crate) fn add(&mut self, agent: u32, number: u32, snapshot: &Snapshot) {
+        let newest = self.seconds.last_key_value();
+        let newest = newest.map_or(0, |(&newest, _)| newest);
+        let is_far = number.saturating_sub(newest) > KEPT as u32;
+        if is_far && self.ahead.insert(agent, number) != number.checked_sub(1) {
+            return;
+        }
         let (latest, late_ns) = self.late.entry(agent).or_default();
         if number >= *latest {
             (*latest, *late_ns) = (number, late(snapshot));
         }
-        let newest = self
-            .seconds
-            .last_key_value()
-            .map_or(number, |(&newest, _)| newest);
         if newest.saturating_sub(number) >= KEPT as u32 {
             return; // too old to be shown any more
         }
@@ -183,6 +188,21 @@ mod tests {
         recent.add(0, 0, &Snapshot::default());
         let of_arrivals = recent.late_ns(0).unwrap();
         assert!((890_000..=910_000).contains(&of_arrivals), "{of_arrivals}");
+    }
+
+    #[test]
+    fn second_that_is_far_ahead_of_all_hides_nothing_unless_its_successor_comes() {
+        let empty = Snapshot::default();
+        let shown = |seconds: &[u32]| {
+            let mut recent = Recent::default();
+            let seconds = seconds.iter();
+            seconds.for_each(|second| recent.add(0, *second, &empty));
+            recent.live(&[0]).map(|live| live.second)
+        };
+        assert_eq!(shown(&[0, 1, 3_000_000, 2, 3]), Some(3));
+        assert_eq!(shown(&[3_000_000, 0, 1]), Some(1));
+        assert_eq!(shown(&[0, 1, 100, 101]), Some(101), "a gap");
+        assert_eq!(shown(&[0, 1, 9]), Some(9), "a short gap");
     }
 
     #[test]
