@@ -5,6 +5,7 @@ pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
 use plan::{
     Bookmark, End, Instants, Load, Plan, Portion, Profile, Schedule, Seats, Shape, ThinkTime,
+    UserOperations,
 };
 use std::ops::Range;
 use std::time::Duration;
@@ -43,10 +44,8 @@ pub(crate) struct Users {
     /// No user is active from here on.
     last_end: u64,
     think_time: Option<ThinkTime>,
-    /// Measured operations that may still begin; `None`: only time ends it.
-    budget: Option<u64>,
-    begun: u64,
-    seats: Box<Seats>,
+    warm_up: UserOperations,
+    measured: UserOperations,
 }
 
 /// The worker's part of the cluster's schedule, warm-up first, on the run clock.
@@ -70,7 +69,7 @@ pub(crate) enum UserSpan {
 /// One arrival of the cluster's schedule, due at this worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Number in its part of the cluster's schedule.
+    /// Number in its part of the run, over the whole cluster.
     pub(crate) seq: u64,
     /// When it is due, nanoseconds of the run clock.
     pub(crate) intended_at: u64,
@@ -178,12 +177,25 @@ impl LoadSource {
         }
     }
 
-    /// Closed loop: number in the cluster of the next operation, where one may begin.
+    /// Closed loop: number in its part of the cluster's operations of the next one, where one may
+    /// begin.
     #[inline]
     pub(crate) fn next_of_user(&mut self, period: Period) -> Option<u64> {
         match self {
             LoadSource::Closed(users) => users.take(period),
             LoadSource::Open(_) => None,
+        }
+    }
+
+    /// From when on nothing can begin any more, run clock, as far as that is known: no arrival is
+    /// left, the last user's last span is over, or all of a number of operations have begun.
+    #[inline]
+    pub(crate) fn dry_from(&self) -> u64 {
+        match self {
+            LoadSource::Closed(users) if users.measured.left() == Some(0) => 0,
+            LoadSource::Closed(users) => users.last_end,
+            LoadSource::Open(arrivals) if arrivals.next_at().is_none() => 0,
+            LoadSource::Open(_) => u64::MAX,
         }
     }
 
@@ -229,35 +241,23 @@ impl Users {
             .map(|span| span.end)
             .max()
             .unwrap_or(0);
-        let budget = match load.end {
-            End::Duration(_) => None,
-            End::Requests(total) => Some(seats.operations(total)),
-        };
+        let measured = UserOperations::measured(load, &duty.portion);
         Users {
             users,
             last_end,
             think_time,
-            budget,
-            begun: 0,
-            seats: Box::new(seats),
+            warm_up: measured.warm_up(),
+            measured,
         }
     }
 
-    /// Number of the next operation in the cluster, where one may begin.
+    /// Number of the next operation, where one may begin.
+    #[inline]
     fn take(&mut self, period: Period) -> Option<u64> {
-        if period == Period::Measured
-            && let Some(budget) = &mut self.budget
-        {
-            *budget = budget.checked_sub(1)?;
+        match period {
+            Period::WarmUp => self.warm_up.next(),
+            Period::Measured => self.measured.next(),
         }
-        let nth = self.begun;
-        self.begun += 1;
-        Some(self.seats.operation(nth))
-    }
-
-    /// Whether nothing can begin from `now` on.
-    pub(crate) fn are_dry(&self, now: u64) -> bool {
-        now >= self.last_end || self.budget == Some(0)
     }
 
     /// Each user's number, and the instant at which it first begins, if it ever does.

@@ -249,7 +249,7 @@ impl Worker {
             return Patience::Look;
         }
         let arrival = self.source.next_arrival();
-        let end = (self.phase == WorkerPhase::Firing).then_some(self.timeline.end_at);
+        let end = (self.phase == WorkerPhase::Firing).then(|| self.nothing_begins_from());
         let timers = [self.deadlines.next(), self.pauses.next()];
         let others = [arrival, end].into_iter().chain(timers).flatten();
         Patience::Until {
@@ -271,9 +271,7 @@ impl Worker {
         self.serve_queue();
         self.take_arrivals(now);
         self.send_frames();
-        if self.phase == WorkerPhase::Firing
-            && (now >= self.timeline.end_at || self.source_is_dry(now))
-        {
+        if self.phase == WorkerPhase::Firing && now >= self.nothing_begins_from() {
             self.drain();
         }
     }

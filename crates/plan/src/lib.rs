@@ -40,6 +40,7 @@ mod threshold_metric;
 mod tls;
 mod toml_text;
 mod url;
+mod user_operations;
 mod words;
 
 pub use calibration::{
@@ -79,6 +80,7 @@ pub use tls::{
 };
 pub use toml_text::quoted;
 pub use url::UrlError;
+pub use user_operations::UserOperations;
 pub use words::Words;
 
 /// Number of the language that canonical texts are written in. Coordinator and agent compare it

@@ -1,11 +1,7 @@
-//! Which virtual users, connections and operations of the cluster are a worker's.
+//! Which virtual users or connections of the cluster are a worker's.
 
 use crate::portion::PortionDeal;
 use crate::{Load, Portion, Shape};
-
-/// Operations of taken-over users have numbers from here on, times the deals that lie between: how
-/// far the lost agent came is not known, and no two operations may share a number.
-const TAKEN_FROM: u64 = 1_000_000_000_000;
 
 /// A worker's virtual users, or in an open loop the connections that it may open. They have numbers
 /// in the cluster, from 0, and each belongs to one worker.
@@ -13,9 +9,6 @@ const TAKEN_FROM: u64 = 1_000_000_000_000;
 pub struct Seats {
     deal: PortionDeal,
     place: Option<Portion>,
-    /// Number of the first operation, and from each to the next.
-    first: u64,
-    stride: u64,
 }
 
 impl Seats {
@@ -29,14 +22,9 @@ impl Seats {
                 max_connections, ..
             } => u64::from(max_connections),
         };
-        let place = portion.among_served(all);
-        // A worker without seats asks for no operation.
-        let (first, stride) = numbering(place.as_ref().unwrap_or(&portion));
         Seats {
             deal: PortionDeal::new(&portion, Some(all)),
-            place,
-            first,
-            stride,
+            place: portion.among_served(all),
         }
     }
 
@@ -67,39 +55,4 @@ impl Seats {
     pub fn place(&self) -> Option<&Portion> {
         self.place.as_ref()
     }
-
-    /// How many of the cluster's `total` operations are the worker's.
-    #[must_use]
-    pub fn operations(&self, total: u64) -> u64 {
-        let place = self.place.as_ref();
-        let part = place.and_then(|place| PortionDeal::new(place, Some(total)).amount());
-        part.unwrap_or(0)
-    }
-
-    /// Number in the cluster of the `nth` operation (from 0) that the worker's virtual users begin.
-    /// No two operations share one.
-    #[inline]
-    #[must_use]
-    pub fn operation(&self, nth: u64) -> u64 {
-        self.first.wrapping_add(nth.wrapping_mul(self.stride))
-    }
-}
-
-/// Number of a portion's first operation, and from each to the next: dealt out in turn, as by an
-/// endless deal, so that no two come to the same number.
-fn numbering(portion: &Portion) -> (u64, u64) {
-    let mut first = u64::from(portion.worker);
-    let mut stride = u64::from(portion.workers);
-    let mut deal = |part: u32, parts: u32| {
-        first = first
-            .wrapping_mul(u64::from(parts))
-            .wrapping_add(u64::from(part));
-        stride = stride.wrapping_mul(u64::from(parts));
-    };
-    let deals = portion.parts.iter().rev();
-    deals.for_each(|&(part, parts)| deal(part, parts));
-    deal(portion.agent, portion.agents);
-    let deals = portion.parts.len() as u64;
-    let from = TAKEN_FROM.wrapping_mul(deals.wrapping_mul(u64::from(portion.agents)));
-    (first.wrapping_add(from), stride)
 }

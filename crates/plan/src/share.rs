@@ -1,7 +1,7 @@
 //! Exact division of a whole among agents, and of an agent's part among its workers.
 
 use crate::portion::PortionDeal;
-use crate::{End, Load, Portion, Rate, Schedule, Seats, Shape};
+use crate::{End, Load, Portion, Rate, Schedule, Seats, Shape, UserOperations};
 
 /// What one of several agents does of a load, for a person to read before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,9 +31,10 @@ impl Share {
         // Who has no connection is left out, and the others have the more.
         let place = seats.place().unwrap_or(portion);
         let part = |total: u64| PortionDeal::new(place, Some(total)).amount().unwrap_or(0);
-        let requests = match load.end {
-            End::Requests(requests) => Some(part(requests)),
-            End::Duration(_) => Schedule::measured(load)
+        let requests = match (&load.shape, load.end) {
+            (Shape::Closed { .. }, _) => UserOperations::measured(load, portion).left(),
+            (Shape::Open { .. }, End::Requests(requests)) => Some(part(requests)),
+            (Shape::Open { .. }, End::Duration(_)) => Schedule::measured(load)
                 .and_then(|schedule| schedule.known_total())
                 .map(part),
         };
@@ -90,6 +91,11 @@ impl Deal {
         Some((begin(part + 1) - begin(part)) as u64)
     }
 
+    /// To how many it deals.
+    pub(crate) fn parts(&self) -> u32 {
+        self.parts as u32 // made of one
+    }
+
     /// How many of the parts below `part` get something.
     pub(crate) fn served_below(&self, part: u32) -> u32 {
         match self.total {
@@ -114,10 +120,10 @@ impl Deal {
         if nth >= self.amount(part)? {
             return None;
         }
-        let earlier = (0..part)
-            .filter(|&other| self.amount(other) > Some(rounds))
-            .count();
-        Some(rounds * self.parts + earlier as u64)
+        // The parts below have a full round each `rounds` times; what they have more is one each.
+        let below = (u128::from(total) * u128::from(part) / u128::from(self.parts)) as u64;
+        let earlier = below - rounds * u64::from(part);
+        Some(rounds * self.parts + earlier)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Open loop: which connection an arrival goes to, and those that wait for one.
 
 use super::{BEGUN_AT_ONCE, Cut, Worker, WorkerPhase};
-use crate::source::{Arrival, LoadSource};
+use crate::source::Arrival;
 use measure::Kind;
 
 /// Arrivals that wait for a connection at most; what comes beyond is not sent.
@@ -122,11 +122,13 @@ impl Worker {
         self.source.end_arrivals();
     }
 
-    /// Whether no operation can begin any more, whatever the time.
-    pub(super) fn source_is_dry(&self, now: u64) -> bool {
-        match &self.source {
-            LoadSource::Open(arrivals) => arrivals.next_at().is_none() && self.queue.is_empty(),
-            LoadSource::Closed(users) => users.are_dry(now),
+    /// From when on no operation can begin any more, run clock, as far as that is known.
+    #[inline]
+    pub(super) fn nothing_begins_from(&self) -> u64 {
+        if self.queue.is_empty() {
+            self.timeline.end_at.min(self.source.dry_from())
+        } else {
+            self.timeline.end_at
         }
     }
 

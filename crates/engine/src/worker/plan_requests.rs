@@ -8,7 +8,12 @@ use crate::http2;
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
 use crate::template::Values;
+use measure::Period;
 use plan::{Close, HttpVersion, Plan};
+
+/// `{seq}` of the warm-up begins here. How many operations it will have is not known, and no two of
+/// a run may have one number.
+const WARM_UP_FROM: u64 = 9_000_000_000_000_000_000;
 
 /// The plan's requests, built before the run.
 pub(super) struct PlanRequests {
@@ -82,9 +87,13 @@ impl PlanRequests {
 }
 
 fn values(user: u64, operation: &LiveOperation) -> Values {
+    let seq = match operation.id.period {
+        Period::WarmUp => operation.seq.wrapping_add(WARM_UP_FROM),
+        Period::Measured => operation.seq,
+    };
     Values {
         user,
-        seq: operation.seq,
+        seq,
         random: operation.random,
     }
 }

@@ -202,7 +202,11 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
         let outcomes = survivors(&plan, from);
         outcomes.iter().for_each(check);
         let due = due(&plan, from);
-        let mut expected: Vec<u64> = due.iter().map(|&(_, seq, _)| seq).collect();
+        let number = |&(period, seq, _): &(Period, u64, u64)| match period {
+            Period::WarmUp => 9_000_000_000_000_000_000 + seq,
+            Period::Measured => seq,
+        };
+        let mut expected: Vec<u64> = due.iter().map(number).collect();
         let came = std::mem::take(&mut *requests.lock().unwrap());
         let mut came: Vec<u64> = came.iter().map(|(_, path)| path.parse().unwrap()).collect();
         expected.sort_unstable();

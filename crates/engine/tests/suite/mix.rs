@@ -95,21 +95,35 @@ fn mix_is_that_of_the_plan_in_every_cycle_of_the_cluster_whatever_the_fleet() {
 }
 
 #[test]
-fn operations_of_users_have_numbers_of_their_own_however_many_workers_agents_have() {
-    for workers in [&[2, 4][..], &[5, 1, 3]] {
-        let seqs: Vec<u64> = requests("connections = 20", workers)
-            .into_iter()
-            .map(|(seq, _)| seq)
-            .collect();
-        let twice: Vec<u64> = seqs
-            .windows(2)
-            .filter(|pair| pair[0] == pair[1])
-            .map(|pair| pair[0])
-            .collect();
-        assert_eq!(
-            (seqs.len(), twice),
-            (200, vec![]),
-            "numbers that two operations share, with {workers:?} workers"
+fn operations_of_users_are_those_of_the_plan_however_many_workers_agents_have() {
+    let of_one = requests("connections = 20", &[1]);
+    assert!(of_one.iter().map(|(seq, _)| *seq).eq(0..200), "{of_one:?}");
+    for workers in [&[2, 4][..], &[5, 1, 3], &[3]] {
+        assert_eq!(requests("connections = 20", workers), of_one, "{workers:?}");
+        let of_seven = requests("connections = 7", workers);
+        assert_eq!(of_seven, of_one, "7 users, {workers:?}");
+    }
+}
+
+/// Failed with: 100 numbers of the warm-up are the measured part's too.
+#[test]
+fn numbers_of_the_warm_up_are_not_those_of_the_measured_part() {
+    for load in [
+        "rate = \"1000/s\"\nwarm_up = \"100ms\"",
+        "connections = 4\nwarm_up = \"20ms\"",
+    ] {
+        let sent = requests(load, &[2, 1]);
+        let seqs: Vec<u64> = sent.iter().map(|(seq, _)| *seq).collect();
+        let (measured, warm_up) = seqs.split_at(200);
+        assert!(measured.iter().copied().eq(0..200), "{load}: {measured:?}");
+        let from = 9_000_000_000_000_000_000;
+        assert_eq!(warm_up.first(), Some(&from), "{load}");
+        assert!(
+            warm_up.is_sorted_by(|one, next| one < next),
+            "{load}: {warm_up:?}"
         );
+        if load.starts_with("rate") {
+            assert!(warm_up.iter().copied().eq(from..from + 100), "{warm_up:?}");
+        }
     }
 }

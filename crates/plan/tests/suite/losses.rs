@@ -2,7 +2,7 @@
 //! left: everything after a loss is somebody's, and nobody else's.
 
 use crate::support::parse;
-use plan::{Instants, Load, Mix, Owner, Plan, Portion, Schedule, Seats};
+use plan::{Instants, Load, Mix, Owner, Plan, Portion, Schedule, Seats, UserOperations};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -145,14 +145,13 @@ proptest! {
         let mut begun = 0;
         for held in holdings(agents, &losses) {
             for portion in held.portions(agents) {
+                let own: Vec<u64> = UserOperations::measured(&load, &portion).take(40).collect();
                 let seats = Seats::new(&load, portion);
                 if held.until == u64::MAX {
                     held_now.extend(seats.iter());
                 }
-                if seats.number() > 0 {
-                    operations.extend((0..40).map(|nth| seats.operation(nth)));
-                    begun += 40;
-                }
+                begun += own.len();
+                operations.extend(own);
             }
         }
         held_now.sort_unstable();

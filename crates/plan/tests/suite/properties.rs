@@ -1,7 +1,7 @@
 //! Any valid plan survives its canonical text, and nothing that is written makes the reader panic.
 
 use crate::support::{Folder, again, campaign, parse};
-use plan::{Campaign, Owner, Plan, Search, Seats, Shape};
+use plan::{Campaign, Owner, Plan, Portion, Search, Seats, Shape, UserOperations};
 use proptest::prelude::*;
 
 /// One of `lines`.
@@ -303,7 +303,7 @@ proptest! {
     }
 
     #[test]
-    fn workers_have_all_seats_and_operations_of_the_plan_once(
+    fn workers_have_all_seats_of_the_plan_once(
         text in valid(),
         agents in 1u32..9,
         most in 1u32..9,
@@ -326,18 +326,39 @@ proptest! {
         prop_assert_eq!(numbers, (0..all).collect::<Vec<_>>());
         prop_assert!(seats.iter().all(|seats| seats.iter().count() == seats.number() as usize));
         prop_assert!(seats.iter().all(|seats| seats.place().is_some() == (seats.number() > 0)));
-        let at_work: Vec<&Seats> = seats.iter().filter(|seats| seats.number() > 0).collect();
-        if agents <= all {
-            let operations: u64 = at_work.iter().map(|seats| seats.operations(100_003)).sum();
-            prop_assert_eq!(operations, 100_003);
+    }
+
+    #[test]
+    fn operations_of_users_are_those_of_the_plan_and_need_no_round_more_than_one_worker_would(
+        users in 1u32..60,
+        total in 1u64..3000,
+        agents in 1u32..9,
+        most in 1u32..9,
+    ) {
+        let text = format!(
+            "target.url = \"http://a.test/\"\nload = {{ connections = {users}, requests = {total} }}"
+        );
+        let plan = parse(&text).map_err(TestCaseError::fail)?;
+        let load = plan.load();
+        let mut numbers = Vec::new();
+        for agent in 0..agents {
+            let workers = 1 + (agent + most) % 9;
+            for worker in 0..workers {
+                let portion = Portion::from(Owner { agent, agents, worker, workers });
+                let operations = UserOperations::measured(load, &portion);
+                let (seats, left) = (Seats::new(load, portion), operations.left().unwrap_or(0));
+                let rounds = total.div_ceil(users.into());
+                prop_assert!(left <= rounds * u64::from(seats.number()), "{left} of {seats:?}");
+                let warm_up: Vec<u64> = operations.warm_up().take(2).collect();
+                prop_assert_eq!(warm_up.is_empty(), seats.number() == 0);
+                let own: Vec<u64> = operations.collect();
+                prop_assert_eq!(own.len() as u64, left);
+                prop_assert!(own.is_sorted());
+                numbers.extend(own);
+            }
         }
-        let mut operations: Vec<u64> = at_work
-            .iter()
-            .flat_map(|seats| (0..50).map(|nth| seats.operation(nth)))
-            .collect();
-        operations.sort_unstable();
-        let is_ascending = operations.windows(2).all(|pair| pair[0] < pair[1]);
-        prop_assert!(is_ascending, "two operations share a number");
+        numbers.sort_unstable();
+        prop_assert_eq!(numbers, (0..total).collect::<Vec<_>>());
     }
 
     #[test]
