@@ -167,7 +167,7 @@ fn measured() {
         [true, false, true, false]
     );
     let totals = vec![
-        ("golden", golden("totals-v1.bin")),
+        ("golden", golden("totals-v2.bin")),
         ("empty", Totals::default().encode()),
     ];
     let totals = kept("totals", named(totals));

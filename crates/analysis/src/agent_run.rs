@@ -292,9 +292,21 @@ impl AgentRun {
         self.end.as_ref()?.cause
     }
 
-    /// When its last measured operation ended, on the run clock (the warm-up begins at 0).
-    pub(crate) fn last_done_at_ns(&self) -> Option<u64> {
-        Some(self.measured.counters.last_done_at_ns).filter(|&last| last > 0)
+    /// When its last measured operation ended, on the run clock (the warm-up begins at 0); 0 where
+    /// none did.
+    pub(crate) fn last_done_at_ns(&self) -> u64 {
+        self.measured.counters.last_done_at_ns
+    }
+
+    /// Until when it measured, run clock, if its run is over. What it began last of a number of
+    /// operations is measured until it has ended.
+    pub(crate) fn measured_until_ns(&self) -> u64 {
+        match self.end_cause() {
+            Some(AgentEndCause::Plan) if self.client.fired_until_ns > 0 => {
+                self.last_done_at_ns().max(self.client.fired_until_ns)
+            }
+            _ => self.fired_until_ns(),
+        }
     }
 
     /// How long load was offered by what is known, run clock: until something else than the plan's

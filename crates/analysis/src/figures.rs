@@ -3,7 +3,7 @@
 use crate::cell_tally::CellTally;
 use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
-use crate::span::Span;
+use crate::span::{Counting, Span};
 use crate::{
     ChainFigure, ErrorFigure, Headline, HistogramColumns, NegotiatedFigure, PercentileFigure,
     RatioFigure, StapleFigure, TimeFigure,
@@ -83,15 +83,16 @@ pub struct Operations {
 /// Per second of the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Operations due per second, sent or not: the load that was asked for. In a closed loop those
-    /// begun.
+    /// Open loop: operations due per second, sent or not, the load that was asked for. Closed loop:
+    /// as `operations_per_second`.
     #[serde(default)]
     pub due_per_second: f64,
-    /// Operations begun per second.
+    /// Open loop: operations begun per second. Closed loop: as `operations_per_second`.
     pub started_per_second: f64,
-    /// Operations that ended between the two instants of the measured part, whenever they began,
-    /// per second. What ended in the drain is left out, so that a queue which empties after the end
-    /// is not taken for capacity.
+    /// Operations per second. Open loop: those that ended between the two instants of the measured
+    /// part, whenever they began; what ended in the drain is left out, so that a queue which
+    /// empties after the end is not taken for capacity. Closed loop: one that was under way at one
+    /// of the instants counts by the part of its service time that lies between them.
     pub operations_per_second: f64,
     /// The same, ok ones only.
     pub ok_per_second: f64,
@@ -287,14 +288,22 @@ impl Operations {
 impl Rates {
     fn new(tally: &CellTally, span: Span) -> Rates {
         let work = span.work(tally);
+        let (due, started) = match span.counting {
+            Counting::WhereEnded => (
+                tally.counters.begun() as f64,
+                begun_and_sent(&tally.counters) as f64,
+            ),
+            // Users begin as they are answered: what else began is under way.
+            Counting::ByTime => (work.ended, work.ended),
+        };
         Rates {
-            due_per_second: span.offered_per_second(tally.counters.begun()),
-            started_per_second: span.offered_per_second(begun_and_sent(&tally.counters)),
+            due_per_second: span.per_second(due),
+            started_per_second: span.per_second(started),
             operations_per_second: span.per_second(work.ended),
             ok_per_second: span.per_second(work.ok),
-            payload_bytes_per_second: span.per_second(work.payload_bytes),
-            wire_sent_bytes_per_second: span.per_second(work.wire_bytes_sent),
-            wire_received_bytes_per_second: span.per_second(work.wire_bytes_received),
+            payload_bytes_per_second: span.per_second(work.payload_bytes as f64),
+            wire_sent_bytes_per_second: span.per_second(work.wire_bytes_sent as f64),
+            wire_received_bytes_per_second: span.per_second(work.wire_bytes_received as f64),
         }
     }
 }

@@ -86,6 +86,7 @@ fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::span::Counting;
     use measure::{Failure, FailureStage, HandshakeKind, Kind, Negotiated};
 
     fn tally() -> CellTally {
@@ -170,7 +171,12 @@ mod tests {
             ("errors.dns.count", 0.0),
         ] {
             assert_eq!(
-                number(name, &tally(), Span::measured(2_000_000_000)).1,
+                number(
+                    name,
+                    &tally(),
+                    Span::measured(2_000_000_000, Counting::WhereEnded)
+                )
+                .1,
                 Ok(expected),
                 "{name}: of 2 s"
             );
@@ -181,13 +187,17 @@ mod tests {
     fn every_listed_name_is_understood_and_no_other() {
         for name in NUMBERS {
             assert!(
-                number(name, &tally(), Span::measured(1)).1.is_ok(),
+                number(name, &tally(), Span::measured(1, Counting::WhereEnded))
+                    .1
+                    .is_ok(),
                 "{name}"
             );
         }
         for name in ["", "latency", "errors", "errors.tls", "tls.resumed"] {
             assert!(
-                number(name, &tally(), Span::measured(1)).1.is_err(),
+                number(name, &tally(), Span::measured(1, Counting::WhereEnded))
+                    .1
+                    .is_err(),
                 "{name}"
             );
         }
@@ -204,9 +214,13 @@ mod tests {
             "errors.tls.share",
         ] {
             assert!(
-                number(name, &CellTally::default(), Span::measured(0))
-                    .1
-                    .is_err(),
+                number(
+                    name,
+                    &CellTally::default(),
+                    Span::measured(0, Counting::WhereEnded)
+                )
+                .1
+                .is_err(),
                 "{name}"
             );
         }

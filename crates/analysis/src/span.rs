@@ -2,125 +2,119 @@
 
 use crate::cell_tally::CellTally;
 use crate::counts::sent_and_ended;
-use measure::Within;
-
-/// The most of all operations that may still be under way when the last one of a number begins.
-/// Beyond it the load never held for long enough, and the rates are those until the last one ended,
-/// as ab has them.
-const UNDER_WAY_SHARE_MAX: f64 = 0.1;
+use measure::Window;
 
 /// A part of a run that rates are about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// How long operations began.
-    pub(crate) offered_ns: u64,
     /// How long it took: what rates are divided by.
     pub(crate) length_ns: u64,
-    pub(crate) basis: Basis,
+    pub(crate) part: RunPart,
+    pub(crate) counting: Counting,
 }
 
-/// What rates count.
+/// Which part of a run it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Basis {
-    /// What happened between the two instants of the measured part, whenever it was begun.
-    Within,
-    /// All operations of the measured part, and what else happened until the last of them ended.
-    UntilLast,
-    /// What happened before the measured part: of the warm-up.
-    Before,
+pub(crate) enum RunPart {
+    WarmUp,
+    Measured,
+}
+
+/// How an operation counts that was under way at an end of the part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// Open loop: where it ended. What was due comes by a clock of its own, so what ended beside it
+    /// shows a queue that grows.
+    WhereEnded,
+    /// Closed loop: by the part of its service time that lies in the part. Users begin as often as
+    /// they are answered, so all of them may be under way at its end, and there is nothing else to
+    /// compare with.
+    ByTime,
+}
+
+/// What happened in a span: operations, and bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Work {
+    pub(crate) ended: f64,
+    pub(crate) ok: f64,
+    pub(crate) payload_bytes: u64,
+    pub(crate) wire_bytes_sent: u64,
+    pub(crate) wire_bytes_received: u64,
 }
 
 impl Span {
-    /// The measured part, which offered load for `offered_ns`.
-    pub(crate) fn measured(offered_ns: u64) -> Span {
+    /// The measured part.
+    pub(crate) fn measured(length_ns: u64, counting: Counting) -> Span {
         Span {
-            offered_ns,
-            length_ns: offered_ns,
-            basis: Basis::Within,
-        }
-    }
-
-    /// The same of a number of operations in a closed loop, the last of which ended after
-    /// `until_last_ns`.
-    pub(crate) fn of_count(offered_ns: u64, until_last_ns: u64, whole: &CellTally) -> Span {
-        let all = sent_and_ended(&whole.counters);
-        // Those that ended after the offer were under way when the last one began.
-        let under_way = all.saturating_sub(whole.counters.within.ended);
-        if under_way as f64 > UNDER_WAY_SHARE_MAX * all as f64 {
-            return Span {
-                offered_ns,
-                length_ns: until_last_ns.max(offered_ns),
-                basis: Basis::UntilLast,
-            };
-        }
-        Span::measured(offered_ns)
-    }
-
-    pub(crate) fn warm_up(length_ns: u64) -> Span {
-        Span {
-            offered_ns: length_ns,
             length_ns,
-            basis: Basis::Before,
+            part: RunPart::Measured,
+            counting,
         }
     }
 
     /// What its rates count.
-    pub(crate) fn work(self, tally: &CellTally) -> Within {
-        let all = Within {
-            ended: sent_and_ended(&tally.counters),
-            ok: tally.counters.ok,
-            payload_bytes: tally.counters.payload_bytes,
-            wire_bytes_sent: tally.counters.wire_bytes_sent,
-            wire_bytes_received: tally.counters.wire_bytes_received,
-            ..Within::default()
-        };
-        match self.basis {
-            Basis::Within => sum(tally.counters.within, tally.carried),
-            Basis::UntilLast => sum(all, tally.carried),
-            Basis::Before => difference(all, tally.counters.within),
+    pub(crate) fn work(self, tally: &CellTally) -> Work {
+        let counters = &tally.counters;
+        let (own, carried) = (counters.within, tally.carried);
+        let (ended, ok) = self.operations(tally);
+        match self.part {
+            RunPart::Measured => Work {
+                ended,
+                ok,
+                payload_bytes: own.payload_bytes.saturating_add(carried.payload_bytes),
+                wire_bytes_sent: own.wire_bytes_sent.saturating_add(carried.wire_bytes_sent),
+                wire_bytes_received: own
+                    .wire_bytes_received
+                    .saturating_add(carried.wire_bytes_received),
+            },
+            // What of the warm-up did not happen in the measured part.
+            RunPart::WarmUp => Work {
+                ended: sent_and_ended(counters) as f64 - ended,
+                ok: counters.ok as f64 - ok,
+                payload_bytes: counters.payload_bytes.saturating_sub(own.payload_bytes),
+                wire_bytes_sent: counters.wire_bytes_sent.saturating_sub(own.wire_bytes_sent),
+                wire_bytes_received: counters
+                    .wire_bytes_received
+                    .saturating_sub(own.wire_bytes_received),
+            },
+        }
+    }
+
+    /// Operations in the measured part, and ok ones: those of the tally, and in the measured part
+    /// those that came over from the warm-up.
+    fn operations(self, tally: &CellTally) -> (f64, f64) {
+        let (own, carried) = (tally.counters.within, tally.carried);
+        let both = |own: u64, carried: u64| own.saturating_add(carried) as f64;
+        let parts = |own: u64, carried: u64| both(own, carried) / Window::WHOLE as f64;
+        match (self.counting, self.part) {
+            (Counting::WhereEnded, _) => (both(own.ended, carried.ended), both(own.ok, carried.ok)),
+            // All of the warm-up's that ended in the measured part began before it.
+            (Counting::ByTime, RunPart::WarmUp) => {
+                (parts(own.ended_parts, 0), parts(own.ok_parts, 0))
+            }
+            (Counting::ByTime, RunPart::Measured) => (
+                own.ended as f64 + parts(own.ended_parts, carried.ended_parts),
+                own.ok as f64 + parts(own.ok_parts, carried.ok_parts),
+            ),
         }
     }
 
     /// So many in `length_ns`, per second.
-    pub(crate) fn per_second(self, number: u64) -> f64 {
-        per_second(number, self.length_ns)
-    }
-
-    /// So many begun, per second.
-    pub(crate) fn offered_per_second(self, number: u64) -> f64 {
-        per_second(number, self.offered_ns)
-    }
-}
-
-fn per_second(number: u64, ns: u64) -> f64 {
-    if ns == 0 {
-        0.0
-    } else {
-        number as f64 * 1e9 / ns as f64
-    }
-}
-
-fn sum(mut one: Within, other: Within) -> Within {
-    one.merge(&other);
-    one
-}
-
-fn difference(all: Within, part: Within) -> Within {
-    Within {
-        ended: all.ended.saturating_sub(part.ended),
-        ok: all.ok.saturating_sub(part.ok),
-        payload_bytes: all.payload_bytes.saturating_sub(part.payload_bytes),
-        wire_bytes_sent: all.wire_bytes_sent.saturating_sub(part.wire_bytes_sent),
-        wire_bytes_received: all
-            .wire_bytes_received
-            .saturating_sub(part.wire_bytes_received),
-        ..Within::default()
+    pub(crate) fn per_second(self, number: f64) -> f64 {
+        if self.length_ns == 0 {
+            0.0
+        } else {
+            number * 1e9 / self.length_ns as f64
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::Within;
+
+    const SECOND: u64 = 1_000_000_000;
 
     /// Of so many ended operations so many ended within, and so many of the warm-up did.
     fn tally(ended: u64, within: u64, carried: u64) -> CellTally {
@@ -134,42 +128,61 @@ mod tests {
         tally
     }
 
-    const SECOND: u64 = 1_000_000_000;
+    fn in_parts(within: &mut Within, operations: u64, thousandths: u64) {
+        within.ended_parts = operations * thousandths * (Window::WHOLE / 1000);
+        within.ok_parts = within.ended_parts;
+    }
+
+    fn rate(span: Span, tally: &CellTally) -> f64 {
+        span.per_second(span.work(tally).ok)
+    }
 
     #[test]
-    fn rate_is_what_ended_between_two_instants_whenever_it_began() {
-        // 20 users, answers after 1 s, 10 s: 20 of the warm-up end in it, and 20 of its own after
-        // it.
-        let span = Span::measured(10 * SECOND);
-        assert_eq!(span.per_second(span.work(&tally(200, 180, 20)).ok), 20.0);
+    fn open_loops_rate_is_what_ended_between_two_instants_whenever_it_began() {
+        // 20/s, answers after 1 s, 10 s: 20 of the warm-up end in it, and 20 of its own after it.
+        let open = |length_ns| Span::measured(length_ns, Counting::WhereEnded);
+        let mut both = tally(200, 180, 20);
+        assert_eq!(rate(open(10 * SECOND), &both), 20.0);
+        in_parts(&mut both.counters.within, 20, 500);
+        assert_eq!(rate(open(10 * SECOND), &both), 20.0);
         // 1.1 s of 200/s, then a drain.
-        let span = Span::measured(1_100_000_000);
-        assert_eq!(span.per_second(span.work(&tally(440, 220, 0)).ok), 200.0);
-        assert_eq!(Span::measured(0).per_second(5), 0.0);
-        let span = Span::warm_up(2 * SECOND);
+        assert_eq!(rate(open(1_100_000_000), &tally(440, 220, 0)), 200.0);
+        assert_eq!(rate(open(0), &tally(5, 5, 0)), 0.0);
+        let warm_up = Span {
+            part: RunPart::WarmUp,
+            ..open(2 * SECOND)
+        };
         assert_eq!(
-            span.per_second(span.work(&tally(60, 20, 0)).ok),
+            rate(warm_up, &tally(60, 20, 0)),
             20.0,
             "20 of the warm-up ended after it"
         );
     }
 
     #[test]
-    fn number_of_operations_is_measured_while_they_begin_or_of_few_until_the_last_ends() {
-        // 1000 at 50/s, the last of which hangs: nothing of the wait is in the rate.
-        let whole = tally(1000, 980, 0);
-        let span = Span::of_count(20 * SECOND, 39 * SECOND, &whole);
+    fn closed_loops_rate_counts_what_is_under_way_at_an_end_by_its_part() {
+        let closed = |length_ns| Span::measured(length_ns, Counting::ByTime);
+        // 20 users, answers after 700 ms, 3.3 s: 4 rounds, and 500 ms of the fifth.
+        let mut rounds = tally(100, 80, 0);
+        in_parts(&mut rounds.counters.within, 20, 714);
+        let seen = rate(closed(3_300_000_000), &rounds);
+        assert!((seen - 20.0 / 0.7).abs() < 0.01, "{seen}");
+        // The warm-up's last round has 250 ms of 1 s in the measured part, and the last of this one
+        // 750: 10 s at 20/s.
+        let mut both = tally(200, 180, 20);
+        in_parts(&mut both.carried, 20, 250);
+        in_parts(&mut both.counters.within, 20, 750);
+        assert_eq!(rate(closed(10 * SECOND), &both), 20.0);
+        let warm_up = Span {
+            part: RunPart::WarmUp,
+            ..closed(2 * SECOND)
+        };
+        let mut rounds = tally(45, 20, 0);
+        in_parts(&mut rounds.counters.within, 20, 250);
         assert_eq!(
-            (span.length_ns, span.per_second(span.work(&whole).ok)),
-            (20 * SECOND, 49.0)
+            rate(warm_up, &rounds),
+            20.0,
+            "5 of 45 are the measured part's"
         );
-        // 200 by 50 users whose answers take 1 s: the last begin after 3 s and end after 4.
-        let whole = tally(200, 150, 0);
-        let span = Span::of_count(3 * SECOND, 4 * SECOND, &whole);
-        assert_eq!(
-            (span.length_ns, span.per_second(span.work(&whole).ok)),
-            (4 * SECOND, 50.0)
-        );
-        assert_eq!(span.offered_ns, 3 * SECOND);
     }
 }

@@ -237,6 +237,7 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::span::Counting;
     use measure::{Distribution, Metric as Measure, Outcome};
     use std::time::Duration;
 
@@ -303,7 +304,7 @@ mod tests {
             }],
             &whole(),
             &Client::default(),
-            Span::measured(1_000_000_000),
+            Span::measured(1_000_000_000, Counting::WhereEnded),
         )
         .remove(0)
     }
@@ -393,8 +394,13 @@ mod tests {
                 comparison: Relation::AtMost,
                 limit,
             };
-            let judgement =
-                judge(&[threshold], &tally, &Client::default(), Span::measured(1)).remove(0);
+            let judgement = judge(
+                &[threshold],
+                &tally,
+                &Client::default(),
+                Span::measured(1, Counting::WhereEnded),
+            )
+            .remove(0);
             assert_eq!(
                 judgement.passed, passed,
                 "p{percentile} <= {limit_ms} ms: {judgement:?}"

@@ -46,6 +46,8 @@ pub(crate) struct Users {
     think_time: Option<ThinkTime>,
     warm_up: UserOperations,
     measured: UserOperations,
+    /// When the last one of a number of operations began, run clock; 0 if there was none.
+    last_begun_at: u64,
 }
 
 /// The worker's part of the cluster's schedule, warm-up first, on the run clock.
@@ -109,7 +111,7 @@ impl Timeline {
         Window::new(self.measured_from, self.measured_until)
     }
 
-    /// Whether the measured part ends when so many operations have begun, whenever that is.
+    /// Whether the measured part ends with the last of a number of operations, whenever that is.
     pub(crate) fn is_ended_by_count(self) -> bool {
         self.measured_until == u64::MAX
     }
@@ -177,12 +179,12 @@ impl LoadSource {
         }
     }
 
-    /// Closed loop: number in its part of the cluster's operations of the next one, where one may
-    /// begin.
+    /// Closed loop: number in its part of the cluster's operations of the next one, which begins at
+    /// `now`, where one may.
     #[inline]
-    pub(crate) fn next_of_user(&mut self, period: Period) -> Option<u64> {
+    pub(crate) fn next_of_user(&mut self, period: Period, now: u64) -> Option<u64> {
         match self {
-            LoadSource::Closed(users) => users.take(period),
+            LoadSource::Closed(users) => users.take(period, now),
             LoadSource::Open(_) => None,
         }
     }
@@ -196,6 +198,14 @@ impl LoadSource {
             LoadSource::Closed(users) => users.last_end,
             LoadSource::Open(arrivals) if arrivals.next_at().is_none() => 0,
             LoadSource::Open(_) => u64::MAX,
+        }
+    }
+
+    /// Closed loop: when the last one of a number of operations began; 0 if there was none.
+    pub(crate) fn last_begun_at(&self) -> u64 {
+        match self {
+            LoadSource::Closed(users) => users.last_begun_at,
+            LoadSource::Open(_) => 0,
         }
     }
 
@@ -248,16 +258,21 @@ impl Users {
             think_time,
             warm_up: measured.warm_up(),
             measured,
+            last_begun_at: 0,
         }
     }
 
     /// Number of the next operation, where one may begin.
     #[inline]
-    fn take(&mut self, period: Period) -> Option<u64> {
-        match period {
-            Period::WarmUp => self.warm_up.next(),
-            Period::Measured => self.measured.next(),
+    fn take(&mut self, period: Period, now: u64) -> Option<u64> {
+        if period == Period::WarmUp {
+            return self.warm_up.next();
         }
+        let number = self.measured.next()?;
+        if self.measured.left() == Some(0) {
+            self.last_begun_at = now;
+        }
+        Some(number)
     }
 
     /// Each user's number, and the instant at which it first begins, if it ever does.

@@ -285,18 +285,31 @@ impl Worker {
             Some(StopMode::Now) if self.seats.live() > 0 || self.phase == WorkerPhase::Firing => {
                 self.cut_all(Cut::Stopped, now)
             }
-            Some(_) if self.phase == WorkerPhase::Firing => {
-                self.cut = self.cut.max(Some(Cut::Stopped));
-                self.drain();
+            Some(_) if self.phase == WorkerPhase::Firing => self.cut_short(Cut::Stopped, now),
+            // All of a number of requests have begun, and were to be measured until they end.
+            Some(_) if self.timeline.is_ended_by_count() && self.end_measuring(now) => {
+                self.cut_short(Cut::Stopped, now)
             }
             _ => {}
         }
     }
 
+    /// Nothing begins from here on, before the plan would have ended it.
+    fn cut_short(&mut self, cut: Cut, now: u64) {
+        self.cut = self.cut.max(Some(cut));
+        self.end_measuring(now);
+        self.drain();
+    }
+
+    /// The measured part ends before the plan would have ended it; whether it had not ended yet.
+    fn end_measuring(&mut self, now: u64) -> bool {
+        self.ledger.roll(now);
+        self.ledger.recorder.close_window(now)
+    }
+
     /// Ends everything at once; what was under way failed: cut.
     fn cut_all(&mut self, cut: Cut, now: u64) {
-        self.cut = self.cut.max(Some(cut));
-        self.drain();
+        self.cut_short(cut, now);
         for seat in 0..self.seats.seats() {
             if let Some(slot) = self.seats.busy_slot(seat) {
                 let stage = self.stage_of(slot);
@@ -313,8 +326,10 @@ impl Worker {
         }
         let now = self.clock.now();
         self.ledger.roll(now);
-        if self.cut.is_some() || self.timeline.is_ended_by_count() {
-            self.ledger.recorder.close_window(now);
+        if self.cut.is_none() && self.timeline.is_ended_by_count() {
+            self.ledger
+                .recorder
+                .fired_until(self.source.last_begun_at());
         }
         self.end_arrivals(now);
         let firing = self.account.spent(&self.watch, now);

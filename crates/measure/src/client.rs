@@ -11,8 +11,8 @@ pub struct Client {
     /// Integral of the operations under way over time: nanoseconds, summed over operations.
     pub open_ns: u64,
     /// When nothing began any more, run clock, where something else than the plan's own clock ended
-    /// the measured part (a number of requests in a closed loop, or somebody who stopped it); 0
-    /// where nothing did. A sum has the latest.
+    /// that (a number of requests in a closed loop, a stop, the end of a lease); 0 where nothing
+    /// did. A sum has the latest.
     pub fired_until_ns: u64,
 }
 

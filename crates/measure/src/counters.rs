@@ -77,6 +77,11 @@ pub struct Within {
     pub due_late: u64,
     /// Of `ended`, those that ended in its second half.
     pub ended_late: u64,
+    /// Operations that began before it or ended after it: the part of each one's service time that
+    /// lies in it, in billionths ([`crate::Window::WHOLE`]).
+    pub ended_parts: u64,
+    /// The same, ok ones only.
+    pub ok_parts: u64,
 }
 
 /// Counts of connections.
@@ -226,6 +231,8 @@ impl Within {
         add(&mut self.wire_bytes_received, other.wire_bytes_received);
         add(&mut self.due_late, other.due_late);
         add(&mut self.ended_late, other.ended_late);
+        add(&mut self.ended_parts, other.ended_parts);
+        add(&mut self.ok_parts, other.ok_parts);
     }
 }
 

@@ -58,10 +58,21 @@ impl Recorder {
         Recorder { window, ..self }
     }
 
-    /// The measured part ends at `at`, before the plan's clock would have ended it.
-    pub fn close_window(&mut self, at: u64) {
-        self.window.close(at);
-        self.client.client.fired_until_ns = at;
+    /// The measured part ends at `at`, before the plan would have ended it; whether it does, and had
+    /// not ended yet.
+    pub fn close_window(&mut self, at: u64) -> bool {
+        let ends = self.window.close(at);
+        if ends {
+            self.client.client.fired_until_ns = at;
+        }
+        ends
+    }
+
+    /// Nothing begins after `at`, and what has begun is measured until it ends: all of a number of
+    /// operations have begun.
+    pub fn fired_until(&mut self, at: u64) {
+        // 0 stands for "not ended by anything but the clock" there.
+        self.client.client.fired_until_ns = at.max(self.window.from()).max(1);
     }
 
     /// The index of `address` in [`CellId`]s from now on; the same address gets the same index.

@@ -9,6 +9,9 @@ pub struct Window {
 }
 
 impl Window {
+    /// The billionths of a whole operation.
+    pub const WHOLE: u64 = 1_000_000_000;
+
     /// All time: of a run without a warm-up that has no end of its own.
     pub const ALWAYS: Window = Window {
         from: 0,
@@ -45,9 +48,11 @@ impl Window {
         self.until
     }
 
-    /// It ends at `at`, where it has not ended before.
-    pub(crate) fn close(&mut self, at: u64) {
+    /// It ends at `at`; whether it would have gone on.
+    pub(crate) fn close(&mut self, at: u64) -> bool {
+        let goes_on = at < self.until;
         self.until = self.until.min(at.max(self.from));
+        goes_on
     }
 
     /// Whether `instant` lies in it. The end belongs to it: an answer may come at the very instant.
@@ -55,6 +60,13 @@ impl Window {
     #[must_use]
     pub fn contains(self, instant: u64) -> bool {
         self.from <= instant && instant <= self.until
+    }
+
+    /// How much of the time from `begin` to `end` lies in it, in billionths.
+    pub(crate) fn part_of(self, begin: u64, end: u64) -> u64 {
+        let inside = end.min(self.until).saturating_sub(begin.max(self.from));
+        let whole = u128::from(end.saturating_sub(begin).max(1));
+        (u128::from(inside) * u128::from(Window::WHOLE) / whole) as u64
     }
 
     /// Whether an instant that lies in it lies in its second half.

@@ -17,8 +17,6 @@ use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
 pub(crate) const VERSION: u8 = 6;
-/// The oldest version that is read: it has fewer kinds of failures, and is otherwise the same.
-const OLDEST: u8 = 5;
 
 /// Bytes that a snapshot may be before it is deflated: a hostile one inflates a thousandfold.
 const MAX_PLAIN_BYTES: usize = Snapshot::MAX_ENCODED_BYTES;
@@ -42,8 +40,8 @@ pub enum DecodeError {
     },
     /// Of another version.
     #[error(
-        "snapshot of version {found}, only versions {OLDEST} to {VERSION} are understood; agents \
-         and coordinator must be of one version"
+        "snapshot of version {found}, only version {VERSION} is understood; agents and \
+         coordinator must be of one version"
     )]
     Version {
         /// Its version byte.
@@ -115,7 +113,7 @@ impl SnapshotDecoder {
         }
         match encoded.split_first() {
             None => Err(DecodeError::Empty),
-            Some((&(OLDEST..=VERSION), body)) => self.decode_body(body),
+            Some((&VERSION, body)) => self.decode_body(body),
             Some((&found, _)) => Err(DecodeError::Version { found }),
         }
     }

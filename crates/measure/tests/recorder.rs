@@ -410,10 +410,13 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
         .values()
         .map(|cell| cell.counters.within)
         .collect();
+    // Begun at 55 ms and ended at 350: 200 of 295 ms lie in it.
     let of_warm_up = Within {
         ended: 1,
         ok: 1,
         payload_bytes: 356,
+        ended_parts: 677_966_101,
+        ok_parts: 677_966_101,
         ..Within::default()
     };
     let of_measured = Within {
@@ -424,8 +427,44 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
         wire_bytes_received: 60,
         due_late: 3,
         ended_late: 2,
+        // Begun at 285 ms and ended at 301.
+        ended_parts: 937_500_000,
+        ok_parts: 937_500_000,
     };
     assert_eq!(within, [of_warm_up, of_measured]);
+}
+
+#[test]
+fn operation_that_is_under_way_at_an_end_of_the_measured_part_lies_in_it_by_its_part() {
+    const BEGUN_AFTER_MS: u64 = 5;
+    let parts = |begin: u64, done: u64, end: OperationEnd| {
+        let mut recorder = recorder(1).measuring(Window::new(100 * MS, 300 * MS));
+        recorder.ended(&Operation {
+            done_at: done * MS,
+            end,
+            ..operation((begin - BEGUN_AFTER_MS) * MS)
+        });
+        let (snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+        let within = snapshot.cells.values().next().unwrap().counters.within;
+        (within.ended_parts, within.ok_parts)
+    };
+    let failed = failed(FailureStage::Http, Kind::TimeOut);
+    // In one, whole or not at all, there is nothing to part.
+    assert_eq!(parts(100, 300, OperationEnd::Ok), (0, 0));
+    assert_eq!(parts(20, 90, OperationEnd::Ok), (0, 0));
+    assert_eq!(
+        parts(60, 140, OperationEnd::Ok),
+        (Window::WHOLE / 2, Window::WHOLE / 2)
+    );
+    assert_eq!(
+        parts(280, 380, OperationEnd::Ok),
+        (Window::WHOLE / 5, Window::WHOLE / 5)
+    );
+    assert_eq!(
+        parts(20, 420, OperationEnd::Ok),
+        (Window::WHOLE / 2, Window::WHOLE / 2)
+    );
+    assert_eq!(parts(290, 30_290, failed), (Window::WHOLE / 3000, 0));
 }
 
 #[test]
@@ -435,7 +474,8 @@ fn measured_part_that_is_closed_early_counts_nothing_after() {
         done_at: 30 * MS,
         ..operation(0)
     });
-    recorder.close_window(40 * MS);
+    assert!(recorder.close_window(40 * MS));
+    assert!(!recorder.close_window(50 * MS), "it has ended");
     recorder.ended(&Operation {
         done_at: 41 * MS,
         ..operation(0)
@@ -444,6 +484,30 @@ fn measured_part_that_is_closed_early_counts_nothing_after() {
     let counters = &snapshot.cells.values().next().unwrap().counters;
     assert_eq!((counters.ok, counters.within.ok), (2, 1));
     assert_eq!(snapshot.client.fired_until_ns, 40 * MS);
+}
+
+#[test]
+fn measured_part_of_a_number_of_operations_goes_on_until_the_last_has_ended() {
+    let mut recorder = recorder(1).measuring(Window::new(0, u64::MAX));
+    recorder.fired_until(0);
+    assert_eq!(
+        recorder
+            .cut(SECOND, None)
+            .into_snapshot()
+            .0
+            .client
+            .fired_until_ns,
+        1
+    );
+    recorder.fired_until(SECOND + 40 * MS);
+    recorder.ended(&Operation {
+        done_at: SECOND + 41 * MS,
+        ..operation(0)
+    });
+    let (snapshot, _) = recorder.cut(2 * SECOND, None).into_snapshot();
+    let counters = &snapshot.cells.values().next().unwrap().counters;
+    assert_eq!(counters.within.ok, 1);
+    assert_eq!(snapshot.client.fired_until_ns, SECOND + 40 * MS);
 }
 
 #[test]

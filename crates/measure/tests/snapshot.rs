@@ -311,17 +311,6 @@ fn version_6_is_read_as_it_was_written() {
     );
 }
 
-/// It lacks kinds of failures and nothing else, so that older run logs stay readable.
-#[test]
-fn version_5_is_read_too() {
-    let read = Snapshot::decode(include_bytes!("golden/snapshot-v5.bin")).unwrap();
-    let ended = |snapshot: &Snapshot| -> u64 {
-        let counters = snapshot.cells.values().map(|cell| &cell.counters);
-        counters.map(Counters::ended).sum()
-    };
-    assert_eq!(ended(&read) + 1, ended(&everything()));
-}
-
 #[test]
 fn version_6_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -340,8 +329,8 @@ fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
         Snapshot::decode(&[9, 0]).unwrap_err().to_string(),
-        "snapshot of version 9, only versions 5 to 6 are understood; agents and coordinator must \
-         be of one version"
+        "snapshot of version 9, only version 6 is understood; agents and coordinator must be of \
+         one version"
     );
     let too_long = vec![6; Snapshot::MAX_ENCODED_BYTES + 1];
     assert!(matches!(
@@ -555,7 +544,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![5], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![6], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

@@ -5,7 +5,9 @@ use crate::junit::measured;
 use crate::machines;
 use crate::tls_words;
 use analysis::human::{bytes, exact, number, percentile, share};
-use analysis::{AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, TimeFigure};
+use analysis::{
+    AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, LoadRecord, TimeFigure,
+};
 use measure::Period;
 
 /// Metrics in the order of reports.
@@ -86,7 +88,14 @@ fn totals(document: &Document) -> Section {
     let figures = &document.measured;
     let (operations, rates) = (&figures.operations, &figures.rates);
     let row = |name: &str, value: String| vec![name.to_owned(), value];
-    let rows = vec![
+    // Users begin as they are answered.
+    let begun = matches!(document.plan.load, LoadRecord::Open { .. }).then(|| {
+        row(
+            "rate, begun",
+            format!("{}/s", number(rates.started_per_second)),
+        )
+    });
+    let mut rows = vec![
         row("operations ended", operations.ended.to_string()),
         row(
             "errors",
@@ -98,10 +107,9 @@ fn totals(document: &Document) -> Section {
         ),
         row("timed out", operations.timed_out.to_string()),
         row("rate, ok", format!("{}/s", number(rates.ok_per_second))),
-        row(
-            "rate, begun",
-            format!("{}/s", number(rates.started_per_second)),
-        ),
+    ];
+    rows.extend(begun);
+    rows.extend([
         row(
             "bodies",
             format!(
@@ -112,7 +120,7 @@ fn totals(document: &Document) -> Section {
         ),
         row("connections opened", figures.connections.opened.to_string()),
         row("handshakes full / resumed", handshakes(document)),
-    ];
+    ]);
     Section::table("Totals", &["", ""], rows)
 }
 

@@ -78,6 +78,28 @@ pub fn answered_per_second(exchanges: &[Exchange], skip: Duration, length: Durat
         / length.as_secs_f64()
 }
 
+/// The same, where a request that was under way at an end of the part counts by the part of its time
+/// that lies in it.
+pub fn carried_per_second(exchanges: &[Exchange], skip: Duration, length: Duration) -> f64 {
+    let begin = first(exchanges) + skip;
+    let end = begin + length;
+    let within = exchanges.iter().map(|exchange| {
+        let answered_at = exchange.answered_at.unwrap_or(end);
+        let inside = answered_at
+            .min(end)
+            .saturating_duration_since(exchange.asked_at.max(begin));
+        inside.as_secs_f64() / (answered_at - exchange.asked_at).as_secs_f64().max(1e-9)
+    });
+    within.sum::<f64>() / length.as_secs_f64()
+}
+
+/// Requests per second from the first one that was asked to the last one that was answered.
+pub fn answered_per_second_in_all(exchanges: &[Exchange]) -> f64 {
+    let answered = exchanges.iter().filter_map(|exchange| exchange.answered_at);
+    let last = answered.max().expect("there were answers");
+    exchanges.len() as f64 / (last - first(exchanges)).as_secs_f64()
+}
+
 /// Requests under way on average in a second of the run, counted from the first one, by the
 /// server's own clock.
 pub fn under_way(exchanges: &[Exchange], second: u64) -> f64 {

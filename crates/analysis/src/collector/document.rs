@@ -5,7 +5,7 @@ use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
 use crate::cell_tally::CellTally;
 use crate::fleet_figures::contributions;
-use crate::span::Span;
+use crate::span::{Counting, RunPart, Span};
 use crate::stretches::Stretches;
 use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
@@ -23,7 +23,7 @@ impl ResultCollector {
     #[must_use]
     pub fn document(&self, state: RunState) -> Document {
         let whole = self.whole(Period::Measured);
-        let span = self.span(&whole);
+        let span = self.span();
         let client = self.client();
         let rule = self.rule();
         let (thresholds, whole_ns) = self.judgements(rule, &whole, &client, span);
@@ -99,9 +99,9 @@ impl ResultCollector {
     /// When the load or the last operation ended, whichever was later; `None` while an agent fires.
     fn end_ns(&self, span: Span) -> Option<u64> {
         let is_over = !self.agents.is_empty() && self.agents.iter().all(AgentRun::is_over);
-        let offered = self.run.warm_up_ns.saturating_add(span.offered_ns);
-        let done = self.agents.iter().filter_map(AgentRun::last_done_at_ns);
-        is_over.then(|| done.fold(offered, u64::max))
+        let measured = self.run.warm_up_ns.saturating_add(span.length_ns);
+        let done = self.agents.iter().map(AgentRun::last_done_at_ns);
+        is_over.then(|| done.fold(measured, u64::max))
     }
 
     /// The thresholds' outcome. Where an agent was lost and may be, times and rates are those of
@@ -130,12 +130,15 @@ impl ResultCollector {
             return (judge(all), None);
         };
         let (seconds, sum) = whole_seconds.known(rule);
-        let whole_ns = self.measured_ns(&seconds, span.offered_ns);
+        let whole_ns = self.measured_ns(&seconds, span.length_ns);
         let judgements = judge(JudgedBy {
             tally: &sum.measured,
             requests: &sum.requests,
             client: &sum.client,
-            span: Span::measured(whole_ns),
+            span: Span {
+                length_ns: whole_ns,
+                ..span
+            },
         });
         (judgements, Some(whole_ns))
     }
@@ -213,7 +216,12 @@ impl ResultCollector {
         let length_ns = self.run.warm_up_ns;
         (length_ns > 0).then(|| {
             let tally = self.whole(Period::WarmUp);
-            Figures::new(&tally, Span::warm_up(length_ns), HistogramColumns::Omitted)
+            let span = Span {
+                length_ns,
+                part: RunPart::WarmUp,
+                counting: self.counting(),
+            };
+            Figures::new(&tally, span, HistogramColumns::Omitted)
         })
     }
 
@@ -255,35 +263,35 @@ impl ResultCollector {
     }
 
     /// The measured part: up to the plan's end; or until nothing began any more, where that came
-    /// sooner (a run that was stopped) or where a number of operations ends it.
-    fn span(&self, whole: &CellTally) -> Span {
-        let after_warm_up = |instant: u64| instant.saturating_sub(self.run.warm_up_ns);
-        let so_far = after_warm_up(self.fired_until_ns());
-        match self.run.span_ns {
-            Some(span_ns) if self.is_whole() => Span::measured(span_ns),
-            Some(span_ns) => Span::measured(so_far.min(span_ns)),
-            None if self.is_whole() => {
-                let last = self
-                    .agents
-                    .iter()
-                    .filter_map(AgentRun::last_done_at_ns)
-                    .max()
-                    .unwrap_or(0);
-                Span::of_count(so_far, after_warm_up(last), whole)
-            }
-            None => Span::measured(so_far),
+    /// sooner (a run that was stopped); or until the last of a number of operations in a closed
+    /// loop has ended.
+    fn span(&self) -> Span {
+        let so_far = self.measured_until_ns().saturating_sub(self.run.warm_up_ns);
+        let length_ns = match self.run.span_ns {
+            Some(span_ns) if self.is_whole() => span_ns,
+            Some(span_ns) => so_far.min(span_ns),
+            None => so_far,
+        };
+        Span::measured(length_ns, self.counting())
+    }
+
+    fn counting(&self) -> Counting {
+        if self.run.is_open {
+            Counting::WhereEnded
+        } else {
+            Counting::ByTime
         }
     }
 
-    /// Until when load was offered, by what is known. Of agents that still fire some have delivered
+    /// Until when operations were measured, by what is known, on the run clock. Of agents that still fire some have delivered
     /// a second more than others; that second is as long as the part of them that did, so that the
     /// others' missing one lowers no rate.
-    fn fired_until_ns(&self) -> u64 {
+    fn measured_until_ns(&self) -> u64 {
         let (over, firing): (Vec<&AgentRun>, Vec<&AgentRun>) = self
             .agents
             .iter()
             .partition(|agent_run| agent_run.is_over());
-        let known = over.into_iter().map(AgentRun::fired_until_ns).max();
+        let known = over.into_iter().map(AgentRun::measured_until_ns).max();
         let sum: u128 = firing
             .iter()
             .map(|agent_run| u128::from(agent_run.fired_until_ns()))

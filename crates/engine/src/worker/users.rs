@@ -48,7 +48,7 @@ impl Worker {
             return;
         }
         let period = self.timeline.period(now);
-        match self.source.next_of_user(period) {
+        match self.source.next_of_user(period, now) {
             Some(seq) => {
                 let arrival = Arrival {
                     seq,

@@ -3,6 +3,7 @@
 use crate::support::{FiringAgent, parse, run, run_share};
 use engine::{Cut, FiringLease, Placement, Policy, boot_time_ns, monotonic_ns};
 use measure::Period;
+use std::time::Duration;
 use target::{Config, Counts, RunningTarget, ServerTls, ServerTlsVersion};
 
 fn server(config: Config) -> RunningTarget {
@@ -191,6 +192,45 @@ fn workers_without_users_leave_their_part_to_those_with() {
     );
     let outcome = run_share(parse(&text, None), 0, 1, 5, FiringLease::unlimited());
     assert_eq!((outcome.measured().ok, server.stop().requests), (50, 50));
+}
+
+/// Failed with: fired until 250,1… ms, and the last operation ended after 2 ms.
+#[test]
+fn worker_without_users_makes_the_measured_part_no_longer() {
+    let server = server(Config::plain());
+    for load in [
+        "connections = 1, requests = 20",
+        "connections = 4, requests = 1",
+    ] {
+        let text = format!(
+            "name = \"t\"\ntarget.url = \"{}\"\nload = {{ {load} }}\n",
+            server.url("/")
+        );
+        let outcome = run_share(parse(&text, None), 0, 1, 4, FiringLease::unlimited());
+        let (fired_until, last) = (
+            outcome.sum.client.fired_until_ns,
+            outcome.measured().last_done_at_ns,
+        );
+        assert!(
+            fired_until <= last,
+            "{load}: {fired_until} ns, the last ended after {last}"
+        );
+    }
+}
+
+/// What began before the last one began, and ended after it, is measured like any other.
+#[test]
+fn every_operation_of_a_number_is_measured_whichever_worker_is_done_first() {
+    let mut config = Config::plain();
+    config.answer.delay = Duration::from_millis(20);
+    let server = server(config);
+    let text = format!(
+        "name = \"t\"\ntarget.url = \"{}\"\nload = {{ connections = 5, requests = 33 }}\n",
+        server.url("/")
+    );
+    let outcome = run_share(parse(&text, None), 0, 1, 3, FiringLease::unlimited());
+    let within = outcome.measured().within;
+    assert_eq!((within.ended, within.ok, within.ended_parts), (33, 33, 0));
 }
 
 #[test]

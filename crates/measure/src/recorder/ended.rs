@@ -40,6 +40,7 @@ fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation:
     let within = &mut cell.counters.within;
     let Operation {
         intended_at,
+        begun_at,
         done_at,
         ..
     } = *operation;
@@ -49,6 +50,11 @@ fn count_within(cell: &mut HotCell, window: Window, outcome: Outcome, operation:
         within.ok += u64::from(outcome == Outcome::Ok);
         within.payload_bytes += operation.payload_bytes;
         within.ended_late += u64::from(window.is_late(done_at));
+    }
+    if begun_at < window.from() || window.until() < done_at {
+        let part = window.part_of(begun_at, done_at);
+        within.ended_parts += part;
+        within.ok_parts += if outcome == Outcome::Ok { part } else { 0 };
     }
 }
 

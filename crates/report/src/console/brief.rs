@@ -35,7 +35,7 @@ pub(crate) fn render(document: &Document, style: Style) -> String {
     page.paragraph(Paint::Faint, "", &what_was_asked(document));
     verdict(&mut page, document);
     page.blank();
-    totals(&mut page, &document.measured);
+    totals(&mut page, document);
     times(&mut page, &document.measured);
     statuses(&mut page, &document.measured);
     errors(&mut page, &document.measured);
@@ -58,10 +58,11 @@ fn verdict(page: &mut Page, document: &Document) {
     told.for_each(|evidence| page.paragraph(Paint::Plain, "  · ", evidence));
 }
 
-fn totals(page: &mut Page, figures: &Figures) {
+fn totals(page: &mut Page, document: &Document) {
+    let figures = &document.measured;
     page.fact("Operations", &operations_line(figures));
     page.fact("Errors", &errors_line(figures));
-    page.fact("Rate", &rate_line(figures));
+    page.fact("Rate", &rate_line(document));
     page.fact("Connections", &connections_line(figures));
 }
 

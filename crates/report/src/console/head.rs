@@ -132,7 +132,7 @@ fn totals(page: &mut Page, document: &Document) {
     let figures = &document.measured;
     page.fact("Operations", &operations_line(figures));
     page.fact("Errors", &errors_line(figures));
-    page.fact("Rate", &rate_line(figures));
+    page.fact("Rate", &rate_line(document));
     let is_handshake_only = document.plan.requests_per_connection == Some(0);
     if !is_handshake_only {
         page.fact("Bodies", &bodies_line(figures));
@@ -168,18 +168,25 @@ fn wire_line(figures: &Figures) -> String {
     )
 }
 
-/// What was due stands there too where not all of it was begun.
-pub(super) fn rate_line(figures: &Figures) -> String {
-    let rates = &figures.rates;
-    let due = if figures.operations.not_sent > 0 {
+/// Users begin as they are answered, so a closed loop has one rate. What was due stands there too
+/// where not all of it was begun.
+pub(super) fn rate_line(document: &Document) -> String {
+    let rates = &document.measured.rates;
+    let carried = format!(
+        "{}/s ok, {}/s ended",
+        number(rates.ok_per_second),
+        number(rates.operations_per_second)
+    );
+    if let LoadRecord::Closed { .. } = document.plan.load {
+        return carried;
+    }
+    let due = if document.measured.operations.not_sent > 0 {
         format!(" of {}/s due", number(rates.due_per_second))
     } else {
         String::new()
     };
     format!(
-        "{}/s ok, {}/s ended, {}/s begun{due}",
-        number(rates.ok_per_second),
-        number(rates.operations_per_second),
+        "{carried}, {}/s begun{due}",
         number(rates.started_per_second)
     )
 }
