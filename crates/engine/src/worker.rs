@@ -179,6 +179,7 @@ impl Worker {
         self.sleep_until_start();
         self.ledger.begin(monotonic_ns());
         self.seat_users();
+        self.watch.begin();
         while !self.is_done() {
             self.turn();
         }
@@ -188,6 +189,10 @@ impl Worker {
     /// One turn of the loop: waits, then acts on all that has happened, in this order.
     fn turn(&mut self) {
         let (ready, now) = self.watch.wait(self.patience());
+        if let Some(lag) = self.watch.take_held_up() {
+            self.ledger.roll(now);
+            self.ledger.recorder.lagged(now, lag);
+        }
         self.on(WorkerEvent::Woke, now);
         for unread in std::mem::take(&mut self.unread) {
             self.on(WorkerEvent::MoreToRead(unread), now);
@@ -255,6 +260,7 @@ impl Worker {
         Patience::Until {
             due: others.fold(self.ledger.recorder.boundary(), u64::min),
             arrival,
+            awaits_answers: self.ledger.recorder.under_way() > 0,
         }
     }
 

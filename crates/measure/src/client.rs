@@ -5,8 +5,10 @@ use crate::Distribution;
 /// How a worker's loop did in one second, or any sum of such.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Client {
-    /// From a socket that was ready to its handling, at most; in the measured part. Where the loop
-    /// slept, from its waking; where it was at work, from its last look at the sockets.
+    /// From a socket that was ready to its handling, at most; in the measured part. If the loop had
+    /// slept, from its waking or the end of its wait, whichever came first; if it was at work, from
+    /// its last look at the sockets. Turns and waits that were held up for a millisecond are in it
+    /// too.
     pub loop_lag: Distribution,
     /// Integral of the operations under way over time: nanoseconds, summed over operations.
     pub open_ns: u64,

@@ -141,10 +141,18 @@ impl Recorder {
         self.client.begin(at);
     }
 
-    /// A ready socket was handled at `at`, so long after it was ready at most.
+    /// Operations under way.
+    #[inline]
+    #[must_use]
+    pub fn under_way(&self) -> u64 {
+        self.client.open()
+    }
+
+    /// The loop did at `at` what could have been done so long before at most: it handled a ready
+    /// socket, or looked at its sockets again.
     #[inline]
     pub fn lagged(&mut self, at: u64, lag_ns: u64) {
-        if !BLIND && self.window.contains(at) {
+        if !BLIND && self.window.meets(at.saturating_sub(lag_ns), at) {
             self.client.client.loop_lag.record(lag_ns);
         }
     }

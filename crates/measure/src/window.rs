@@ -62,6 +62,12 @@ impl Window {
         self.from <= instant && instant <= self.until
     }
 
+    /// Whether some of the time from `begin` to `end` lies in it, an instant of it at least.
+    #[inline]
+    pub(crate) fn meets(self, begin: u64, end: u64) -> bool {
+        begin <= self.until && self.from <= end
+    }
+
     /// How much of the time from `begin` to `end` lies in it, in billionths.
     pub(crate) fn part_of(self, begin: u64, end: u64) -> u64 {
         let inside = end.min(self.until).saturating_sub(begin.max(self.from));

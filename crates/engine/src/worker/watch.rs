@@ -8,6 +8,12 @@ use rustix::io::Errno;
 
 /// Longest sleep, so that a stopped or forgotten worker sees its orders and its lease.
 const LONGEST_WAIT_NS: u64 = 250_000_000;
+/// The same while answers are awaited. That a thread stood still in its sleep shows only if it
+/// wakes after the sleep should have ended, so this much of it can hide.
+const LONGEST_WATCHFUL_WAIT_NS: u64 = 10_000_000;
+/// A wait that ends, or a turn that lasts, so long after its time was held up. Waking up takes 20
+/// to 100 µs.
+const HELD_UP_NS: u64 = 1_000_000;
 /// A look at the sockets that takes longer has slept: they became ready while it did.
 const SLEPT_NS: u64 = 10_000;
 
@@ -24,6 +30,8 @@ pub(super) struct SocketWatch {
     ready_since: u64,
     /// The same of the socket that is being handled, until it is.
     unhandled_since: Option<u64>,
+    /// How much too late the last wait began or ended, if it did.
+    held_up_ns: Option<u64>,
 }
 
 /// How long a wait may be.
@@ -31,7 +39,11 @@ pub(super) enum Patience {
     /// Something is left to do at once.
     Look,
     /// Nothing is due before the first of these instants; `arrival` is that of the next arrival.
-    Until { due: u64, arrival: Option<u64> },
+    Until {
+        due: u64,
+        arrival: Option<u64>,
+        awaits_answers: bool,
+    },
 }
 
 impl SocketWatch {
@@ -45,7 +57,13 @@ impl SocketWatch {
             looked_at: 0,
             ready_since: 0,
             unhandled_since: None,
+            held_up_ns: None,
         }
+    }
+
+    /// The loop begins: the time before it was no turn.
+    pub(super) fn begin(&mut self) {
+        self.looked_at = self.clock.now();
     }
 
     /// Watches a socket until it is closed.
@@ -67,21 +85,48 @@ impl SocketWatch {
     /// Waits for events; how many there are, and when it is then.
     pub(super) fn wait(&mut self, patience: Patience) -> (usize, u64) {
         let before = self.clock.now();
-        let Patience::Until { due, arrival } = patience else {
-            return self.look(before, 0);
+        let turn_ns = before.saturating_sub(self.looked_at);
+        let (events, now, due) = self.wait_from(before, patience);
+        let held_up_ns = turn_ns.max(now.saturating_sub(due));
+        self.held_up_ns = (held_up_ns > HELD_UP_NS).then_some(held_up_ns);
+        (events, now)
+    }
+
+    /// The same, with when the wait was to end at the latest.
+    fn wait_from(&mut self, before: u64, patience: Patience) -> (usize, u64, u64) {
+        let Patience::Until {
+            due,
+            arrival,
+            awaits_answers,
+        } = patience
+        else {
+            let (events, now) = self.look(before, 0);
+            return (events, now, before);
         };
-        let due = due.min(before + LONGEST_WAIT_NS);
+        let longest = if awaits_answers {
+            LONGEST_WATCHFUL_WAIT_NS
+        } else {
+            LONGEST_WAIT_NS
+        };
+        let due = due.min(before + longest);
         if due <= before {
-            return self.look(before, 0);
+            let (events, now) = self.look(before, 0);
+            return (events, now, before);
         }
         // Shortly before an arrival the CPU stays awake: waking up would take it too long.
-        let (events, now) = match self.spin.begins_at(arrival) {
-            Some(begin) if begin <= before => self.spin(due, before),
-            Some(begin) => self.look(before, begin.min(due) - before),
-            None => self.look(before, due - before),
+        let (events, now, due) = match self.spin.begins_at(arrival) {
+            Some(begin) if begin <= before => {
+                let (events, now) = self.spin(due, before);
+                (events, now, due)
+            }
+            begin => {
+                let due = begin.map_or(due, |begin| begin.min(due));
+                let (events, now) = self.look(before, due - before);
+                (events, now, due)
+            }
         };
         self.idle_ns += now.saturating_sub(before);
-        (events, now)
+        (events, now, due)
     }
 
     /// The `index`th event of the last wait.
@@ -99,6 +144,13 @@ impl SocketWatch {
     pub(super) fn take_lag(&mut self, at: u64) -> Option<u64> {
         let since = self.unhandled_since.take()?;
         Some(at.saturating_sub(since))
+    }
+
+    /// How much later the last wait began or ended than it should have, if it is not told yet and
+    /// something held the loop up: a long turn, or a thread that stood still.
+    #[inline]
+    pub(super) fn take_held_up(&mut self) -> Option<u64> {
+        self.held_up_ns.take()
     }
 
     pub(super) fn idle_ns(&self) -> u64 {
@@ -131,8 +183,74 @@ impl SocketWatch {
         let events = self.poller.wait(&mut self.events, timeout).unwrap_or(0);
         let now = self.clock.now();
         let has_slept = timeout > 0 && now.saturating_sub(before) > SLEPT_NS;
-        self.ready_since = if has_slept { now } else { self.looked_at };
+        // A thread that woke late may have slept on while the socket was ready.
+        self.ready_since = if has_slept {
+            now.min(before.saturating_add(timeout))
+        } else {
+            self.looked_at
+        };
         self.looked_at = now;
         (events, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::monotonic_ns;
+    use crate::spin::SpunTime;
+    use std::time::Duration;
+
+    const MS: u64 = 1_000_000;
+
+    fn watch() -> SocketWatch {
+        let spin = Spin::new(false, SpunTime::of_workers(1), 0);
+        // A second into the run.
+        let clock = RunClock::starting_at(monotonic_ns() - 1000 * MS);
+        let mut watch = SocketWatch::new(Poller::new().unwrap(), spin, clock);
+        watch.begin();
+        watch
+    }
+
+    fn patience(due: u64, awaits_answers: bool) -> Patience {
+        Patience::Until {
+            due,
+            arrival: None,
+            awaits_answers,
+        }
+    }
+
+    #[test]
+    fn turn_that_lasts_long_holds_the_loop_up_for_as_long_at_least() {
+        let mut watch = watch();
+        std::thread::sleep(Duration::from_millis(20)); // the turn
+        watch.wait(Patience::Look);
+        assert!(watch.take_held_up() >= Some(20 * MS));
+        assert_eq!(watch.take_held_up(), None, "it is told once");
+    }
+
+    #[test]
+    fn wait_for_answers_is_short_so_that_standing_still_in_it_shows() {
+        // On a busy machine a wait may be long; the shortest of some is as long as it should be.
+        let mut watch = watch();
+        let mut shortest = |awaits_answers| {
+            let waits = (0..5).map(|_| {
+                let before = watch.clock.now();
+                let (_, now) = watch.wait(patience(before + 100 * MS, awaits_answers));
+                now - before
+            });
+            waits.min().unwrap()
+        };
+        assert!((10 * MS..90 * MS).contains(&shortest(true)));
+        assert!(shortest(false) >= 100 * MS);
+    }
+
+    #[test]
+    fn socket_of_a_wait_that_ended_late_is_ready_since_the_wait_should_have_ended() {
+        let mut watch = watch();
+        // As if the thread had gone to sleep 30 ms ago, for 10.
+        let before = watch.clock.now() - 30 * MS;
+        watch.look(before, 10 * MS);
+        assert_eq!(watch.ready_since, before + 10 * MS);
     }
 }
