@@ -14,7 +14,7 @@ const ENCODED_MAX_BYTES: usize = 64 << 20;
 
 /// Decoded snapshots that wait to be merged. Each thread may add one more, which bounds the rest:
 /// a hostile snapshot deflates a thousandfold.
-const DECODED_MAX_BYTES: usize = 128 << 20;
+const DECODED_MAX_BYTES: usize = 32 << 20;
 
 /// A snapshot, or why there is none.
 pub(super) type Decoded = Result<Snapshot, DecodeError>;
