@@ -117,13 +117,14 @@ impl FrameHandler for Http2Connection {
     fn take_data(&mut self, id: u32, bytes: u64) {
         let Some(lane) = self.lane_of(id) else { return };
         let stream = &mut self.streams[lane as usize];
-        stream.answer.body_bytes += bytes;
-        let came = stream.answer.body_bytes;
-        let is_too_long = stream.content_length.is_some_and(|length| came > length);
+        let most = stream.content_length.unwrap_or(u64::MAX);
+        let came = stream.answer.body_bytes + bytes;
+        // What is beyond the length is nothing of the body, in however many pieces it comes.
+        stream.answer.body_bytes = came.min(most);
         if self.progressed.last() != Some(&lane) {
             self.progressed.push(lane);
         }
-        if is_too_long {
+        if came > most {
             self.break_off(id, lane, self.wrong_length(lane));
         }
     }
