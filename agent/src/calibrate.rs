@@ -1,8 +1,10 @@
 //! `agent calibrate`: what this machine's load threads spend on each kind of work, measured by real
 //! runs against the built-in target on CPUs of its own.
 
+mod disturbance;
 mod kept;
 mod load_round;
+mod quiet_rounds;
 mod work_kind;
 
 pub(crate) use kept::to_send;
@@ -10,17 +12,15 @@ pub use kept::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
 
 use crate::join::{chosen_cpus, policy_of_machine};
 use anyhow::{Context as _, bail};
+use disturbance::{Disturbance, LoadCpus};
 use host::{Facts, Sampler};
 use load_round::{LoadRound, LocalServer, MachineHalves};
 use plan::{CalibratedWork, Calibration, CalibrationRow};
+use quiet_rounds::{QuietRounds, ROUNDS, ROUNDS_MAX};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use work_kind::WorkKind;
-
-/// Runs of each kind, of which the cheapest counts: hosts change their speed, and whatever else
-/// wants a CPU only ever makes work dearer.
-const ROUNDS: u32 = 3;
 
 /// Measure what this machine's load threads spend on each kind of work, and keep it for `agent
 /// join`.
@@ -39,6 +39,11 @@ pub struct CalibrateArgs {
     /// ~/.local/state]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+
+    /// Keep the figures even if something else took more than 10 % of the CPU time meanwhile, which
+    /// makes them too high
+    #[arg(long)]
+    pub force: bool,
 }
 
 fn parse_seconds(text: &str) -> Result<Duration, String> {
@@ -50,7 +55,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
 /// Measures, prints a line for each kind, and keeps the figures. Interrupted, it keeps nothing.
 ///
 /// # Errors
-/// A run or the target fails, or the file cannot be written.
+/// A run or the target fails, something else takes the CPUs, or the file cannot be written.
 pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
     let facts = Sampler::new()
         .facts()
@@ -64,20 +69,25 @@ pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
     let kinds = work_kind::all();
     tell(&opening(&halves, &facts, kinds.len(), arguments.seconds))?;
     let mut rows = Vec::new();
+    let mut disturbed = 0.0_f64;
     for kind in &kinds {
-        let row = measured(
-            kind,
-            servers.server(kind),
-            &halves,
-            &facts,
-            arguments.seconds,
-        )?;
+        let server = servers.server(kind);
+        let (row, share) = measured(kind, server, &halves, &facts, arguments.seconds)?;
+        if share > Calibration::DISTURBED_MAX && !arguments.force {
+            bail!("{}", busy_machine(kind.work, share));
+        }
         tell(&line(&row))?;
         rows.push(row);
+        disturbed = disturbed.max(share);
     }
+    tell(&format!(
+        "\nsomething else took at most {:.1} % of the CPU time",
+        disturbed * 100.0
+    ))?;
     let calibration = Calibration {
         fingerprint: fingerprint(&facts),
         measured_at_s: since_1970(),
+        disturbed_share: Some(disturbed),
         rows,
     };
     kept::keep(&output, &calibration)
@@ -88,23 +98,43 @@ pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
     ))
 }
 
-/// The cheapest of some rounds.
+fn busy_machine(work: CalibratedWork, share: f64) -> String {
+    format!(
+        "nothing is kept: while {work} were measured, something else took at least {:.0} % of the \
+         CPU time in each of {ROUNDS_MAX} rounds, and {:.0} % is the most; end it, choose other \
+         CPUs (--cpus), or keep figures that are too high with --force",
+        share * 100.0,
+        Calibration::DISTURBED_MAX * 100.0
+    )
+}
+
+/// The cheapest of some quiet rounds, and what part of the CPU time something else took in the
+/// least quiet of them; without a quiet round, of all of them, and the least part.
 fn measured(
     kind: &WorkKind,
     server: &LocalServer,
     halves: &MachineHalves,
     facts: &Facts,
     seconds: Duration,
-) -> anyhow::Result<CalibrationRow> {
+) -> anyhow::Result<(CalibrationRow, f64)> {
     let measuring = || format!("measuring {}", kind.work);
     let plan = kind
         .plan(server, halves.load.len(), seconds / ROUNDS)
         .with_context(measuring)?;
     let policy = policy_of_machine(facts);
-    let mut rounds = Vec::new();
-    for _ in 0..ROUNDS {
+    let cpus = halves.all();
+    // Where the target or a quota stops the load threads, they wait for nothing else.
+    let of_load = if halves.are_shared() || facts.cpu_quota.is_some() {
+        LoadCpus::Shared
+    } else {
+        LoadCpus::Own
+    };
+    let mut rounds = QuietRounds::default();
+    while rounds.are_wanted() {
+        let disturbance = Disturbance::begin(&cpus)?;
         let round =
             LoadRound::run(plan.clone(), &halves.load, policy.clone()).with_context(measuring)?;
+        let share = disturbance.share(&round, of_load)?;
         if round.ok == 0 || round.failed * 100 > round.ok {
             bail!(
                 "measuring {}: {} operations failed and {} did not: something limits this \
@@ -114,9 +144,14 @@ fn measured(
                 round.ok
             );
         }
-        rounds.push(round);
+        rounds.add(round, share);
     }
-    let amount = |round: &LoadRound| match kind.work {
+    let (rounds, share) = rounds.chosen();
+    Ok((row(kind.work, &rounds), share))
+}
+
+fn row(work: CalibratedWork, rounds: &[LoadRound]) -> CalibrationRow {
+    let amount = |round: &LoadRound| match work {
         CalibratedWork::Byte => round.payload_bytes as f64,
         _ => round.ok as f64,
     };
@@ -124,11 +159,11 @@ fn measured(
         let each = rounds.iter().map(|round| figure(round) / amount(round));
         each.fold(f64::INFINITY, f64::min)
     };
-    Ok(CalibrationRow {
-        work: kind.work,
+    CalibrationRow {
+        work,
         cpu_ns: least(|round| round.working_ns as f64),
         rate_per_worker: 1e9 / least(|round| round.wall_ns as f64),
-    })
+    }
 }
 
 /// What will happen, and what makes the figures less sure.

@@ -141,6 +141,7 @@ mod tests {
                 version: "0.1.0".into(),
             },
             measured_at_s: 1_795_000_000,
+            disturbed_share: None,
             rows: vec![CalibrationRow {
                 work: CalibratedWork::Request,
                 cpu_ns,

@@ -36,6 +36,14 @@ impl MachineHalves {
         }
     }
 
+    /// Each CPU once.
+    pub(super) fn all(&self) -> Vec<u32> {
+        let mut all = [self.load.clone(), self.target.clone()].concat();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
     pub(super) fn are_shared(&self) -> bool {
         self.load == self.target
     }
@@ -51,9 +59,16 @@ pub(super) struct LoadRound {
     pub(super) working_ns: u64,
     /// Time of all load threads.
     pub(super) wall_ns: u64,
+    /// Part of it in which they were neither on a CPU nor waiting for an event.
+    pub(super) taken_ns: u64,
 }
 
 impl LoadRound {
+    /// Part of the time in which the load threads had work and no CPU.
+    pub(super) fn taken_share(&self) -> f64 {
+        self.taken_ns as f64 / self.wall_ns.max(1) as f64
+    }
+
     /// Runs `plan` with a load thread on each of `cpus`, by the path of every run.
     ///
     /// # Errors
@@ -98,7 +113,10 @@ impl LoadRound {
                 bail!("a load thread died; its message is above");
             };
             self.working_ns += figures.whole.working_ns();
-            self.wall_ns += figures.whole.wall_ns;
+            let whole = figures.whole;
+            self.wall_ns += whole.wall_ns;
+            let awake_ns = whole.wall_ns.saturating_sub(whole.idle_ns);
+            self.taken_ns += awake_ns.saturating_sub(whole.cpu_ns);
         }
         Ok(self)
     }

@@ -6,7 +6,11 @@ use plan::{CalibratedWork, Calibration};
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use tokio::sync::Mutex;
 use tokio::time::timeout;
+
+/// What keeps the CPUs busy spoils what is measured beside it.
+static CPUS: Mutex<()> = Mutex::const_new(());
 
 /// What an agent that joins with this home sends of its calibration, and what it says first.
 async fn sent(home: &Path, more: &[&str]) -> (Vec<u8>, String) {
@@ -29,10 +33,12 @@ async fn sent(home: &Path, more: &[&str]) -> (Vec<u8>, String) {
 
 #[tokio::test]
 async fn what_is_calibrated_is_sent_while_it_holds() {
+    let _cpus = CPUS.lock().await;
     let home = tempfile::tempdir().unwrap();
     assert!(sent(home.path(), &[]).await.0.is_empty(), "there is none");
     let output = Command::new(env!("CARGO_BIN_EXE_agent"))
-        .args(["calibrate", "--seconds", "0.2"])
+        // Whatever else runs here beside the tests.
+        .args(["calibrate", "--seconds", "0.2", "--force"])
         .env("XDG_STATE_HOME", home.path())
         .output()
         .unwrap();
@@ -73,6 +79,34 @@ async fn what_is_calibrated_is_sent_while_it_holds() {
         let (bytes, line) = sent(home.path(), &["--calibration", named]).await;
         assert!(bytes.is_empty() && line.contains(why), "{line}");
     }
+}
+
+#[test]
+fn figures_of_a_busy_machine_are_not_kept_unless_that_is_wanted() {
+    let _cpus = CPUS.blocking_lock();
+    let home = tempfile::tempdir().unwrap();
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let busy: Vec<Running> = (0..2 * cpus)
+        .map(|_| {
+            Command::new("sh")
+                .args(["-c", "while :; do :; done"])
+                .spawn()
+        })
+        .map(|child| Running(child.unwrap()))
+        .collect();
+    let output = Command::new(env!("CARGO_BIN_EXE_agent"))
+        .args(["calibrate", "--seconds", "0.6"])
+        .env("XDG_STATE_HOME", home.path())
+        .output()
+        .unwrap();
+    drop(busy);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(
+        said.contains("nothing is kept") && said.contains("--force"),
+        "{said}"
+    );
+    assert!(!home.path().join("cannonade").exists(), "{said}");
 }
 
 #[test]

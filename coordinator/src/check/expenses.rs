@@ -134,7 +134,13 @@ impl KnownMachine {
         let name = &self.name;
         let measured_at = i64::try_from(self.calibration.measured_at_s).unwrap_or(0);
         let date = calendar::text(measured_at);
-        let calibrated = format!("calibrated {}", date.split('T').next().unwrap_or_default());
+        let noise = if self.calibration.is_disturbed() {
+            " on a busy machine, so that figures are too high"
+        } else {
+            ""
+        };
+        let day = date.split('T').next().unwrap_or_default();
+        let calibrated = format!("calibrated {day}{noise}");
         if let Some(Expense { part, kinds }) = self.expense(asked) {
             let more = if part > 1.0 {
                 let enough = (part * f64::from(agents)).ceil();
@@ -229,6 +235,7 @@ mod tests {
                     version: String::new(),
                 },
                 measured_at_s: 1_795_305_600,
+                disturbed_share: None,
                 rows: rows.map(row).to_vec(),
             },
         }

@@ -195,6 +195,7 @@ fn calibration() -> Vec<u8> {
     Calibration {
         fingerprint: agent::fingerprint(&facts),
         measured_at_s: 1_795_305_600,
+        disturbed_share: None,
         rows: vec![
             row(CalibratedWork::PlainConnection),
             row(CalibratedWork::Request),

@@ -19,6 +19,10 @@ pub struct Calibration {
     pub fingerprint: Fingerprint,
     /// When it was measured, seconds since 1970 (UTC).
     pub measured_at_s: u64,
+    /// Part of the CPU time that something else took meanwhile, of the kind of work that it took
+    /// most of; `None` in files of versions that did not look.
+    #[serde(default)]
+    pub disturbed_share: Option<f64>,
     /// What was measured, each kind of work once.
     #[serde(deserialize_with = "known_rows")]
     pub rows: Vec<CalibrationRow>,
@@ -101,6 +105,18 @@ pub enum CalibrationError {
 impl Calibration {
     /// Most bytes of an encoded calibration: what an agent may send when it joins.
     pub const MAX_BYTES: usize = 16 << 10;
+
+    /// Something else may take this part of the CPU time meanwhile: figures are then up to about as
+    /// much too high.
+    pub const DISTURBED_MAX: f64 = 0.1;
+
+    /// Whether something else took so much CPU time meanwhile that the figures are too high.
+    #[must_use]
+    pub fn is_disturbed(&self) -> bool {
+        // What is not a number is not quiet.
+        let is_quiet = |share| (0.0..=Calibration::DISTURBED_MAX).contains(&share);
+        self.disturbed_share.is_some_and(|share| !is_quiet(share))
+    }
 
     /// As JSON, with a line for each value, for files and for the wire.
     #[must_use]
@@ -303,6 +319,7 @@ mod tests {
                 version: "0.1.0".into(),
             },
             measured_at_s: 1_795_000_000,
+            disturbed_share: Some(0.02),
             rows: rows.map(row).to_vec(),
         }
     }
