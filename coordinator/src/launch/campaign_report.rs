@@ -194,8 +194,9 @@ impl CampaignReport<'_> {
                 runs: self.runs_of(index),
             })
             .collect();
-        self.document.comparison = Some(Comparison::new(
+        self.document.comparison = Some(Comparison::of_matrix(
             &variants,
+            self.campaign.axes(),
             Pairing::Interleaved,
             BOOTSTRAP_SEED,
         ));

@@ -7,15 +7,18 @@ mod correction;
 mod evidence;
 mod figure;
 mod limit;
+mod matrix;
 mod student;
 
 pub use change::{Change, ChangeFinding, ConfidenceInterval};
 pub use figure::Better;
 pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
+pub use matrix::{ComparedPair, PairChange};
 
 use crate::{Document, Unit, Verdict};
 use evidence::Evidence;
 use figure::{FIGURES, Figure, FigureValue, LowerBound};
+use matrix::{ChangesOfPair, MatrixPair};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +69,10 @@ pub struct Comparison {
     pub confidence: f64,
     /// Figures that some variant has.
     pub rows: Vec<ComparedFigure>,
+    /// Variants that differ from another in one axis of a matrix only, where that other is not the
+    /// first variant.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub along_axes: Vec<ComparedPair>,
     /// Sentences a reader should know.
     pub notes: Vec<String>,
 }
@@ -101,7 +108,20 @@ impl Comparison {
     /// noted. `seed` is that of the bootstrap.
     #[must_use]
     pub fn new(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
-        Comparison::in_figures(|_| true, variants, pairing, seed)
+        Comparison::of_matrix(variants, &[], pairing, seed)
+    }
+
+    /// As [`Comparison::new`], and along each axis of a matrix: variants that differ in that axis
+    /// only. `axes` are [`plan::Campaign::axes`].
+    #[must_use]
+    pub fn of_matrix(
+        variants: &[VariantRuns<'_>],
+        axes: &[usize],
+        pairing: Pairing,
+        seed: u64,
+    ) -> Comparison {
+        let pairs = matrix::pairs(axes, variants.len());
+        Comparison::in_figures(|_| true, variants, &pairs, pairing, seed)
     }
 
     /// As [`Comparison::new`], of the figures that are asked for: they alone are the family among
@@ -109,6 +129,7 @@ impl Comparison {
     fn in_figures(
         is_asked: impl Fn(&Figure) -> bool,
         variants: &[VariantRuns<'_>],
+        pairs: &[MatrixPair],
         pairing: Pairing,
         seed: u64,
     ) -> Comparison {
@@ -122,7 +143,13 @@ impl Comparison {
             .iter()
             .map(|figure| against_first(figure, &kept, pairing, seed))
             .collect();
-        let observed: Vec<&ObservedChange> = compared.iter().flatten().flatten().collect();
+        let along: Vec<ChangesOfPair> = pairs
+            .iter()
+            .map(|pair| pair.changes(&figures, &kept, pairing, seed))
+            .collect();
+        let along_changes = along.iter().flatten();
+        let observed = compared.iter().flatten().chain(along_changes);
+        let observed: Vec<&ObservedChange> = observed.flatten().collect();
         let probabilities: Vec<f64> = observed
             .iter()
             .filter_map(|change| change.probability())
@@ -134,6 +161,11 @@ impl Comparison {
             .zip(&compared)
             .map(|(figure, changes)| row(figure, &kept, changes, alpha))
             .filter(|row| row.cells.iter().any(|cell| cell.value.is_some()))
+            .collect();
+        let along_axes = pairs
+            .iter()
+            .zip(&along)
+            .map(|(pair, found)| ComparedPair::new(pair, &figures, &kept, found, alpha))
             .collect();
         let method = weakest(&observed, pairing);
         let variants = variants
@@ -147,6 +179,7 @@ impl Comparison {
             looked_at,
             confidence: 1.0 - alpha,
             rows,
+            along_axes,
             notes,
         }
     }
@@ -390,16 +423,20 @@ fn cell(
     alpha: f64,
 ) -> ComparedCell {
     let values = values(figure, variant);
-    let change = found.map(|found| match found {
-        Ok(found) => Change::new(figure, found.evidence, found.repeats, found.method, alpha),
-        Err(NotComparable::Because(reason)) => Change::unknown(reason.clone()),
-        Err(NotComparable::NoneInEither) => Change::none_in_either(),
-    });
+    let change = found.map(|found| change(figure, found, alpha));
     ComparedCell {
         value: mean(figure, &values),
         at_least: values.iter().any(|value| value.at_least.is_some()),
         runs: u32::try_from(values.len()).unwrap_or(u32::MAX),
         change,
+    }
+}
+
+fn change(figure: &Figure, found: &Result<ObservedChange, NotComparable>, alpha: f64) -> Change {
+    match found {
+        Ok(found) => Change::new(figure, found.evidence, found.repeats, found.method, alpha),
+        Err(NotComparable::Because(reason)) => Change::unknown(reason.clone()),
+        Err(NotComparable::NoneInEither) => Change::none_in_either(),
     }
 }
 

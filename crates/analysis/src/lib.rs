@@ -54,8 +54,9 @@ pub use capacity::{CapacityChange, CapacityRow};
 pub use client::ClientFigures;
 pub use collector::{Added, ResultCollector};
 pub use comparison::{
-    Better, Change, ChangeFinding, ComparedCell, ComparedFigure, Comparison, ConfidenceInterval,
-    LimitError, LimitOutcome, LimitResult, Method, Pairing, RegressionLimit, VariantRuns,
+    Better, Change, ChangeFinding, ComparedCell, ComparedFigure, ComparedPair, Comparison,
+    ConfidenceInterval, LimitError, LimitOutcome, LimitResult, Method, PairChange, Pairing,
+    RegressionLimit, VariantRuns,
 };
 pub use document::{Document, FigureGroup, RunRecord, RunState, StartSkew};
 pub use event_line::{

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
     pub(crate) variants: Vec<Variant>,
+    pub(crate) axes: Vec<usize>,
     pub(crate) runs: Vec<Run>,
     pub(crate) repeat: Repeat,
     pub(crate) search: Option<Search>,
@@ -72,6 +73,7 @@ impl Campaign {
         Campaign {
             runs: repeat.runs(1),
             variants,
+            axes: Vec::new(),
             repeat,
             search: None,
             notes,
@@ -109,6 +111,14 @@ impl Campaign {
     #[must_use]
     pub fn variants(&self) -> &[Variant] {
         &self.variants
+    }
+
+    /// How many values each axis of the variants has, where it has more than one: `[variants]`
+    /// first, then `[matrix]` in its order. Their product is the number of variants, among which
+    /// the last axis changes first.
+    #[must_use]
+    pub fn axes(&self) -> &[usize] {
+        &self.axes
     }
 
     /// Every run in order; at least one, at most [`Campaign::MAX_RUNS`].

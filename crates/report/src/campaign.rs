@@ -28,6 +28,8 @@ pub(crate) enum SectionSubject {
     SideBySide,
     /// Which of the variants, against the first.
     Change(usize),
+    /// Two variants that differ in one axis.
+    AlongAxis,
     Runs,
 }
 
@@ -45,7 +47,7 @@ pub(crate) struct ReportSection {
 }
 
 /// Headings whose names are always the same.
-fn named(headings: &[&str]) -> Vec<String> {
+fn headings_of(headings: &[&str]) -> Vec<String> {
     headings.iter().map(|&heading| heading.to_owned()).collect()
 }
 

@@ -2,7 +2,7 @@
 //! `formats.rs` does it for a run.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{CampaignDocument, LimitOutcome, RunState};
+use analysis::{CampaignDocument, ComparedPair, LimitOutcome, PairChange, RunState};
 use report::{Format, Style, read_campaign};
 use std::path::PathBuf;
 
@@ -132,6 +132,34 @@ fn table_without_intervals_says_how_to_get_some() {
         text.contains("make repeats, or runs of 16 s or") && !text.contains("confidence"),
         "{text}"
     );
+}
+
+#[test]
+fn variants_that_differ_in_one_axis_stand_beside_each_other_in_every_format() {
+    let mut campaign = campaign();
+    let comparison = campaign.comparison.as_mut().unwrap();
+    let row = comparison.row("response_time.p99").unwrap();
+    let change = row.cells[1].change.clone().unwrap();
+    let name = row.name.clone();
+    comparison.along_axes.push(ComparedPair {
+        variant: "b2".to_owned(),
+        against: "a2".to_owned(),
+        changes: vec![PairChange { name, change }],
+    });
+    for format in [
+        Format::Console,
+        Format::Markdown,
+        Format::Csv,
+        Format::Html,
+        Format::Json,
+    ] {
+        let rendered = format.render_campaign(&campaign, Style::PLAIN);
+        let words = match format {
+            Format::Json => "\"along_axes\"",
+            _ => "b2 against a2",
+        };
+        assert!(rendered.contains(words), "{}: {rendered}", format.name());
+    }
 }
 
 #[test]

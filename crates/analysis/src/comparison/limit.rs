@@ -100,7 +100,7 @@ impl RegressionLimit {
         seed: u64,
     ) -> Vec<LimitResult> {
         let is_asked = |figure: &Figure| limits.iter().any(|limit| limit.figure == figure.name);
-        let comparison = &Comparison::in_figures(is_asked, variants, pairing, seed);
+        let comparison = &Comparison::in_figures(is_asked, variants, &[], pairing, seed);
         let of_limit = |limit: &RegressionLimit| {
             let others = comparison.variants.iter().enumerate().skip(1);
             others

@@ -519,6 +519,38 @@ fn with_idle_figures(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
 }
 
 #[test]
+fn variants_of_a_matrix_are_compared_along_each_axis() {
+    // The second axis doubles the rate, the first one only where the second has its other value.
+    let runs = [100.0, 200.0, 100.0, 400.0].map(|rate| rates(&[rate, rate * 1.001, rate * 0.999]));
+    let named = ["a1", "a2", "b1", "b2"].iter().zip(&runs);
+    let variants: Vec<VariantRuns<'_>> = named
+        .map(|(name, runs)| VariantRuns {
+            name: (*name).to_owned(),
+            runs: runs.iter().map(Some).collect(),
+        })
+        .collect();
+    let comparison = Comparison::of_matrix(&variants, &[2, 2], Pairing::Interleaved, 1);
+    let pairs: Vec<(&str, &str, f64)> = comparison
+        .along_axes
+        .iter()
+        .map(|pair| {
+            let rate = &pair.changes[0];
+            assert_eq!(rate.name, "rate");
+            let estimate = rate.change.estimate.unwrap();
+            (
+                pair.variant.as_str(),
+                pair.against.as_str(),
+                estimate.round(),
+            )
+        })
+        .collect();
+    assert_eq!(pairs, [("b2", "a2", 2.0), ("b2", "b1", 4.0)]);
+    assert_eq!(comparison.looked_at, 5, "all of them are one family");
+    let plain = Comparison::new(&variants, Pairing::Interleaved, 1);
+    assert_eq!((plain.looked_at, plain.along_axes.len()), (3, 0));
+}
+
+#[test]
 fn figure_that_is_asked_for_alone_is_judged_alone() {
     // Mean -0.1, standard error 0.037/√3 with two degrees, t = 4.303: beyond 0.093 for one
     // figure; among the four that these runs have t is 8.9.

@@ -41,6 +41,7 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
             .map_or_else(Repeat::default, repeat::read);
         let looked_for = looked_for(&root);
         let overlays = Overlays::read(&root, repeat.times);
+        let axes = overlays.axes.clone();
         let readings = Readings {
             text,
             once: &once,
@@ -52,6 +53,7 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
         notes.splice(0..0, context.take_notes());
         variants.map(|variants| Campaign {
             variants,
+            axes,
             runs,
             repeat,
             search: looked_for.search(),
@@ -144,6 +146,7 @@ impl Readings<'_> {
         }
         let read = Overlays {
             all: overlays.all.into_iter().take(plans.len()).collect(),
+            axes: overlays.axes,
         };
         report(context, found, &read, beyond);
         let mut notes = notes(noted, &read);

@@ -24,6 +24,8 @@ pub(crate) struct Overlay {
 /// Every variant of a file, at least one.
 pub(crate) struct Overlays {
     pub(crate) all: Vec<Overlay>,
+    /// As [`Campaign::axes`].
+    pub(crate) axes: Vec<usize>,
 }
 
 impl Overlays {
@@ -33,6 +35,7 @@ impl Overlays {
         else {
             return Overlays {
                 all: vec![product(&variant::unnamed(), &[], 0)],
+                axes: Vec::new(),
             };
         };
         let named = variant::read(&variants);
@@ -47,6 +50,8 @@ impl Overlays {
         } else {
             (&named[..1], 1)
         };
+        let lengths = std::iter::once(named.len()).chain(axes.iter().map(|axis| axis.values.len()));
+        let lengths = lengths.filter(|&length| length > 1).collect();
         let each = named.iter().flat_map(|variant| {
             (0..combinations).map(|combination| product(variant, &axes, combination))
         });
@@ -58,6 +63,7 @@ impl Overlays {
                     ..each
                 })
                 .collect(),
+            axes: lengths,
         }
     }
 
@@ -207,7 +213,8 @@ mod tests {
             overlay("b", "v=2"),
             overlay("b", "v=3"),
         ];
-        let overlays = Overlays { all };
+        let axes = vec![2, 2];
+        let overlays = Overlays { all, axes };
         let cases: [(&[usize], Option<&str>); 5] = [
             (&[0, 1, 2, 3], None),
             (&[0, 1], Some("variant a")),

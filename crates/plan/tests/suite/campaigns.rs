@@ -151,6 +151,9 @@ fn the_matrix_is_the_product_of_its_axes_and_the_variants() {
         "once,tls.versions=1.2+1.3,load.connections=20",
     ];
     assert_eq!(names(&product), expected);
+    assert_eq!(product.axes(), [2, 2, 2]);
+    let one_value = "[variants]\na = {}\n[matrix]\n\"load.connections\" = [10, 20, 30]";
+    assert_eq!(campaign_of(one_value).axes(), [3]);
     let last = "name = \"x\"\ntarget.url = \"https://a.test/\"\nload = { connections = 20, \
                 requests = 1 }\ntls = { verify = \"once\", versions = [\"1.2\", \"1.3\"] }";
     assert_eq!(product.variants()[7].plan, parse(last).unwrap());

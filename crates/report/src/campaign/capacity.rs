@@ -1,7 +1,7 @@
 //! What the searches of several variants found, side by side.
 
 use super::side_by_side::paint;
-use super::{ReportSection, SectionSubject, named};
+use super::{ReportSection, SectionSubject, headings_of};
 use crate::style::Paint;
 use analysis::human::number;
 use analysis::{CampaignDocument, CapacityRow, Knee};
@@ -27,7 +27,7 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
         subject: SectionSubject::Other,
         title: format!("Capacity, against {}", first.variant),
         sentences: vec![(Paint::Faint, HOW.to_owned())],
-        headings: named(&["", "searches", "passed", "failed", "knee"]),
+        headings: headings_of(&["", "searches", "passed", "failed", "knee"]),
         rows: rows.iter().map(row).collect(),
         facts: rows.iter().filter_map(change).collect(),
     })

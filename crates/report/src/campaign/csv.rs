@@ -3,8 +3,8 @@
 
 use super::search::{outcome, purpose};
 use analysis::{
-    CampaignDocument, CapacityRow, ComparedFigure, Comparison, HoldRecord, RunSummary, ScalingRow,
-    Unit, VariantSearch,
+    CampaignDocument, CapacityRow, Change, ComparedFigure, ComparedPair, Comparison, HoldRecord,
+    RunSummary, ScalingRow, Unit, VariantSearch,
 };
 use std::fmt::Write as _;
 
@@ -34,6 +34,10 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
             .rows
             .iter()
             .flat_map(|row| figure(row, comparison))
+    }));
+    lines.extend(campaign.comparison.iter().flat_map(|comparison| {
+        let pairs = comparison.along_axes.iter();
+        pairs.flat_map(|pair| along_axis(pair, comparison))
     }));
     lines.extend(campaign.searches.iter().flat_map(search));
     lines.extend(campaign.capacities.iter().flat_map(capacity));
@@ -97,28 +101,44 @@ fn figure(figure: &ComparedFigure, comparison: &Comparison) -> Vec<Line> {
             remark,
             ..at.clone()
         });
-        if let Some(change) = &cell.change {
-            let ends = change
-                .interval
-                .map(|interval| (interval.low, interval.high));
-            // As a change's estimate is written: of shares the difference.
-            let unit = if figure.unit == Unit::Share {
-                "difference"
-            } else {
-                "ratio"
-            };
-            let remark = change.text.clone();
-            lines.push(Line {
-                section: "change",
-                value: change.estimate,
-                unit,
-                ends,
-                remark,
-                ..at
-            });
-        }
+        let change = cell.change.as_ref();
+        lines.extend(change.map(|change| change_line("change", change, figure.unit, at)));
     }
     lines
+}
+
+/// Where two variants differ in one axis, both stand in the place of the variant.
+fn along_axis(pair: &ComparedPair, comparison: &Comparison) -> Vec<Line> {
+    let changes = pair.changes.iter();
+    let lines = changes.filter_map(|of_pair| {
+        let at = Line {
+            variant: format!("{} against {}", pair.variant, pair.against),
+            name: of_pair.name.clone(),
+            ..Line::default()
+        };
+        let unit = comparison.row(&of_pair.name)?.unit;
+        Some(change_line("axis", &of_pair.change, unit, at))
+    });
+    lines.collect()
+}
+
+fn change_line(section: &'static str, change: &Change, unit: Unit, at: Line) -> Line {
+    let ends = change
+        .interval
+        .map(|interval| (interval.low, interval.high));
+    Line {
+        section,
+        value: change.estimate,
+        // As a change's estimate is written: of shares the difference.
+        unit: if unit == Unit::Share {
+            "difference"
+        } else {
+            "ratio"
+        },
+        ends,
+        remark: change.text.clone(),
+        ..at
+    }
 }
 
 fn search(searched: &VariantSearch) -> Vec<Line> {

@@ -1,6 +1,6 @@
 //! Every run in a line.
 
-use super::{ReportSection, SectionSubject, named};
+use super::{ReportSection, SectionSubject, headings_of};
 use crate::style::Paint;
 use analysis::human::{number, time_or_more};
 use analysis::{CampaignDocument, RunSummary};
@@ -13,7 +13,7 @@ pub(super) fn section(campaign: &CampaignDocument) -> Option<ReportSection> {
     (!campaign.runs.is_empty()).then(|| ReportSection {
         title: "Runs".to_owned(),
         subject: SectionSubject::Runs,
-        headings: named(&["", "verdict", "ended", "errors", "ok/s", "p50", "p99"]),
+        headings: headings_of(&["", "verdict", "ended", "errors", "ok/s", "p50", "p99"]),
         rows: campaign.runs.iter().map(row).collect(),
         facts: failed
             .map(|(paint, sentence)| ("✗".to_owned(), paint, sentence))

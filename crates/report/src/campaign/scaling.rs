@@ -1,6 +1,6 @@
 //! Throughput by number of agents.
 
-use super::{ReportSection, SectionSubject, named, variant_name};
+use super::{ReportSection, SectionSubject, headings_of, variant_name};
 use crate::style::Paint;
 use analysis::human::{number, share, time_or_more};
 use analysis::{ScalingRow, VariantScaling};
@@ -19,7 +19,7 @@ pub(super) fn section(place: usize, scaled: &VariantScaling) -> ReportSection {
         ),
         subject: SectionSubject::Scaling(place),
         sentences: vec![(Paint::Title, scaled.scaling.statement.clone())],
-        headings: named(&headings),
+        headings: headings_of(&headings),
         rows: rows.iter().map(|each| row(each, knows_server)).collect(),
         ..ReportSection::default()
     }

@@ -1,6 +1,6 @@
 //! A search: its answer, its holds, and why each did not pass.
 
-use super::{ReportSection, SectionSubject, named, variant_name};
+use super::{ReportSection, SectionSubject, headings_of, variant_name};
 use crate::style::Paint;
 use analysis::human::{number, share, time_or_more};
 use analysis::{HoldOutcome, HoldRecord, Purpose, SearchAnswer, SearchRecord, VariantSearch};
@@ -15,7 +15,7 @@ pub(super) fn section(place: usize, searched: &VariantSearch) -> ReportSection {
         title,
         subject: SectionSubject::Search(place),
         sentences: vec![answer(record)],
-        headings: named(&[
+        headings: headings_of(&[
             "hold", "amount", "for", "outcome", "ok/s", "p50", "p99", "errors", "worker",
         ]),
         rows: record.steps.iter().map(|step| row(step, record)).collect(),

@@ -3,12 +3,20 @@
 use super::{ReportSection, SectionSubject};
 use crate::style::Paint;
 use analysis::human::share;
-use analysis::{Change, ChangeFinding, ComparedCell, ComparedFigure, Comparison, Method};
+use analysis::{
+    Change, ChangeFinding, ComparedCell, ComparedFigure, ComparedPair, Comparison, Method,
+};
 
 pub(super) fn sections(comparison: &Comparison) -> Vec<ReportSection> {
     let others = comparison.variants.iter().enumerate().skip(1);
     std::iter::once(values(comparison))
         .chain(others.map(|(index, name)| changes(comparison, index, name)))
+        .chain(
+            comparison
+                .along_axes
+                .iter()
+                .map(|pair| along_axis(comparison, pair)),
+        )
         .collect()
 }
 
@@ -69,19 +77,45 @@ pub(super) fn row(figure: &ComparedFigure, variants: usize) -> Vec<String> {
 
 fn changes(comparison: &Comparison, index: usize, name: &str) -> ReportSection {
     let first = comparison.variants.first().map_or("", String::as_str);
-    let measured: Vec<(&ComparedFigure, &Change)> = comparison
+    let measured: Vec<(&str, &Change)> = comparison
         .rows
         .iter()
-        .filter_map(|row| Some((row, change_of(row, index)?)))
+        .filter_map(|row| Some((row.name.as_str(), change_of(row, index)?)))
         .collect();
-    let strength = strength(comparison.method, &measured);
+    let subject = SectionSubject::Change(index);
+    against(comparison.method, (name, first), subject, &measured)
+}
+
+/// Two variants that differ in one axis of a matrix only.
+fn along_axis(comparison: &Comparison, pair: &ComparedPair) -> ReportSection {
+    let changes = pair.changes.iter();
+    let measured: Vec<(&str, &Change)> = changes
+        .map(|changed| (changed.name.as_str(), &changed.change))
+        .collect();
+    let names = (pair.variant.as_str(), pair.against.as_str());
+    against(
+        comparison.method,
+        names,
+        SectionSubject::AlongAxis,
+        &measured,
+    )
+}
+
+/// The changes of a variant against another, of these names, by figure.
+fn against(
+    method: Method,
+    (variant, other): (&str, &str),
+    subject: SectionSubject,
+    measured: &[(&str, &Change)],
+) -> ReportSection {
+    let strength = strength(method, measured);
+    let fact = |&(name, change): &(&str, &Change)| {
+        (name.to_owned(), paint(change.finding), change.text.clone())
+    };
     ReportSection {
-        title: format!("{name} against {first}{strength}"),
-        subject: SectionSubject::Change(index),
-        facts: measured
-            .iter()
-            .map(|(row, change)| (row.name.clone(), paint(change.finding), change.text.clone()))
-            .collect(),
+        title: format!("{variant} against {other}{strength}"),
+        subject,
+        facts: measured.iter().map(fact).collect(),
         ..ReportSection::default()
     }
 }
@@ -98,7 +132,7 @@ fn change_of(row: &ComparedFigure, index: usize) -> Option<&Change> {
 
 /// What a title says of few repeats; nothing where there are enough. Some figures may be of fewer
 /// runs than others: those with the most count.
-fn strength(method: Method, measured: &[(&ComparedFigure, &Change)]) -> String {
+fn strength(method: Method, measured: &[(&str, &Change)]) -> String {
     let changes = || measured.iter().map(|(_, change)| change);
     let repeats = changes().map(|change| change.repeats).max().unwrap_or(0);
     let weak = changes().any(|change| change.weak && change.repeats == repeats);

@@ -76,8 +76,8 @@ fn section(campaign: &CampaignDocument, part: &ReportSection) -> Markup {
         @for (_, sentence) in &part.sentences { p { (folded(sentence)) } }
         (pictures(campaign, part.subject))
         @if !part.rows.is_empty() { (table(&part.headings, &part.rows, &[])) }
-        @if matches!(part.subject, SectionSubject::Change(_)) {
-            // The picture says most of it, but has no shares.
+        @if matches!(part.subject, SectionSubject::Change(_) | SectionSubject::AlongAxis) {
+            // The picture of a variant says most of it, but has no shares.
             details open[part.facts.len() <= FACTS_OPEN] { summary { "in words" } (facts(part)) }
         } @else {
             (facts(part))
