@@ -12,7 +12,7 @@ mod port;
 mod version_stream;
 mod viewers;
 
-pub(crate) use latest_run::{LatestRun, Viewers};
+pub(crate) use latest_run::{LatestRun, ShownTo};
 
 use crate::otlp::{OtlpEndpoint, OtlpStream};
 use crate::terminal;

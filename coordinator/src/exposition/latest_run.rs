@@ -45,7 +45,7 @@ pub(crate) struct Follower {
 
 /// Who looks at a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Viewers {
+pub(crate) enum ShownTo {
     /// At least one follows it, and gets a page for each document.
     Browsers {
         /// CPU time of making the last page.
@@ -90,14 +90,14 @@ impl LatestRun {
     }
 
     /// Who looks now.
-    pub(crate) fn viewers(&self) -> Viewers {
+    pub(crate) fn shown_to(&self) -> ShownTo {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         if is_followed {
-            Viewers::Browsers {
+            ShownTo::Browsers {
                 page_took: Duration::from_nanos(self.page_ns.load(Ordering::Relaxed)),
             }
         } else {
-            Viewers::Exporters
+            ShownTo::Exporters
         }
     }
 

@@ -5,7 +5,7 @@ use super::decode_pool::DecodePromise;
 use super::finished_record::FinishedRecord;
 use super::recorded_run::RecordedRun;
 use super::storage::DiskWait;
-use crate::exposition::Viewers;
+use crate::exposition::ShownTo;
 use crate::utc::Utc;
 use analysis::{Live, RunState};
 use control::RunEvent;
@@ -220,9 +220,9 @@ impl Saving {
 
     /// `None` where nobody looks.
     fn show_due(&self, record: &RecordedRun) -> Option<Instant> {
-        let (every, page_took) = match record.viewers()? {
-            Viewers::Browsers { page_took } => (self.times.show_every, page_took),
-            Viewers::Exporters => (self.times.every, Duration::ZERO),
+        let (every, page_took) = match record.shown_to()? {
+            ShownTo::Browsers { page_took } => (self.times.show_every, page_took),
+            ShownTo::Exporters => (self.times.every, Duration::ZERO),
         };
         let afforded = (self.shown.took + page_took) * SHOW_SHARE;
         self.shown.after(every.max(afforded))

@@ -11,7 +11,7 @@ use super::histograms::Histograms;
 use super::machine_row::machine_row;
 use super::profiles::Profiles;
 use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp};
-use crate::exposition::{LatestRun, Viewers};
+use crate::exposition::{LatestRun, ShownTo};
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, Growing, LoggedFact, ResumedRun, RunFolder};
 use crate::utc::Utc;
@@ -276,8 +276,8 @@ impl RecordedRun {
     }
 
     /// Who looks at the run; `None` where it is shown to no one.
-    pub(super) fn viewers(&self) -> Option<Viewers> {
-        self.latest.as_ref().map(LatestRun::viewers)
+    pub(super) fn shown_to(&self) -> Option<ShownTo> {
+        self.latest.as_ref().map(LatestRun::shown_to)
     }
 
     /// The last document, saved, and what could not be saved.

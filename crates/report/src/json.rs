@@ -3,7 +3,7 @@
 mod layout;
 
 use analysis::{CampaignDocument, Document};
-use layout::Layout;
+use layout::JsonLayout;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 /// Why a text is not a document this version can render.
@@ -30,7 +30,7 @@ pub enum ReadError {
 
 pub(crate) fn render(document: &impl Serialize) -> String {
     let mut text = Vec::new();
-    let mut serializer = serde_json::Serializer::with_formatter(&mut text, Layout::default());
+    let mut serializer = serde_json::Serializer::with_formatter(&mut text, JsonLayout::default());
     document
         .serialize(&mut serializer)
         .expect("a document holds no map with keys that JSON has not");

@@ -10,7 +10,7 @@ const LINE_WITHIN: usize = 3;
 
 /// Pretty outside, compact within.
 #[derive(Default)]
-pub(super) struct Layout {
+pub(super) struct JsonLayout {
     pretty: PrettyFormatter<'static>,
     /// Objects and arrays that are open.
     open: usize,
@@ -18,7 +18,7 @@ pub(super) struct Layout {
     line_from: Option<usize>,
 }
 
-impl Layout {
+impl JsonLayout {
     fn begin(&mut self) {
         self.open += 1;
     }
@@ -36,7 +36,7 @@ impl Layout {
     }
 }
 
-impl Formatter for Layout {
+impl Formatter for JsonLayout {
     fn begin_array<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.begin();
         match self.is_in_line() {
