@@ -10,7 +10,7 @@ mod metrics;
 mod own_host;
 mod port;
 mod version_stream;
-mod viewers;
+mod viewer_places;
 
 pub(crate) use latest_run::{LatestRun, ShownTo};
 

@@ -3,7 +3,7 @@
 use super::liveliness::{Liveliness, NotedStream};
 use super::own_host::is_own_host;
 use super::version_stream::VersionStream;
-use super::viewers::Viewers;
+use super::viewer_places::ViewerPlaces;
 use anyhow::Context as _;
 use http_body_util::{Either, Full};
 use hyper::body::{Bytes, Incoming};
@@ -84,7 +84,7 @@ impl Port {
     /// Answers as `route` does, on this many connections at once. One more takes the place of the
     /// one that was silent for longest.
     pub(super) fn open(listener: TcpListener, connections_max: usize, route: impl Route) -> Port {
-        let viewers = Viewers::new(connections_max);
+        let viewers = ViewerPlaces::new(connections_max);
         let task = tokio::spawn(serve(listener, viewers, Arc::new(route)));
         Port { task }
     }
@@ -96,7 +96,7 @@ impl Drop for Port {
     }
 }
 
-async fn serve(listener: TcpListener, mut viewers: Viewers, route: Arc<impl Route>) {
+async fn serve(listener: TcpListener, mut viewers: ViewerPlaces, route: Arc<impl Route>) {
     let local = listener.local_addr();
     // Only programs of this machine reach loopback, such as its browsers with pages of strangers.
     let is_on_loopback = local.is_ok_and(|address| address.ip().to_canonical().is_loopback());

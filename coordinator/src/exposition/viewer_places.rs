@@ -13,16 +13,16 @@ use tokio::time::{Instant, sleep_until};
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 
 /// The tasks that serve viewers; they end with this.
-pub(super) struct Viewers {
+pub(super) struct ViewerPlaces {
     most: usize,
     silence_min: Duration,
     tasks: JoinSet<()>,
     known: HashMap<Id, (AbortHandle, Arc<Liveliness>)>,
 }
 
-impl Viewers {
-    pub(super) fn new(most: usize) -> Viewers {
-        Viewers {
+impl ViewerPlaces {
+    pub(super) fn new(most: usize) -> ViewerPlaces {
+        ViewerPlaces {
             most,
             silence_min: SILENCE_MIN,
             tasks: JoinSet::new(),
@@ -30,7 +30,7 @@ impl Viewers {
         }
     }
 
-    /// Serves one more; [`Viewers::make_room`] comes first.
+    /// Serves one more; [`ViewerPlaces::make_room`] comes first.
     pub(super) fn add(
         &mut self,
         liveliness: Arc<Liveliness>,
@@ -80,14 +80,14 @@ impl Viewers {
 
 #[cfg(test)]
 mod tests {
-    use super::{Liveliness, Viewers};
+    use super::{Liveliness, ViewerPlaces};
     use std::future::pending;
     use std::sync::Arc;
     use std::time::Duration;
     use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
     /// A viewer that stays until it is ended, which the receiver tells.
-    fn add(viewers: &mut Viewers) -> (Arc<Liveliness>, Receiver<()>) {
+    fn add(viewers: &mut ViewerPlaces) -> (Arc<Liveliness>, Receiver<()>) {
         let liveliness = Liveliness::new();
         let (until_it_ends, ended) = oneshot::channel::<()>();
         viewers.add(Arc::clone(&liveliness), async move {
@@ -99,9 +99,9 @@ mod tests {
 
     #[tokio::test]
     async fn newcomer_takes_the_place_of_the_one_that_was_silent_for_longest() {
-        let mut viewers = Viewers {
+        let mut viewers = ViewerPlaces {
             silence_min: Duration::ZERO,
-            ..Viewers::new(3)
+            ..ViewerPlaces::new(3)
         };
         let (first, mut first_ends) = add(&mut viewers);
         let (_second, mut second_ends) = add(&mut viewers);
@@ -119,9 +119,9 @@ mod tests {
 
     #[tokio::test]
     async fn viewer_that_took_something_lately_keeps_its_place() {
-        let mut viewers = Viewers {
+        let mut viewers = ViewerPlaces {
             silence_min: Duration::from_secs(3600),
-            ..Viewers::new(1)
+            ..ViewerPlaces::new(1)
         };
         let (liveliness, mut ends) = add(&mut viewers);
         let since = liveliness.silent_since().unwrap();
