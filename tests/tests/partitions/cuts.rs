@@ -83,12 +83,14 @@ fn cut_in_the_middle(cut: &Cut) -> Tried {
     field.cut_for(Duration::from_secs(cut.seconds));
     let (finished, told) = run.finish();
     let document = finished.clean().document();
-    let counted = field.requests();
-    ensure(document.measured.operations.ok == counted, || {
+    let (counted, operations) = (field.requests(), &document.measured.operations);
+    // On a busy machine an arrival may find no free connection, and a request may be cut at the
+    // end: both are in the result.
+    ensure(operations.started == counted, || {
         format!("the target counted {counted}, {finished}\n{told}")
     })?;
     let is_as_said = match cut.ending {
-        Ending::Survives => finished.code == 0 && counted == ARRIVALS,
+        Ending::Survives => finished.code == 0 && operations.ended == ARRIVALS,
         Ending::LosesItsLease => {
             let lost_it = |agent: &analysis::AgentResult| {
                 agent.ended == Some(AgentEndCause::LeaseExpired) && agent.totals_match == Some(true)

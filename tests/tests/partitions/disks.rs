@@ -132,9 +132,11 @@ fn full_disk_is_told_while_it_is_full_and_costs_nothing_once_there_is_room() {
     let _ = coordinator.wait_for("storing again, after ");
     let finished = coordinator.wait().expect(0);
     let document = crate::field::document(&folder);
+    // On a busy machine an arrival may find no free connection, which the result says.
+    let operations = &document.measured.operations;
     assert_eq!(
-        (document.measured.operations.ok, field.requests()),
-        (ARRIVALS, ARRIVALS),
+        (operations.started, operations.ended),
+        (field.requests(), ARRIVALS),
         "{finished}"
     );
     assert_eq!(document.agents[0].totals_match, Some(true), "{finished}");
