@@ -55,6 +55,9 @@ const DRAWN_MAX: usize = 300;
 /// How often a browser without scripts asks for a newer page.
 const REFRESH_SECONDS: u32 = 5;
 
+/// A longer cell has several lines.
+const CELL_MAX: usize = 36;
+
 /// A table with more rows is folded.
 const ROWS_OPEN: usize = 40;
 
@@ -412,7 +415,7 @@ fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f6
         Some(format!("share s{}", (share.clamp(0.0, 1.0) * 7.0).round()))
     };
     html! {
-        div class="scroll" {
+        div class="scroll" tabindex="0" {
             table {
                 @if headings.iter().any(|heading| !heading.is_empty()) {
                     thead { tr { @for heading in headings { th { (heading) } } } }
@@ -421,7 +424,9 @@ fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f6
                     @for (number, row) in rows.iter().enumerate() {
                         tr {
                             @for (place, cell) in row.iter().enumerate() {
-                                td class=[shade(number, place)] { (cell) }
+                                td class=[shade(number, place).or_else(|| long_text(cell))] {
+                                    (cell)
+                                }
                             }
                         }
                     }
@@ -429,6 +434,11 @@ fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f6
             }
         }
     }
+}
+
+/// A sentence in a table has several lines, so that it leaves the numbers room.
+fn long_text(cell: &str) -> Option<String> {
+    (cell.chars().count() > CELL_MAX).then(|| "text".to_owned())
 }
 
 fn plan(document: &Document) -> Markup {
