@@ -8,6 +8,7 @@ use crate::agent_run::AgentRun;
 use crate::cell_tally::CellTally;
 use crate::counts::errors;
 use crate::live::{Live, LiveMachine, Recent};
+use crate::request_series::RequestSeriesBuilder;
 use crate::series::SeriesBuilder;
 use crate::whole_seconds::{SecondTally, WholeRule, WholeSeconds};
 use crate::{
@@ -50,6 +51,7 @@ pub struct ResultCollector {
     /// Sums over all agents.
     sums: KeySums,
     series: SeriesBuilder,
+    request_series: RequestSeriesBuilder,
     recent: Recent,
     /// Agents whose streams are gone: whoever watches does not wait for their seconds.
     away: BTreeSet<u32>,
@@ -131,6 +133,7 @@ impl ResultCollector {
             monitors: Vec::new(),
             sums: KeySums::default(),
             series: SeriesBuilder::new(),
+            request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
             away: BTreeSet::new(),
             whole_seconds: may_lose.then(WholeSeconds::default),
@@ -176,6 +179,7 @@ impl ResultCollector {
             whole_seconds.add(rule, interval, &delivered);
         }
         self.series.add(interval, snapshot);
+        self.request_series.add(interval, snapshot);
         self.recent.add(agent, interval, snapshot);
         Added::Counted
     }

@@ -4,8 +4,8 @@
 use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, Figures, FleetFigures, HeatMap, Judgement, MachineResult,
-    PlanRecord, PreflightFinding, ProcessFigures, Series, ServerFigures, SessionOffers, Unattended,
-    VerdictRecord,
+    PlanRecord, PreflightFinding, ProcessFigures, RequestSeries, Series, ServerFigures,
+    SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -72,6 +72,9 @@ pub struct Document {
     pub machines: Vec<MachineResult>,
     /// Over time, warm-up and drain included.
     pub series: Series,
+    /// The requests of the greatest weight over time; none where the plan has a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub request_series: Vec<RequestSeries>,
     /// Response times over time, for the eye.
     #[serde(default, skip_serializing_if = "HeatMap::is_empty")]
     pub heat_map: HeatMap,

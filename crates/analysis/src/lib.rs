@@ -32,6 +32,7 @@ mod plan_difference;
 mod plan_record;
 mod preflight;
 mod ratio_figure;
+mod request_series;
 mod scaling;
 mod search;
 mod series;
@@ -84,6 +85,7 @@ pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, StageRecord, TlsRecord};
 pub use preflight::PreflightFinding;
 pub use ratio_figure::RatioFigure;
+pub use request_series::{RequestRow, RequestSeries};
 pub use scaling::{RiseLimit, Scaling, ScalingRow};
 pub use search::{
     Bounds, BoundsError, Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Knee, LoadSearch,

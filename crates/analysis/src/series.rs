@@ -182,7 +182,7 @@ struct OpenRow {
 
 /// Response times of a row, unpacked while they still come in.
 #[derive(Debug, Clone)]
-enum ResponseTimes {
+pub(crate) enum ResponseTimes {
     Open(Headline),
     /// `headline` is without its histogram, which is `packed`.
     Packed {
@@ -194,15 +194,15 @@ enum ResponseTimes {
 
 /// What a row says of its response times.
 #[derive(Debug, Clone, Copy)]
-struct ResponseFigures {
+pub(crate) struct ResponseFigures {
     count: u64,
     mean_ns: f64,
-    p50_ns: u64,
+    pub(crate) p50_ns: u64,
     p90_ns: u64,
-    p99_ns: u64,
+    pub(crate) p99_ns: u64,
     p999_ns: u64,
     max_ns: u64,
-    p99_at_least: bool,
+    pub(crate) p99_at_least: bool,
     p50_at_least: bool,
     is_cut_short: bool,
 }
@@ -463,7 +463,7 @@ impl Row {
 }
 
 impl ResponseTimes {
-    fn take(&mut self, outcome: Outcome, distribution: &Distribution) {
+    pub(crate) fn take(&mut self, outcome: Outcome, distribution: &Distribution) {
         match self {
             ResponseTimes::Open(headline) => {
                 headline.take(outcome, Metric::ResponseTime, distribution);
@@ -476,7 +476,7 @@ impl ResponseTimes {
         }
     }
 
-    fn merge(&mut self, values: &Headline) {
+    pub(crate) fn merge(&mut self, values: &Headline) {
         match self {
             ResponseTimes::Open(headline) => headline.merge(values),
             ResponseTimes::Packed { .. } => {
@@ -488,7 +488,7 @@ impl ResponseTimes {
         }
     }
 
-    fn pack(&mut self) {
+    pub(crate) fn pack(&mut self) {
         if let ResponseTimes::Open(headline) = self {
             let figures = ResponseFigures::new(headline);
             let mut headline = std::mem::take(headline);
@@ -501,7 +501,7 @@ impl ResponseTimes {
         }
     }
 
-    fn unpacked(&self) -> Headline {
+    pub(crate) fn unpacked(&self) -> Headline {
         match self {
             ResponseTimes::Open(headline) => headline.clone(),
             ResponseTimes::Packed {
@@ -519,7 +519,12 @@ impl ResponseTimes {
         }
     }
 
-    fn figures(&self) -> ResponseFigures {
+    #[cfg(test)]
+    pub(crate) fn is_packed(&self) -> bool {
+        matches!(self, ResponseTimes::Packed { .. })
+    }
+
+    pub(crate) fn figures(&self) -> ResponseFigures {
         match self {
             ResponseTimes::Open(headline) => ResponseFigures::new(headline),
             ResponseTimes::Packed { figures, .. } => *figures,

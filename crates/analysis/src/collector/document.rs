@@ -54,6 +54,7 @@ impl ResultCollector {
             server_processes: Vec::new(),
             machines: self.machines(),
             series: self.series(span),
+            request_series: self.request_series.series(),
             heat_map: self.series.heat_map(),
             thresholds,
             verdict: crate::VerdictRecord::default(),

@@ -1,7 +1,9 @@
 //! What the run did over time, as lines over one axis.
 
 use super::axis::AxisUnit;
-use analysis::{Document, LoadRecord, MachineResult, MachineRow, Row, Series};
+use analysis::{
+    Document, LoadRecord, MachineResult, MachineRow, RequestRow, RequestSeries, Row, Series,
+};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -98,6 +100,8 @@ impl TimeCharts {
         let all = [
             axis.rates(),
             axis.response_times(),
+            axis.request_rates(),
+            axis.request_times(),
             axis.errors(),
             axis.phases(),
             axis.under_way(),
@@ -347,6 +351,76 @@ impl<'d> ChartRows<'d> {
         }
     }
 
+    fn request_rates(&self) -> TimeChart {
+        // A row that the run ends in is as long as the run had of it.
+        let rows = self.rows.len().saturating_sub(1) as f64 + self.last_part;
+        let end = (f64::from(self.first) + rows) * f64::from(self.row_seconds);
+        let rate = |row: &RequestRow, seconds: u32| {
+            let held = (end - f64::from(row.second)).min(f64::from(seconds));
+            let ok = row.ended.saturating_sub(row.errors.min(row.ended));
+            (held > 0.0).then(|| ok as f64 / held)
+        };
+        TimeChart {
+            id: "request_rate",
+            title: "Rate by request",
+            about: "ended ok; of the requests of the greatest weight, and the table has all",
+            unit: AxisUnit::Rate,
+            is_log: false,
+            lines: self.requests(Joined::Mean, rate),
+        }
+    }
+
+    fn request_times(&self) -> TimeChart {
+        let p99 = |row: &RequestRow, _: u32| {
+            let p99 = row.response_time_p99_ns;
+            (p99 > 0).then_some(p99 as f64)
+        };
+        TimeChart {
+            id: "request_times",
+            title: "Response time by request",
+            about: "99th percentile of the operations that were due in each second",
+            unit: AxisUnit::Time,
+            is_log: true,
+            lines: self.requests(Joined::Largest, p99),
+        }
+    }
+
+    /// A line for each request that has a series; its rows are as long as those of the run, or
+    /// longer.
+    fn requests(
+        &self,
+        joined: Joined,
+        value: impl Fn(&RequestRow, u32) -> Option<f64>,
+    ) -> Vec<ChartLine> {
+        let line = |series: &RequestSeries| {
+            let mut values = vec![None; self.rows.len()];
+            for row in &series.rows {
+                let value = value(row, series.row_seconds.max(1));
+                self.fill(&mut values, row.second, series.row_seconds, value);
+            }
+            ChartLine {
+                name: series.request.clone(),
+                values: self.joined(&values, joined),
+                is_wanted: false,
+            }
+        };
+        self.document.request_series.iter().map(line).collect()
+    }
+
+    /// A row of so many seconds has its value in each row of the run that it holds.
+    fn fill(&self, values: &mut [Option<f64>], second: u32, seconds: u32, value: Option<f64>) {
+        let last = second.saturating_add(seconds.max(1) - 1);
+        for number in second / self.row_seconds..=last / self.row_seconds {
+            let place = number.checked_sub(self.first);
+            match place.and_then(|place| values.get_mut(place as usize)) {
+                Some(place) => *place = value,
+                // What lies before the first row, or behind the last one.
+                None if number < self.first => {}
+                None => break,
+            }
+        }
+    }
+
     fn errors(&self) -> TimeChart {
         let kinds = self.document.measured.errors.iter();
         let mut kinds: Vec<&str> = kinds.map(|error| error.name.as_str()).collect();
@@ -506,13 +580,7 @@ impl<'d> ChartRows<'d> {
             let mut values = vec![None; self.rows.len()];
             for row in &machine.rows {
                 // Rows of many machines hold more seconds than those of the run.
-                let last = row.second.saturating_add(row.seconds.max(1) - 1);
-                for number in row.second / self.row_seconds..=last / self.row_seconds {
-                    let place = number.checked_sub(self.first);
-                    let place = place.and_then(|place| values.get_mut(place as usize));
-                    let Some(place) = place else { break };
-                    *place = Some(value(row));
-                }
+                self.fill(&mut values, row.second, row.seconds, Some(value(row)));
             }
             ChartLine {
                 name: machine.name.clone(),
@@ -609,6 +677,33 @@ mod tests {
         assert_eq!(charts.bounds, [0.0, 2.0, 3.5]);
         let expected = 550.0 / 1.5;
         assert!((begun(&charts)[1].unwrap_or(0.0) - expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn requests_have_lines_whose_rows_may_be_longer_than_those_of_the_run() {
+        let mut document = run(3, Some(3_500_000_000));
+        let row = |second, ended| RequestRow {
+            second,
+            ended,
+            response_time_p99_ns: 5_000_000,
+            ..RequestRow::default()
+        };
+        document.request_series = vec![RequestSeries {
+            request: "index".to_owned(),
+            row_seconds: 2,
+            rows: vec![row(0, 200), row(2, 150)],
+        }];
+        let charts = TimeCharts::new(&document, POINTS_MAX);
+        let of = |id: &str| {
+            let chart = charts.timelines.iter().find(|chart| chart.id == id);
+            chart.expect("there is a series").lines[0].values.clone()
+        };
+        assert_eq!(of("request_rate"), [Some(100.0); 4]);
+        assert_eq!(of("request_times"), [Some(5e6); 4]);
+        document.request_series.clear();
+        let charts = TimeCharts::new(&document, POINTS_MAX);
+        let mut ids = charts.timelines.iter().map(|chart| chart.id);
+        assert!(ids.all(|id| !id.starts_with("request")));
     }
 
     #[test]
