@@ -3,7 +3,7 @@
 use crate::cell_tally::CellTally;
 use crate::counts::{begun_and_sent, errors, not_sent, share, sum};
 use crate::ratio_figure::handshakes_in_connects;
-use crate::span::{Counting, Span};
+use crate::span::{EdgeCounting, Span};
 use crate::{
     ChainFigure, ErrorFigure, Headline, HistogramColumns, NegotiatedFigure, PercentileFigure,
     RatioFigure, StapleFigure, TimeFigure,
@@ -289,12 +289,12 @@ impl Rates {
     fn new(tally: &CellTally, span: Span) -> Rates {
         let work = span.work(tally);
         let (due, started) = match span.counting {
-            Counting::WhereEnded => (
+            EdgeCounting::WhereEnded => (
                 tally.counters.begun() as f64,
                 begun_and_sent(&tally.counters) as f64,
             ),
             // Users begin as they are answered: what else began is under way.
-            Counting::ByTime => (work.ended, work.ended),
+            EdgeCounting::ByTime => (work.ended, work.ended),
         };
         Rates {
             due_per_second: span.per_second(due),

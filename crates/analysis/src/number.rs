@@ -86,7 +86,7 @@ fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::span::Counting;
+    use crate::span::EdgeCounting;
     use measure::{Failure, FailureStage, HandshakeKind, Kind, Negotiated};
 
     fn tally() -> CellTally {
@@ -174,7 +174,7 @@ mod tests {
                 number(
                     name,
                     &tally(),
-                    Span::measured(2_000_000_000, Counting::WhereEnded)
+                    Span::measured(2_000_000_000, EdgeCounting::WhereEnded)
                 )
                 .1,
                 Ok(expected),
@@ -187,7 +187,7 @@ mod tests {
     fn every_listed_name_is_understood_and_no_other() {
         for name in NUMBERS {
             assert!(
-                number(name, &tally(), Span::measured(1, Counting::WhereEnded))
+                number(name, &tally(), Span::measured(1, EdgeCounting::WhereEnded))
                     .1
                     .is_ok(),
                 "{name}"
@@ -195,7 +195,7 @@ mod tests {
         }
         for name in ["", "latency", "errors", "errors.tls", "tls.resumed"] {
             assert!(
-                number(name, &tally(), Span::measured(1, Counting::WhereEnded))
+                number(name, &tally(), Span::measured(1, EdgeCounting::WhereEnded))
                     .1
                     .is_err(),
                 "{name}"
@@ -217,7 +217,7 @@ mod tests {
                 number(
                     name,
                     &CellTally::default(),
-                    Span::measured(0, Counting::WhereEnded)
+                    Span::measured(0, EdgeCounting::WhereEnded)
                 )
                 .1
                 .is_err(),

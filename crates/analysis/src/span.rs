@@ -10,7 +10,7 @@ pub(crate) struct Span {
     /// How long it took: what rates are divided by.
     pub(crate) length_ns: u64,
     pub(crate) part: RunPart,
-    pub(crate) counting: Counting,
+    pub(crate) counting: EdgeCounting,
 }
 
 /// Which part of a run it is.
@@ -22,7 +22,7 @@ pub(crate) enum RunPart {
 
 /// How an operation counts that was under way at an end of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counting {
+pub(crate) enum EdgeCounting {
     /// Open loop: where it ended. What was due comes by a clock of its own, so what ended beside it
     /// shows a queue that grows.
     WhereEnded,
@@ -34,7 +34,7 @@ pub(crate) enum Counting {
 
 /// What happened in a span: operations, and bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Work {
+pub(crate) struct SpanWork {
     pub(crate) ended: f64,
     pub(crate) ok: f64,
     pub(crate) payload_bytes: u64,
@@ -44,7 +44,7 @@ pub(crate) struct Work {
 
 impl Span {
     /// The measured part.
-    pub(crate) fn measured(length_ns: u64, counting: Counting) -> Span {
+    pub(crate) fn measured(length_ns: u64, counting: EdgeCounting) -> Span {
         Span {
             length_ns,
             part: RunPart::Measured,
@@ -53,12 +53,12 @@ impl Span {
     }
 
     /// What its rates count.
-    pub(crate) fn work(self, tally: &CellTally) -> Work {
+    pub(crate) fn work(self, tally: &CellTally) -> SpanWork {
         let counters = &tally.counters;
         let (own, carried) = (counters.within, tally.carried);
         let (ended, ok) = self.operations(tally);
         match self.part {
-            RunPart::Measured => Work {
+            RunPart::Measured => SpanWork {
                 ended,
                 ok,
                 payload_bytes: own.payload_bytes.saturating_add(carried.payload_bytes),
@@ -68,7 +68,7 @@ impl Span {
                     .saturating_add(carried.wire_bytes_received),
             },
             // What of the warm-up did not happen in the measured part.
-            RunPart::WarmUp => Work {
+            RunPart::WarmUp => SpanWork {
                 ended: sent_and_ended(counters) as f64 - ended,
                 ok: counters.ok as f64 - ok,
                 payload_bytes: counters.payload_bytes.saturating_sub(own.payload_bytes),
@@ -87,12 +87,14 @@ impl Span {
         let both = |own: u64, carried: u64| own.saturating_add(carried) as f64;
         let parts = |own: u64, carried: u64| both(own, carried) / Window::WHOLE as f64;
         match (self.counting, self.part) {
-            (Counting::WhereEnded, _) => (both(own.ended, carried.ended), both(own.ok, carried.ok)),
+            (EdgeCounting::WhereEnded, _) => {
+                (both(own.ended, carried.ended), both(own.ok, carried.ok))
+            }
             // All of the warm-up's that ended in the measured part began before it.
-            (Counting::ByTime, RunPart::WarmUp) => {
+            (EdgeCounting::ByTime, RunPart::WarmUp) => {
                 (parts(own.ended_parts, 0), parts(own.ok_parts, 0))
             }
-            (Counting::ByTime, RunPart::Measured) => (
+            (EdgeCounting::ByTime, RunPart::Measured) => (
                 own.ended as f64 + parts(own.ended_parts, carried.ended_parts),
                 own.ok as f64 + parts(own.ok_parts, carried.ok_parts),
             ),
@@ -140,7 +142,7 @@ mod tests {
     #[test]
     fn open_loops_rate_is_what_ended_between_two_instants_whenever_it_began() {
         // 20/s, answers after 1 s, 10 s: 20 of the warm-up end in it, and 20 of its own after it.
-        let open = |length_ns| Span::measured(length_ns, Counting::WhereEnded);
+        let open = |length_ns| Span::measured(length_ns, EdgeCounting::WhereEnded);
         let mut both = tally(200, 180, 20);
         assert_eq!(rate(open(10 * SECOND), &both), 20.0);
         in_parts(&mut both.counters.within, 20, 500);
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn closed_loops_rate_counts_what_is_under_way_at_an_end_by_its_part() {
-        let closed = |length_ns| Span::measured(length_ns, Counting::ByTime);
+        let closed = |length_ns| Span::measured(length_ns, EdgeCounting::ByTime);
         // 20 users, answers after 700 ms, 3.3 s: 4 rounds, and 500 ms of the fifth.
         let mut rounds = tally(100, 80, 0);
         in_parts(&mut rounds.counters.within, 20, 714);

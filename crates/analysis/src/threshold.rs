@@ -237,7 +237,7 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::span::Counting;
+    use crate::span::EdgeCounting;
     use measure::{Distribution, Metric as Measure, Outcome};
     use std::time::Duration;
 
@@ -304,7 +304,7 @@ mod tests {
             }],
             &whole(),
             &Client::default(),
-            Span::measured(1_000_000_000, Counting::WhereEnded),
+            Span::measured(1_000_000_000, EdgeCounting::WhereEnded),
         )
         .remove(0)
     }
@@ -398,7 +398,7 @@ mod tests {
                 &[threshold],
                 &tally,
                 &Client::default(),
-                Span::measured(1, Counting::WhereEnded),
+                Span::measured(1, EdgeCounting::WhereEnded),
             )
             .remove(0);
             assert_eq!(

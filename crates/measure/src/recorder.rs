@@ -58,7 +58,7 @@ impl Recorder {
         Recorder { window, ..self }
     }
 
-    /// The measured part ends at `at`, before the plan would have ended it; whether it does, and had
+    /// The measured part ends at `at`, before the plan would end it; whether it did, and had
     /// not ended yet.
     pub fn close_window(&mut self, at: u64) -> bool {
         let ends = self.window.close(at);

@@ -59,7 +59,7 @@ const CLOSED: [Scene; 6] = [
     },
 ];
 
-/// No answer comes within 20 ms of an end of the measured part, so that one count is right: at 150/s
+/// No answer comes within 20 ms of an end of the measured part, so one count is right: at 150/s
 /// one arrival more or less is less than a percent of any of these.
 const OPEN: [Scene; 4] = [
     Scene {

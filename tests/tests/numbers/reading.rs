@@ -78,7 +78,7 @@ pub fn answered_per_second(exchanges: &[Exchange], skip: Duration, length: Durat
         / length.as_secs_f64()
 }
 
-/// The same, where a request that was under way at an end of the part counts by the part of its time
+/// The same; a request that was under way at an end of the part counts by the part of its time
 /// that lies in it.
 pub fn carried_per_second(exchanges: &[Exchange], skip: Duration, length: Duration) -> f64 {
     let begin = first(exchanges) + skip;

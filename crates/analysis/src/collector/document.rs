@@ -5,7 +5,7 @@ use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
 use crate::cell_tally::CellTally;
 use crate::fleet_figures::contributions;
-use crate::span::{Counting, RunPart, Span};
+use crate::span::{EdgeCounting, RunPart, Span};
 use crate::stretches::Stretches;
 use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
@@ -276,17 +276,17 @@ impl ResultCollector {
         Span::measured(length_ns, self.counting())
     }
 
-    fn counting(&self) -> Counting {
+    fn counting(&self) -> EdgeCounting {
         if self.run.is_open {
-            Counting::WhereEnded
+            EdgeCounting::WhereEnded
         } else {
-            Counting::ByTime
+            EdgeCounting::ByTime
         }
     }
 
-    /// Until when operations were measured, by what is known, on the run clock. Of agents that still fire some have delivered
-    /// a second more than others; that second is as long as the part of them that did, so that the
-    /// others' missing one lowers no rate.
+    /// Until when operations were measured, by what is known, run clock. Of agents that still
+    /// fire some have delivered a second more than others; that second is as long as the part of
+    /// them that did, so that the others' missing one lowers no rate.
     fn measured_until_ns(&self) -> u64 {
         let (over, firing): (Vec<&AgentRun>, Vec<&AgentRun>) = self
             .agents

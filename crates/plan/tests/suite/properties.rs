@@ -336,7 +336,7 @@ proptest! {
         most in 1u32..9,
     ) {
         let text = format!(
-            "target.url = \"http://a.test/\"\nload = {{ connections = {users}, requests = {total} }}"
+            "target.url = \"http://a.t/\"\nload = {{ connections = {users}, requests = {total} }}"
         );
         let plan = parse(&text).map_err(TestCaseError::fail)?;
         let load = plan.load();
