@@ -105,8 +105,9 @@ pub fn parse_allowed(text: &str) -> Result<String, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Joins, and stays until it is told to end: by its arguments (`--once`, `--wait`), by SIGINT or SIGTERM, by a terminal that goes away
-/// while no run is held (SIGHUP), or by a coordinator that will never have it.
+/// Joins, and stays until it is told to end: by its arguments (`--once`, `--wait`), by SIGINT or
+/// SIGTERM, by a terminal that goes away while no run is held (SIGHUP), or by a coordinator that
+/// will never have it.
 ///
 /// # Errors
 /// Where the command line or the token is wrong, or the coordinator refuses for good.

@@ -16,7 +16,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// What standard output can show. A pipe or a file gets no colour, and the width that `COLUMNS` says.
+/// What standard output can show. A pipe or a file gets no colour, and the width of `COLUMNS`.
 #[must_use]
 pub fn output_style() -> Style {
     if !io::stdout().is_terminal() {

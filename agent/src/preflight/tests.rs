@@ -159,8 +159,8 @@ fn memory_bounds_requests_by_addresses() {
     assert_eq!(severity, Severity::Refusal, "with a user's connection");
     assert_eq!(
         text,
-        "request: figures by request and address, 300 × 1, take about 14 MiB with 2 workers, and 14 \
-         MiB are available; give this machine or its control group more memory or use fewer \
+        "request: figures by request and address, 300 × 1, take about 14 MiB with 2 workers, and \
+         14 MiB are available; give this machine or its control group more memory or use fewer \
          requests, addresses or --workers"
     );
 }

@@ -107,8 +107,8 @@ impl RunSeries {
         Ok(LeftRun::Nothing)
     }
 
-    /// Until agents that still fire another plan have stopped: no coordinator grants them a lease any more.
-    /// `false` where the user asks for the end meanwhile.
+    /// Waits until agents that still fire another plan have stopped: no coordinator grants them a
+    /// lease any more. `false` where the user asks for the end meanwhile.
     async fn outwait(&mut self, interrupted: &InterruptedRun, title: &str) -> bool {
         let lease = interrupted.lease();
         self.say(format_args!(

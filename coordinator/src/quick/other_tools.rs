@@ -1,4 +1,5 @@
-//! Flags that ab, hey, oha, wrk, k6, vegeta and curl have and `quick` has not, with what to write instead.
+//! Flags that ab, hey, oha, wrk, k6, vegeta and curl have and `quick` has not, with what to write
+//! instead.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::{OsStr, OsString};

@@ -195,7 +195,8 @@ mod tests {
             })
             .collect();
         let text = format!(
-            "target.url = \"http://a.test/\"\nload = {{ connections = 1, requests = 1 }}\n{requests}"
+            "target.url = \"http://a.test/\"\nload = {{ connections = 1, requests = 1 }}\n\
+             {requests}"
         );
         let plan = Plan::parse(&text, &mut NoFiles).expect("it is a plan");
         RequestSeriesBuilder::new(plan.requests())

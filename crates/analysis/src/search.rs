@@ -25,9 +25,9 @@ const KNEE_HOLDS_MAX: usize = 6;
 /// Where two holds of an amount contradict each other, a third one decides, and the search goes on
 /// from what that says: an amount that failed by accident moves it up again, one that passed by
 /// luck down. A hold that cannot be trusted, or that lost an agent, is made again. One that the
-/// client limited, or two in a row that cannot be trusted, end the search, since nothing that follows could be told from a limit of the server. A closed loop has a
-/// second question, where throughput stops following load; it gets holds of its own once the first
-/// is answered.
+/// client limited, or two in a row that cannot be trusted, end the search, since nothing that
+/// follows could be told from a limit of the server. A closed loop has a second question, where
+/// throughput stops following load; it gets holds of its own once the first is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSearch {
     record: SearchRecord,

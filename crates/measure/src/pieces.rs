@@ -4,8 +4,8 @@
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Memory that what is read may take. As many cells as a run may have ([`crate::Totals::CELLS_MAX`])
-/// fit with 60 distributions each, and no cell has so many.
+/// Memory that what is read may take. As many cells as a run may have
+/// ([`crate::Totals::CELLS_MAX`]) fit with 60 distributions each, and no cell has so many.
 const KEPT_MAX_BYTES: usize = 256 << 20;
 
 /// Longest piece. A histogram with a count in every bucket has 300 kB.

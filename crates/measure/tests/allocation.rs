@@ -81,8 +81,8 @@ fn bytes_of<T>(make: impl FnOnce() -> T) -> (T, usize) {
     (made, LIVE.with(Cell::get).wrapping_sub(before))
 }
 
-/// A second of a plan with a hundred requests at 16 addresses, at full speed: 25 operations of each.
-/// Of every worker there are two such intervals.
+/// A second of a plan with a hundred requests at 16 addresses, at full speed: 25 operations of
+/// each. Every worker has two such intervals.
 #[test]
 fn cell_of_few_values_takes_a_few_kilobytes() {
     let (requests, addresses, each) = (100_u16, 16_u16, 25_u64);

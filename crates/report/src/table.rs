@@ -1,7 +1,7 @@
 //! A table with the first column to the left and the others to the right; a column without any
 //! figure is left out. Where the terminal is too narrow for it, each row becomes a paragraph of
-//! `heading value` lines, so that no figure is lost. A heading that leaves no room for its value has
-//! a line of its own.
+//! `heading value` lines, so that no figure is lost. A heading that leaves no room for its value
+//! has a line of its own.
 
 use crate::Style;
 use crate::style::Paint;

@@ -1,5 +1,5 @@
-//! The moving-block bootstrap (Künsch 1989) over the rows of one run, which are its seconds unless it
-//! is long: neighbouring ones are not independent, so whole blocks of them are drawn.
+//! The moving-block bootstrap (Künsch 1989) over the rows of one run, which are its seconds unless
+//! it is long: neighbouring ones are not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
 use measure::SplitMix;

@@ -35,7 +35,7 @@ pub(crate) struct LowerBound {
 }
 
 impl LowerBound {
-    fn of(figure: &TimeFigure) -> LowerBound {
+    fn new(figure: &TimeFigure) -> LowerBound {
         LowerBound {
             timed_out: figure.timed_out > 0,
             not_sent: figure.not_sent > 0,
@@ -239,7 +239,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Fi
         // Its sum is exact, but for values that were cut short.
         return Some(FigureValue {
             value: figure.mean_ns,
-            at_least: figure.is_cut_short().then(|| LowerBound::of(figure)),
+            at_least: figure.is_cut_short().then(|| LowerBound::new(figure)),
             whole: 0.0,
             quantum: 0.0,
         });
@@ -248,7 +248,7 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Fi
     let value = found.value_ns as f64;
     Some(FigureValue {
         value,
-        at_least: found.at_least.then(|| LowerBound::of(figure)),
+        at_least: found.at_least.then(|| LowerBound::new(figure)),
         whole: 0.0,
         quantum: value * BUCKET,
     })

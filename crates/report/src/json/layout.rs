@@ -1,5 +1,5 @@
-//! How a document is laid out: pretty, with each row of a table on a line of its own. Indentation was
-//! half of a long run's result.
+//! How a document is laid out: pretty, with each row of a table on a line of its own. Indentation
+//! was half of a long run's result.
 
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
