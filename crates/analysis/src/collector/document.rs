@@ -204,9 +204,12 @@ impl ResultCollector {
 
     /// Of agents those that told anything.
     fn machines(&self) -> Vec<MachineResult> {
-        let agents = self.agent_machines.iter().zip(&self.setup.agents);
+        let setups = &self.setup.agents;
+        let agents = self.agent_machines.iter().zip(setups);
+        // Agents of one name find their machines by their order, so none of theirs is left out.
+        let has_namesake = |name: &str| setups.iter().filter(|one| one.name == name).count() > 1;
         let agents = agents
-            .filter(|(machine, _)| !machine.is_empty())
+            .filter(|(machine, setup)| !machine.is_empty() || has_namesake(&setup.name))
             .map(|(machine, setup)| machine.result(MachineRole::Agent, setup));
         let monitors = self.monitors.iter();
         let monitors = monitors.map(|(setup, machine)| machine.result(MachineRole::Monitor, setup));

@@ -1,9 +1,9 @@
 //! What machines did, beside the load.
 
-use crate::scene::{CLOSED, QUIET, SECOND, collector, cpu, fire};
+use crate::scene::{CLOSED, QUIET, SECOND, collector, cpu, fire, plan};
 use analysis::{
-    AgentSetup, Busiest, Document, GroupRow, MachineRole, MachineRow, ProcessRow, QueueRow,
-    ResultCollector, RunState, TcpRow,
+    AgentSetup, Busiest, CollectorSetup, Document, GroupRow, MachineRole, MachineRow, ProcessRow,
+    QueueRow, ResultCollector, RunState, TcpRow,
 };
 
 fn row(second: u32) -> MachineRow {
@@ -37,6 +37,27 @@ fn document(rows: impl Fn(u32) -> MachineRow, role: MachineRole) -> Document {
     });
     (0..7).for_each(|second| collector.observed(role, 0, rows(second)));
     collector.document(RunState::Complete)
+}
+
+/// Failed with: the rows of the second agent stood at the place of the first.
+#[test]
+fn agents_of_one_name_keep_their_own_rows() {
+    let agent = AgentSetup {
+        name: "load".to_owned(),
+        ..AgentSetup::default()
+    };
+    let setup = CollectorSetup {
+        tool_version: "0.0.0".to_owned(),
+        run_id: "1".to_owned(),
+        started_at: "2026-01-02T03:04:05Z".to_owned(),
+        plan_text: String::new(),
+        agents: vec![agent.clone(), agent],
+    };
+    let mut collector = ResultCollector::new(setup, &plan(CLOSED, "", ""));
+    collector.observed(MachineRole::Agent, 1, row(0));
+    let document = collector.document(RunState::Interrupted);
+    let rows: Vec<usize> = document.machines.iter().map(|one| one.rows.len()).collect();
+    assert_eq!(rows, [0, 1]);
 }
 
 #[test]
