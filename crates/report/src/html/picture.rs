@@ -216,17 +216,15 @@ pub(super) fn heat_map(map: &HeatMap, bounds: &[f64], part: MeasuredPart) -> Mar
     };
     let most = counts().max().unwrap_or(0).max(1) as f64;
     let mut paths = vec![String::new(); SHADES];
-    let end = bounds.last().copied().unwrap_or(0.0);
     let ends = |column: &HeatColumn| {
-        let until = f64::from(column.second.saturating_add(map.column_seconds));
-        (x.place(f64::from(column.second)), x.place(until.min(end)))
+        let until = column.second.saturating_add(map.column_seconds);
+        (x.place(f64::from(column.second)), x.place(f64::from(until)))
     };
     // At least a hair wide: a single second of an hour is seen.
     let widths = map.columns.iter().map(ends);
     let width = widths.map(|(from, until)| until - from).fold(1.0, f64::max);
     for column in &map.columns {
-        let (from, until) = ends(column);
-        let middle = place(from + (until - from).max(1.0) / 2.0);
+        let middle = place(ends(column).0 + width / 2.0);
         for (row, &count) in column.counts.iter().enumerate().take(rows) {
             if count > 0 {
                 let (low, high) = (y.place(begin(row)), y.place(map.row_ends_ns[row] as f64));
@@ -238,10 +236,16 @@ pub(super) fn heat_map(map: &HeatMap, bounds: &[f64], part: MeasuredPart) -> Mar
             }
         }
     }
+    // The last column ends where the run does, inside of it.
     let cells = html! {
-        @for (shade, path) in paths.iter().enumerate() {
-            @if !path.is_empty() {
-                path class={ "heat h" (shade) } stroke-width=(format!("{width:.2}")) d=(path) {}
+        clipPath id="heat-room" {
+            rect x=(LEFT) y="0" width=(WIDTH - LEFT - RIGHT) height=(HEIGHT) {}
+        }
+        g clip-path="url(#heat-room)" {
+            @for (shade, path) in paths.iter().enumerate() {
+                @if !path.is_empty() {
+                    path class={ "heat h" (shade) } stroke-width=(format!("{width:.2}")) d=(path) {}
+                }
             }
         }
     };
@@ -390,6 +394,24 @@ mod tests {
         let axis = ChartAxis::linear(0.0, 1.0, 0.0, 10.0);
         let path = path(&line, &[0.0, 0.2, 0.4, 0.6, 0.8, 1.0], axis, axis);
         assert_eq!(path, "M0 0H2V10H6M8 10H10");
+    }
+
+    #[test]
+    fn last_column_of_a_heat_map_begins_at_its_second_and_ends_with_the_run() {
+        let column = |second| HeatColumn {
+            second,
+            counts: vec![1],
+        };
+        let map = HeatMap {
+            column_seconds: 1,
+            row_ends_ns: vec![1_000],
+            columns: vec![column(0), column(1)],
+        };
+        let part = MeasuredPart { from: 0.0, to: 1.1 };
+        let svg = heat_map(&map, &[0.0, 1.0, 1.1], part).into_string();
+        // 824 px are 1.1 s: columns of 749.1 px from 64 and from 813.1 on.
+        assert!(svg.contains("M438.5 ") && svg.contains("M1187.6 "), "{svg}");
+        assert!(svg.contains("clip-path=\"url(#heat-room)\""), "{svg}");
     }
 
     #[test]
