@@ -44,7 +44,7 @@ pub(crate) struct Users {
     /// No user is active from here on.
     last_end: u64,
     think_time: Option<ThinkTime>,
-    warm_up: UserOperations,
+    warm_up: Box<UserOperations>,
     measured: UserOperations,
     /// When the last one of a number of operations began, run clock; 0 if there was none.
     last_begun_at: u64,
@@ -256,7 +256,7 @@ impl Users {
             users,
             last_end,
             think_time,
-            warm_up: measured.warm_up(),
+            warm_up: Box::new(measured.warm_up()),
             measured,
             last_begun_at: 0,
         }
