@@ -72,7 +72,7 @@ const fn recorder(name: &'static str, work: Work) -> Case {
         name,
         work,
         few: 10_000,
-        many: 30_000,
+        many: 20_000,
         short: true,
     }
 }

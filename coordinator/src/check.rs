@@ -172,9 +172,9 @@ thresholds  response_time.p99 <= 250ms
             errors.share <= 0.001
 
 agent  connections  requests
-    1            3       333
-    2            3       334
-    3            4       334
+    1            3       300
+    2            3       300
+    3            4       401
   all           10      1001
 
 how much of its CPU an agent needs is not known; `agent calibrate` on its machine would tell
