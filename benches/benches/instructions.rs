@@ -66,7 +66,7 @@ const fn engine(
     }
 }
 
-/// A histogram moves from values to pages once, after about a thousand values: `few` lies behind it.
+/// A histogram moves from values to pages once, after about a thousand values: `few` is more.
 const fn recorder(name: &'static str, work: Work) -> Case {
     Case {
         name,

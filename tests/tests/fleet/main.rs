@@ -22,7 +22,15 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Agent `index`'s share of `total` among `agents`.
-fn share(total: u64, index: u64, agents: u64) -> u64 {
-    total * (index + 1) / agents - total * index / agents
+/// What each of `agents` does of `total` operations: those of its share of the virtual users.
+fn shares(total: u64, users: u64, agents: u64) -> Vec<u64> {
+    let part = |of: u64, parts: u64, index: u64| of * (index + 1) / parts - of * index / parts;
+    let mut shares = vec![0; agents as usize];
+    // Full rounds of users go to every agent; the rest go to those with one more.
+    let with_more = (0..agents).filter(|&agent| part(users, agents, agent) > users / agents);
+    let full = (0..users / agents * agents).map(|user| user % agents);
+    for (user, agent) in (0..).zip(full.chain(with_more)) {
+        shares[agent as usize] += part(total, users, user);
+    }
+    shares
 }

@@ -1,12 +1,13 @@
 //! The merged result is the sum of what the agents recorded, bucket by bucket.
 
-use crate::{alone, share};
+use crate::{alone, shares};
 use analysis::{Document, TimeFigure};
 use hdrhistogram::Histogram;
 use interop::{CoordinatorCommand, Histograms, Nginx, NginxOptions, NginxServer, Pki, plan};
 
 /// No multiple of any number of agents here.
 const REQUESTS: u64 = 2003;
+const USERS: u64 = 9;
 
 #[test]
 fn merged_histograms_are_the_sum_of_the_agents_bucket_by_bucket() {
@@ -17,7 +18,7 @@ fn merged_histograms_are_the_sum_of_the_agents_bucket_by_bucket() {
             return;
         };
         let load = format!(
-            "load = {{ connections = 9, requests = {REQUESTS} }}\nconnection.requests = 20\n"
+            "load = {{ connections = {USERS}, requests = {REQUESTS} }}\nconnection.requests = 20\n"
         );
         let text = load + &plan(&nginx.url(NginxServer::Tls13, "/"), &pki, "");
         let arguments = [
@@ -55,10 +56,7 @@ fn assert_shares(document: &Document, agents: u32) {
         .iter()
         .map(|group| group.figures.operations.ended)
         .collect();
-    let shares: Vec<u64> = (0..u64::from(agents))
-        .map(|index| share(REQUESTS, index, u64::from(agents)))
-        .collect();
-    assert_eq!(of_agents, shares);
+    assert_eq!(of_agents, shares(REQUESTS, USERS, u64::from(agents)));
     // The coordinator compares the sum of each agent's seconds with the totals that the agent kept
     // itself, bucket by bucket.
     assert!(

@@ -1,12 +1,13 @@
 //! Four machines, as far as the network goes: namespaces with addresses of their own, nginx and
 //! coordinator outside.
 
-use crate::{alone, share};
+use crate::{alone, shares};
 use interop::{Invited, Namespaces, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::net::{IpAddr, SocketAddr};
 use target::{Config, RunningTarget};
 
 const REQUESTS: u64 = 202;
+const USERS: u64 = 8;
 const AGENTS: u8 = 4;
 
 #[test]
@@ -26,7 +27,7 @@ fn four_agents_in_namespaces_of_their_own_make_one_run() {
     ) else {
         return;
     };
-    let load = format!("load = {{ connections = 8, requests = {REQUESTS} }}\n");
+    let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
     let more = "connection.requests = 1\ntls.server_name = \"localhost\"\n";
     let text = load + &plan(&nginx.url(NginxServer::Tls13, "/"), &pki, more);
 
@@ -53,11 +54,9 @@ fn four_agents_in_namespaces_of_their_own_make_one_run() {
         ),
         (REQUESTS, REQUESTS, REQUESTS)
     );
-    for (index, group) in (0..).zip(&document.by_agent) {
-        assert_eq!(
-            group.figures.operations.ok,
-            share(REQUESTS, index, u64::from(AGENTS))
-        );
+    let shares = shares(REQUESTS, USERS, u64::from(AGENTS));
+    for (share, group) in shares.into_iter().zip(&document.by_agent) {
+        assert_eq!(group.figures.operations.ok, share);
         // Named after the namespace it is in: what its address sent is what it reports.
         let number: u8 = group.name.trim_start_matches("load-").parse().unwrap();
         let from = IpAddr::V4(namespaces.address(number));

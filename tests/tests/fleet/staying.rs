@@ -1,6 +1,6 @@
 //! Agents that joined by a token stay, and serve the next run of the same coordinator.
 
-use crate::{alone, share};
+use crate::{alone, shares};
 use interop::{Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan};
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -54,7 +54,7 @@ fn agents_stay_and_serve_the_next_start_with_the_same_state() {
             .iter()
             .map(|group| group.figures.operations.ok)
             .collect();
-        assert_eq!(ended, [share(REQUESTS, 0, 2), share(REQUESTS, 1, 2)]);
+        assert_eq!(ended, shares(REQUESTS, 4, 2));
         assert!(
             nginx.wait_for_requests(REQUESTS as usize * number).len() >= REQUESTS as usize * number
         );
