@@ -11,7 +11,7 @@ const JAR: &str = "/usr/share/java/hdrhistogram.jar";
 const PLAN: &str = r#"
 name = "run"
 target.builtin = true
-load = { rate = "200/s", warm_up = "1s", duration = "2s" }
+load = { connections = 2, think_time = "10ms", warm_up = "1s", duration = "2s" }
 "#;
 
 /// What Java's processor says of a tag: number of values, mean and largest in nanoseconds.

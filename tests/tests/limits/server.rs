@@ -203,7 +203,7 @@ fn proxy_whose_backend_waits() {
 fn accept_queue_of_eight() {
     staged(
         "an accept queue of eight",
-        &Right::is(ServerBound).named("that may wait"),
+        &Right::is(ServerBound).named("where 8 may"),
         || {
             let mut stage = Stage::apart()?;
             let server = Reluctant::start(stage.server_ip());
