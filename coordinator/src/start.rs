@@ -11,7 +11,7 @@ use crate::run_origin::RunOrigin;
 use crate::token::state_folder;
 use crate::{plan_file, terminal};
 use clap::Args;
-use plan::Campaign;
+use plan::{Campaign, Search};
 use report::Format;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -202,6 +202,19 @@ impl StartChoice {
         })
     }
 
+    /// How many agents do what the file asks for. The first run of a search of agents, which tells
+    /// how many there were before, had fewer than the search needs.
+    fn agents_for(&self, campaign: &Campaign) -> u32 {
+        match campaign.search() {
+            Some(Search::Agents(numbers))
+                if self.before.is_some() && self.args.agents.is_none() =>
+            {
+                numbers.iter().copied().fold(self.agents, u32::max)
+            }
+            _ => self.agents,
+        }
+    }
+
     fn origin(&self) -> Option<&RunOrigin> {
         self.before.as_ref().map(|begun| &begun.origin)
     }
@@ -279,7 +292,8 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     )?;
     let source = choice.source(&read.campaign)?;
     let origin = RunOrigin::from_plan_file(&choice.plan);
-    let StartChoice { args, agents, .. } = choice;
+    let agents = choice.agents_for(&read.campaign);
+    let StartChoice { args, .. } = choice;
     launch(&StartRequest {
         campaign: read.campaign,
         plan_text: read.text,
