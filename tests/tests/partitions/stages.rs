@@ -80,6 +80,8 @@ impl Case {
             // stopped begins too late or not at all.
             (_, Stage::Preparing | Stage::Armed, _) => &[0, 3, 4],
             (Side::Agent, _, Blow::Kill) => &[3],
+            // It stands still in the measured part.
+            (Side::Agent, Stage::Firing, Blow::Stop(3)) => &[3],
             (_, _, Blow::Stop(3)) => &[0],
             // It has fired all of it, or finds that its lease has run out.
             (_, Stage::Draining | Stage::Uploading, _) => &[0, 3],
@@ -96,7 +98,7 @@ impl Case {
                 "did not ask for its lease",
             ],
             (3, Side::Agent, Blow::Kill) => &["is lost"],
-            (3, ..) => &["longer than a lease", "is lost", "agents began"],
+            (3, ..) => &["longer than a lease", "is lost", "agents began", "stood still"],
             _ => &[""],
         }
     }
