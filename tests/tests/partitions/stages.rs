@@ -98,7 +98,12 @@ impl Case {
                 "did not ask for its lease",
             ],
             (3, Side::Agent, Blow::Kill) => &["is lost"],
-            (3, ..) => &["longer than a lease", "is lost", "agents began", "stood still"],
+            (3, ..) => &[
+                "longer than a lease",
+                "is lost",
+                "agents began",
+                "stood still",
+            ],
             _ => &[""],
         }
     }
