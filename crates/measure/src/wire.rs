@@ -311,7 +311,7 @@ impl SnapshotReader<'_> {
     }
 }
 
-/// The inverse of [`write`]. One that is empty is never written.
+/// The inverse of [`write()`]. One that is empty is never written.
 fn read<K>(wire: &WireDistribution<'_, K>) -> Result<Distribution, DecodeError> {
     let histogram = read_counts(&wire.counts, MAX_COUNT)?;
     let &WireDistribution {
