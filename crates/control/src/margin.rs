@@ -8,6 +8,10 @@ use std::time::Duration;
 const MARGIN_MIN: Duration = Duration::from_secs(1);
 const MARGIN_MAX: Duration = Duration::from_secs(10);
 
+/// The same for the first instant of a single agent. It begins with itself, so another instant
+/// costs no more than the time until then, and is named with all the room if this one is missed.
+const MARGIN_ALONE: Duration = Duration::from_millis(300);
+
 /// Handling and sending the four messages of one agent's start.
 const PER_AGENT: Duration = Duration::from_micros(500);
 
@@ -16,13 +20,31 @@ const PER_AGENT: Duration = Duration::from_micros(500);
 /// remain, which is what Go, the beat and its grant take.
 const BOUNDS: u64 = 12;
 
-/// From naming the start instant to the instant, for agents whose clocks have these bounds.
-pub(crate) fn start_margin(bounds_ns: impl Iterator<Item = u64>) -> Duration {
+/// Attempts give twice the time of the one before up to here: beyond those that agents have, a disk
+/// is waited for that is slow or full.
+const DOUBLINGS_MAX: u32 = 4;
+
+/// From naming the start instant to the instant, for agents whose clocks have these bounds, if
+/// `attempts` instants were missed before. Each attempt gives twice the time of the one before.
+pub(crate) fn attempt_margin(bounds_ns: impl Iterator<Item = u64>, attempts: u32) -> Duration {
+    let bounds_ns: Vec<u64> = bounds_ns.collect();
+    match (attempts, &bounds_ns[..]) {
+        (0, &[bound_ns]) => margin_above(MARGIN_ALONE, [bound_ns]),
+        _ => start_margin(bounds_ns) * (1 << attempts.min(DOUBLINGS_MAX)),
+    }
+}
+
+/// For how long an order may be under way to agents whose clocks have these bounds.
+pub(crate) fn start_margin(bounds_ns: impl IntoIterator<Item = u64>) -> Duration {
+    margin_above(MARGIN_MIN, bounds_ns)
+}
+
+fn margin_above(min: Duration, bounds_ns: impl IntoIterator<Item = u64>) -> Duration {
+    let bounds_ns = bounds_ns.into_iter();
     let (agents, worst_ns) = bounds_ns.fold((0_u32, 0), |(agents, worst), bound| {
         (agents.saturating_add(1), bound.max(worst))
     });
-    MARGIN_MIN
-        .saturating_add(Duration::from_nanos(worst_ns.saturating_mul(BOUNDS)))
+    min.saturating_add(Duration::from_nanos(worst_ns.saturating_mul(BOUNDS)))
         .saturating_add(PER_AGENT.saturating_mul(agents))
         .min(MARGIN_MAX)
 }
@@ -30,6 +52,22 @@ pub(crate) fn start_margin(bounds_ns: impl Iterator<Item = u64>) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn single_agent_begins_soon_unless_it_has_missed_an_instant() {
+        const MS: u64 = 1_000_000;
+        let margin = |bounds: &[u64], attempts| {
+            let bounds = bounds.iter().copied();
+            attempt_margin(bounds, attempts).as_millis()
+        };
+        assert_eq!(margin(&[0], 0), 300);
+        assert_eq!(margin(&[50 * MS], 0), 900);
+        assert_eq!(
+            [1, 2, 9].map(|attempts| margin(&[0], attempts)),
+            [2_001, 4_002, 16_008]
+        );
+        assert_eq!(margin(&[0, 0], 0), 1_001);
+    }
 
     #[test]
     fn margin_grows_with_the_slowest_path_and_the_number_of_agents() {

@@ -4,7 +4,7 @@
 use super::{FleetRun, RunPhase, StartAttempt};
 use crate::clock::nanoseconds;
 use crate::fleet_action::{Actions, Awaited};
-use crate::margin::start_margin;
+use crate::margin::{attempt_margin, start_margin};
 use crate::participant::{Participant, ParticipantStage};
 use crate::{FleetTime, RunEvent};
 use proto::from_coordinator::Message as Down;
@@ -14,10 +14,6 @@ use std::time::Duration;
 /// Instants that are named before an agent that does not learn of them is given up.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// Each attempt gives twice the time of the one before, up to here: beyond the attempts that agents
-/// have, a disk is waited for that is slow or full.
-const DOUBLINGS_MAX: u32 = 4;
-
 impl FleetRun {
     /// Everyone is ready: names the start instant, unless clocks are known too badly.
     pub(super) fn arm(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
@@ -25,7 +21,7 @@ impl FleetRun {
             return;
         }
         let number = attempts + 1;
-        let margin = self.margin() * (1 << attempts.min(DOUBLINGS_MAX));
+        let margin = attempt_margin(self.clock_bounds(), attempts);
         let attempt = StartAttempt {
             number,
             start_at: now.after(margin),
@@ -57,12 +53,15 @@ impl FleetRun {
 
     /// How long an order takes to reach every agent, with room.
     pub(super) fn margin(&self) -> Duration {
+        start_margin(self.clock_bounds())
+    }
+
+    /// How well the clocks of agents that go on are known, nanoseconds.
+    fn clock_bounds(&self) -> impl Iterator<Item = u64> {
         let going = self.participants.iter().filter(|agent| !agent.is_over());
-        start_margin(
-            going
-                .filter_map(Participant::clock)
-                .map(|clock| clock.bound_ns),
-        )
+        going
+            .filter_map(Participant::clock)
+            .map(|clock| clock.bound_ns)
     }
 
     pub(super) fn send_start(&self, index: usize, attempt: StartAttempt, out: &mut Actions) {
