@@ -25,7 +25,7 @@ use tonic::{Code, Request, Status, Streaming};
 /// Each of looking up, connecting, encrypting and attaching is done by then.
 const STEP_MAX: Duration = Duration::from_secs(5);
 
-/// In haste a connection that nobody has answered is opened once more beside it, so often: the
+/// In haste an unanswered connection is opened once more beside the first, this often: the
 /// system repeats a lost SYN after 1, 3 and 7 s.
 const ONCE_MORE: Duration = Duration::from_millis(500);
 

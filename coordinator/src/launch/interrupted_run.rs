@@ -31,7 +31,7 @@ pub(super) struct InterruptedRun {
 /// What of a run may go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// One whose end nobody saw.
+    /// One whose end was not seen.
     Unfinished,
     /// Also what agents hold of one that ended without them.
     Holdings,
@@ -196,7 +196,7 @@ impl InterruptedRun {
         &self.past
     }
 
-    /// Where its agents dial, whoever went on with it since.
+    /// Where its agents dial, whichever coordinator went on with it since.
     pub(super) fn known_address(&self) -> Option<SocketAddr> {
         self.begun.origin.listen
     }

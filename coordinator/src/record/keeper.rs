@@ -218,7 +218,7 @@ impl Saving {
         self.saved.after(pause)
     }
 
-    /// `None` where nobody looks.
+    /// `None` if there is no viewer.
     fn show_due(&self, record: &RecordedRun) -> Option<Instant> {
         let (every, page_took) = match record.shown_to()? {
             ShownTo::Browsers { page_took } => (self.times.show_every, page_took),

@@ -113,7 +113,7 @@ pub(super) fn seconds(number: usize) -> String {
 /// How long a disk is waited for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StorageTimes {
-    /// A full one: somebody may make room, and agents keep what is not stored.
+    /// A full one: a user may make room, and agents keep what is not stored.
     pub(super) room: Duration,
     /// A folder that was removed may have been moved by mistake.
     pub(super) folder: Duration,

@@ -500,7 +500,7 @@ fn saved_runs_are_compared_unless_they_measured_different_things() {
         &part("01-base-1"),
         &part("02-same-1"),
     ]);
-    // Of single runs of less than 16 s nothing tells the noise.
+    // Single runs of less than 16 s do not tell their noise.
     assert_code(&alike, 3);
     for words in [
         "02-same-1 against 01-base-1",

@@ -92,7 +92,7 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
         client,
         span,
     } = if is_count { all } else { rates };
-    // Of a request that was never sent nothing is known.
+    // Nothing is known of a request that was never sent.
     let nothing = CellTally::default();
     let tally = match &threshold.request {
         Some(request) => requests.get(request).unwrap_or(&nothing),

@@ -129,7 +129,7 @@ impl FleetRun {
         let (losses, skew_told) = (history.losses, history.skew_told);
         let undealt = history.undealt();
         // The coordinator before granted nothing after it ended. Agents are waited for all the
-        // same: they dial again as soon as they find somebody.
+        // same: they dial again as soon as they find a coordinator.
         let left_at = history.left_at.unwrap_or(now).min(now);
         let lease = request.rules.lease;
         let leases = (now.after(lease), left_at.after(lease));

@@ -29,7 +29,7 @@ pub struct RunTruth {
     pub agents: BTreeMap<AgentId, AgentTruth>,
     /// Those that a coordinator has given up.
     pub given_up: BTreeSet<AgentId>,
-    /// Those of them that were away: nobody can stop them.
+    /// Those of them that were away, and cannot be stopped.
     pub lost_away: BTreeSet<AgentId>,
     pub has_fired: bool,
     /// Which parts of which shares were fired at each step of the plan, and by whom.
