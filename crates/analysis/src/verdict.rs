@@ -26,7 +26,7 @@ use crate::fault::cure;
 use crate::{Document, LoadRecord, MachineRole, human};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use verdict_readings::{VerdictReadings, spoken};
+use verdict_readings::{VerdictReadings, acquitted, spoken};
 
 /// A figure that is at least this part of its bound is worth a line where nothing is proved.
 const NEAR: f64 = 0.5;
@@ -228,11 +228,19 @@ impl VerdictReadings {
         };
         let proofs = server.into_iter().chain(network).chain(shared);
         let evidence = of_load.into_iter().chain(proofs);
+        let evidence = evidence.chain(self.acquittals(verdict));
         if verdict != Verdict::Undetermined {
             return record(verdict, evidence.chain(client::room(document)), []);
         }
         let evidence = evidence.chain(self.near()).chain(client::room(document));
         record(verdict, evidence, self.missing_for_server(document))
+    }
+
+    /// What speaks for those who are not blamed.
+    fn acquittals(&self, verdict: Verdict) -> Vec<String> {
+        let server = acquitted(&self.server).filter(|_| verdict != Verdict::ServerBound);
+        let network = acquitted(&self.network).filter(|_| verdict != Verdict::NetworkBound);
+        server.chain(network).collect()
     }
 
     fn missing_for_server(&self, document: &Document) -> Vec<String> {

@@ -50,6 +50,7 @@ fn one(page: &mut Page, reading: &RuleReading) {
     let RuleReading {
         rule,
         says,
+        acquits,
         figure,
         bound,
         distance,
@@ -57,13 +58,12 @@ fn one(page: &mut Page, reading: &RuleReading) {
     } = reading;
     let reached = distance.map(reached).unwrap_or_default();
     let lead = format!("  {reached:>6}  ");
-    match says {
-        Some(says) => page.paragraph(Paint::Doubtful, &lead, &format!("{rule} SPEAKS: {says}")),
-        None => {
-            let sentence = format!("{rule}: {figure} (bound: {bound})");
-            page.paragraph(Paint::Plain, &lead, &sentence);
-        }
-    }
+    let (paint, sentence) = match (says, acquits) {
+        (Some(says), _) => (Paint::Doubtful, format!("{rule} SPEAKS: {says}")),
+        (None, Some(acquits)) => (Paint::Good, format!("{rule} ACQUITS: {acquits}")),
+        (None, None) => (Paint::Plain, format!("{rule}: {figure} (bound: {bound})")),
+    };
+    page.paragraph(paint, &lead, &sentence);
 }
 
 /// What is just below its bound must not look as if it had reached it.

@@ -181,6 +181,7 @@ pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> Rul
                 "a client's loop stood still {figure} without using its CPU up (bound: {bound})"
             )
         }),
+        acquits: None,
         figure,
         bound,
         distance: Some(longest as f64 / STOOD_STILL_NS as f64),
@@ -322,6 +323,7 @@ fn exhausted(document: &Document) -> RuleReading {
                 cure(error)
             )
         }),
+        acquits: None,
         figure: format!("{} of the operations failed for them", human::share(share)),
         bound,
         distance: Some(share / EXHAUSTED_SHARE_MAX),
@@ -359,6 +361,7 @@ fn late_reading(
         rule,
         limit_of: LimitOf::Client,
         says,
+        acquits: None,
         figure: format!("p99 {}", human::percentile(p99)),
         bound,
         distance: Some(p99.value_ns as f64 / LATE_P99_MAX_NS as f64),

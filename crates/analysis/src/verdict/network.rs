@@ -127,6 +127,7 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
         rule: "pace of bytes",
         limit_of: LimitOf::Network,
         says: speaks.then(|| format!("{figure} (bound: {bound})")),
+        acquits: None,
         figure,
         bound: bound.to_owned(),
         distance: Some(shown),

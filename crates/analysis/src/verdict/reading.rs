@@ -45,6 +45,9 @@ pub struct RuleReading {
     pub limit_of: LimitOf,
     /// Its evidence, where it speaks.
     pub says: Option<String>,
+    /// What it saw that speaks for whom it would blame, where that is more than silence: a link
+    /// whose round trip stays at its minimum.
+    pub acquits: Option<String>,
     /// What it saw.
     pub figure: String,
     /// From where on it speaks.
@@ -60,6 +63,7 @@ impl RuleReading {
             rule,
             limit_of,
             says: None,
+            acquits: None,
             figure: "not known".to_owned(),
             bound,
             distance: None,

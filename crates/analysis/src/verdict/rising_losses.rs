@@ -45,6 +45,7 @@ pub(super) fn reading(document: &Document, ends_have_room: bool) -> RuleReading 
         rule: RULE,
         limit_of: LimitOf::Network,
         says: speaks.then(|| format!("{figure} (bound: {bound})")),
+        acquits: None,
         figure,
         bound: bound.to_owned(),
         distance: Some(reach),

@@ -75,6 +75,7 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
         rule: RULE,
         limit_of: LimitOf::Server,
         says: speaks.then(|| format!("{how}: {figure} (bound: {bound})")),
+        acquits: None,
         figure,
         bound: bound.to_owned(),
         distance: Some(reach),

@@ -105,6 +105,13 @@ pub(super) fn spoken(readings: &[RuleReading]) -> Vec<String> {
     says.collect()
 }
 
+/// What speaks for those whom these would blame.
+pub(super) fn acquitted(readings: &[RuleReading]) -> impl Iterator<Item = String> {
+    readings
+        .iter()
+        .filter_map(|reading| reading.acquits.clone())
+}
+
 /// A reading for each fault; where there is none, one that says so.
 fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
     let number = faults.len();
@@ -118,6 +125,7 @@ fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
         rule,
         limit_of: LimitOf::Trust,
         says,
+        acquits: None,
         figure: number.to_string(),
         bound: "any".to_owned(),
         distance: Some(number as f64),
