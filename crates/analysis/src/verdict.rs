@@ -12,6 +12,7 @@ mod reading;
 mod rising_losses;
 mod server;
 mod sign;
+mod slow_answers;
 mod throughput;
 mod users_knee;
 mod verdict_readings;

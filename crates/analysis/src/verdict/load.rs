@@ -1,6 +1,7 @@
 //! Whether the load was sent in time, and carried while it was offered.
 
 use super::client::{LATE_P99_MAX_NS, p99_if_late};
+use super::slow_answers::may_be_slow_by_themselves;
 use super::{LimitOf, RuleReading};
 use crate::{AgentEndCause, AgentResult, Backlog, Document, LoadRecord, human};
 
@@ -103,17 +104,11 @@ pub(crate) fn piled_up(document: &Document) -> Option<String> {
          due and {ended} ended, so that the backlog grew by {growth} to {at_end} (up to \
          {noise:.0} could be chance)"
     );
-    if takes_half_of_the_run(document) {
-        text += "; answers took longer than half of the measured part, so a longer one may say \
-                 otherwise";
+    if may_be_slow_by_themselves(document) {
+        text += "; answers took longer than half of the measured part, and as long from its \
+                 beginning on, so a longer one may say otherwise";
     }
     Some(text)
-}
-
-/// Whether the server's answers take so long that a backlog cannot be told from them.
-pub(super) fn takes_half_of_the_run(document: &Document) -> bool {
-    let service = document.measured.percentile("service_time", 50.0);
-    service.is_some_and(|p50| p50.value_ns > document.run.duration_ns / 2)
 }
 
 /// Arrivals that no connection was free for: load that was asked for and never offered.

@@ -2,6 +2,7 @@
 
 use super::counted_seconds::{Carried, CountedSeconds};
 use super::sign::{Watched, WatchedRows};
+use super::slow_answers::may_be_slow_by_themselves;
 use super::throughput::{self, MonitorsSaw};
 use super::{LimitOf, RuleReading, client, faults, load, network, server};
 use crate::{Document, MachineRole};
@@ -53,10 +54,8 @@ impl VerdictReadings {
             MonitorsSaw::NoRoom
         };
         let network = network::readings(document, &agents, &monitors, seen == MonitorsSaw::Room);
-        // Of answers that take as long as the run nothing shows whether more would have come of a
-        // longer one.
         let is_in_doubt =
-            network::is_suspect(document, &network) || load::takes_half_of_the_run(document);
+            network::is_suspect(document, &network) || may_be_slow_by_themselves(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
         let client = client::readings(document, &of_client);
         let mut fatal = of_faults("faults", faults.fatal);

@@ -10,5 +10,6 @@ mod machines;
 mod random;
 mod scene;
 mod search;
+mod slow_answers;
 mod staged;
 mod verdict;
