@@ -102,7 +102,9 @@ impl ScalingRow {
     /// Whose limit it shows.
     fn limit(&self) -> RiseLimit {
         let has = |whose| self.limits.iter().any(|limit| limit.limit_of == whose);
-        if self.verdict == Verdict::ClientBound || has(LimitOf::Client) {
+        // What the plan allows, it allows to each agent.
+        let is_of_agents = has(LimitOf::Client) || has(LimitOf::Plan);
+        if self.verdict == Verdict::ClientBound || is_of_agents {
             return RiseLimit::Agents;
         }
         match (has(LimitOf::Server), has(LimitOf::Network)) {

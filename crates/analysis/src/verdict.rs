@@ -1,6 +1,8 @@
 //! What the numbers are about: the server, the client, the network, the load, or nothing. Each
 //! verdict brings its evidence.
 
+mod answers_by_load;
+mod at_once;
 mod client;
 mod counted_seconds;
 mod faults;
@@ -8,6 +10,8 @@ mod limit_shown;
 mod load;
 mod network;
 mod phases;
+mod plan_limit;
+mod queueing;
 mod reading;
 mod rising_losses;
 mod server;
@@ -46,6 +50,8 @@ pub enum Verdict {
     NetworkBound,
     /// Everything that was to be sent was sent in time and answered.
     LoadMet,
+    /// What the plan allows at once was the limit: its connections, or its users.
+    PlanBound,
     /// Nothing speaks against the numbers, and nothing proves what limits them.
     #[default]
     Undetermined,
@@ -68,11 +74,12 @@ pub struct VerdictRecord {
 
 impl Verdict {
     /// All of them.
-    pub const ALL: [Verdict; 7] = [
+    pub const ALL: [Verdict; 8] = [
         Verdict::LoadMet,
         Verdict::ServerBound,
         Verdict::ClientBound,
         Verdict::NetworkBound,
+        Verdict::PlanBound,
         Verdict::Undetermined,
         Verdict::Degraded,
         Verdict::Invalid,
@@ -86,6 +93,7 @@ impl Verdict {
             Verdict::ClientBound => "client-bound",
             Verdict::NetworkBound => "network-bound",
             Verdict::LoadMet => "load met",
+            Verdict::PlanBound => "plan-bound",
             Verdict::Undetermined => "undetermined",
             Verdict::Degraded => "degraded",
             Verdict::Invalid => "invalid",
@@ -104,6 +112,7 @@ impl Verdict {
             Verdict::LoadMet => {
                 "all of the load was sent in time and answered while it was offered"
             }
+            Verdict::PlanBound => "the plan allows no more at once, and the server could do more",
             Verdict::Undetermined => "nothing proves what limits these numbers",
             Verdict::Degraded => "agents were lost, as the plan allows; the others went on",
             Verdict::Invalid => "these numbers cannot be trusted",
@@ -165,7 +174,7 @@ pub(crate) fn is_load_sent(document: &Document) -> bool {
 }
 
 /// What is used up, whatever became of the load: of the client where the verdict is about it, or
-/// where server and client share what is full; else of server and network.
+/// where server and client share what is full; else of server, network and plan.
 pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
     let readings = VerdictReadings::new(document);
     let of_client = match document.verdict.verdict {
@@ -177,7 +186,7 @@ pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
     };
     let of_client = shown(&of_client.concat());
     if of_client.is_empty() {
-        shown(&[readings.server, readings.network].concat())
+        shown(&[readings.server, readings.network, readings.plan].concat())
     } else {
         of_client
     }
@@ -222,12 +231,14 @@ impl VerdictReadings {
     fn beyond_the_client(&self, document: &Document, of_load: Vec<String>) -> VerdictRecord {
         let (server, network) = (spoken(&self.server), spoken(&self.network));
         let shared = spoken(&self.shared);
+        let plan = spoken(&self.plan);
         let verdict = match (server.is_empty(), network.is_empty(), shared.is_empty()) {
             (false, true, true) => Verdict::ServerBound,
             (true, false, true) => Verdict::NetworkBound,
+            (true, true, true) if !plan.is_empty() => Verdict::PlanBound,
             _ => Verdict::Undetermined,
         };
-        let proofs = server.into_iter().chain(network).chain(shared);
+        let proofs = server.into_iter().chain(network).chain(plan).chain(shared);
         let evidence = of_load.into_iter().chain(proofs);
         let evidence = evidence.chain(self.acquittals(verdict));
         if verdict != Verdict::Undetermined {
@@ -249,11 +260,14 @@ impl VerdictReadings {
         let cpu = (!is_known).then_some("the server's own CPU figures");
         let next = if self.has_full_shared_machine() {
             "the client on a machine of its own: the one that it shares with the server is full"
+                .to_owned()
         } else {
-            "a run with a higher load: if it brings no more, the server is the limit"
+            plan_limit::next_run(document).unwrap_or_else(|| {
+                "a run with a higher load: if it brings no more, the server is the limit".to_owned()
+            })
         };
-        let missing = cpu.into_iter().chain([next]);
-        missing.map(str::to_owned).collect()
+        let cpu = cpu.map(str::to_owned);
+        cpu.into_iter().chain([next]).collect()
     }
 
     /// Whether client and server take the CPUs of one machine from each other.

@@ -6,10 +6,11 @@ use crate::page::Page;
 use crate::style::Paint;
 use analysis::{Document, LimitOf, RuleReading};
 
-const LIMITS: [LimitOf; 5] = [
+const LIMITS: [LimitOf; 6] = [
     LimitOf::Trust,
     LimitOf::Client,
     LimitOf::Load,
+    LimitOf::Plan,
     LimitOf::Server,
     LimitOf::Network,
 ];

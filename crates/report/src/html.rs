@@ -186,6 +186,7 @@ fn tone(verdict: Verdict) -> &'static str {
         Verdict::Invalid => "bad",
         Verdict::ClientBound
         | Verdict::NetworkBound
+        | Verdict::PlanBound
         | Verdict::Undetermined
         | Verdict::Degraded => "doubtful",
     }

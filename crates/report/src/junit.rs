@@ -113,6 +113,7 @@ fn distrusted(document: &Document) -> Option<String> {
         Verdict::ServerBound
         | Verdict::NetworkBound
         | Verdict::LoadMet
+        | Verdict::PlanBound
         | Verdict::Undetermined
         | Verdict::Degraded => None,
     }

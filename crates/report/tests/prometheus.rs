@@ -34,7 +34,7 @@ fn run_that_goes_on_has_no_verdict_yet() {
     let mut document = document();
     assert_eq!(
         prometheus(&document).matches("cannonade_verdict{").count(),
-        7
+        analysis::Verdict::ALL.len()
     );
     document.run.state = analysis::RunState::Incomplete;
     assert!(!prometheus(&document).contains("cannonade_verdict{"));

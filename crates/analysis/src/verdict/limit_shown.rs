@@ -40,6 +40,7 @@ impl LimitShown {
             (true, true) => "the server or the network, which contradict each other",
             (true, false) => "the server",
             (false, true) => "the network",
+            (false, false) if has(LimitOf::Plan) => "the plan",
             (false, false) => "the client",
         };
         // What is used up says more than that throughput stopped; of machines that show the same,
@@ -61,7 +62,8 @@ impl LimitShown {
 
     fn resource(&self) -> String {
         let rule = &self.rule;
-        let resource = match rule.strip_prefix("server's ") {
+        let owned = ["server's ", "plan's "].iter();
+        let resource = match owned.filter_map(|owner| rule.strip_prefix(owner)).next() {
             Some(part) => format!("its {part}"),
             None if rule == throughput::RULE => {
                 "its throughput stopped following the load".to_owned()

@@ -9,6 +9,9 @@ const LINE_SPREAD_MAX: f64 = 2.0;
 /// A median that is this many times the fastest answer is one that others were waited for in.
 const LINE_GROWTH_MIN: f64 = 2.0;
 
+/// What a service time is made of, but for names.
+pub(super) const PHASES: [&str; 5] = ["connect", "handshake", "first_byte", "send", "receive"];
+
 /// Waiting for the server to make an answer: handshakes and first bytes, by the service time.
 pub(super) fn processing_share(document: &Document) -> Option<f64> {
     share(&document.measured, &["handshake", "first_byte"])

@@ -16,6 +16,8 @@ pub enum LimitOf {
     Client,
     /// Whether the load was sent, and carried.
     Load,
+    /// What the plan allows at once.
+    Plan,
     /// The server.
     Server,
     /// What lies between them.
@@ -30,6 +32,7 @@ impl LimitOf {
             LimitOf::Trust => "trust",
             LimitOf::Client => "client",
             LimitOf::Load => "load",
+            LimitOf::Plan => "plan",
             LimitOf::Server => "server",
             LimitOf::Network => "network",
         }

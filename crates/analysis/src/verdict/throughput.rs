@@ -1,8 +1,10 @@
 //! Whether throughput stopped following the load: what shows a server's limit without a look at
 //! the server.
 
+use super::at_once::AtOnce;
 use super::counted_seconds::measured;
-use super::phases::{processing_share, stood_in_line};
+use super::phases::processing_share;
+use super::queueing::{Queueing, QueueingLook};
 use super::users_knee::UsersKnee;
 use super::{LimitOf, RuleReading};
 use crate::{Document, LoadRecord, human};
@@ -88,14 +90,18 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
     let (backlog, rise) = document.backlog.zip(rise(document))?;
     let processing = processing_share(document)?;
     let beyond = backlog.due as f64 / backlog.ended.max(1) as f64;
-    let has_room = has_connections(document) || stood_in_line(document, "service_time");
-    let line = if has_room {
-        String::new()
-    } else {
-        format!(
+    let queueing = queueing(document);
+    let has_room = has_connections(document) || queueing == Queueing::Line;
+    let line = match queueing {
+        _ if has_room => String::new(),
+        Queueing::Alike | Queueing::Scattered => format!(
             "; all {max_connections} connections were in use, and answers took no longer for it, \
              so more of them may carry more"
-        )
+        ),
+        Queueing::Unclear | Queueing::Line => format!(
+            "; all {max_connections} connections were in use, and nothing shows whether more of \
+             them would carry more"
+        ),
     };
     let figure = format!(
         "{} were due in the second half and {} ended, which rose by a factor of {rise:.2} in it; \
@@ -112,6 +118,13 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
         reach,
         is_shown: !backlog.kept_up() && has_room,
     })
+}
+
+/// Whether answers stood in line behind the plan's connections.
+fn queueing(document: &Document) -> Queueing {
+    let early = AtOnce::new(document).map(|at_once| at_once.early(document));
+    let look = early.and_then(|early| QueueingLook::new(document, early));
+    look.map_or(Queueing::Unclear, |look| look.queueing)
 }
 
 /// Of a closed loop with stages: a knee inside the run. Of one number of users nothing shows

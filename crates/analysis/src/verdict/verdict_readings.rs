@@ -4,7 +4,7 @@ use super::counted_seconds::{Carried, CountedSeconds};
 use super::sign::{Watched, WatchedRows};
 use super::slow_answers::may_be_slow_by_themselves;
 use super::throughput::{self, MonitorsSaw};
-use super::{LimitOf, RuleReading, client, faults, load, network, server};
+use super::{LimitOf, RuleReading, client, faults, load, network, plan_limit, server};
 use crate::{Document, MachineRole};
 
 /// What every rule saw.
@@ -25,6 +25,8 @@ pub(super) struct VerdictReadings {
     pub(super) server: Vec<RuleReading>,
     /// What lies between.
     pub(super) network: Vec<RuleReading>,
+    /// What the plan allows at once.
+    pub(super) plan: Vec<RuleReading>,
     has_errors: bool,
 }
 
@@ -57,6 +59,9 @@ impl VerdictReadings {
         let is_in_doubt =
             network::is_suspect(document, &network) || may_be_slow_by_themselves(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
+        let shared = client::shared_machine(document, &under_load);
+        let is_blamed = is_in_doubt || speaks(&server) || speaks(&network) || speaks(&shared);
+        let plan = vec![plan_limit::reading(document, is_blamed)];
         let client = client::readings(document, &of_client);
         let mut fatal = of_faults("faults", faults.fatal);
         fatal.push(client::stood_still(document, &client));
@@ -65,10 +70,11 @@ impl VerdictReadings {
             tolerated: of_faults("lost agents", faults.tolerated),
             lateness,
             client,
-            shared: client::shared_machine(document, &under_load),
+            shared,
             load,
             server,
             network,
+            plan,
             has_errors,
         }
     }
@@ -81,6 +87,7 @@ impl VerdictReadings {
             self.lateness,
             self.client,
             self.load,
+            self.plan,
             self.shared,
             self.server,
             self.network,

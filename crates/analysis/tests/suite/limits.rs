@@ -1,10 +1,10 @@
 //! Whose limit it was: each rule below, at and above its bound; rules that contradict each other;
 //! and staged cases, with figures as such runs have them.
 
-use crate::scene::{CLOSED, OPEN, QUIET, SECOND, Second, cpu, document};
+use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, cpu, document};
 use analysis::{
-    Backlog, Document, GroupRow, InterfaceRow, LimitOf, MachineResult, MachineRole, MachineRow,
-    PercentileFigure, ProcessRow, QueueRow, RuleReading, TcpRow, TimeFigure, Verdict,
+    Backlog, Column, Document, GroupRow, InterfaceRow, LimitOf, MachineResult, MachineRole,
+    MachineRow, PercentileFigure, ProcessRow, QueueRow, RuleReading, TcpRow, TimeFigure, Verdict,
     VerdictRecord, exit_code, explain,
 };
 
@@ -92,18 +92,51 @@ pub fn with_monitor(mut document: Document, row: &MachineRow) -> Document {
     document
 }
 
-/// Means and percentiles of a phase, the same for every outcome.
+/// Means and percentiles of a phase, the same for every outcome: the fastest answer, the median,
+/// and the 90th percentile. The others lie near the median.
 pub fn phase(document: &mut Document, name: &str, min_ms: u64, p50_ms: u64, p90_ms: u64) {
-    let at = |percentile, ms: u64| PercentileFigure {
+    let near = (p50_ms * 9 / 10).max(min_ms);
+    let times = (0..1000).map(|nth: u64| match nth {
+        0 => min_ms,
+        1..500 => near + (p50_ms - near) * nth / 499,
+        _ => p50_ms + (p90_ms - p50_ms) * (nth.min(899) - 500) / 399,
+    });
+    answers(document, name, times.map(|ms| ms * MS).collect());
+    let of_ok = document.measured.times_by_outcome.get_mut("ok").unwrap();
+    let figures = [of_ok, &mut document.measured.times];
+    for times in figures {
+        times.get_mut(name).unwrap().mean_ns = (p50_ms * MS) as f64;
+    }
+}
+
+/// These times of a phase, the same for every outcome.
+pub fn answers(document: &mut Document, name: &str, mut times: Vec<u64>) {
+    times.sort_unstable();
+    let count = times.len();
+    let (min_ns, max_ns) = (times[0], times[count - 1]);
+    let at = |percentile: f64| PercentileFigure {
         percentile,
-        value_ns: ms * 1_000_000,
+        value_ns: times[(percentile / 100.0 * count as f64).ceil() as usize - 1],
         at_least: false,
     };
+    let growth = (max_ns as f64 / min_ns as f64).powf(1.0 / 60.0);
+    let columns = (1..=60).scan(0, |before, nth| {
+        let to_ns = match nth {
+            60 => max_ns,
+            _ => (min_ns as f64 * growth.powi(nth)) as u64,
+        };
+        let up_to = times.partition_point(|&time| time <= to_ns) as u64;
+        let count = up_to - *before;
+        *before = up_to;
+        Some(Column { to_ns, count })
+    });
     let figure = TimeFigure {
-        count: 1000,
-        mean_ns: p50_ms as f64 * 1e6,
-        min_ns: min_ms * 1_000_000,
-        percentiles: vec![at(50.0, p50_ms), at(90.0, p90_ms)],
+        count: count as u64,
+        mean_ns: times.iter().sum::<u64>() as f64 / count as f64,
+        min_ns,
+        max_ns,
+        percentiles: [50.0, 90.0].map(at).to_vec(),
+        histogram: columns.collect(),
         ..TimeFigure::default()
     };
     let times = &mut document.measured.times;
@@ -122,6 +155,8 @@ pub fn overloaded() -> Document {
         at_end: 400,
         noise: 40.0,
     });
+    let rates = &mut document.measured.rates;
+    (rates.due_per_second, rates.operations_per_second) = (200.0, 100.0);
     for row in &mut document.series.rows {
         (row.response_time_count, row.ended, row.in_service) = (200, 100, 100.0);
     }
@@ -555,7 +590,7 @@ fn throughput_is_no_proof_below_its_bounds_nor_where_something_else_may_hold_it(
         }),
         ("few connections", |document| {
             document.measured.operations.not_sent = 100;
-            phase(document, "service_time", 95, 100, 120);
+            phase(document, "first_byte", 60, 100, 120);
         }),
         ("in moving bytes", |document| {
             phase(document, "receive", 50, 50, 50);

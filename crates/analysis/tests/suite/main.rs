@@ -7,6 +7,7 @@ mod comparison;
 mod fleet;
 mod limits;
 mod machines;
+mod plan_bound;
 mod random;
 mod scene;
 mod search;

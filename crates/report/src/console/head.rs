@@ -123,6 +123,7 @@ pub(super) fn verdict_paint(verdict: Verdict) -> Paint {
         Verdict::Invalid => Paint::Bad,
         Verdict::ClientBound
         | Verdict::NetworkBound
+        | Verdict::PlanBound
         | Verdict::Undetermined
         | Verdict::Degraded => Paint::Doubtful,
     }

@@ -1,0 +1,105 @@
+//! Seconds with few operations under way beside those with many: where each answer takes no longer
+//! with many, none waits for another.
+
+use crate::{Document, Row, human};
+
+/// Few are at most this part of the most that ever were under way,
+const FEW_MAX: f64 = 0.5;
+
+/// and many at least this part.
+const MANY_MIN: f64 = 0.9;
+
+/// Each takes no longer if it takes at most so many times as long.
+const LONGER_MAX: f64 = 1.1;
+
+/// Fewer answers than this are too few for a mean,
+const ANSWERS_MIN: u64 = 20;
+
+/// and so are fewer seconds than this.
+const SECONDS_MIN: usize = 2;
+
+/// Answers that take longer than this part of a row end in another one than they began in, where
+/// the load changes.
+const LONG_SHARE_MAX: f64 = 0.3;
+
+/// Means of seconds with few and with many operations under way.
+pub(super) struct AnswersByLoad {
+    few: LoadMean,
+    many: LoadMean,
+}
+
+struct LoadMean {
+    under_way: f64,
+    ok_per_second: f64,
+}
+
+impl AnswersByLoad {
+    /// Of a run that has seconds of both kinds.
+    pub(super) fn new(document: &Document) -> Option<AnswersByLoad> {
+        let run = &document.run;
+        let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
+        let is_whole = |row: &&Row| {
+            let end = u64::from(row.second) + u64::from(row.seconds.max(1));
+            end * 1_000_000_000 <= end_ns && row.in_service > 0.0
+        };
+        let rows: Vec<&Row> = document.series.rows.iter().filter(is_whole).collect();
+        let most = rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
+        let of = |is_of: &dyn Fn(f64) -> bool| {
+            let rows = rows.iter().copied();
+            LoadMean::new(&rows.filter(|row| is_of(row.in_service)).collect::<Vec<_>>())
+        };
+        let few = of(&|under_way| under_way <= FEW_MAX * most)?;
+        let row_seconds = document.series.row_seconds.max(1);
+        let is_short = few.seconds_each() <= LONG_SHARE_MAX * f64::from(row_seconds);
+        let many = of(&|under_way| under_way >= MANY_MIN * most)?;
+        is_short.then_some(AnswersByLoad { few, many })
+    }
+
+    /// Operations under way in the seconds with many of them.
+    pub(super) fn most(&self) -> f64 {
+        self.many.under_way
+    }
+
+    /// Answers per second in the same.
+    pub(super) fn most_per_second(&self) -> f64 {
+        self.many.ok_per_second
+    }
+
+    /// Whether answers took no longer with many under way: they brought as many more answers.
+    pub(super) fn took_no_longer(&self) -> bool {
+        self.many.seconds_each() <= LONGER_MAX * self.few.seconds_each()
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let [few, many] = [&self.few, &self.many].map(|mean| {
+            let under_way = human::number(mean.under_way);
+            (under_way, human::number(mean.ok_per_second))
+        });
+        format!(
+            "{} operations under way brought {}/s, and {} brought {}/s",
+            few.0, few.1, many.0, many.1
+        )
+    }
+}
+
+impl LoadMean {
+    fn new(rows: &[&Row]) -> Option<LoadMean> {
+        let seconds: f64 = rows.iter().map(|row| f64::from(row.seconds.max(1))).sum();
+        let under_way = rows
+            .iter()
+            .map(|row| row.in_service * f64::from(row.seconds.max(1)));
+        let ok: u64 = rows
+            .iter()
+            .map(|row| row.ended.saturating_sub(row.errors))
+            .sum();
+        (rows.len() >= SECONDS_MIN && ok >= ANSWERS_MIN).then(|| LoadMean {
+            under_way: under_way.sum::<f64>() / seconds,
+            ok_per_second: ok as f64 / seconds,
+        })
+    }
+
+    /// How long each takes, by Little's law.
+    fn seconds_each(&self) -> f64 {
+        self.under_way / self.ok_per_second
+    }
+}

@@ -1,0 +1,145 @@
+//! What a plan allows at once: connections of an open loop, users of a closed one.
+
+use crate::{Document, LoadRecord, human};
+
+/// Arrivals that waited for a connection, or found none: from this part of them on, connections ran
+/// out.
+const WAITED_SHARE_MIN: f64 = 0.01;
+
+/// How many operations may be under way.
+pub(super) struct AtOnce {
+    /// Operations at once.
+    pub(super) number: u64,
+    pub(super) is_closed: bool,
+    /// Stages of a closed loop change it.
+    pub(super) changes: bool,
+    /// In words: `10 connections`.
+    words: String,
+}
+
+impl AtOnce {
+    /// Not known where the server allows less than the plan does.
+    pub(super) fn new(document: &Document) -> Option<AtOnce> {
+        if document.measured.http2.limited_connections > 0 {
+            return None;
+        }
+        let streams = u64::from(document.plan.streams.unwrap_or(1));
+        let each = if streams > 1 {
+            format!(" of {streams} streams each")
+        } else {
+            String::new()
+        };
+        Some(match document.plan.load {
+            LoadRecord::Open {
+                max_connections, ..
+            } => AtOnce {
+                number: u64::from(max_connections) * streams,
+                is_closed: false,
+                changes: false,
+                words: human::counted(u64::from(max_connections), "connection") + &each,
+            },
+            LoadRecord::Closed {
+                connections,
+                stages,
+                ..
+            } => {
+                let reached = document.plan.stages.iter().map(|stage| stage.to as u64);
+                let users = reached.fold(u64::from(connections), u64::max);
+                AtOnce {
+                    number: users * streams,
+                    is_closed: true,
+                    changes: stages > 0,
+                    words: human::counted(users, "user") + &each,
+                }
+            }
+        })
+    }
+
+    /// Whether arrivals of an open loop waited for a connection, or found none.
+    pub(super) fn ran_out(&self, document: &Document) -> bool {
+        let operations = &document.measured.operations;
+        let waits = document.measured.times.get("connection_wait");
+        let waited = waits
+            .map_or(0, |waits| waits.count)
+            .max(operations.not_sent);
+        !self.is_closed && waited as f64 > WAITED_SHARE_MIN * operations.ended as f64
+    }
+
+    /// How many times as much was due as was carried.
+    pub(super) fn beyond(&self, document: &Document) -> f64 {
+        let rates = &document.measured.rates;
+        rates.due_per_second / rates.operations_per_second
+    }
+
+    /// How many answers of the measured part came before a queue, if there was one, had all in it
+    /// that may be under way: an open loop fills it by what is due beyond what is carried.
+    pub(super) fn early(&self, document: &Document) -> f64 {
+        let before = document.warm_up.as_ref();
+        let waits = |figures: &&crate::Figures| {
+            let waits = figures.times.get("connection_wait");
+            waits.is_some_and(|waits| waits.count > 0)
+        };
+        let is_full_before = if self.is_closed {
+            before.is_some_and(|figures| figures.operations.ended > self.number)
+        } else {
+            before.is_some_and(|figures| waits(&figures))
+        };
+        match self.beyond(document) {
+            _ if is_full_before => 0.0,
+            _ if self.is_closed => self.number as f64,
+            beyond if beyond > 1.0 => self.number as f64 * beyond / (beyond - 1.0),
+            _ => f64::INFINITY,
+        }
+    }
+
+    pub(super) fn in_use(&self) -> String {
+        if self.is_closed {
+            format!("{} at most", self.words)
+        } else {
+            format!("all {} were in use", self.words)
+        }
+    }
+
+    /// What they can carry, by how long answers take.
+    pub(super) fn carries(&self, document: &Document) -> Option<String> {
+        let mean_ns = mean_service_ns(document)?;
+        Some(format!(
+            "at these answer times (mean {}) they carry {}/s",
+            human::time(mean_ns),
+            human::number(self.number as f64 * 1e9 / mean_ns)
+        ))
+    }
+
+    /// What they brought, in a sentence that goes on.
+    pub(super) fn brought(&self, document: &Document, per_second: Option<f64>) -> String {
+        let mean_ns = mean_service_ns(document).unwrap_or(0.0);
+        let measured = document.measured.rates.ok_per_second;
+        let (rate, verb) = if self.is_closed {
+            (per_second.unwrap_or(measured), "bring")
+        } else {
+            (self.number as f64 * 1e9 / mean_ns, "can carry")
+        };
+        format!(
+            "{}/s is what {} {verb} at these answer times (mean {})",
+            human::number(rate),
+            self.words,
+            human::time(mean_ns)
+        )
+    }
+
+    pub(super) fn cure(&self) -> &'static str {
+        if self.is_closed {
+            "for more, write more users (load.connections)"
+        } else {
+            "raise load.max_connections"
+        }
+    }
+}
+
+fn mean_service_ns(document: &Document) -> Option<f64> {
+    let figures = &document.measured;
+    let of_ok = figures.times_by_outcome.get("ok");
+    let of_ok = of_ok.and_then(|times| times.get("service_time"));
+    let service = of_ok.or_else(|| figures.times.get("service_time"))?;
+    (service.mean_ns > 0.0).then_some(service.mean_ns)
+}

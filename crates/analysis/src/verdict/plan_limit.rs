@@ -1,0 +1,212 @@
+//! Whether the plan itself is the limit: all that it allows at once was under way, and answers took
+//! no longer for it, so that more at once would bring more.
+
+use super::answers_by_load::AnswersByLoad;
+use super::at_once::AtOnce;
+use super::counted_seconds::{is_known, measured};
+use super::load::has_errors;
+use super::phases::transfer_share;
+use super::queueing::{Queueing, QueueingLook};
+use super::{LimitOf, RuleReading};
+use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, human};
+
+/// Operations under way, by how many the plan allows, in a second at that limit.
+const AT_LIMIT: f64 = 0.75;
+
+/// Part of the operations that ended in such seconds, where times of the whole run speak for them.
+const AT_LIMIT_SHARE_MIN: f64 = 0.8;
+
+/// Alike answers of an open loop show that they do not share anything only if connections came
+/// into use one after the other: arrivals were at most so many times what was carried.
+const BEYOND_MAX: f64 = 3.0;
+
+/// First bytes came after at most so many round trips.
+const ROUND_TRIPS_MAX: f64 = 1.2;
+
+/// Moving bytes took no more of the service time than this.
+const TRANSFER_MAX: f64 = 0.25;
+
+/// CPUs that what is watched used at most, so that nothing in it can have waited for one, not
+/// even behind a lock.
+const IDLE_CPUS_MAX: f64 = 0.7;
+
+/// Part of the time in which something waited for memory or a disk, at most.
+const IDLE_STALL_MAX: f64 = 0.1;
+
+/// Part of the seconds in which they were that idle.
+const IDLE_SHARE_MIN: f64 = 0.8;
+
+/// The client's workers were busy for less than this, so that more at once would be sent.
+const CLIENT_ROOM: f64 = 0.8;
+
+const BOUND: &str = "all that the plan allows at once is under way, and answers take no longer";
+
+/// What shows that answers did not wait for one another.
+struct Proof {
+    words: String,
+    /// What the plan allows brought in a second, where that is known better than over the run.
+    per_second: Option<f64>,
+}
+
+/// `is_blamed` says that something of server, network or a shared machine may be the limit.
+pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
+    let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
+    let rule = if is_open {
+        "plan's connections"
+    } else {
+        "plan's users"
+    };
+    let unknown = RuleReading::unknown(rule, LimitOf::Plan, BOUND.to_owned());
+    let Some(at_once) = AtOnce::new(document) else {
+        return unknown;
+    };
+    let is_used = !is_open || at_once.ran_out(document);
+    if !is_used {
+        let figure = "arrivals found a connection".to_owned();
+        return RuleReading { figure, ..unknown };
+    }
+    let has_room = document.busiest_worker_share().unwrap_or(0.0) < CLIENT_ROOM;
+    let is_clear = has_room && !is_blamed && !has_errors(document);
+    let proof = proof(document, &at_once).filter(|_| is_clear && at_once.number > 1);
+    let Some(proof) = proof else {
+        let figure = at_once.in_use();
+        return RuleReading { figure, ..unknown };
+    };
+    let figure = format!(
+        "{}, and answers took no longer for it: {}",
+        at_once.brought(document, proof.per_second),
+        proof.words
+    );
+    RuleReading {
+        says: Some(format!("{figure}; {}", at_once.cure())),
+        figure,
+        distance: Some(1.0),
+        ..unknown
+    }
+}
+
+/// What a run would have to do to tell the plan from the server, where the plan may be the limit.
+pub(super) fn next_run(document: &Document) -> Option<String> {
+    let at_once = AtOnce::new(document).filter(|at_once| at_once.ran_out(document))?;
+    Some(format!(
+        "{}: {}; {} for another run",
+        at_once.in_use(),
+        at_once.carries(document)?,
+        at_once.cure()
+    ))
+}
+
+fn proof(document: &Document, at_once: &AtOnce) -> Option<Proof> {
+    by_load(document, at_once).or_else(|| {
+        let is_throughout = !at_once.changes && is_at_limit_throughout(document, at_once);
+        let is_moving = transfer_share(document).unwrap_or(0.0) > TRANSFER_MAX;
+        let words = (is_throughout && !is_moving).then(|| by_times(document, at_once));
+        words.flatten().map(|words| Proof {
+            words,
+            per_second: None,
+        })
+    })
+}
+
+/// Seconds of the run that had less under way.
+fn by_load(document: &Document, at_once: &AtOnce) -> Option<Proof> {
+    let answers = AnswersByLoad::new(document)?;
+    let is_reached = at_once.is_closed || answers.most() >= AT_LIMIT * at_once.number as f64;
+    (is_reached && answers.took_no_longer()).then(|| Proof {
+        words: answers.in_words(),
+        per_second: at_once.is_closed.then(|| answers.most_per_second()),
+    })
+}
+
+/// Whether the times of the whole run are those of seconds at the limit.
+fn is_at_limit_throughout(document: &Document, at_once: &AtOnce) -> bool {
+    let is_at_limit = |row: &&crate::Row| row.in_service >= AT_LIMIT * at_once.number as f64;
+    let ended = |row: &crate::Row| row.ended;
+    let all: u64 = measured(document).map(ended).sum();
+    let at_limit: u64 = measured(document).filter(is_at_limit).map(ended).sum();
+    at_once.is_closed || at_limit as f64 >= AT_LIMIT_SHARE_MIN * all as f64
+}
+
+/// The shape of the answers' times.
+fn by_times(document: &Document, at_once: &AtOnce) -> Option<String> {
+    if let Some(round_trip) = round_trip(document).filter(|_| at_once.is_closed) {
+        return Some(round_trip);
+    }
+    let look = QueueingLook::new(document, at_once.early(document))?;
+    let is_alone = look.queueing == Queueing::Alike
+        && !at_once.is_closed
+        && at_once.beyond(document) <= BEYOND_MAX;
+    let is_idle = is_nearly_idle(document);
+    let is_shown = match look.queueing {
+        Queueing::Alike => is_alone || is_idle,
+        Queueing::Scattered => is_idle,
+        Queueing::Unclear | Queueing::Line => false,
+    };
+    let watched = if is_idle {
+        ", and what monitors watched was nearly idle"
+    } else {
+        ""
+    };
+    is_shown.then(|| {
+        let p50 = look.times.percentile(50.0).map(human::percentile);
+        format!(
+            "{} took {} in the median and {} at least{watched}",
+            look.phase_in_words(),
+            p50.unwrap_or_default(),
+            human::time(look.fastest_ns as f64)
+        )
+    })
+}
+
+/// An answer that takes one round trip waited for nothing: the kernel answers connects, whatever
+/// the server does.
+fn round_trip(document: &Document) -> Option<String> {
+    let connects = [document.warm_up.as_ref(), Some(&document.measured)];
+    let connects = connects.into_iter().flatten();
+    let connects = connects.filter_map(|figures| figures.times.get("connect"));
+    let connect = connects.filter(|figure| figure.count > 0);
+    let connect_ns = connect.map(|figure| figure.min_ns).min()?;
+    let p50 = document.measured.percentile("first_byte", 50.0)?;
+    (p50.value_ns as f64 <= ROUND_TRIPS_MAX * connect_ns as f64).then(|| {
+        format!(
+            "first bytes came after one round trip (p50 {}; a connect took {} at least)",
+            human::percentile(p50),
+            human::time(connect_ns as f64)
+        )
+    })
+}
+
+/// Whether monitors watched, and what they watched could have done much more.
+fn is_nearly_idle(document: &Document) -> bool {
+    let first = document.run.warm_up_ns.div_ceil(1_000_000_000);
+    let end_ns = document
+        .run
+        .warm_up_ns
+        .saturating_add(document.run.duration_ns);
+    let is_measured = |row: &&MachineRow| {
+        let second = u64::from(row.second);
+        is_known(row) && second >= first && second * 1_000_000_000 < end_ns
+    };
+    let machines = document.machines.iter();
+    let mut monitors = machines.filter(|machine| machine.role == MachineRole::Monitor);
+    let is_idle = |machine: &MachineResult| {
+        let rows = machine.rows.iter().filter(is_measured);
+        let rows: Vec<&MachineRow> = rows.collect();
+        let idle = rows.iter().filter(|row| is_idle_second(machine, row));
+        !rows.is_empty() && idle.count() as f64 >= IDLE_SHARE_MIN * rows.len() as f64
+    };
+    document.is_watched() && monitors.all(is_idle)
+}
+
+/// By the processes that were to be watched; else by the machine.
+fn is_idle_second(machine: &MachineResult, row: &MachineRow) -> bool {
+    let of_processes = row.processes.iter().map(|process| process.cpus);
+    let cpus = if row.processes.is_empty() {
+        row.cpu_busy * f64::from(machine.facts.cpus.max(1))
+    } else {
+        of_processes.sum()
+    };
+    let stalls = [row.memory_stall, row.io_stall];
+    let is_stalled = stalls.iter().flatten().any(|&stall| stall > IDLE_STALL_MAX);
+    cpus <= IDLE_CPUS_MAX && !is_stalled
+}

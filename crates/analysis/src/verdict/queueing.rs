@@ -1,0 +1,167 @@
+//! Whether answers waited for one another, as the clients' times show it: behind a fixed number of
+//! connections or users, a queue at the server makes nearly every answer late.
+
+use super::phases::PHASES;
+use crate::{Document, TimeFigure};
+
+/// Phases with less than this part of the service time are not looked at.
+const PHASE_SHARE_MIN: f64 = 0.1;
+
+/// Answers are alike where the median is at most so many times the fastest.
+const ALIKE_MAX: f64 = 1.15;
+
+/// The least part of the answers whose slowest one is compared with the fastest answer.
+const EARLY_SHARE_MIN: f64 = 0.01;
+
+/// Answers that scatter by themselves are spread evenly from the fastest one on: the early part is
+/// no further from it, by the median, than so many times its share.
+const SCATTER: f64 = 3.0;
+
+/// A larger early part than this tells nothing of answers that scatter.
+const SCATTER_SHARE_MAX: f64 = 0.05;
+
+/// In a line nearly all answers lie further from the fastest one than this, by the median,
+const LINE_GAP_MIN: f64 = 0.45;
+
+/// also where the early part is as large as this,
+const LINE_SHARE_MAX: f64 = 0.1;
+
+/// and the median is at least so many times the fastest answer.
+const LINE_GROWTH_MIN: f64 = 2.0;
+
+/// Of the answers that took less than half of the median, those of a line that fills are spread:
+/// this part of them took more than a quarter.
+const FILLING_SHARE_MIN: f64 = 0.25;
+
+/// What the times of a run's answers show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Queueing {
+    /// None waited for another: all took as long as the fastest one.
+    Alike,
+    /// None waited for another: many were still nearly as fast as the fastest one. Where many
+    /// share a CPU, such answers may all have been slower for it.
+    Scattered,
+    /// Neither can be told.
+    Unclear,
+    /// They stood in one line.
+    Line,
+}
+
+/// The same with the phase that shows it.
+#[derive(Debug, Clone)]
+pub(super) struct QueueingLook<'d> {
+    pub(super) queueing: Queueing,
+    /// The phase that decides: of several the one that shows most of a queue.
+    pub(super) phase: &'static str,
+    pub(super) times: &'d TimeFigure,
+    /// The fastest of the run, warm-up included.
+    pub(super) fastest_ns: u64,
+}
+
+impl QueueingLook<'_> {
+    /// Looks at the phases that matter. `early` is how many answers may have come before the queue
+    /// was full, if there was one.
+    pub(super) fn new(document: &Document, early: f64) -> Option<QueueingLook<'_>> {
+        let times = &document.measured.times;
+        let sum = |figure: &TimeFigure| figure.mean_ns * figure.count as f64;
+        let whole = times.get("service_time").map(sum)?;
+        let figures = PHASES.into_iter().filter_map(|phase| {
+            let figure = times.get(phase)?;
+            (sum(figure) >= PHASE_SHARE_MIN * whole).then_some((phase, figure))
+        });
+        let looks = figures.map(|(phase, times)| {
+            let fastest_ns = fastest_ns(document, phase, times);
+            QueueingLook {
+                queueing: Queueing::new(times, fastest_ns as f64, early),
+                phase,
+                times,
+                fastest_ns,
+            }
+        });
+        looks.max_by_key(|look| look.queueing)
+    }
+}
+
+impl QueueingLook<'_> {
+    /// What of an answer took that long.
+    pub(super) fn phase_in_words(&self) -> &'static str {
+        match self.phase {
+            "connect" => "connects",
+            "handshake" => "handshakes",
+            "first_byte" => "first bytes",
+            "send" => "requests on their way out",
+            _ => "bodies",
+        }
+    }
+}
+
+/// After a warm-up no answer of the measured part need be free of a queue.
+fn fastest_ns(document: &Document, phase: &str, measured: &TimeFigure) -> u64 {
+    let warm_up = document.warm_up.as_ref();
+    let before = warm_up.and_then(|figures| figures.times.get(phase));
+    let before = before.filter(|figure| figure.count > 0);
+    before.map_or(measured.min_ns, |figure| figure.min_ns.min(measured.min_ns))
+}
+
+impl Queueing {
+    fn new(times: &TimeFigure, fastest_ns: f64, early: f64) -> Queueing {
+        let Some(median) = times.percentile(50.0) else {
+            return Queueing::Unclear;
+        };
+        let median_ns = median.value_ns as f64;
+        if median_ns <= ALIKE_MAX * fastest_ns {
+            return Queueing::Alike;
+        }
+        let share = (early / times.count.max(1) as f64).max(EARLY_SHARE_MIN);
+        let Some(early_ns) = slowest_of(times, share) else {
+            return Queueing::Unclear;
+        };
+        let gap = (early_ns - fastest_ns) / median_ns;
+        if share <= SCATTER_SHARE_MAX && gap <= SCATTER * share {
+            return Queueing::Scattered;
+        }
+        let is_late = gap >= LINE_GAP_MIN && median_ns >= LINE_GROWTH_MIN * fastest_ns;
+        if share <= LINE_SHARE_MAX && is_late && has_no_fast_kind(times, median_ns) {
+            return Queueing::Line;
+        }
+        Queueing::Unclear
+    }
+}
+
+/// Whether the few fast answers are those of a line that filled, and not a kind of their own.
+fn has_no_fast_kind(times: &TimeFigure, median_ns: f64) -> bool {
+    let fast = up_to(times, median_ns / 2.0);
+    let fastest = up_to(times, median_ns / 4.0);
+    fast <= 1.0 || fast - fastest >= FILLING_SHARE_MIN * fast
+}
+
+/// What the slowest of the fastest `share` of all took, from the columns of the histogram.
+fn slowest_of(times: &TimeFigure, share: f64) -> Option<f64> {
+    let mut missing = share * times.count as f64;
+    let mut from_ns = times.min_ns.max(1) as f64;
+    for column in &times.histogram {
+        let (count, to_ns) = (column.count as f64, column.to_ns as f64);
+        if count > 0.0 && missing <= count {
+            return Some(from_ns * (to_ns / from_ns).powf(missing / count));
+        }
+        missing -= count;
+        from_ns = to_ns.max(1.0);
+    }
+    None
+}
+
+/// How many took no longer than this.
+fn up_to(times: &TimeFigure, ns: f64) -> f64 {
+    let mut from_ns = times.min_ns.max(1) as f64;
+    let mut sum = 0.0;
+    for column in &times.histogram {
+        let to_ns = column.to_ns.max(1) as f64;
+        if to_ns <= ns {
+            sum += column.count as f64;
+        } else if from_ns < ns {
+            sum += column.count as f64 * (ns / from_ns).ln() / (to_ns / from_ns).ln();
+        }
+        from_ns = to_ns;
+    }
+    sum
+}
