@@ -17,6 +17,7 @@ mod rising_losses;
 mod server;
 mod sign;
 mod slow_answers;
+mod slower_with_time;
 mod throughput;
 mod users_knee;
 mod verdict_readings;

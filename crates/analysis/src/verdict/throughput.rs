@@ -140,7 +140,7 @@ fn users(document: &Document, stages: u32) -> Option<Followed> {
     Some(Followed {
         figure,
         reach: knee.reach().min(processing / PROCESSING_MIN),
-        is_shown: true,
+        is_shown: knee.goes_with_load(),
     })
 }
 

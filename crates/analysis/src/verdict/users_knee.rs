@@ -2,6 +2,7 @@
 //! a knee inside the run.
 
 use super::counted_seconds::measured;
+use super::slower_with_time::SlowerWithTime;
 use crate::{Document, Row, human};
 
 /// So many times as many users are beyond the knee,
@@ -20,6 +21,7 @@ const POINT_ROWS: usize = 3;
 pub(super) struct UsersKnee {
     knee: LoadPoint,
     most: LoadPoint,
+    slower: Option<SlowerWithTime>,
 }
 
 /// What seconds with about the same load brought.
@@ -33,7 +35,8 @@ struct LoadPoint {
 impl UsersKnee {
     /// Of a run that has seconds enough with different loads.
     pub(super) fn new(document: &Document) -> Option<UsersKnee> {
-        let points = points(document);
+        let rows = whole_rows(document);
+        let points = points(&rows);
         let (most, others) = points.split_last()?;
         let reach = |point: &&LoadPoint| point.reach(most);
         let first = others.iter().find(|point| reach(point) >= 1.0);
@@ -41,7 +44,13 @@ impl UsersKnee {
         Some(UsersKnee {
             knee: *first.or_else(nearest)?,
             most: *most,
+            slower: SlowerWithTime::new(&rows),
         })
+    }
+
+    /// Whether nothing shows that time slowed the answers down, and not the load.
+    pub(super) fn goes_with_load(&self) -> bool {
+        self.slower.is_none()
     }
 
     /// How far it is towards being one: 1 or more is.
@@ -51,9 +60,13 @@ impl UsersKnee {
 
     pub(super) fn in_words(&self) -> String {
         let (knee, most) = (self.knee, self.most);
+        let slower = self
+            .slower
+            .as_ref()
+            .map_or_else(String::new, |slower| format!("; but {}", slower.in_words()));
         format!(
             "{} operations under way brought {}/s, and {} brought {}/s and took {:.2} times as \
-             long",
+             long{slower}",
             human::number(knee.under_way),
             human::number(knee.ok_per_second),
             human::number(most.under_way),
@@ -85,15 +98,20 @@ impl LoadPoint {
     }
 }
 
-/// By load, ascending. A second that the run ended in has less of everything, and does not count.
-fn points(document: &Document) -> Vec<LoadPoint> {
+/// In the order of time. A second that the run ended in has less of everything, and does not count.
+fn whole_rows(document: &Document) -> Vec<&Row> {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
     let is_whole = |row: &&Row| {
         let end = u64::from(row.second) + u64::from(row.seconds.max(1));
         end * 1_000_000_000 <= end_ns && row.in_service > 0.0
     };
-    let mut rows: Vec<&Row> = measured(document).filter(is_whole).collect();
+    measured(document).filter(is_whole).collect()
+}
+
+/// By load, ascending.
+fn points(rows: &[&Row]) -> Vec<LoadPoint> {
+    let mut rows = rows.to_vec();
     rows.sort_by(|a, b| a.in_service.total_cmp(&b.in_service));
     rows.windows(POINT_ROWS).map(LoadPoint::new).collect()
 }

@@ -183,7 +183,7 @@ fn of_rule(document: &Document, rule: &str) -> Vec<RuleReading> {
     readings.filter(|reading| reading.rule == rule).collect()
 }
 
-fn speaks(document: &Document, rule: &str) -> bool {
+pub fn speaks(document: &Document, rule: &str) -> bool {
     let readings = of_rule(document, rule);
     assert!(!readings.is_empty(), "no rule is called {rule}");
     for reading in &readings {
@@ -678,7 +678,7 @@ fn process_that_has_threads_on_other_cpus_is_not_measured_by_those_of_one_thread
 
 /// A closed loop with stages, of ten seconds: under way, answers per second, and how long each
 /// took.
-fn ramp_of_users(second: impl Fn(u32) -> (f64, u64, f64)) -> Document {
+pub fn ramp_of_users(second: impl Fn(u32) -> (f64, u64, f64)) -> Document {
     let mut document = run(CLOSED, QUIET);
     phase(&mut document, "service_time", 1, 100, 120);
     phase(&mut document, "first_byte", 1, 95, 115);

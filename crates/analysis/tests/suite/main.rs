@@ -5,6 +5,7 @@ mod capacity;
 mod collector;
 mod comparison;
 mod fleet;
+mod knee;
 mod limits;
 mod machines;
 mod plan_bound;

@@ -1,0 +1,115 @@
+//! Whether as many operations under way brought less later than they did before: what is slower
+//! with time says nothing of the load.
+
+use crate::{Row, human};
+
+/// Seconds before have about as many under way as the one they are compared with,
+const BEFORE: [f64; 2] = [0.87, 1.05];
+
+/// and the next ones as many or more, but not many more,
+const NEXT: [f64; 2] = [0.95, 1.3];
+
+/// where each brought no more than this part of it.
+const LESS: f64 = 0.8;
+
+/// Fewer seconds than this may be a pause.
+const ROWS_MIN: usize = 2;
+
+/// Answers that come in a second scatter; more than so many standard errors is no scatter.
+const SIGMAS: f64 = 3.0;
+
+/// What seconds with about the same load brought before and later.
+pub(super) struct SlowerWithTime {
+    second: u32,
+    before: Brought,
+    later: Brought,
+}
+
+/// Operations under way, and what they brought.
+#[derive(Debug, Clone, Copy)]
+struct Brought {
+    under_way: f64,
+    ok_per_second: f64,
+}
+
+impl SlowerWithTime {
+    /// The clearest case of it in these rows, which are in the order of time.
+    pub(super) fn new(rows: &[&Row]) -> Option<SlowerWithTime> {
+        let cases = (1..rows.len()).filter_map(|place| {
+            let (until, after) = rows.split_at(place);
+            SlowerWithTime::between(until, after)
+        });
+        cases.min_by(|a, b| a.ratio().total_cmp(&b.ratio()))
+    }
+
+    /// Beside the last of the rows before.
+    fn between(until: &[&Row], after: &[&Row]) -> Option<SlowerWithTime> {
+        let load = until.last()?.in_service;
+        let before = near(until, load, BEFORE);
+        let next = near(after, load, NEXT);
+        let later = near(after, load, [NEXT[0], f64::INFINITY]);
+        let case = SlowerWithTime {
+            second: after.first()?.second,
+            before: Brought::mean(&before)?,
+            later: Brought::most(&next)?,
+        };
+        let all_later = Brought::most(&later)?;
+        let is_lasting = next.len() >= ROWS_MIN
+            || later.len() >= ROWS_MIN && case.is_less(all_later, before.len());
+        (is_lasting && case.is_less(case.later, before.len())).then_some(case)
+    }
+
+    fn ratio(&self) -> f64 {
+        self.later.ok_per_second / self.before.ok_per_second
+    }
+
+    fn is_less(&self, later: Brought, rows_before: usize) -> bool {
+        let (before, later) = (self.before.ok_per_second, later.ok_per_second);
+        let error = (before / rows_before as f64 + later).sqrt();
+        later <= LESS * before && before - later >= SIGMAS * error
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let [before, later] = [self.before, self.later].map(|brought| {
+            let under_way = human::number(brought.under_way);
+            (under_way, human::number(brought.ok_per_second))
+        });
+        format!(
+            "{} operations under way brought {}/s before second {}, and {} at most {}/s from then \
+             on, so that answers became slower with time, whatever the load",
+            before.0, before.1, self.second, later.0, later.1
+        )
+    }
+}
+
+/// The rows whose load is so many times `load`.
+fn near<'r>(rows: &[&'r Row], load: f64, [least, most]: [f64; 2]) -> Vec<&'r Row> {
+    let is_near = |row: &&Row| (least * load..=most * load).contains(&row.in_service);
+    rows.iter().copied().filter(is_near).collect()
+}
+
+impl Brought {
+    fn new(row: &Row) -> Brought {
+        let ok = row.ended.saturating_sub(row.errors);
+        Brought {
+            under_way: row.in_service,
+            ok_per_second: ok as f64 / f64::from(row.seconds.max(1)),
+        }
+    }
+
+    fn mean(rows: &[&Row]) -> Option<Brought> {
+        let of = |part: fn(Brought) -> f64| {
+            rows.iter().map(|row| part(Brought::new(row))).sum::<f64>() / rows.len() as f64
+        };
+        (!rows.is_empty()).then(|| Brought {
+            under_way: of(|brought| brought.under_way),
+            ok_per_second: of(|brought| brought.ok_per_second),
+        })
+    }
+
+    /// Of the row that brought most.
+    fn most(rows: &[&Row]) -> Option<Brought> {
+        let brought = rows.iter().map(|row| Brought::new(row));
+        brought.max_by(|a, b| a.ok_per_second.total_cmp(&b.ok_per_second))
+    }
+}
