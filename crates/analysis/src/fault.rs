@@ -271,6 +271,10 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
              https:// in target.url), and one that wants a client certificate to a connection \
              without (tls.client_certificates)"
         }
+        Kind::Status(500..=599) => {
+            "the server's log may say why; where this is the right answer, say so with \
+             request.expect.status"
+        }
         Kind::Status(_) => "where this is the right answer, say so with request.expect.status",
         _ => return None,
     })

@@ -99,7 +99,8 @@ pub use staple::StapleFigure;
 pub use threshold::{Judgement, Unit};
 pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
 pub use verdict::{
-    LimitOf, LimitShown, RuleReading, Verdict, VerdictRecord, explain, shares_full_machine,
+    LimitOf, LimitShown, RuleReading, Verdict, VerdictRecord, explain, has_many_errors,
+    shares_full_machine,
 };
 
 pub(crate) use threshold::judge;

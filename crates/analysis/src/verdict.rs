@@ -5,6 +5,8 @@ mod answers_by_load;
 mod at_once;
 mod client;
 mod counted_seconds;
+mod errors;
+mod errors_by_load;
 mod faults;
 mod limit_shown;
 mod load;
@@ -141,7 +143,7 @@ impl VerdictRecord {
         let mut record = if document.has_no_success() {
             no_success(document)
         } else {
-            readings.decided(document)
+            with_errors(document, readings.decided(document))
         };
         if is_target_local(document) {
             record.evidence.push(
@@ -262,6 +264,8 @@ impl VerdictReadings {
         let next = if self.has_full_shared_machine() {
             "the client on a machine of its own: the one that it shares with the server is full"
                 .to_owned()
+        } else if errors::lead(document) {
+            "why operations fail: the server's log may say it".to_owned()
         } else {
             plan_limit::next_run(document).unwrap_or_else(|| {
                 "a run with a higher load: if it brings no more, the server is the limit".to_owned()
@@ -354,6 +358,18 @@ fn server_cpu(document: &Document) -> Option<String> {
         "the server's process kept {cpus:.2} CPUs busy: {} for each operation",
         human::time(each)
     ))
+}
+
+/// The same behind the errors of the run, where these come first.
+fn with_errors(document: &Document, mut record: VerdictRecord) -> VerdictRecord {
+    record.evidence.splice(0..0, errors::evidence(document));
+    record
+}
+
+/// Whether more operations ended in an error than a run can have whose limit is the first question.
+#[must_use]
+pub fn has_many_errors(document: &Document) -> bool {
+    errors::lead(document)
 }
 
 /// Neither the load nor the client is worth a word where nothing worked: what is wrong comes before

@@ -2,7 +2,9 @@
 
 use crate::campaign::head::limits_in_words;
 use analysis::human::{counted, number, share};
-use analysis::{CampaignDocument, Document, LoadRecord, RunState, Verdict, shares_full_machine};
+use analysis::{
+    CampaignDocument, Document, LoadRecord, RunState, Verdict, has_many_errors, shares_full_machine,
+};
 
 /// Between parts of a headline.
 const SEPARATOR: &str = " · ";
@@ -60,6 +62,7 @@ pub(crate) fn meaning(document: &Document) -> &'static str {
         Some(_) if shares_full_machine(document) => {
             "limit undetermined: client and server share a machine that is full"
         }
+        Some(_) if has_many_errors(document) => "limit undetermined: operations failed",
         Some(_) => "limit undetermined; a higher load would tell",
         None => document.verdict_meaning(),
     }

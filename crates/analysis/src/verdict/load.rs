@@ -2,7 +2,7 @@
 
 use super::client::{LATE_P99_MAX_NS, p99_if_late};
 use super::slow_answers::may_be_slow_by_themselves;
-use super::{LimitOf, RuleReading};
+use super::{LimitOf, RuleReading, errors};
 use crate::{AgentEndCause, AgentResult, Backlog, Document, LoadRecord, human};
 
 /// An open loop has missed its load where more arrivals than this could not be sent.
@@ -134,6 +134,9 @@ pub(super) fn has_errors(document: &Document) -> bool {
 pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
     let operations = &document.measured.operations;
     let sent = sent_in_words(document);
+    if errors::lead(document) {
+        return vec![sent];
+    }
     if has_errors(document) {
         let failed = human::share(operations.error_share.unwrap_or(0.0));
         let bound = human::share(ERROR_SHARE_MAX);

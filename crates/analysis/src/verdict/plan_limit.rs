@@ -4,10 +4,9 @@
 use super::answers_by_load::AnswersByLoad;
 use super::at_once::AtOnce;
 use super::counted_seconds::{is_known, measured};
-use super::load::has_errors;
 use super::phases::transfer_share;
 use super::queueing::{Queueing, QueueingLook};
-use super::{LimitOf, RuleReading};
+use super::{LimitOf, RuleReading, errors};
 use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, human};
 
 /// Operations under way, by how many the plan allows, in a second at that limit.
@@ -66,7 +65,7 @@ pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
         return RuleReading { figure, ..unknown };
     }
     let has_room = document.busiest_worker_share().unwrap_or(0.0) < CLIENT_ROOM;
-    let is_clear = has_room && !is_blamed && !has_errors(document);
+    let is_clear = has_room && !is_blamed && !errors::lead(document);
     let proof = proof(document, &at_once).filter(|_| is_clear && at_once.number > 1);
     let Some(proof) = proof else {
         let figure = at_once.in_use();

@@ -4,7 +4,9 @@ use super::counted_seconds::{Carried, CountedSeconds};
 use super::sign::{Watched, WatchedRows};
 use super::slow_answers::may_be_slow_by_themselves;
 use super::throughput::{self, MonitorsSaw};
-use super::{LimitOf, RuleReading, client, faults, load, network, plan_limit, server};
+use super::{
+    LimitOf, RuleReading, client, errors_by_load, faults, load, network, plan_limit, server,
+};
 use crate::{Document, MachineRole};
 
 /// What every rule saw.
@@ -59,6 +61,7 @@ impl VerdictReadings {
         let is_in_doubt =
             network::is_suspect(document, &network) || may_be_slow_by_themselves(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
+        server.push(errors_by_load::reading(document));
         let shared = client::shared_machine(document, &under_load);
         let is_blamed = is_in_doubt || speaks(&server) || speaks(&network) || speaks(&shared);
         let plan = vec![plan_limit::reading(document, is_blamed)];

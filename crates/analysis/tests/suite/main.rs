@@ -4,6 +4,7 @@
 mod capacity;
 mod collector;
 mod comparison;
+mod errors;
 mod fleet;
 mod knee;
 mod limits;

@@ -4,8 +4,8 @@
 use crate::limits::{answers, changed, idle, run, thread, with_monitor};
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND};
 use analysis::{
-    Backlog, Document, LimitOf, LoadRecord, MachineRow, Row, TimeFigure, Verdict, VerdictRecord,
-    explain,
+    Backlog, Document, ErrorFigure, LimitOf, LoadRecord, MachineRow, Row, TimeFigure, Verdict,
+    VerdictRecord, explain,
 };
 
 /// Answer times of a thousand operations, from the first to the last.
@@ -219,7 +219,12 @@ fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
     // A resource that is used up, answers that take longer than the way, one user, and errors.
     let full = changed(|row| thread(row).busiest_thread_share = 1.0);
     let mut failing = document.clone();
-    failing.measured.operations.error_share = Some(0.3);
+    failing.measured.errors.push(ErrorFigure {
+        name: "http.status.503".to_owned(),
+        words: "unavailable".to_owned(),
+        count: 30,
+        share: 0.3,
+    });
     let (verdict, said) = judged(&with_monitor(document, &full));
     assert_eq!(verdict, Verdict::ServerBound, "{said}");
     for document in [

@@ -1,0 +1,155 @@
+//! Whether the server turns operations away where the load rises: none in seconds of less load,
+//! many in those of more.
+
+use super::counted_seconds::measured;
+use super::{LimitOf, RuleReading};
+use crate::{Document, LoadRecord, Row, human};
+use measure::{Failure, Kind};
+
+/// A second turns operations away from this part of what ended in it on.
+const SHARE_MIN: f64 = 0.01;
+
+/// Seconds of either kind, at least.
+const SECONDS_MIN: usize = 2;
+
+/// The load of those that do is so many times that of those that do not,
+const LOAD_MIN: f64 = 1.2;
+
+/// and lies above it in this part of all pairs.
+const APART_MIN: f64 = 0.95;
+
+/// They carry no less than the others: a server that is broken carries less.
+const CARRIED_MIN: f64 = 0.9;
+
+/// Where their load differs by so much, they carry about the same: more is turned away. A server
+/// that fails by itself turns away a part of any load.
+const LOADS_APART: f64 = 1.3;
+
+/// That about the same.
+const RISE_MAX: f64 = 1.15;
+
+const RULE: &str = "errors rise with load";
+
+const BOUND: &str =
+    "none with less load, 1 % and more with 1.2 times as much, which carries no less";
+
+pub(super) fn reading(document: &Document) -> RuleReading {
+    let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
+    let seconds: Vec<LoadSecond> = measured(document)
+        .filter(|row| row.ended > 0)
+        .map(|row| LoadSecond::new(row, is_open))
+        .collect();
+    let (mut refusing, calm): (Vec<LoadSecond>, Vec<LoadSecond>) = seconds
+        .into_iter()
+        .partition(|second| second.refused > SHARE_MIN);
+    let unknown = RuleReading::unknown(RULE, LimitOf::Server, BOUND.to_owned());
+    if refusing.is_empty() {
+        let figure = "the server turned nothing away".to_owned();
+        return RuleReading { figure, ..unknown };
+    }
+    if refusing.len() < SECONDS_MIN || calm.len() < SECONDS_MIN {
+        return unknown;
+    }
+    refusing.sort_by(|a, b| a.load.total_cmp(&b.load));
+    let load = mean(&refusing, |second| second.load) / mean(&calm, |second| second.load);
+    let is_shown = load >= LOAD_MIN
+        && part_above(&refusing, &calm) >= APART_MIN
+        && carries_no_less(&refusing, &calm)
+        && is_flat(&refusing);
+    let figure = in_words(&refusing, &calm, is_open);
+    RuleReading {
+        says: is_shown.then(|| format!("{figure} (bound: {BOUND})")),
+        figure,
+        distance: Some(if is_shown { load / LOAD_MIN } else { 0.0 }),
+        ..unknown
+    }
+}
+
+/// What a second was asked for, and what became of it.
+struct LoadSecond {
+    /// Operations begun in a second, or under way in a closed loop.
+    load: f64,
+    ok_per_second: f64,
+    /// Part of what ended that the server turned away.
+    refused: f64,
+}
+
+impl LoadSecond {
+    fn new(row: &Row, is_open: bool) -> LoadSecond {
+        let seconds = f64::from(row.seconds.max(1));
+        let kinds = row.errors_by_kind.iter();
+        let refused = kinds.filter(|(name, _)| is_refusal(name));
+        let refused: u64 = refused.map(|(_, count)| count).sum();
+        LoadSecond {
+            load: if is_open {
+                row.started as f64 / seconds
+            } else {
+                row.in_service
+            },
+            ok_per_second: row.ended.saturating_sub(row.errors) as f64 / seconds,
+            refused: refused as f64 / row.ended as f64,
+        }
+    }
+}
+
+/// The server's own doing: it cannot, or will not take more.
+fn is_refusal(name: &str) -> bool {
+    const REFUSED_STREAM: u32 = 7;
+    const ENHANCE_YOUR_CALM: u32 = 11;
+    let failure: Option<Failure> = name.parse().ok();
+    failure.is_some_and(|failure| {
+        matches!(
+            failure.kind,
+            Kind::Status(429 | 500..=599)
+                | Kind::Refused
+                | Kind::Reset
+                | Kind::Eof
+                | Kind::StreamReset(REFUSED_STREAM | ENHANCE_YOUR_CALM)
+                | Kind::GoAway(ENHANCE_YOUR_CALM)
+        )
+    })
+}
+
+fn mean(seconds: &[LoadSecond], of: fn(&LoadSecond) -> f64) -> f64 {
+    seconds.iter().map(of).sum::<f64>() / seconds.len() as f64
+}
+
+/// Of all pairs of a second that turns away and one that does not, those whose first has the higher
+/// load.
+fn part_above(refusing: &[LoadSecond], calm: &[LoadSecond]) -> f64 {
+    let pairs = refusing
+        .iter()
+        .flat_map(|one| calm.iter().map(move |other| (one, other)));
+    let above = pairs.filter(|(one, other)| one.load > other.load).count();
+    above as f64 / (refusing.len() * calm.len()) as f64
+}
+
+fn carries_no_less(refusing: &[LoadSecond], calm: &[LoadSecond]) -> bool {
+    let most = calm
+        .iter()
+        .map(|second| second.ok_per_second)
+        .fold(0.0, f64::max);
+    mean(refusing, |second| second.ok_per_second) >= CARRIED_MIN * most
+}
+
+/// Of those that turn away, by load.
+fn is_flat(refusing: &[LoadSecond]) -> bool {
+    let (lower, higher) = refusing.split_at(refusing.len() / 2);
+    let times = |of: fn(&LoadSecond) -> f64| mean(higher, of) / mean(lower, of);
+    times(|second| second.load) < LOADS_APART || times(|second| second.ok_per_second) <= RISE_MAX
+}
+
+fn in_words(refusing: &[LoadSecond], calm: &[LoadSecond], is_open: bool) -> String {
+    let of = if is_open {
+        "operations a second"
+    } else {
+        "operations under way"
+    };
+    format!(
+        "the server turned away {} with {} {of}, and next to nothing with {}; it answered {}/s then",
+        human::share(mean(refusing, |second| second.refused)),
+        human::number(mean(refusing, |second| second.load)),
+        human::number(mean(calm, |second| second.load)),
+        human::number(mean(refusing, |second| second.ok_per_second))
+    )
+}
