@@ -2,7 +2,7 @@
 //! has the thread says when time has passed.
 
 use engine::SpunTime;
-use host::{MachineWatch, Observation, SpunThread};
+use host::{BeforeLoad, MachineWatch, Observation, SpunThread};
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -26,6 +26,8 @@ pub(crate) struct SecondWatch {
     start_at: u64,
     /// The second that is observed, and since when; none before the first.
     observed: Option<(u32, u64)>,
+    /// What was done before the first.
+    before_load: Option<BeforeLoad>,
     ends_at: u64,
     looks_at: u64,
     tell: Tell,
@@ -34,8 +36,12 @@ pub(crate) struct SecondWatch {
 impl SecondWatch {
     /// From the run's start on; where that is over, from now on in a second that has just begun, or
     /// else from the next one.
-    pub(crate) fn new(watch: MachineWatch, start_at: u64, tell: Tell) -> SecondWatch {
+    pub(crate) fn new(mut watch: MachineWatch, start_at: u64, tell: Tell) -> SecondWatch {
         let now = engine::monotonic_ns();
+        if start_at > now {
+            // What cannot be read now can perhaps be read at the start.
+            drop(watch.begin());
+        }
         let missed = now.saturating_sub(start_at) % SECOND_NS;
         let begins_at = if missed < SHORTEST_NS {
             start_at.max(now)
@@ -47,6 +53,7 @@ impl SecondWatch {
             spun: None,
             start_at,
             observed: None,
+            before_load: None,
             ends_at: begins_at,
             looks_at: begins_at,
             tell,
@@ -93,7 +100,7 @@ impl SecondWatch {
         match self.observed {
             Some((second, _)) => self.observe(second),
             // What cannot be read now can perhaps be read at the end of the second.
-            None => drop(self.watch.begin()),
+            None => self.begin(now),
         }
         // A machine that was held up for longer has no time left in a second that is nearly over.
         let passed = now.saturating_sub(self.start_at);
@@ -104,15 +111,23 @@ impl SecondWatch {
         self.looks_at = now.saturating_add(LOOK_NS);
     }
 
+    fn begin(&mut self, now: u64) {
+        let before = self.watch.observe_before_load().ok();
+        let is_before_load = now.saturating_sub(self.start_at) < SHORTEST_NS;
+        self.before_load =
+            before.filter(|before| is_before_load && before.elapsed_ns >= SHORTEST_NS);
+    }
+
     /// A second that cannot be read is missing, and the next one covers its time.
     fn observe(&mut self, second: u32) {
         let spun = self
             .spun
             .as_mut()
             .map_or_else(Vec::new, SpunWatch::since_last);
-        if let Ok(observation) = self.watch.observe(&spun)
+        if let Ok(mut observation) = self.watch.observe(&spun)
             && observation.elapsed_ns >= SHORTEST_NS
         {
+            observation.before_load = self.before_load.take();
             (self.tell)(second, observation);
         }
     }

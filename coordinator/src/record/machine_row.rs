@@ -1,8 +1,14 @@
 //! What an observer says of a machine, as the result has it. It comes from another machine: what is
 //! no number is 0, and names and lists are cut.
 
-use analysis::{GroupRow, InterfaceRow, MachineRow, ProcessRow, QueueRow, TcpRow};
-use host::{GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond};
+use analysis::{
+    BeforeLoadRow, GroupRow, InterfaceRow, MachineRow, ProcessBeforeLoadRow, ProcessRow, QueueRow,
+    TcpRow,
+};
+use host::{
+    BeforeLoad, GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond,
+};
+use std::net::SocketAddr;
 
 /// Of a name or an address, in characters.
 const NAME_MAX: usize = 64;
@@ -10,10 +16,15 @@ const NAME_MAX: usize = 64;
 const PROCESSES_MAX: usize = 64;
 const INTERFACES_MAX: usize = 32;
 
-/// A second of the run clock.
-pub(super) fn machine_row(second: u32, observation: Observation) -> MachineRow {
+/// A second of the run clock. Load arrives at the `target_ports`.
+pub(super) fn machine_row(
+    second: u32,
+    observation: Observation,
+    target_ports: &[u16],
+) -> MachineRow {
     let Observation {
         elapsed_ns,
+        cpus,
         busiest_cpu_number,
         running,
         memory_available_bytes,
@@ -31,6 +42,9 @@ pub(super) fn machine_row(second: u32, observation: Observation) -> MachineRow {
         seconds: 1,
         elapsed_ns,
         cpu_busy: finite(observation.cpu_busy),
+        cpus,
+        cpu_niced: finite(observation.cpu_niced),
+        cpu_waiting_for_disk: finite(observation.cpu_waiting_for_disk),
         busiest_cpu: finite(observation.busiest_cpu),
         busiest_cpu_number,
         softirq: finite(observation.softirq),
@@ -49,12 +63,39 @@ pub(super) fn machine_row(second: u32, observation: Observation) -> MachineRow {
         backlog_drops,
         squeezed,
         tcp: tcp_row(observation.tcp),
-        accept_queue: observation.accept_queue.map(queue_row),
+        accept_queue: queue_of_load(observation.accept_queues, target_ports),
         conntrack: observation.conntrack.map(finite),
         conntrack_drops,
         ports: observation.ports.map(finite),
         processes: processes.map(process_row).collect(),
     }
+}
+
+/// What a machine did without load.
+pub(super) fn before_load_row(before: BeforeLoad) -> BeforeLoadRow {
+    let process = |process: host::ProcessBeforeLoad| ProcessBeforeLoadRow {
+        pid: process.pid,
+        cpus: finite(process.cpus),
+        busiest_thread_share: finite(process.busiest_thread_share),
+    };
+    let processes = before.processes.into_iter().take(PROCESSES_MAX);
+    BeforeLoadRow {
+        elapsed_ns: before.elapsed_ns,
+        cpu_busy: finite(before.cpu_busy),
+        processes: processes.map(process).collect(),
+    }
+}
+
+/// The first at a port where load arrives. Where there is none, addresses may be translated on the
+/// way: then the first of all.
+fn queue_of_load(queues: Vec<QueueSecond>, target_ports: &[u16]) -> Option<QueueRow> {
+    let is_of_load = |queue: &QueueSecond| {
+        let address = queue.address.parse::<SocketAddr>();
+        address.is_ok_and(|address| target_ports.contains(&address.port()))
+    };
+    let at = queues.iter().position(is_of_load);
+    let queue = queues.into_iter().nth(at.unwrap_or(0))?;
+    Some(queue_row(queue, at.is_some()))
 }
 
 /// To six places, which is more than the kernel's clocks tell; 0 for what no share or number of
@@ -79,6 +120,7 @@ fn group_row(group: GroupSecond) -> GroupRow {
         memory: group.memory.map(finite),
         memory_limit_hits: group.memory_limit_hits,
         oom_kills: group.oom_kills,
+        refaults: group.refaults,
     }
 }
 
@@ -108,11 +150,16 @@ fn tcp_row(tcp: TcpSecond) -> TcpRow {
     }
 }
 
-fn queue_row(queue: QueueSecond) -> QueueRow {
+fn queue_row(queue: QueueSecond, is_of_load: bool) -> QueueRow {
     QueueRow {
         address: cut(&queue.address),
         waiting: queue.waiting,
         most: queue.most,
+        waited: finite(queue.waited),
+        dropped: queue.dropped,
+        is_watched: queue.is_watched,
+        is_of_load,
+        holder: cut(&queue.holder),
     }
 }
 
@@ -126,6 +173,8 @@ fn process_row(process: ProcessSecond) -> ProcessRow {
         busiest_thread_waiting: finite(process.busiest_thread_waiting),
         busiest_thread_cpus: process.busiest_thread_cpus,
         longest_waiting: finite(process.longest_waiting),
+        blocked: finite(process.blocked),
+        major_faults: process.major_faults,
         threads: process.threads,
         rss_bytes: process.rss_bytes,
         descriptors: process.descriptors,

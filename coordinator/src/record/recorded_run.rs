@@ -8,7 +8,7 @@ use super::decode_pool::Decoded;
 use super::event_line;
 use super::finished_record::FinishedRecord;
 use super::histograms::Histograms;
-use super::machine_row::machine_row;
+use super::machine_row::{before_load_row, machine_row};
 use super::profiles::Profiles;
 use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp};
 use crate::exposition::{LatestRun, ShownTo};
@@ -568,12 +568,17 @@ impl RecordedRun {
     /// What cannot be read is of another version; that second is missing.
     fn observed(&mut self, by: Observer, second: u32, encoded: &[u8]) {
         let observation = host::Observation::decode(encoded).ok();
-        if let Some((started, observation)) = self.started.as_mut().zip(observation) {
+        if let Some((started, mut observation)) = self.started.as_mut().zip(observation) {
             let (role, number) = match by {
                 Observer::Agent(agent) => (MachineRole::Agent, agent),
                 Observer::Monitor(number) => (MachineRole::Monitor, number),
             };
-            let row = machine_row(second, observation);
+            let before = observation.before_load.take().map(before_load_row);
+            if let Some(before) = before {
+                let collector = &mut started.collector;
+                collector.observed_before_load(role, number, before);
+            }
+            let row = machine_row(second, observation, &self.run.plan.target().ports());
             started.collector.observed(role, number, row);
         }
     }

@@ -12,8 +12,8 @@ use crate::request_series::RequestSeriesBuilder;
 use crate::series::SeriesBuilder;
 use crate::whole_seconds::{SecondTally, WholeRule, WholeSeconds};
 use crate::{
-    AgentEnd, AgentSetup, CollectorSetup, FleetFigures, MachineRole, MachineRow, PlanRecord,
-    PreflightFinding, ProfileResult, Takeover, Unattended,
+    AgentEnd, AgentSetup, BeforeLoadRow, CollectorSetup, FleetFigures, MachineRole, MachineRow,
+    PlanRecord, PreflightFinding, ProfileResult, Takeover, Unattended,
 };
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
@@ -284,15 +284,25 @@ impl ResultCollector {
     /// count.
     pub fn observed(&mut self, role: MachineRole, number: u32, row: MachineRow) {
         let rows_max = rows_each(self.agent_machines.len() + self.monitors.len());
-        let machine = match role {
+        if let Some(machine) = self.machine(role, number) {
+            machine.add(row, rows_max);
+        }
+    }
+
+    /// Takes in what the machine of an agent or a monitor did until the load began.
+    pub fn observed_before_load(&mut self, role: MachineRole, number: u32, before: BeforeLoadRow) {
+        if let Some(machine) = self.machine(role, number) {
+            machine.set_before_load(before);
+        }
+    }
+
+    fn machine(&mut self, role: MachineRole, number: u32) -> Option<&mut MachineRun> {
+        match role {
             MachineRole::Agent => self.agent_machines.get_mut(number as usize),
             MachineRole::Monitor => {
                 let monitor = self.monitors.get_mut(number as usize);
                 monitor.map(|(_, machine)| machine)
             }
-        };
-        if let Some(machine) = machine {
-            machine.add(row, rows_max);
         }
     }
 

@@ -75,8 +75,8 @@ pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstor
 pub use heat_map::{HeatColumn, HeatMap};
 pub use live::{Live, LiveMachine};
 pub use machine::{
-    GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
-    ProfileResult, QueueRow, TcpRow,
+    BeforeLoadRow, GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow,
+    ProcessBeforeLoadRow, ProcessRow, ProfileResult, QueueRow, TcpRow,
 };
 pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};

@@ -18,9 +18,41 @@ pub struct MachineResult {
     pub facts: MachineFacts,
     /// What it did, on the axis of the run's series; seconds that nobody told are missing.
     pub rows: Vec<MachineRow>,
+    /// What it did without load, until the run began; absent where that was too short to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_load: Option<BeforeLoadRow>,
     /// CPU profile of the processes that a monitor watched; absent where none was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileResult>,
+}
+
+/// What a machine did without load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BeforeLoadRow {
+    /// Time that it is about.
+    #[serde(skip_serializing_if = "is_default")]
+    pub elapsed_ns: u64,
+    /// Of the CPUs that it may use, not idle.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpu_busy: f64,
+    /// The processes that it was asked to watch.
+    #[serde(skip_serializing_if = "is_default")]
+    pub processes: Vec<ProcessBeforeLoadRow>,
+}
+
+/// What a process did without load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ProcessBeforeLoadRow {
+    /// The kernel's id of it.
+    pub pid: u32,
+    /// CPUs that it kept busy.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpus: f64,
+    /// How much of a CPU its busiest thread had.
+    #[serde(skip_serializing_if = "is_default")]
+    pub busiest_thread_share: f64,
 }
 
 /// A CPU profile that stands beside the result.
@@ -78,6 +110,15 @@ pub struct MachineRow {
     /// Of the CPUs that it may use, not idle.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu_busy: f64,
+    /// How many CPUs these are.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpus: u32,
+    /// Of these CPUs, programs of a lower priority (nice above 0) that are not watched.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpu_niced: f64,
+    /// Of these CPUs, idle while a thread waited for a disk.
+    #[serde(skip_serializing_if = "is_default")]
+    pub cpu_waiting_for_disk: f64,
     /// The busiest of these CPUs, not idle.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_cpu: f64,
@@ -132,8 +173,8 @@ pub struct MachineRow {
     /// TCP of this network namespace.
     #[serde(skip_serializing_if = "is_default")]
     pub tcp: TcpRow,
-    /// The fullest accept queue of ten looks, of those that the chosen processes listen on, or of
-    /// all.
+    /// An accept queue in ten looks, of those that the chosen processes listen on, or of all: of
+    /// these one at the target's port, and what dropped most, or else the fullest.
     #[serde(skip_serializing_if = "is_default")]
     pub accept_queue: Option<QueueRow>,
     /// Tracked connections by how many there may be.
@@ -172,6 +213,9 @@ pub struct GroupRow {
     /// Processes killed for want of memory.
     #[serde(skip_serializing_if = "is_default")]
     pub oom_kills: u64,
+    /// Pages read again soon after they had to make room.
+    #[serde(skip_serializing_if = "is_default")]
+    pub refaults: u64,
 }
 
 /// What a network interface carried.
@@ -234,7 +278,7 @@ pub struct TcpRow {
 }
 
 /// An accept queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueueRow {
     /// Where it listens.
@@ -245,6 +289,21 @@ pub struct QueueRow {
     /// How many may wait.
     #[serde(skip_serializing_if = "is_default")]
     pub most: u32,
+    /// Part of the looks that saw some waiting.
+    #[serde(skip_serializing_if = "is_default")]
+    pub waited: f64,
+    /// Connections that it dropped; absent where the kernel does not say.
+    #[serde(skip_serializing_if = "is_default")]
+    pub dropped: Option<u64>,
+    /// Whether it is at a port that the plan has connections made to.
+    #[serde(skip_serializing_if = "is_default")]
+    pub is_of_load: bool,
+    /// Whether a chosen process listens there.
+    #[serde(skip_serializing_if = "is_default")]
+    pub is_watched: bool,
+    /// Name of the process that does, where it is another one and the queue was full or dropped.
+    #[serde(skip_serializing_if = "is_default")]
+    pub holder: String,
 }
 
 /// What a process did.
@@ -274,6 +333,13 @@ pub struct ProcessRow {
     /// The longest that one of its threads could have run and had no CPU.
     #[serde(skip_serializing_if = "is_default")]
     pub longest_waiting: f64,
+    /// Part of ten looks in which one of its threads waited where nothing can wake it: for a disk,
+    /// mostly.
+    #[serde(skip_serializing_if = "is_default")]
+    pub blocked: f64,
+    /// Page faults that waited for a disk.
+    #[serde(skip_serializing_if = "is_default")]
+    pub major_faults: u64,
     /// Threads.
     #[serde(skip_serializing_if = "is_default")]
     pub threads: u32,

@@ -32,7 +32,8 @@ pub struct MachineFigures<'d> {
     pub resent: Option<f64>,
     /// The fullest that an accept queue was; absent where none was 10 % full.
     pub accept_queue: Option<&'d QueueRow>,
-    /// Connections for which an accept queue had no room.
+    /// Connections that the accept queue dropped; where the kernel does not say which queue did,
+    /// all for which one had no room.
     pub listen_overflows: u64,
 }
 
@@ -95,7 +96,7 @@ impl Document {
                 .filter_map(|row| row.accept_queue.as_ref())
                 .filter(|queue| queue.fill() >= QUEUED)
                 .max_by(|one, other| one.fill().total_cmp(&other.fill())),
-            listen_overflows: sum(|row| row.tcp.listen_overflows),
+            listen_overflows: sum(dropped),
         })
     }
 }
@@ -132,6 +133,13 @@ fn busiest<'d>(rows: &[&'d MachineRow]) -> Option<(Busiest<'d>, f64)> {
         ),
         _ => (Busiest::Cpu(cpu_row.busiest_cpu_number), cpu),
     })
+}
+
+/// By the queue that was looked at; where the kernel does not say, by any.
+fn dropped(row: &MachineRow) -> u64 {
+    let queue = row.accept_queue.as_ref();
+    let dropped = queue.and_then(|queue| queue.dropped);
+    dropped.unwrap_or(row.tcp.listen_overflows)
 }
 
 /// By time.

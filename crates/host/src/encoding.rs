@@ -4,7 +4,7 @@ use crate::HostError;
 use serde::{Serialize, de::DeserializeOwned};
 
 /// Version of the bytes; another one is refused.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 pub(crate) fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_extend(value, vec![VERSION])

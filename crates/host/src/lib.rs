@@ -33,7 +33,8 @@ pub use kernel::{
 pub use limits::{MachineLimits, PortLimits, PortReuse};
 pub use machine_watch::{MachineWatch, ProcessChoice, SpunThread, WatchedProcesses};
 pub use observation::{
-    GroupSecond, InterfaceSecond, Observation, ProcessSecond, QueueSecond, TcpSecond,
+    BeforeLoad, GroupSecond, InterfaceSecond, Observation, ProcessBeforeLoad, ProcessSecond,
+    QueueSecond, TcpSecond,
 };
 pub use route::MachineRoute;
 pub use sample::UsageSample;

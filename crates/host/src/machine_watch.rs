@@ -1,6 +1,7 @@
 //! Watches a machine, second by second, as those processes see it that are of interest.
 
 mod accept_queues;
+mod blocked_looks;
 mod network_reading;
 mod process_reading;
 mod process_table;
@@ -14,8 +15,11 @@ use crate::kernel::{
 };
 use crate::limits::ports_to_connect_from;
 use crate::sample::share;
-use crate::{GroupSecond, HostError, Observation, ProcessSecond, Sampler};
+use crate::{
+    BeforeLoad, GroupSecond, HostError, Observation, ProcessBeforeLoad, ProcessSecond, Sampler,
+};
 use accept_queues::AcceptQueues;
+use blocked_looks::BlockedLooks;
 use network_reading::NetworkReading;
 use process_reading::{IsWorker, ProcessReading, ThreadNames, name_busiest};
 use process_table::ProcessTable;
@@ -47,6 +51,7 @@ pub struct MachineWatch {
     group: Option<String>,
     table: ProcessTable,
     queues: AcceptQueues,
+    blocked: BlockedLooks,
     /// Pairs of a source and a target address that this process connects, each with ports of its
     /// own.
     port_pairs: usize,
@@ -91,6 +96,7 @@ impl MachineWatch {
             group: None,
             table: ProcessTable::default(),
             queues: AcceptQueues::default(),
+            blocked: BlockedLooks::default(),
             port_pairs: 1,
             last: None,
         }
@@ -122,9 +128,37 @@ impl MachineWatch {
         Ok(())
     }
 
-    /// Looks at the accept queues, which fill and empty within milliseconds.
+    /// Looks at what changes within milliseconds: accept queues, and which of the chosen processes
+    /// wait for a disk.
     pub fn look(&mut self) {
         self.queues.look();
+        if let (WatchedProcesses::Chosen(_), Some(last)) = (&self.watched, &self.last) {
+            self.blocked.look(&self.files, &last.processes);
+        }
+    }
+
+    /// What was done since [`MachineWatch::begin`], up to which there was no load. The next
+    /// observation counts from here.
+    ///
+    /// # Errors
+    /// As [`MachineWatch::begin`].
+    pub fn observe_before_load(&mut self) -> Result<BeforeLoad, HostError> {
+        let Observation {
+            elapsed_ns,
+            cpu_busy,
+            processes,
+            ..
+        } = self.observe(&[])?;
+        let process = |process: ProcessSecond| ProcessBeforeLoad {
+            pid: process.pid,
+            cpus: process.cpus,
+            busiest_thread_share: process.busiest_thread_share,
+        };
+        Ok(BeforeLoad {
+            elapsed_ns,
+            cpu_busy,
+            processes: processes.into_iter().map(process).collect(),
+        })
     }
 
     /// What was done since the last observation; time that threads of this process only `spun` is
@@ -142,8 +176,9 @@ impl MachineWatch {
         let mut observation = now.since(&earlier, spun);
         observation.processes = self.processes_since(&now, &earlier, spun);
         let pids: Vec<u32> = now.processes.iter().map(|process| process.pid).collect();
-        observation.accept_queue = self.queues.fullest(&self.files, &pids);
+        observation.accept_queues = self.queues.queues(&self.files, &pids);
         observation.ports = self.ports(&now);
+        self.blocked = BlockedLooks::default();
         self.last = Some(now);
         Ok(observation)
     }
@@ -262,6 +297,7 @@ impl MachineWatch {
         seconds.truncate(PROCESSES_MAX);
         for second in &mut seconds {
             name_busiest(&self.files, second);
+            second.blocked = self.blocked.share(second.pid);
         }
         seconds
     }
@@ -320,8 +356,16 @@ impl MachineReading {
         let spent = self.machine.since(&earlier.machine);
         let all = || spent.cpus.iter();
         let waited = self.spun_by_cpu(earlier, spun);
+        let is_allowed =
+            |&(number, _): &(&u32, &CpuTimes)| self.cpus_allowed.binary_search(number).is_ok();
+        let sum = |part: fn(&CpuTimes) -> u64| {
+            let parts = all().filter(is_allowed).map(|(_, times)| part(times));
+            parts.fold(0, u64::saturating_add) as f64
+        };
+        let niced = sum(|times| times.niced) - self.niced_ns(earlier) as f64 / TICK_NS;
+        let waiting_for_disk = sum(|times| times.waiting_for_disk);
         let allowed: Vec<(u32, f64, f64)> = all()
-            .filter(|(number, _)| self.cpus_allowed.binary_search(number).is_ok())
+            .filter(is_allowed)
             .map(|(number, times)| {
                 let waited = waited.get(number).map_or(0.0, |ns| *ns as f64 / TICK_NS);
                 let busy = times.total().saturating_sub(times.idle) as f64;
@@ -349,6 +393,9 @@ impl MachineReading {
         };
         Observation {
             cpu_busy: of(busy, whole),
+            cpus: allowed.len() as u32,
+            cpu_niced: of(niced.max(0.0), whole),
+            cpu_waiting_for_disk: of(waiting_for_disk, whole),
             busiest_cpu,
             busiest_cpu_number,
             softirq: share(spent.total.softirq, total),
@@ -357,6 +404,13 @@ impl MachineReading {
             worst_steal: most(|times| times.steal),
             ..observation
         }
+    }
+
+    /// Of the watched processes, which count at any priority.
+    fn niced_ns(&self, earlier: &MachineReading) -> u64 {
+        let processes = self.processes.iter();
+        let niced = processes.map(|process| process.niced_ns_since(&earlier.processes));
+        niced.fold(0, u64::saturating_add)
     }
 
     /// How long threads only waited, by the CPU that they last ran on. Those that have ended since
@@ -389,5 +443,6 @@ fn group(counted: &GroupCounters) -> Option<GroupSecond> {
         memory: memory.limit_bytes.map(|most| share(needed, most)),
         memory_limit_hits: memory.limit_hits,
         oom_kills: memory.oom_kills,
+        refaults: memory.refaults,
     })
 }

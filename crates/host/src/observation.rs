@@ -12,6 +12,12 @@ pub struct Observation {
     pub elapsed_ns: u64,
     /// Of the CPUs that it may use, not idle.
     pub cpu_busy: f32,
+    /// How many CPUs these are.
+    pub cpus: u32,
+    /// Of these CPUs, programs of a lower priority (nice above 0) that are not watched.
+    pub cpu_niced: f32,
+    /// Of these CPUs, idle while a thread waited for a disk.
+    pub cpu_waiting_for_disk: f32,
     /// The busiest of these CPUs, not idle.
     pub busiest_cpu: f32,
     /// Which one that is.
@@ -48,9 +54,9 @@ pub struct Observation {
     pub squeezed: u64,
     /// TCP of this network namespace.
     pub tcp: TcpSecond,
-    /// The fullest accept queue of ten looks, of those that the chosen processes listen on, or of
-    /// all.
-    pub accept_queue: Option<QueueSecond>,
+    /// Accept queues in ten looks, of those that the chosen processes listen on, or of all: first
+    /// what dropped most, then the fullest.
+    pub accept_queues: Vec<QueueSecond>,
     /// Tracked connections by how many there may be.
     pub conntrack: Option<f32>,
     /// Connections that connection tracking dropped.
@@ -59,6 +65,30 @@ pub struct Observation {
     pub ports: Option<f32>,
     /// The processes that it was asked to watch; an agent watches itself.
     pub processes: Vec<ProcessSecond>,
+    /// What was done before the load began, where this is the first second.
+    pub before_load: Option<BeforeLoad>,
+}
+
+/// What a machine did without load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BeforeLoad {
+    /// Time that it is about.
+    pub elapsed_ns: u64,
+    /// Of the CPUs that it may use, not idle.
+    pub cpu_busy: f32,
+    /// The processes that it was asked to watch.
+    pub processes: Vec<ProcessBeforeLoad>,
+}
+
+/// What a process did without load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessBeforeLoad {
+    /// The kernel's id of it.
+    pub pid: u32,
+    /// CPUs that it kept busy.
+    pub cpus: f32,
+    /// How much of a CPU its busiest thread had.
+    pub busiest_thread_share: f32,
 }
 
 /// What a control group's limits did.
@@ -76,6 +106,8 @@ pub struct GroupSecond {
     pub memory_limit_hits: u64,
     /// Processes killed for want of memory.
     pub oom_kills: u64,
+    /// Pages read again soon after they had to make room.
+    pub refaults: u64,
 }
 
 /// What a network interface carried.
@@ -121,7 +153,7 @@ pub struct TcpSecond {
 }
 
 /// An accept queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueueSecond {
     /// Where it listens.
     pub address: String,
@@ -129,6 +161,14 @@ pub struct QueueSecond {
     pub waiting: u32,
     /// How many may wait.
     pub most: u32,
+    /// Part of the looks that saw some waiting.
+    pub waited: f32,
+    /// Connections that it dropped; `None` where the kernel does not say.
+    pub dropped: Option<u64>,
+    /// Whether a chosen process listens there.
+    pub is_watched: bool,
+    /// Name of the process that does, where it is another one and this queue was full or dropped.
+    pub holder: String,
 }
 
 /// What a process did.
@@ -150,6 +190,11 @@ pub struct ProcessSecond {
     pub busiest_thread_cpus: u32,
     /// The longest that one of its threads could have run and had no CPU.
     pub longest_waiting: f32,
+    /// Part of ten looks in which one of its threads waited where nothing can wake it: for a disk,
+    /// mostly.
+    pub blocked: f32,
+    /// Page faults that waited for a disk.
+    pub major_faults: u64,
     /// Threads.
     pub threads: u32,
     /// Resident memory.

@@ -31,11 +31,13 @@ fn cpus_and_run_queue() {
         new.total,
         CpuTimes {
             user: 336_068 + 98_553,
+            niced: 98_553,
             system: 52_078,
             irq: 0,
             softirq: 1451,
             steal: 624,
             idle: 171_958 + 1978,
+            waiting_for_disk: 1978,
         }
     );
     assert_eq!((new.cpus.len(), new.running, new.blocked), (2, 2, 1));
@@ -156,6 +158,7 @@ fn limits_of_a_control_group_of_each_version() {
             limit_hits: 8924,
             high_hits: 0,
             oom_kills: 0,
+            refaults: 0,
         })
     );
     let old = by_hand().group().unwrap();
@@ -170,6 +173,7 @@ fn limits_of_a_control_group_of_each_version() {
             limit_hits: 8,
             high_hits: 7,
             oom_kills: 1,
+            refaults: 0,
         })
     );
     let stalled = old.stalls.cpu.unwrap();

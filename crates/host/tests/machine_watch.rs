@@ -86,6 +86,9 @@ fn second_of_a_container_is_the_difference_of_what_its_process_sees() {
         fs::write(path, text.replacen(then, now, 1)).unwrap();
     }
     let group = root.path().join("sys/fs/cgroup/system.slice/web.service");
+    let mut stat = fs::read_to_string(group.join("memory.stat")).unwrap();
+    stat += "workingset_refault_anon 1\nworkingset_refault_file 39\n";
+    fs::write(group.join("memory.stat"), stat).unwrap();
     let stat = "nr_periods 156\nnr_throttled 149\nthrottled_usec 2600000\n";
     fs::write(group.join("cpu.stat"), stat).unwrap();
 
@@ -119,6 +122,7 @@ fn second_of_a_container_is_the_difference_of_what_its_process_sees() {
         memory: Some(0.75),
         memory_limit_hits: 0,
         oom_kills: 0,
+        refaults: 40,
     };
     assert_eq!(seen.group, Some(limits));
     let nginx = &seen.processes[0];
@@ -280,15 +284,144 @@ fn fullest_accept_queue_of_the_chosen_process_is_kept() {
     for _ in &clients {
         server.accept().unwrap();
     }
-    let QueueSecond {
-        address: fullest,
-        waiting,
-        most,
-    } = watch.observe(&[]).unwrap().accept_queue.unwrap();
-    assert_eq!((fullest, waiting), (address.to_string(), 5));
-    assert!(most >= 5);
-    let empty = watch.observe(&[]).unwrap().accept_queue.unwrap();
+    let seen = watch.observe(&[]).unwrap().accept_queues;
+    let own = |queue: &&QueueSecond| queue.address == address.to_string();
+    let fullest = seen.iter().find(own).unwrap();
+    assert_eq!(fullest.waiting, 5);
+    assert!(fullest.most >= 5 && fullest.is_watched, "{seen:?}");
+    // One of two looks saw some waiting.
+    assert_eq!((fullest.waited, fullest.dropped), (0.5, Some(0)));
+    let empty = watch.observe(&[]).unwrap().accept_queues;
+    let empty = empty.iter().find(own).unwrap();
     assert_eq!(empty.waiting, 0, "what was told is told once");
+}
+
+/// Connects as often as that, without waiting for an answer.
+fn knock(address: std::net::SocketAddr, times: usize) -> Vec<std::os::fd::OwnedFd> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
+    let knock = |_| {
+        let socket = socket_with(
+            AddressFamily::INET,
+            SocketType::STREAM,
+            SocketFlags::NONBLOCK | SocketFlags::CLOEXEC,
+            None,
+        )
+        .unwrap();
+        assert!(connect(&socket, &address).is_err(), "it would wait");
+        socket
+    };
+    (0..times).map(knock).collect()
+}
+
+#[test]
+fn dropped_connections_are_told_by_the_queue_that_dropped_them() {
+    let [watched, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    rustix::net::listen(&other, 0).unwrap();
+    let (here, there) = (watched.local_addr().unwrap(), other.local_addr().unwrap());
+    let own = ProcessChoice::Pid(std::process::id());
+    // This process holds both: all of its queues, first the one that dropped.
+    let mut of_both = MachineWatch::new(WatchedProcesses::Chosen(vec![own]));
+    let mut of_all = MachineWatch::new(WatchedProcesses::Chosen(Vec::new()));
+    of_both.begin().unwrap();
+    of_all.begin().unwrap();
+    let _clients = knock(there, 9);
+    // The kernel handles them beside this thread.
+    std::thread::sleep(Duration::from_millis(100));
+    let seen = of_both.observe(&[]).unwrap().accept_queues;
+    assert_eq!(seen[0].address, there.to_string(), "{seen:?}");
+    assert!(seen[0].dropped > Some(0), "{seen:?}");
+    let quiet = seen.iter().find(|queue| queue.address == here.to_string());
+    assert_eq!(quiet.and_then(|queue| queue.dropped), Some(0), "{seen:?}");
+    // Other tests of this process may have a queue that is full.
+    let seen = of_all.observe(&[]).unwrap().accept_queues;
+    let named = seen.iter().find(|queue| queue.address == there.to_string());
+    let named = named.unwrap();
+    assert!(!named.is_watched && named.dropped > Some(0), "{seen:?}");
+    let name = fs::read_to_string("/proc/self/comm").unwrap();
+    assert_eq!(named.holder, name.trim(), "{seen:?}");
+    let later = of_all.observe(&[]).unwrap().accept_queues;
+    let named = later
+        .iter()
+        .find(|queue| queue.address == there.to_string());
+    assert!(
+        named.is_some_and(|queue| queue.dropped <= Some(9)),
+        "{later:?}"
+    );
+}
+
+#[test]
+fn work_of_a_lower_priority_is_told_apart_unless_it_is_that_of_a_watched_process() {
+    let root = by_hand();
+    let proc = root.path().join("proc");
+    for (who, expected) in [("nothing", 0.4), ("nginx", 0.1)] {
+        let stat = fs::read_to_string(proc.join("4242/stat")).unwrap();
+        let machine = fs::read_to_string(proc.join("stat")).unwrap();
+        // nginx runs at nice 5, and had 300 ms of the 400 ms.
+        let niced = stat.replacen("30 20 0 0 20 0", "30 20 0 0 25 5", 1);
+        assert_ne!(niced, stat, "the priority stands there");
+        fs::write(proc.join("4242/stat"), &niced).unwrap();
+        if who == "nothing" {
+            copy(&proc.join("4242"), &proc.join("self"));
+        }
+        let mut watch = MachineWatch::at(root.path(), named(who));
+        watch.begin().unwrap();
+        let later = machine.replacen(
+            "cpu0 3000 60 1200 40000 200",
+            "cpu0 3010 100 1200 40040 210",
+            1,
+        );
+        assert_ne!(later, machine);
+        fs::write(proc.join("stat"), later).unwrap();
+        fs::write(
+            proc.join("4242/stat"),
+            niced.replacen("12 0 30 20", "15 0 60 20", 1),
+        )
+        .unwrap();
+        let seen = watch.observe(&[]).unwrap();
+        assert_eq!((seen.cpus, seen.cpu_busy), (1, 0.5), "{who}");
+        assert_eq!(
+            (seen.cpu_niced, seen.cpu_waiting_for_disk),
+            (expected, 0.1),
+            "{who}"
+        );
+        if who == "nginx" {
+            assert_eq!(seen.processes[0].major_faults, 3);
+        }
+        fs::write(proc.join("4242/stat"), stat).unwrap();
+        fs::write(proc.join("stat"), machine).unwrap();
+    }
+}
+
+#[test]
+fn looks_tell_how_often_a_thread_waited_for_a_disk() {
+    let root = by_hand();
+    let mut watch = MachineWatch::at(root.path(), named("nginx"));
+    watch.begin().unwrap();
+    let path = root.path().join("proc/4242/task/4243/stat");
+    let stat = fs::read_to_string(&path).unwrap();
+    let blocked = stat.replacen(") R ", ") D ", 1);
+    assert_ne!(stat, blocked);
+    watch.look();
+    watch.look();
+    fs::write(&path, blocked).unwrap();
+    watch.look();
+    assert_eq!(watch.observe(&[]).unwrap().processes[0].blocked, 0.5);
+    fs::write(&path, stat).unwrap();
+    assert_eq!(watch.observe(&[]).unwrap().processes[0].blocked, 0.0);
+}
+
+#[test]
+fn what_was_done_before_the_load_is_no_part_of_the_first_second() {
+    let root = by_hand();
+    let mut watch = MachineWatch::at(root.path(), named("nginx"));
+    watch.begin().unwrap();
+    let path = root.path().join("proc/4242/task/4243/schedstat");
+    fs::write(&path, "9030000000 4000000000 1\n").unwrap();
+    let before = watch.observe_before_load().unwrap();
+    assert_eq!(before.processes[0].pid, 4242);
+    assert!(before.processes[0].busiest_thread_share > 0.0, "{before:?}");
+    let first = watch.observe(&[]).unwrap();
+    assert_eq!(first.processes[0].busiest_thread_share, 0.0);
 }
 
 #[test]
@@ -390,8 +523,12 @@ fn container_is_watched_from_outside() {
         address: "127.0.0.1:8080".to_owned(),
         waiting: 5,
         most: 8,
+        waited: 1.0,
+        dropped: Some(0),
+        is_watched: true,
+        holder: String::new(),
     };
-    assert_eq!(seen.accept_queue, Some(queue));
+    assert_eq!(seen.accept_queues, [queue]);
     drop((clients, server));
     // What is seen then is the namespace of whoever watches, and not since when.
     let seen = watch.observe(&[]).unwrap();

@@ -22,6 +22,18 @@ pub struct Target {
 }
 
 impl Target {
+    /// Ports that connections are made to.
+    #[must_use]
+    pub fn ports(&self) -> Vec<u16> {
+        if self.addresses.is_empty() {
+            return vec![self.url.port];
+        }
+        let addresses = self.addresses.iter();
+        addresses
+            .map(|address| address.port.unwrap_or(self.url.port))
+            .collect()
+    }
+
     /// Whether each machine finds it on itself alone.
     #[must_use]
     pub fn is_on_loopback(&self) -> bool {

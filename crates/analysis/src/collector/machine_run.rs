@@ -2,8 +2,8 @@
 //! machines, a row holds two seconds, then four, and so on.
 
 use crate::{
-    AgentSetup, GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow, ProcessRow,
-    ProfileResult, QueueRow, TcpRow,
+    AgentSetup, BeforeLoadRow, GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow,
+    ProcessRow, ProfileResult, QueueRow, TcpRow,
 };
 
 /// Rows of all machines together: some 6 MB of JSON, which is replaced as a whole while a run goes
@@ -31,6 +31,7 @@ pub(crate) struct MachineRun {
     next: u32,
     /// Share of its CPUs that was busy in the last second that came.
     latest_busy: Option<f64>,
+    before_load: Option<BeforeLoadRow>,
     profile: Option<ProfileResult>,
 }
 
@@ -41,6 +42,7 @@ impl Default for MachineRun {
             row_seconds: 1,
             next: 0,
             latest_busy: None,
+            before_load: None,
             profile: None,
         }
     }
@@ -68,6 +70,11 @@ impl MachineRun {
         }
     }
 
+    /// What it did without load is told with its first second.
+    pub(crate) fn set_before_load(&mut self, before: BeforeLoadRow) {
+        self.before_load = Some(before);
+    }
+
     /// A CPU profile of it was taken.
     pub(crate) fn set_profile(&mut self, profile: ProfileResult) {
         self.profile = Some(profile);
@@ -89,6 +96,7 @@ impl MachineRun {
             labels: setup.labels.clone(),
             facts: setup.facts.clone(),
             rows: self.rows.clone(),
+            before_load: self.before_load.clone(),
             profile: self.profile.clone(),
         }
     }
@@ -149,6 +157,9 @@ fn joined(first: &MachineRow, next: MachineRow) -> MachineRow {
         seconds: first.seconds.saturating_add(next.seconds),
         elapsed_ns: first.elapsed_ns.saturating_add(next.elapsed_ns),
         cpu_busy: parts.mean(first.cpu_busy, next.cpu_busy),
+        cpus: next.cpus,
+        cpu_niced: parts.mean(first.cpu_niced, next.cpu_niced),
+        cpu_waiting_for_disk: parts.mean(first.cpu_waiting_for_disk, next.cpu_waiting_for_disk),
         busiest_cpu: parts.mean(first.busiest_cpu, next.busiest_cpu),
         busiest_cpu_number: busier,
         softirq: parts.mean(first.softirq, next.softirq),
@@ -170,7 +181,7 @@ fn joined(first: &MachineRow, next: MachineRow) -> MachineRow {
         backlog_drops: first.backlog_drops.saturating_add(next.backlog_drops),
         squeezed: first.squeezed.saturating_add(next.squeezed),
         tcp: joined_tcp(first.tcp, next.tcp),
-        accept_queue: fullest(first.accept_queue.clone(), next.accept_queue),
+        accept_queue: joined_queue(parts, first.accept_queue.clone(), next.accept_queue),
         conntrack: most(first.conntrack, next.conntrack),
         conntrack_drops: first.conntrack_drops.saturating_add(next.conntrack_drops),
         ports: most(first.ports, next.ports),
@@ -191,6 +202,7 @@ fn joined_group(parts: TimeParts, first: GroupRow, next: GroupRow) -> GroupRow {
             .memory_limit_hits
             .saturating_add(next.memory_limit_hits),
         oom_kills: first.oom_kills.saturating_add(next.oom_kills),
+        refaults: first.refaults.saturating_add(next.refaults),
     }
 }
 
@@ -228,13 +240,32 @@ fn joined_tcp(first: TcpRow, next: TcpRow) -> TcpRow {
     }
 }
 
-fn fullest(first: Option<QueueRow>, next: Option<QueueRow>) -> Option<QueueRow> {
-    first.into_iter().chain(next).reduce(|first, next| {
-        if first.fill() > next.fill() {
-            first
-        } else {
-            next
-        }
+/// The fullest, with what both dropped where they are one.
+fn joined_queue(
+    parts: TimeParts,
+    first: Option<QueueRow>,
+    next: Option<QueueRow>,
+) -> Option<QueueRow> {
+    let (Some(first), Some(next)) = (&first, &next) else {
+        return first.or(next);
+    };
+    let fuller = if first.fill() > next.fill() {
+        first
+    } else {
+        next
+    };
+    let both = first.address == next.address;
+    let dropped = first.dropped.zip(next.dropped).filter(|_| both);
+    let dropped = dropped.map(|(first, next)| first.saturating_add(next));
+    let waited = if both {
+        parts.mean(first.waited, next.waited)
+    } else {
+        fuller.waited
+    };
+    Some(QueueRow {
+        dropped: dropped.or(fuller.dropped),
+        waited,
+        ..fuller.clone()
     })
 }
 
@@ -249,6 +280,8 @@ fn joined_processes(
         busiest_thread_share: 0.0,
         busiest_thread_waiting: 0.0,
         longest_waiting: 0.0,
+        blocked: 0.0,
+        major_faults: 0,
         ..of.clone()
     };
     let mut all = first.to_vec();
@@ -279,6 +312,8 @@ fn joined_process(parts: TimeParts, first: &ProcessRow, next: ProcessRow) -> Pro
             .mean(first.busiest_thread_waiting, next.busiest_thread_waiting),
         busiest_thread_cpus: busier.busiest_thread_cpus,
         longest_waiting: parts.mean(first.longest_waiting, next.longest_waiting),
+        blocked: parts.mean(first.blocked, next.blocked),
+        major_faults: first.major_faults.saturating_add(next.major_faults),
         descriptors: first.descriptors.max(next.descriptors),
         ..next
     }
@@ -342,6 +377,7 @@ mod tests {
             address: format!("{waiting} of {most}"),
             waiting,
             most,
+            ..QueueRow::default()
         };
         let first = MachineRow {
             elapsed_ns: 3_000,
@@ -390,6 +426,30 @@ mod tests {
         assert_eq!(cpus[0].busiest_thread, "a");
         near(cpus[1].cpus, 0.6);
         near(cpus[2].cpus, 0.2);
+    }
+
+    #[test]
+    fn queue_of_two_rows_has_what_both_dropped() {
+        let queue = |address: &str, waiting, dropped, waited| QueueRow {
+            address: address.to_owned(),
+            most: 8,
+            waiting,
+            dropped,
+            waited,
+            ..QueueRow::default()
+        };
+        let halves = TimeParts(0.5, 0.5);
+        for (next, expected) in [
+            (queue("a", 7, Some(2), 0.5), queue("a", 8, Some(5), 0.75)),
+            (queue("a", 7, None, 0.0), queue("a", 8, Some(3), 0.5)),
+            (queue("b", 7, Some(2), 0.5), queue("a", 8, Some(3), 1.0)),
+        ] {
+            let first = Some(queue("a", 8, Some(3), 1.0));
+            assert_eq!(joined_queue(halves, first, Some(next)), Some(expected));
+        }
+        let one = Some(queue("a", 1, None, 1.0));
+        assert_eq!(joined_queue(halves, None, one.clone()), one);
+        assert_eq!(joined_queue(halves, one.clone(), None), one);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::sign::{Asked, Sign, Watched};
 use super::{LimitOf, RuleReading};
-use crate::{MachineRow, ProcessRow, human};
+use crate::{MachineRow, ProcessRow, QueueRow, human};
 
 /// A limit that is shown in at least this part of the seconds under load is one of the server.
 pub(super) const PART: f64 = 0.5;
@@ -221,27 +221,40 @@ fn throttled_in_words(row: &MachineRow) -> String {
 }
 
 fn accept_queue(row: &MachineRow) -> Option<f64> {
-    let queue = row.accept_queue.as_ref().filter(|queue| queue.most > 0);
-    let filled = queue.map(|queue| f64::from(queue.waiting) / f64::from(queue.most));
-    let dropped = row.tcp.listen_overflows.max(row.tcp.listen_drops);
-    Some(filled.unwrap_or(0.0).max(dropped.min(1) as f64))
+    let queue = row.accept_queue.as_ref().filter(|queue| queue.most > 0)?;
+    let dropped = queue.dropped.unwrap_or(0).min(1) as f64;
+    Some(if is_of_server(queue) {
+        queue.fill().max(dropped)
+    } else {
+        0.0
+    })
+}
+
+/// Whether load can have arrived there. Results of earlier versions do not say.
+fn is_of_server(queue: &QueueRow) -> bool {
+    queue.is_watched || queue.is_of_load || queue.dropped.is_none()
 }
 
 fn accept_queue_in_words(row: &MachineRow) -> String {
-    let dropped = row.tcp.listen_overflows.max(row.tcp.listen_drops);
-    match &row.accept_queue {
-        Some(queue) => format!(
-            "{} waited at {}, where {} may, and {dropped} {} dropped",
-            human::counted(u64::from(queue.waiting), "connection"),
-            queue.address,
-            queue.most,
-            human::one_or_many(dropped, "was", "were")
-        ),
-        None => format!(
-            "its accept queues dropped {}",
-            human::counted(dropped, "connection")
-        ),
-    }
+    let Some(queue) = &row.accept_queue else {
+        return "no queue was seen".to_owned();
+    };
+    let waited = format!(
+        "{} waited at {}, where {} may",
+        human::counted(u64::from(queue.waiting), "connection"),
+        queue.address,
+        queue.most
+    );
+    let dropped = queue.dropped.map_or_else(String::new, |dropped| {
+        let were = human::one_or_many(dropped, "was", "were");
+        format!(", and {dropped} {were} dropped")
+    });
+    let whose = match &queue.holder[..] {
+        _ if is_of_server(queue) => String::new(),
+        "" => "; no load arrives there".to_owned(),
+        holder => format!("; {holder} listens there, where no load arrives"),
+    };
+    format!("{waited}{dropped}{whose}")
 }
 
 fn descriptors(process: &ProcessRow) -> Option<f64> {

@@ -34,8 +34,11 @@ pub fn idle() -> MachineRow {
         },
         accept_queue: Some(QueueRow {
             address: "0.0.0.0:443".to_owned(),
-            waiting: 0,
             most: 8,
+            dropped: Some(0),
+            is_of_load: true,
+            is_watched: true,
+            ..QueueRow::default()
         }),
         conntrack: Some(0.1),
         processes: vec![ProcessRow {
@@ -202,6 +205,10 @@ type Spoil = fn(&mut Document);
 
 pub fn thread(row: &mut MachineRow) -> &mut ProcessRow {
     &mut row.processes[0]
+}
+
+pub fn queue(row: &mut MachineRow) -> &mut QueueRow {
+    row.accept_queue.as_mut().unwrap()
 }
 
 pub fn group(row: &mut MachineRow) -> &mut GroupRow {
@@ -479,12 +486,12 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 13] = [
     ),
     (
         "accept queue",
-        |row, at| row.accept_queue.as_mut().unwrap().waiting = at as u32,
+        |row, at| queue(row).waiting = at as u32,
         [7.0, 8.0, 9.0],
     ),
     (
         "accept queue",
-        |row, at| row.tcp.listen_overflows = at as u64,
+        |row, at| queue(row).dropped = Some(at as u64),
         [0.0, 1.0, 100.0],
     ),
     (
@@ -835,7 +842,7 @@ fn losses_that_rise_with_the_load_are_the_networks_where_both_ends_have_room() {
     // at it, or where the load is the same throughout.
     let mut full = lossy(10, 200);
     for row in &mut full.machines.last_mut().unwrap().rows {
-        row.tcp.listen_overflows = 9;
+        queue(row).dropped = Some(9);
     }
     assert!(!speaks(&full, rule));
     assert_eq!(VerdictRecord::new(&full).verdict, Verdict::ServerBound);

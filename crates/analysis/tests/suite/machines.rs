@@ -113,6 +113,7 @@ fn machine_has_means_and_extremes_of_the_measured_part() {
             address: "[::]:443".to_owned(),
             waiting: second,
             most: 8,
+            ..QueueRow::default()
         }),
         processes: vec![process(1, 0.7, 0.7)],
         ..row(second)
@@ -154,6 +155,7 @@ fn machine_of_an_agent_is_told_where_something_is_not_as_it_should_be() {
             address: String::new(),
             waiting: 1,
             most: 4096,
+            ..QueueRow::default()
         }),
         ..quiet(second)
     };

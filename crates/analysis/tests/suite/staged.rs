@@ -1,12 +1,13 @@
 //! Cases that were staged with real servers, as documents: what each must be called.
 
 use crate::limits::{
-    changed, downloading, group, idle, overloaded, phase, run, thread, with_agent, with_monitor,
+    changed, downloading, group, idle, overloaded, phase, queue, run, thread, with_agent,
+    with_monitor,
 };
 use crate::scene::{CLOSED, OPEN, QUIET, Second};
 use analysis::{
-    Backlog, Document, HoldOutcome, HoldResult, LimitOf, RiseLimit, Row, Scaling, ScalingRow,
-    Verdict, VerdictRecord,
+    Backlog, Document, HoldOutcome, HoldResult, LimitOf, MachineRow, QueueRow, RiseLimit, Row,
+    Scaling, ScalingRow, Verdict, VerdictRecord,
 };
 
 const LATE: Second = Second {
@@ -88,8 +89,8 @@ fn proxy_whose_backend_waits_is_server_bound_by_waiting_and_not_by_cpu() {
 #[test]
 fn accept_queue_of_eight_is_server_bound_by_it() {
     let full = changed(|row| {
-        row.accept_queue.as_mut().unwrap().waiting = 9;
-        row.tcp.listen_overflows = 40;
+        queue(row).waiting = 9;
+        queue(row).dropped = Some(40);
         // The client sends the connects again that were dropped.
         row.tcp.retransmits = 300;
     });
@@ -99,6 +100,49 @@ fn accept_queue_of_eight_is_server_bound_by_it() {
         evidence.contains("9 connections waited at 0.0.0.0:443, where 8 may"),
         "{evidence}"
     );
+}
+
+#[test]
+fn connections_that_another_programs_queue_dropped_are_not_the_servers() {
+    // The namespace's counters, with other figures, and the queue of another program.
+    for (dropped, waiting, most) in [(40, 9, 8), (1617, 0, 4096), (3, 2, 1)] {
+        let other = |row: &mut MachineRow| {
+            (row.tcp.listen_overflows, row.tcp.listen_drops) = (dropped, dropped);
+            *queue(row) = QueueRow {
+                address: "[::]:9999".to_owned(),
+                waiting,
+                most,
+                dropped: Some(dropped),
+                holder: "batch".to_owned(),
+                ..QueueRow::default()
+            };
+        };
+        let row = changed(other);
+        let (verdict, evidence) = judged(&with_monitor(waiting_users(), &row));
+        assert_eq!(verdict, Verdict::Undetermined, "{evidence}");
+        let whose = "batch listens there, where no load arrives";
+        let explained = analysis::explain(&with_monitor(waiting_users(), &row));
+        let mut figures = explained.iter().map(|reading| &reading.figure);
+        assert!(figures.any(|figure| figure.contains(whose)), "{figures:?}");
+        // A queue of the server beside it.
+        let own = changed(|row| (row.tcp.listen_overflows, row.tcp.listen_drops) = (dropped, 9));
+        let (verdict, evidence) = judged(&with_monitor(waiting_users(), &own));
+        assert_eq!(verdict, Verdict::Undetermined, "{evidence}");
+        // Both ways to know that it is the server's.
+        for of_server in [
+            |queue: &mut QueueRow| queue.is_watched = true,
+            |queue: &mut QueueRow| queue.is_of_load = true,
+        ] {
+            let row = changed(|row| {
+                other(row);
+                of_server(queue(row));
+            });
+            let (verdict, evidence) = judged(&with_monitor(waiting_users(), &row));
+            assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
+            let were = format!("and {dropped} were dropped");
+            assert!(evidence.contains(&were), "{evidence}");
+        }
+    }
 }
 
 #[test]
@@ -354,7 +398,7 @@ fn load_that_ends_in_errors_at_a_full_server_is_server_bound() {
     let mut document = run(OPEN, failing);
     document.backlog = Some(Backlog::default());
     assert_eq!(judged(&document).0, Verdict::Undetermined);
-    let full = changed(|row| row.tcp.listen_overflows = 9);
+    let full = changed(|row| queue(row).dropped = Some(9));
     assert_eq!(
         judged(&with_monitor(document, &full)).0,
         Verdict::ServerBound

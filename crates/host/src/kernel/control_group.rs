@@ -57,6 +57,8 @@ pub struct GroupMemory {
     pub high_hits: u64,
     /// Processes killed for want of memory.
     pub oom_kills: u64,
+    /// Pages read again soon after they had to make room (`workingset_refault`).
+    pub refaults: u64,
 }
 
 impl ControlGroup {
@@ -251,7 +253,9 @@ impl GroupMemory {
             bytes => Some(max.number(Some(bytes), "memory.max")?),
         };
         let stat = file("stat")?;
-        let idle_cache = stat.map(|stat| stat.number_after("inactive_file "));
+        let idle_cache = stat
+            .as_ref()
+            .map(|stat| stat.number_after("inactive_file "));
         Ok(Some(GroupMemory {
             current_bytes: current.number(Some(current.text.trim()), "memory.current")?,
             idle_cache_bytes: idle_cache.transpose()?.unwrap_or(0),
@@ -259,6 +263,7 @@ impl GroupMemory {
             limit_hits: events.number_after("max ")?,
             high_hits: events.number_after("high ")?,
             oom_kills: events.number_after("oom_kill ")?,
+            refaults: stat.map_or(0, |stat| refaults(&stat, "")),
         }))
     }
 
@@ -275,7 +280,9 @@ impl GroupMemory {
         let number = |text: &KernelText, what| text.number::<u64>(Some(text.text.trim()), what);
         let limit = number(&limit, "memory.limit_in_bytes")?;
         let stat = file("stat")?;
-        let idle_cache = stat.map(|stat| stat.number_after("total_inactive_file "));
+        let idle_cache = stat
+            .as_ref()
+            .map(|stat| stat.number_after("total_inactive_file "));
         Ok(Some(GroupMemory {
             current_bytes: number(&usage, "memory.usage_in_bytes")?,
             idle_cache_bytes: idle_cache.transpose()?.unwrap_or(0),
@@ -283,6 +290,7 @@ impl GroupMemory {
             limit_hits: number(&failures, "memory.failcnt")?,
             high_hits: 0,
             oom_kills: control.number_after("oom_kill ")?,
+            refaults: stat.map_or(0, |stat| refaults(&stat, "total_")),
         }))
     }
 
@@ -295,9 +303,27 @@ impl GroupMemory {
     /// What happened since `earlier`; sizes are those of now.
     #[must_use]
     pub fn since(&self, earlier: &GroupMemory) -> GroupMemory {
-        difference!(self - earlier: limit_hits, high_hits, oom_kills;
+        difference!(self - earlier: limit_hits, high_hits, oom_kills, refaults;
             current_bytes, idle_cache_bytes, limit_bytes)
     }
+}
+
+/// Of anonymous pages and of files; before Linux 5.9 one number is of both, and a kernel may know
+/// none.
+fn refaults(stat: &KernelText, prefix: &str) -> u64 {
+    ["", "_anon", "_file"]
+        .iter()
+        .filter_map(|kind| {
+            let key = format!("\n{prefix}workingset_refault{kind} ");
+            stat.text
+                .split(&key)
+                .nth(1)?
+                .lines()
+                .next()?
+                .parse::<u64>()
+                .ok()
+        })
+        .fold(0, u64::saturating_add)
 }
 
 /// Version 1 writes no limit as the highest number of whole pages, which depends on their size.

@@ -25,6 +25,8 @@ pub(crate) struct Listener {
     pub(crate) most: u32,
     /// The socket's number, as its owner's descriptors show it.
     pub(crate) inode: u32,
+    /// Connections that it has dropped since it was made; `None` where the kernel does not say.
+    pub(crate) dropped: Option<u32>,
 }
 
 /// Asks for the listening sockets of one network namespace, any number of times.
@@ -47,7 +49,12 @@ const IPV4: u8 = 2;
 const IPV6: u8 = 10;
 const TCP: u8 = 6;
 const STATE_LISTEN: u32 = 10;
+/// `INET_DIAG_SKMEMINFO`: counters of the socket's memory, of which the ninth is of its drops.
+const MEMORY_INFO: u16 = 7;
+const DROPS_AT: usize = 8 * 4;
 const HEADER_BYTES: usize = 16;
+/// `struct inet_diag_msg`.
+const SOCKET_BYTES: usize = 72;
 /// `struct inet_diag_sockid`.
 const SOCKET_ID_BYTES: usize = 48;
 
@@ -106,7 +113,7 @@ fn request(family: u8) -> Vec<u8> {
     request.extend(REQUEST_DUMP.to_ne_bytes());
     // Number of the request, and of the port: the kernel knows them.
     request.extend([0; 8]);
-    request.extend([family, TCP, 0, 0]);
+    request.extend([family, TCP, 1 << (MEMORY_INFO - 1), 0]);
     request.extend((1_u32 << STATE_LISTEN).to_ne_bytes());
     request.extend([0; SOCKET_ID_BYTES]);
     request
@@ -147,7 +154,21 @@ fn listener(message: &[u8]) -> Option<Listener> {
         waiting: number(56)?,
         most: number(60)?,
         inode: number(68)?,
+        dropped: dropped(message),
     })
+}
+
+/// Of the attributes behind the message, `struct nlattr` each.
+fn dropped(message: &[u8]) -> Option<u32> {
+    let mut rest = message.get(SOCKET_BYTES..)?;
+    loop {
+        let bytes = usize::from(u16::from_ne_bytes(part(rest, 0)?));
+        let attribute = rest.get(4..bytes)?;
+        if u16::from_ne_bytes(part(rest, 2)?) == MEMORY_INFO {
+            return Some(u32::from_ne_bytes(part(attribute, DROPS_AT)?));
+        }
+        rest = rest.get(bytes.next_multiple_of(4)..)?;
+    }
 }
 
 fn part<const BYTES: usize>(message: &[u8], at: usize) -> Option<[u8; BYTES]> {

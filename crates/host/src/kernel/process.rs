@@ -131,9 +131,13 @@ pub(crate) struct ProcessStat {
     pub(crate) name: String,
     /// The process that it is a child of.
     pub(crate) parent: u32,
-    major_faults: u64,
-    user_ns: u64,
+    /// Whether it waits where nothing can wake it: for a disk, mostly.
+    pub(crate) is_blocked: bool,
+    pub(crate) major_faults: u64,
+    pub(crate) user_ns: u64,
     system_ns: u64,
+    /// Above 0 it yields to others; below, others to it.
+    pub(crate) nice: i64,
     /// When it began, in ticks since boot. With its number this names a process for good.
     pub(crate) started: Option<u64>,
     /// The CPU that it ran on last.
@@ -142,8 +146,8 @@ pub(crate) struct ProcessStat {
 
 impl ProcessStat {
     /// The name stands in parentheses and may hold any byte, so the fields are counted from the
-    /// last closing one (proc(5): ppid is field 4, majflt 12, utime 14, stime 15, starttime 22,
-    /// processor 39).
+    /// last closing one (proc(5): state is field 3, ppid 4, majflt 12, utime 14, stime 15, nice 19,
+    /// starttime 22, processor 39).
     pub(crate) fn parse(stat: &KernelText) -> Result<ProcessStat, HostError> {
         let name = stat
             .text
@@ -152,17 +156,21 @@ impl ProcessStat {
             .filter(|(open, close)| open < close);
         let (open, close) = name.ok_or_else(|| stat.malformed("the name in parentheses"))?;
         let mut fields = stat.text[close + 1..].split_whitespace();
-        let parent = stat.number(fields.nth(1), "ppid")?;
+        let is_blocked = fields.next() == Some("D");
+        let parent = stat.number(fields.next(), "ppid")?;
         let major_faults = stat.number(fields.nth(7), "majflt")?;
         let user: u64 = stat.number(fields.nth(1), "utime")?;
         let system: u64 = stat.number(fields.next(), "stime")?;
+        let nice = fields.nth(3).and_then(|word| word.parse().ok());
         Ok(ProcessStat {
             name: stat.text[open + 1..close].to_owned(),
             parent,
+            is_blocked,
             major_faults,
             user_ns: user.saturating_mul(TICK_NS),
             system_ns: system.saturating_mul(TICK_NS),
-            started: fields.nth(6).and_then(|word| word.parse().ok()),
+            nice: nice.unwrap_or(0),
+            started: fields.nth(2).and_then(|word| word.parse().ok()),
             processor: fields.nth(16).and_then(|word| word.parse().ok()),
         })
     }

@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 pub struct CpuTimes {
     /// User and nice.
     pub user: u64,
+    /// Of `user`, programs of a lower priority (nice above 0).
+    pub niced: u64,
     /// In the kernel, interrupts left out.
     pub system: u64,
     /// Hard interrupts.
@@ -20,6 +22,8 @@ pub struct CpuTimes {
     pub steal: u64,
     /// Idle, also while waiting for disks.
     pub idle: u64,
+    /// Of `idle`, while a thread waited for a disk.
+    pub waiting_for_disk: u64,
 }
 
 /// What `/proc/stat` says.
@@ -94,18 +98,21 @@ impl CpuTimes {
         };
         Ok(CpuTimes {
             user: user.saturating_add(nice),
+            niced: nice,
             system,
             irq,
             softirq,
             steal,
             idle: idle.saturating_add(iowait),
+            waiting_for_disk: iowait,
         })
     }
 
     /// Time since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &CpuTimes) -> CpuTimes {
-        difference!(self - earlier: user, system, irq, softirq, steal, idle)
+        difference!(self - earlier: user, niced, system, irq, softirq, steal, idle,
+            waiting_for_disk)
     }
 
     /// All of it.
@@ -113,11 +120,13 @@ impl CpuTimes {
     pub fn total(&self) -> u64 {
         let Self {
             user,
+            niced: _,
             system,
             irq,
             softirq,
             steal,
             idle,
+            waiting_for_disk: _,
         } = *self;
         [user, system, irq, softirq, steal, idle]
             .into_iter()

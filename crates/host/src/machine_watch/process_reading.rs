@@ -16,6 +16,9 @@ pub(super) struct ProcessReading {
     name: String,
     started: Option<u64>,
     cpu_ns: u64,
+    /// Outside of the kernel, of one with a lower priority (nice above 0).
+    niced_ns: u64,
+    major_faults: u64,
     rss_bytes: u64,
     pub(super) cpus_allowed: Vec<u32>,
     descriptors: Option<Descriptors>,
@@ -67,6 +70,8 @@ impl ProcessReading {
         Ok(Some(ProcessReading {
             pid,
             cpu_ns: stat.cpu_ns(),
+            niced_ns: if stat.nice > 0 { stat.user_ns } else { 0 },
+            major_faults: stat.major_faults,
             name: stat.name,
             started: stat.started,
             rss_bytes: resident_bytes(&status)?,
@@ -79,6 +84,23 @@ impl ProcessReading {
     /// Open files and sockets; `None` where they may not be counted.
     pub(super) fn open_files(&self) -> Option<u64> {
         Some(self.descriptors?.open)
+    }
+
+    /// Its threads, as paths of their files.
+    pub(super) fn thread_files(&self) -> impl Iterator<Item = String> {
+        let tids = self.threads.keys();
+        tids.map(|tid| format!("proc/{}/task/{tid}/stat", self.pid))
+    }
+
+    /// What it used at a lower priority since the same process among `earlier`, nanoseconds.
+    pub(super) fn niced_ns_since(&self, earlier: &[ProcessReading]) -> u64 {
+        let same = self.same_among(earlier);
+        same.map_or(0, |then| self.niced_ns.saturating_sub(then.niced_ns))
+    }
+
+    fn same_among<'r>(&self, earlier: &'r [ProcessReading]) -> Option<&'r ProcessReading> {
+        let identity = |one: &ProcessReading| (one.pid, one.started);
+        earlier.iter().find(|one| identity(one) == identity(self))
     }
 
     /// What it did since the reading of the same process among `earlier`. One that is new is not
@@ -100,15 +122,14 @@ impl ProcessReading {
             descriptors_limit: descriptors.limit,
             ..ProcessSecond::default()
         };
-        let identity = |one: &ProcessReading| (one.pid, one.started);
-        let same = |one: &&ProcessReading| identity(one) == identity(self);
-        let Some(earlier) = earlier.iter().find(same) else {
+        let Some(earlier) = self.same_among(earlier) else {
             return second;
         };
         let share = |ns: u64| (ns as f64 / elapsed_ns.max(1) as f64) as f32;
         let waited: u64 = spun.iter().map(|thread| thread.ns).sum();
         let used = self.cpu_ns.saturating_sub(earlier.cpu_ns);
         second.cpus = share(used.saturating_sub(waited));
+        second.major_faults = self.major_faults.saturating_sub(earlier.major_faults);
         let spent = self.threads_since(earlier, spun, is_worker);
         let longest = spent.iter().map(|thread| thread.waiting_ns).max();
         second.longest_waiting = share(longest.unwrap_or(0));
