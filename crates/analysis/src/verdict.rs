@@ -23,6 +23,7 @@ mod slower_with_time;
 mod throughput;
 mod users_knee;
 mod verdict_readings;
+mod wanted;
 
 pub use limit_shown::LimitShown;
 pub use reading::{LimitOf, RuleReading};
@@ -152,6 +153,7 @@ impl VerdictRecord {
             );
         }
         record.evidence.extend(server_cpu(document));
+        record.evidence.extend(wanted::monitors_that_left(document));
         record.degraded(tolerated)
     }
 }
@@ -283,7 +285,7 @@ impl VerdictReadings {
     /// What was on its way to a bound, nearest first: what either side would be blamed by.
     fn near(&self) -> Vec<String> {
         let silent = self.server.iter().chain(&self.network);
-        let silent = silent.filter(|reading| reading.says.is_none());
+        let silent = silent.filter(|reading| reading.says.is_none() && reading.acquits.is_none());
         let mut near: Vec<(f64, &RuleReading)> = silent
             .filter_map(|reading| Some((reading.distance?, reading)))
             .filter(|&(distance, _)| distance >= NEAR)

@@ -243,7 +243,11 @@ fn agents<'a>(
             WatchedRows::BySecond(rows)
         };
         let who = format!("agent {}", agent.name);
-        Some(Watched { who, rows })
+        Some(Watched {
+            who,
+            rows,
+            pardons: Vec::new(),
+        })
     });
     watched.collect()
 }
@@ -412,7 +416,10 @@ pub(super) fn room(document: &Document) -> Vec<String> {
     // A run that ended before the first sample knows its threads and not its machine; one that
     // fires is never quite idle.
     let machine = if most.machine > 0.0 {
-        format!(", machines at most {}", human::share(most.machine))
+        format!(
+            ", machines' CPUs together at most {}",
+            human::share(most.machine)
+        )
     } else {
         String::new()
     };

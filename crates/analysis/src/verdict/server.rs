@@ -14,6 +14,8 @@ const THREAD_BUSY: f64 = 0.95;
 const PROCESS_BUSY: f64 = 0.95;
 /// A process that used more than this part of its CPUs has threads on others too.
 const PROCESS_BELIEVED: f64 = 1.05;
+/// Watched processes that have at least this part of what is busy are what keeps it busy.
+const OWN_CPU: f64 = 0.8;
 /// A machine, or its busiest thread, that is less busy than this has room.
 const ROOM: f64 = 0.8;
 const THROTTLED: f64 = 0.1;
@@ -22,17 +24,19 @@ const TRACKED: f64 = 0.95;
 /// Page faults that waited for a disk, where nothing tells how long threads waited for memory.
 const MAJOR_FAULTS: f64 = 100.0;
 
-const SIGNS: [Sign; 8] = [
+/// Pages a second that came back from a disk: fewer do no harm.
+const READ_AGAIN: f64 = 100.0;
+/// Part of the time for which a thread must have waited for them.
+const READ_AGAIN_WAITED: f64 = 0.3;
+/// Part of the time for which a thread must have waited for a disk otherwise.
+const DISK_WAITED: f64 = 0.5;
+
+const SIGNS: [Sign; 9] = [
     Sign {
         rule: "server's CPUs",
         reach: cpus,
-        words: |row| {
-            format!(
-                "its CPUs were {} busy, and threads waited for one",
-                human::share(row.cpu_busy)
-            )
-        },
-        bound: "95 %, and waited for 10 % of the time",
+        words: cpus_in_words,
+        bound: "95 % without programs of a lower priority, and waited for 10 % of the time",
         cure: "",
     },
     Sign {
@@ -82,9 +86,17 @@ const SIGNS: [Sign; 8] = [
     },
     Sign {
         rule: "server's memory",
-        reach: memory,
-        words: memory_in_words,
-        bound: "at its limit or swapping, and waited for 10 % of the time",
+        reach: memory_of_server,
+        words: memory_of_server_in_words,
+        bound: "at its limit or swapping, and waited for 10 % of the time; or 100 pages a second \
+                were read again, and waited for 30 %",
+        cure: "",
+    },
+    Sign {
+        rule: "server's disk",
+        reach: disk,
+        words: disk_in_words,
+        bound: "a watched process waited for 50 % of the time",
         cure: "",
     },
     Sign {
@@ -112,31 +124,94 @@ pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
     readings.flatten().collect()
 }
 
-/// Whether all of these had CPUs and threads to spare on average, waited for or not: a resource of
-/// which nothing tells whether it is waited for proves no limit, and no room either.
+/// Whether the server had CPUs and threads to spare on average, as these monitors saw it, waited
+/// for or not: a resource of which nothing tells whether it is waited for proves no limit, and no
+/// room either. At least one of them must have seen the server.
 pub(super) fn had_room(monitors: &[Watched<'_>]) -> bool {
-    let busy = |row: &MachineRow| {
-        let threads = row.processes.iter();
-        let threads = threads.map(|process| process.busiest_thread_share);
-        let processes = row.processes.iter();
-        let processes = processes.filter_map(|process| of_process(row, process));
-        let processes = processes.map(|reach| reach * PROCESS_BUSY);
-        threads.chain(processes).fold(row.cpu_busy, f64::max)
-    };
-    monitors.iter().all(|monitor| {
+    let has_room = |monitor: &Watched<'_>| {
         let rows = monitor.rows.all();
         let sum: f64 = rows.iter().map(|row| busy(row)).sum();
         sum < ROOM * rows.len() as f64
-    })
+    };
+    let mut rows = monitors.iter().flat_map(|monitor| monitor.rows.all());
+    rows.any(saw_server) && monitors.iter().all(has_room)
+}
+
+/// Whether load arrives on this machine, as far as can be told. Results of earlier versions do not
+/// say.
+fn saw_server(row: &MachineRow) -> bool {
+    row.cpus == 0 || row.accept_queue.as_ref().is_some_and(is_of_server)
+}
+
+/// What is busiest of a machine and its watched processes. Where these do not serve the load
+/// themselves, any thread may be full that all that is busy could be: the mean over CPUs hides it.
+fn busy(row: &MachineRow) -> f64 {
+    let queue = row.accept_queue.as_ref();
+    let serves = queue.is_some_and(|queue| queue.is_watched && queue.is_of_load);
+    let any_thread = if serves {
+        0.0
+    } else {
+        row.cpu_busy * f64::from(row.cpus)
+    };
+    let threads = row.processes.iter();
+    let threads = threads.map(|process| process.busiest_thread_share);
+    let processes = row.processes.iter();
+    let processes = processes.filter_map(|process| of_process(row, process));
+    let processes = processes.map(|reach| reach * PROCESS_BUSY);
+    let most = threads.chain(processes).fold(row.cpu_busy, f64::max);
+    most.max(any_thread)
 }
 
 fn cpus(row: &MachineRow) -> Option<f64> {
+    let waited = waited_for_cpu(row)?;
+    Some((wanted_cpu(row) / CPU_BUSY).min(waited / WAITED))
+}
+
+/// What a program of a lower priority has of a CPU, it gives up to the server at once.
+fn wanted_cpu(row: &MachineRow) -> f64 {
+    (row.cpu_busy - row.cpu_niced).max(0.0)
+}
+
+/// For how long threads of watched processes waited for a CPU, or where none was chosen any
+/// thread. Threads that end within the second are seen by the machine alone, which counts if
+/// nearly all that runs are watched processes.
+fn waited_for_cpu(row: &MachineRow) -> Option<f64> {
     let processes = row.processes.iter();
     let longest = processes
         .map(|process| process.longest_waiting)
         .reduce(f64::max);
-    let waited = row.cpu_stall.into_iter().chain(longest).reduce(f64::max)?;
-    Some((row.cpu_busy / CPU_BUSY).min(waited / WAITED))
+    let is_own = row.cpus == 0 || own_cpus(row) >= OWN_CPU * busy_cpus(row);
+    let any = row.cpu_stall.filter(|_| row.processes.is_empty() || is_own);
+    longest.into_iter().chain(any).reduce(f64::max)
+}
+
+fn own_cpus(row: &MachineRow) -> f64 {
+    row.processes.iter().map(|process| process.cpus).sum()
+}
+
+/// How many CPUs were busy.
+fn busy_cpus(row: &MachineRow) -> f64 {
+    row.cpu_busy * f64::from(row.cpus)
+}
+
+fn cpus_in_words(row: &MachineRow) -> String {
+    let busy = human::share(row.cpu_busy);
+    let niced = if row.cpu_niced > 0.0 {
+        let niced = human::share(row.cpu_niced);
+        format!(" ({niced} by programs of a lower priority, which do not count)")
+    } else {
+        String::new()
+    };
+    let others = (busy_cpus(row) - own_cpus(row)).max(0.0);
+    let others = if row.processes.is_empty() || row.cpus == 0 {
+        String::new()
+    } else {
+        format!(", others kept {others:.2} of {} CPUs busy", row.cpus)
+    };
+    let waited = human::share(waited_for_cpu(row).unwrap_or(0.0));
+    format!(
+        "its CPUs were {busy} busy{niced}{others}, and threads waited {waited} of the time for one"
+    )
 }
 
 /// The thread that is nearest to its end.
@@ -302,6 +377,65 @@ pub(super) fn memory_in_words(row: &MachineRow) -> String {
         human::counted(row.major_faults, "major fault"),
         human::share(row.memory_stall.unwrap_or(0.0))
     )
+}
+
+/// Memory that is short, with what came back from a disk because of it and was waited for there.
+fn memory_of_server(row: &MachineRow) -> Option<f64> {
+    let by_disk = waited_for_disk(row).filter(|_| read_again(row) >= READ_AGAIN);
+    let by_disk = by_disk.map(|waited| waited / READ_AGAIN_WAITED);
+    memory(row).into_iter().chain(by_disk).reduce(f64::max)
+}
+
+fn memory_of_server_in_words(row: &MachineRow) -> String {
+    let read = human::counted(read_again(row) as u64, "page");
+    let waited = waited_for_disk(row).map_or_else(String::new, |waited| {
+        format!(
+            ", and {} of it for a disk, from which {read} a second came again",
+            human::share(waited)
+        )
+    });
+    format!("{}{waited}", memory_in_words(row))
+}
+
+/// Pages a second that were read again since they had to make room: of files, of swap, and of
+/// mapped files by the faults of watched processes.
+fn read_again(row: &MachineRow) -> f64 {
+    let of_group = row.group.map_or(0, |group| group.refaults);
+    let of_processes: u64 = row.processes.iter().map(|it| it.major_faults).sum();
+    let pages = of_group.max(of_processes) as f64;
+    pages * 1e9 / row.elapsed_ns.max(1) as f64
+}
+
+/// A disk that watched processes waited for, and not for want of memory.
+fn disk(row: &MachineRow) -> Option<f64> {
+    let waited = waited_for_disk(row)? / DISK_WAITED;
+    let is_memory = read_again(row) >= READ_AGAIN;
+    Some(if is_memory { 0.0 } else { waited })
+}
+
+fn disk_in_words(row: &MachineRow) -> String {
+    let longest = row
+        .processes
+        .iter()
+        .max_by(|a, b| a.blocked.total_cmp(&b.blocked));
+    let who = longest.map_or_else(
+        || "watched processes".to_owned(),
+        |process| format!("{} ({})", process.name, process.pid),
+    );
+    format!(
+        "{who} waited {} of the time for a disk",
+        human::share(waited_for_disk(row).unwrap_or(0.0))
+    )
+}
+
+/// For how long a watched process waited where nothing can wake it, as far as the machine waited
+/// for a disk: locks of the kernel can hold it as well.
+fn waited_for_disk(row: &MachineRow) -> Option<f64> {
+    let processes = row.processes.iter();
+    let blocked = processes.map(|process| process.blocked).reduce(f64::max)?;
+    let idle = row.cpu_waiting_for_disk * f64::from(row.cpus);
+    let of_machine = row.io_stall.unwrap_or(idle.min(1.0));
+    Some(blocked.min(of_machine))
 }
 
 fn tracking(row: &MachineRow) -> Option<f64> {

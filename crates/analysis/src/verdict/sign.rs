@@ -1,6 +1,7 @@
 //! Signs that something is used up: each is looked for in every second of a machine, and speaks
 //! where enough of them show it.
 
+use super::wanted::Pardon;
 use super::{LimitOf, RuleReading};
 use crate::{MachineRow, human};
 
@@ -34,6 +35,8 @@ pub(super) struct Watched<'a> {
     /// As evidence names it: `agent a`, `monitor db`.
     pub(super) who: String,
     pub(super) rows: WatchedRows<'a>,
+    /// Why rules do not blame it for what they see.
+    pub(super) pardons: Vec<Pardon>,
 }
 
 /// What is known of a machine.
@@ -106,11 +109,15 @@ impl Sign {
         let bound = self.bound_in_words(asked.part);
         let figure = format!("{}: {}{}", machine.who, look.words, look.when);
         let says = format!("{figure} (bound: {bound}){}", self.cure);
+        let is_shown = look.reach >= 1.0;
+        let mut pardons = machine.pardons.iter().filter(|_| is_shown);
+        let pardon = pardons.find(|(rule, _)| *rule == self.rule);
+        let acquits = pardon.map(|(_, why)| format!("{figure}, which is no limit: {why}"));
         RuleReading {
             rule: self.rule,
             limit_of: asked.limit_of,
-            says: (look.reach >= 1.0).then_some(says),
-            acquits: None,
+            says: (is_shown && acquits.is_none()).then_some(says),
+            acquits,
             figure,
             bound,
             distance: Some(look.reach),

@@ -30,6 +30,8 @@ const CLOSED_BOUND: &str = "1.5 times as many bring at most 110 % and take 1.25 
 pub(super) enum MonitorsSaw {
     /// None watched.
     Nothing,
+    /// One watched, and no second that counts.
+    OtherSeconds,
     /// That it had room.
     Room,
     /// That something of it is used up, or nearly.
@@ -67,9 +69,13 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
             "throughput stopped following the load while the clients had room, as the clients saw \
              it (no monitor watched)"
         }
+        MonitorsSaw::OtherSeconds => {
+            "throughput stopped following the load while the clients had room, as the clients saw \
+             it (no monitor watched these seconds)"
+        }
         MonitorsSaw::Room => {
-            "throughput stopped following the load while clients and watched machines had room, \
-             so that the server waits for something"
+            "throughput stopped following the load while clients and the watched server had \
+             room, so that the server waits for something"
         }
         MonitorsSaw::NoRoom => "throughput stopped following the load while the clients had room",
     };

@@ -4,6 +4,7 @@ use super::counted_seconds::{Carried, CountedSeconds};
 use super::sign::{Watched, WatchedRows};
 use super::slow_answers::may_be_slow_by_themselves;
 use super::throughput::{self, MonitorsSaw};
+use super::wanted::pardons;
 use super::{
     LimitOf, RuleReading, client, errors_by_load, faults, load, network, plan_limit, server,
 };
@@ -50,7 +51,9 @@ impl VerdictReadings {
         let agents = client::all_agents(document, &under_load);
 
         let mut server = server::readings(&monitors);
-        let seen = if monitors.is_empty() {
+        let seen = if monitors.is_empty() && document.is_watched() {
+            MonitorsSaw::OtherSeconds
+        } else if monitors.is_empty() {
             MonitorsSaw::Nothing
         } else if !speaks(&server) && server::had_room(&monitors) {
             MonitorsSaw::Room
@@ -149,8 +152,9 @@ fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched
     let watched = monitors.filter_map(|machine| {
         let rows = seconds.rows(&machine.rows);
         let who = format!("monitor {}", machine.name);
-        (!rows.is_empty()).then_some(Watched {
+        (!rows.is_empty()).then(|| Watched {
             who,
+            pardons: pardons(document, machine, &rows),
             rows: WatchedRows::BySecond(rows),
         })
     });

@@ -14,6 +14,7 @@ pub fn idle() -> MachineRow {
         seconds: 1,
         elapsed_ns: SECOND,
         cpu_busy: 0.2,
+        cpus: 2,
         busiest_cpu: 0.3,
         cpu_stall: Some(0.0),
         memory_stall: Some(0.0),
@@ -372,13 +373,15 @@ fn at_most_is_what_the_fullest_second_that_counts_came_to() {
         thread(row).busiest_thread_share = busy / 2.0;
     }
     let evidence = VerdictRecord::new(&document).evidence.join("; ");
-    let said = "workers were at most 49.5 % busy (mean 30.0 %), machines at most 99.0 %";
+    let said =
+        "workers were at most 49.5 % busy (mean 30.0 %), machines' CPUs together at most 99.0 %";
     assert!(evidence.contains(said), "{evidence}");
     document.machines.clear();
     let cpu = document.agents[1].cpu.as_mut().unwrap();
     (cpu.busiest_worker_share_max, cpu.machine_busy_share_max) = (0.7, 0.8);
     let evidence = VerdictRecord::new(&document).evidence.join("; ");
-    let said = "workers were at most 70.0 % busy (mean 30.0 %), machines at most 80.0 %";
+    let said =
+        "workers were at most 70.0 % busy (mean 30.0 %), machines' CPUs together at most 80.0 %";
     assert!(evidence.contains(said), "{evidence}");
 }
 
@@ -427,12 +430,13 @@ fn results_without_seconds_are_judged_by_their_means() {
 }
 
 /// The rule, how a monitor's row gets its figure, and the figure below, at and above the bound.
-const OF_SERVER: [(&str, Change, [f64; 3]); 13] = [
+const OF_SERVER: [(&str, Change, [f64; 3]); 15] = [
     (
         "server's CPUs",
         |row, at| {
             row.cpu_busy = at;
             row.cpu_stall = Some(0.5);
+            row.processes.clear();
         },
         [0.94, 0.95, 1.0],
     ),
@@ -496,7 +500,10 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 13] = [
     ),
     (
         "server's descriptors",
-        |row, at| thread(row).descriptors = at as u64,
+        |row, at| {
+            queue(row).waited = 1.0;
+            thread(row).descriptors = at as u64;
+        },
         [989.0, 990.0, 1000.0],
     ),
     (
@@ -506,6 +513,22 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 13] = [
             row.memory_stall = Some(at);
         },
         [0.09, 0.1, 0.5],
+    ),
+    (
+        "server's memory",
+        |row, at| {
+            (group(row).refaults, row.io_stall) = (100, Some(0.7));
+            thread(row).blocked = at;
+        },
+        [0.29, 0.3, 0.9],
+    ),
+    (
+        "server's disk",
+        |row, at| {
+            row.io_stall = Some(0.7);
+            thread(row).blocked = at;
+        },
+        [0.49, 0.5, 0.9],
     ),
     (
         "connection tracking",

@@ -15,4 +15,5 @@ mod scene;
 mod search;
 mod slow_answers;
 mod staged;
+mod unwanted;
 mod verdict;

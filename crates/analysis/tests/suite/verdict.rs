@@ -192,7 +192,8 @@ fn evidence_holds_the_numbers() {
         "{record:?}"
     );
     let quiet = evidence(CLOSED, QUIET, 0.5);
-    let room = "workers were at most 50.0 % busy (mean 50.0 %), machines at most 20.0 %";
+    let room =
+        "workers were at most 50.0 % busy (mean 50.0 %), machines' CPUs together at most 20.0 %";
     assert!(quiet.contains(room), "{quiet}");
     let short = document(CLOSED, QUIET, cpu(0.5, 0.0))
         .verdict

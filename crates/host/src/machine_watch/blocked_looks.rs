@@ -1,5 +1,6 @@
 //! Threads that wait where nothing can wake them, looked at several times a second: mostly they
-//! wait for a disk. The kernel adds that time up only where it is told to (`kernel.task_delayacct`).
+//! wait for a disk. The kernel adds that time up only where it is told to
+//! (`kernel.task_delayacct`).
 
 use super::process_reading::ProcessReading;
 use crate::kernel::{KernelFiles, ProcessStat};

@@ -1,0 +1,254 @@
+//! Whether the load wanted what is used up at the server. A thread that spins is busy without load
+//! too; and where no answer took longer than the fastest one, none waited for anything there.
+
+use super::answers_by_load::AnswersByLoad;
+use super::at_once::AtOnce;
+use super::counted_seconds::{is_known, measured};
+use super::queueing::{Queueing, QueueingLook};
+use crate::{Document, MachineResult, MachineRole, MachineRow, ProcessRow, Row, human};
+
+/// What is used without load by at least this part of what is used under load is not used for it.
+const AS_BUSY: f64 = 0.8;
+
+/// A second in which at most this part of the most answers came, with at most this part of the most
+/// operations under way, is nearly one without load.
+const QUIET: f64 = 0.25;
+
+/// Processes that keep at least this part of what is busy are those that keep it busy.
+const MOST: f64 = 0.5;
+
+/// What the server itself does for an answer takes at most this part of the fastest one: the rest
+/// of it was spent elsewhere.
+const OWN_SHARE_MAX: f64 = 0.5;
+
+/// Operations that ended in an error, from which on the server refused some.
+const REFUSED_SHARE: f64 = 0.01;
+
+/// Connections waited throughout a second where at least this part of the looks saw some.
+const WAITED_THROUGHOUT: f64 = 0.5;
+
+/// The last second of a run may come too late to be kept.
+const LATE_SECONDS: u64 = 1;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Why a rule does not blame a machine for what it saw there, by the rule's name.
+pub(super) type Pardon = (&'static str, String);
+
+/// Why rules about a machine do not blame it, in these seconds under load.
+pub(super) fn pardons(
+    document: &Document,
+    machine: &MachineResult,
+    rows: &[&MachineRow],
+) -> Vec<Pardon> {
+    let mut pardons = Vec::new();
+    if let Some(why) = nobody_waited(document) {
+        let rules = [
+            "server's CPUs",
+            "server's thread",
+            "server's process",
+            "server's CPU quota",
+            "server's memory",
+            "server's disk",
+            "server's descriptors",
+        ];
+        pardons.extend(rules.map(|rule| (rule, why.clone())));
+    }
+    pardons.extend(as_busy_without_load(document, machine, rows));
+    if !has_refused(document, rows) {
+        let why = "no connection waited throughout a second, was dropped or failed";
+        pardons.push(("server's descriptors", why.to_owned()));
+    }
+    pardons
+}
+
+/// Why no answer can have waited for a resource of the server, where none did.
+fn nobody_waited(document: &Document) -> Option<String> {
+    if !document.plan.stages.is_empty() {
+        let answers = AnswersByLoad::new(document)?;
+        let words = answers.took_no_longer().then(|| answers.in_words());
+        return words.map(|words| format!("answers took no longer under more load: {words}"));
+    }
+    let early = AtOnce::new(document)?.early(document);
+    let look = QueueingLook::new(document, early)?;
+    let is_alone = matches!(look.queueing, Queueing::Alike | Queueing::Scattered);
+    let (fastest_ns, own_ns) = (fastest_ns(document)?, own_ns(document)?);
+    let is_elsewhere = own_ns <= OWN_SHARE_MAX * fastest_ns;
+    (is_alone && is_elsewhere).then(|| {
+        let usual = document.measured.percentile("service_time", 50.0);
+        let usual = usual.map_or_else(String::new, human::percentile);
+        format!(
+            "answers took no longer for it ({usual} in the median, the fastest {}), and {} of that \
+             at the server",
+            human::time(fastest_ns),
+            human::time(own_ns)
+        )
+    })
+}
+
+/// The fastest answer of the run, warm-up included: nothing was in its way.
+fn fastest_ns(document: &Document) -> Option<f64> {
+    let figures = [document.warm_up.as_ref(), Some(&document.measured)];
+    let times = figures.into_iter().flatten();
+    let times = times.filter_map(|figures| figures.times_by_outcome.get("ok")?.get("service_time"));
+    let fastest = times.filter(|time| time.count > 0).map(|time| time.min_ns);
+    fastest.min().map(|ns| ns as f64)
+}
+
+/// What the watched machines did for each answer, on their CPUs and waiting for disks; by their
+/// processes, or where none was chosen by all that ran.
+fn own_ns(document: &Document) -> Option<f64> {
+    let ok = document.measured.operations.ok;
+    let monitors = document.machines.iter();
+    let monitors = monitors.filter(|machine| machine.role == MachineRole::Monitor);
+    let spent: f64 = monitors
+        .flat_map(|machine| document.measured_rows(machine))
+        .map(|row| {
+            let processes = row.processes.iter();
+            let of_processes: f64 = processes.map(|it| it.cpus + it.blocked).sum();
+            let busy = if row.processes.is_empty() {
+                row.cpu_busy * f64::from(row.cpus)
+            } else {
+                of_processes
+            };
+            busy * row.elapsed_ns as f64
+        })
+        .sum();
+    (ok > 0).then(|| spent / ok as f64)
+}
+
+/// What spins, by the rules that would blame it.
+fn as_busy_without_load(
+    document: &Document,
+    machine: &MachineResult,
+    rows: &[&MachineRow],
+) -> Vec<Pardon> {
+    let Some(quiet) = CpusInUse::without_load(document, machine) else {
+        return Vec::new();
+    };
+    let Some(loaded) = CpusInUse::mean(rows) else {
+        return Vec::new();
+    };
+    let is_as_busy = |quiet: f64, loaded: f64| loaded > 0.0 && quiet >= AS_BUSY * loaded;
+    let mut pardons = Vec::new();
+    let told = |of: &str, quiet: f64, loaded: f64| {
+        format!(
+            "{of} {} without load, and {} under it",
+            human::number(quiet),
+            human::number(loaded)
+        )
+    };
+    if is_as_busy(quiet.thread, loaded.thread) {
+        let why = format!(
+            "its busiest thread was {} busy without load",
+            human::share(quiet.thread)
+        );
+        pardons.push(("server's thread", why));
+    }
+    if is_as_busy(quiet.cpus, loaded.cpus) {
+        let why = told(
+            "its processes kept that many CPUs busy:",
+            quiet.cpus,
+            loaded.cpus,
+        );
+        if loaded.cpus >= MOST * loaded.machine {
+            pardons.push(("server's CPUs", why.clone()));
+        }
+        pardons.push(("server's process", why));
+    }
+    pardons
+}
+
+/// What was in use on a machine, in CPUs.
+#[derive(Debug, Clone, Copy, Default)]
+struct CpusInUse {
+    machine: f64,
+    /// By the watched processes.
+    cpus: f64,
+    /// By the busiest of their threads.
+    thread: f64,
+}
+
+impl CpusInUse {
+    /// Before the load, and in seconds with hardly any; the least of both.
+    fn without_load(document: &Document, machine: &MachineResult) -> Option<CpusInUse> {
+        let before = machine.before_load.as_ref().map(|before| {
+            let threads = before.processes.iter().map(|it| it.busiest_thread_share);
+            CpusInUse {
+                machine: 0.0,
+                cpus: before.processes.iter().map(|it| it.cpus).sum(),
+                thread: threads.fold(0.0, f64::max),
+            }
+        });
+        let rows = machine.rows.iter();
+        let quiet = rows.filter(|row| is_known(row) && is_quiet(document, row));
+        let quiet = CpusInUse::mean(&quiet.collect::<Vec<_>>());
+        before.into_iter().chain(quiet).reduce(|a, b| CpusInUse {
+            machine: a.machine.min(b.machine),
+            cpus: a.cpus.min(b.cpus),
+            thread: a.thread.min(b.thread),
+        })
+    }
+
+    fn mean(rows: &[&MachineRow]) -> Option<CpusInUse> {
+        let count = rows.len() as f64;
+        let mean =
+            |of: &dyn Fn(&MachineRow) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / count;
+        let threads = |row: &MachineRow| {
+            let shares = row.processes.iter().map(|it| it.busiest_thread_share);
+            shares.fold(0.0, f64::max)
+        };
+        let cpus = |of: &ProcessRow| of.cpus;
+        (!rows.is_empty()).then(|| CpusInUse {
+            machine: mean(&|row| row.cpu_busy * f64::from(row.cpus)),
+            cpus: mean(&|row| row.processes.iter().map(cpus).sum()),
+            thread: mean(&threads),
+        })
+    }
+}
+
+/// Whether a second of a machine had hardly any load.
+fn is_quiet(document: &Document, row: &MachineRow) -> bool {
+    let most = |of: fn(&Row) -> f64| measured(document).map(of).fold(0.0, f64::max);
+    let ended = |row: &Row| row.ended as f64 / f64::from(row.seconds.max(1));
+    let (most_ended, most_under_way) = (most(ended), most(|row| row.in_service));
+    let mut same = document.series.rows.iter();
+    let same = same.find(|known| known.second == row.second && known.seconds == row.seconds);
+    same.is_some_and(|known| {
+        ended(known) <= QUIET * most_ended && known.in_service <= QUIET * most_under_way
+    })
+}
+
+/// Whether the server let connections wait or fail: operations that failed count, and what its
+/// accept queue did.
+fn has_refused(document: &Document, rows: &[&MachineRow]) -> bool {
+    let operations = &document.measured.operations;
+    let failed = operations.failed.saturating_add(operations.timed_out);
+    let queues = rows.iter().filter_map(|row| row.accept_queue.as_ref());
+    let mut queues = queues.filter(|queue| queue.is_watched || queue.is_of_load);
+    failed as f64 > REFUSED_SHARE * operations.ended as f64
+        || queues.any(|queue| queue.waited >= WAITED_THROUGHOUT || queue.dropped > Some(0))
+}
+
+/// Monitors that told nothing more from some second of the measured part on.
+pub(super) fn monitors_that_left(document: &Document) -> Vec<String> {
+    let end = |second: u32, seconds: u32| second.saturating_add(seconds.max(1));
+    let whole = document
+        .run
+        .warm_up_ns
+        .saturating_add(document.run.duration_ns)
+        / SECOND_NS;
+    let monitors = document.machines.iter();
+    let monitors = monitors.filter(|machine| machine.role == MachineRole::Monitor);
+    let left = monitors.filter_map(|machine| {
+        let last = machine.rows.last()?;
+        let until = end(last.second, last.seconds);
+        (u64::from(until) + LATE_SECONDS < whole).then(|| {
+            format!(
+                "monitor {} watched until second {until} of {whole} only",
+                machine.name
+            )
+        })
+    });
+    left.collect()
+}
