@@ -146,7 +146,8 @@ fn in_words(refusing: &[LoadSecond], calm: &[LoadSecond], is_open: bool) -> Stri
         "operations under way"
     };
     format!(
-        "the server turned away {} with {} {of}, and next to nothing with {}; it answered {}/s then",
+        "the server turned away {} with {} {of}, and next to nothing with {}, while it answered \
+         {}/s",
         human::share(mean(refusing, |second| second.refused)),
         human::number(mean(refusing, |second| second.load)),
         human::number(mean(calm, |second| second.load)),
