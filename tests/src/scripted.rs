@@ -2,7 +2,10 @@
 //! and when it answered.
 
 mod connection;
+mod script;
 mod serving;
+
+pub use script::one_at_a_time;
 
 use crate::ports::listen;
 use serving::Serving;
@@ -88,17 +91,10 @@ impl ScriptedServer {
         }
     }
 
-    /// Answers so many requests a second in the order in which they come, as a single server behind
-    /// a queue without end does.
+    /// Answers so many requests a second; see [`one_at_a_time`].
     #[must_use]
     pub fn of_capacity(per_second: u32) -> ScriptedServer {
-        let service_time = Duration::from_secs(1) / per_second;
-        let mut free_at: Option<Instant> = None;
-        ScriptedServer::start(move |request| {
-            let begin = free_at.map_or(request.asked_at, |free_at| free_at.max(request.asked_at));
-            free_at = Some(begin + service_time);
-            Reply::At(begin + service_time)
-        })
+        ScriptedServer::start(one_at_a_time(per_second))
     }
 
     /// Answers every request after the same time.

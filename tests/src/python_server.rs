@@ -1,0 +1,58 @@
+//! Python's `socketserver`, with a thread per connection, whose answers take the time they are told
+//! to: `servers/python/sleeping.py`.
+
+use crate::ports::free_ports;
+use crate::process::start_ready;
+use crate::{Process, require};
+use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::process::Command;
+use tempfile::TempDir;
+
+const SOURCE: &str = include_str!("../servers/python/sleeping.py");
+
+/// A running server of plain HTTP/1.1 that uses next to no CPU.
+pub struct PythonServer {
+    process: Process,
+    address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl PythonServer {
+    /// Starts one on `ip` whose answers take these arguments; `None` if Python is not installed.
+    /// `["lock", "5"]`: each holds one lock for 5 ms. `["between", "10", "100"]`: each takes 10 to
+    /// 100 ms, whatever the others do.
+    #[must_use]
+    pub fn start(ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
+        let program = require("python3")?;
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("sleeping.py");
+        std::fs::write(&source, SOURCE).unwrap();
+        let start = || {
+            let address = SocketAddr::new(ip, free_ports(ip, 1)[0]);
+            let mut command = Command::new(&program);
+            command.arg(&source).arg(ip.to_string());
+            command.arg(address.port().to_string()).args(arguments);
+            let output = folder.path().join("out");
+            (Process::start(&mut command, &output), address)
+        };
+        let ready = |address: &SocketAddr| TcpStream::connect(address).is_ok();
+        let (process, address) = start_ready("python3", start, ready);
+        Some(PythonServer {
+            process,
+            address,
+            _folder: folder,
+        })
+    }
+
+    /// The URL of `/`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+}
