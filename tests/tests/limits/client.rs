@@ -1,6 +1,7 @@
 //! The client is the limit.
 
-use crate::stage::{Right, Stage, alone, pin, plan, staged};
+use crate::right::Right;
+use crate::stage::{Stage, alone, pin, plan, staged};
 use analysis::Verdict::{ClientBound, Invalid, LoadMet};
 use interop::{
     CpuQuota, Finished, Nginx, NginxOptions, NginxServer, Pki, Process, Reply, ScriptedServer,

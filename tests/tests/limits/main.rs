@@ -7,7 +7,10 @@
 )]
 
 mod client;
+mod load;
 mod network;
 mod nobody;
+mod plan;
+mod right;
 mod server;
 mod stage;

@@ -1,6 +1,7 @@
 //! The network is the limit.
 
-use crate::stage::{Right, Stage, plan, staged};
+use crate::right::Right;
+use crate::stage::{Stage, plan, staged};
 use analysis::Verdict::NetworkBound;
 use interop::{Finished, LinkQuality, Nginx, NginxOptions, NginxServer, Pki};
 use std::time::Duration;

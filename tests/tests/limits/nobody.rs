@@ -1,6 +1,7 @@
 //! Nobody is the limit, or nobody can say.
 
-use crate::stage::{Right, Stage, plan, staged};
+use crate::right::Right;
+use crate::stage::{Stage, plan, staged};
 use analysis::Verdict::{ClientBound, LoadMet, Undetermined};
 use interop::{Nginx, NginxOptions, NginxServer, Pki};
 

@@ -1,6 +1,7 @@
 //! The server is the limit.
 
-use crate::stage::{Right, Stage, pin, plan, staged};
+use crate::right::Right;
+use crate::stage::{Stage, pin, plan, staged};
 use analysis::Verdict::ServerBound;
 use interop::{
     CpuQuota, Finished, GoOptions, GoServer, HaproxyRelay, KeyKind, Nginx, NginxOptions,

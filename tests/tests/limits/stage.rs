@@ -1,5 +1,6 @@
 //! Where a case is played, and what came of it.
 
+use crate::right::Right;
 use analysis::Verdict;
 use interop::{Agent, Finished, Invited, Link, LinkQuality, Namespaces};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -33,44 +34,6 @@ enum Place {
     Linked(Link),
     /// On the machine of the servers.
     Together,
-}
-
-/// What may be said of a case; anything else is wrong.
-#[derive(Debug)]
-pub struct Right {
-    verdict: Verdict,
-    resource: &'static str,
-    also: &'static [Verdict],
-}
-
-impl Right {
-    /// This verdict.
-    pub fn is(verdict: Verdict) -> Right {
-        Right {
-            verdict,
-            resource: "",
-            also: &[],
-        }
-    }
-
-    /// With this word in its evidence.
-    pub fn named(self, resource: &'static str) -> Right {
-        Right { resource, ..self }
-    }
-
-    /// Or one of these, which say less and nothing wrong.
-    pub fn or(self, also: &'static [Verdict]) -> Right {
-        Right { also, ..self }
-    }
-
-    fn holds(&self, finished: &Finished) -> bool {
-        let record = finished.document().verdict;
-        let is_named = record
-            .evidence
-            .iter()
-            .any(|line| line.contains(self.resource));
-        (record.verdict == self.verdict && is_named) || self.also.contains(&record.verdict)
-    }
 }
 
 impl Stage {
@@ -168,6 +131,7 @@ impl Stage {
 /// something is missing here.
 pub fn staged(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
     let _alone = alone();
+    println!("{name}: to be {right}");
     for _ in 0..times() {
         play_undisturbed(name, right, &case);
     }
@@ -194,7 +158,7 @@ fn play_undisturbed(name: &str, right: &Right, case: impl Fn() -> Option<Finishe
             Verdict::Undetermined => is_disturbed,
             _ => false,
         };
-        assert!(may_be, "it was to be {right:?}; {finished}");
+        assert!(may_be, "it was to be {right}; {finished}");
         disturbed |= is_disturbed;
         said.push(format!("{}: {:?}", record.verdict.name(), record.evidence));
         println!("  again: something may have held the client up");
@@ -202,7 +166,7 @@ fn play_undisturbed(name: &str, right: &Right, case: impl Fn() -> Option<Finishe
     let said = said.join("\n  ");
     assert!(
         disturbed,
-        "{name} was to be {right:?} in one of {TRIES} tries, and was\n  {said}"
+        "{name} was to be {right} in one of {TRIES} tries, and was\n  {said}"
     );
     println!("{name}: disturbed in all tries, so that it shows nothing; it was\n  {said}");
 }

@@ -1,0 +1,184 @@
+//! Open loops at servers of a known capacity: carried, not carried, or too short to tell. Clients
+//! have room in all of them, and no monitor watches unless a case says so.
+
+use crate::right::Right;
+use crate::stage::{Stage, plan, staged};
+use analysis::Verdict::{LoadMet, ServerBound};
+use interop::{
+    Finished, HaproxyRelay, PythonServer, Reply, ScriptedServer, ThrottlingNginx, one_at_a_time,
+};
+use std::time::Duration;
+
+/// What a server's answers wait for.
+#[derive(Debug, Clone, Copy)]
+enum Queue {
+    /// A script that answers so many a second, one at a time.
+    Scripted(u32),
+    /// nginx, whose `limit_req` lets so many a second pass.
+    Nginx(u32),
+    /// `HAProxy`, which asks a server with answers of 20 ms so many at once.
+    Haproxy(u32),
+    /// Nothing: each is ready after this time.
+    None(Duration),
+}
+
+fn play(queue: Queue, load: &str) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let run = |url: String| {
+        let load = format!("max_connections = 6000, {load}");
+        Some(stage.play(stage.agent_side(), &plan(&url, &load, ""), |_| ()))
+    };
+    match queue {
+        Queue::Scripted(per_second) => {
+            let server = ScriptedServer::at(stage.server_ip(), one_at_a_time(per_second));
+            run(server.url())
+        }
+        Queue::Nginx(per_second) => {
+            run(ThrottlingNginx::that_holds_up(stage.server_ip(), per_second)?.url())
+        }
+        Queue::Haproxy(at_once) => {
+            let backend = ScriptedServer::of_delay(Duration::from_millis(20));
+            let relay = HaproxyRelay::start(stage.server_ip(), backend.address(), at_once)?;
+            run(relay.url())
+        }
+        Queue::None(delay) => {
+            let answer =
+                move |request: &interop::ScriptedRequest| Reply::At(request.asked_at + delay);
+            let server = ScriptedServer::at(stage.server_ip(), answer);
+            run(server.url())
+        }
+    }
+}
+
+/// More is due in some part of the run than the server answers, and it piles up there.
+fn beyond(name: &str, queue: Queue, load: &str) {
+    staged(name, &Right::is(ServerBound), || play(queue, load));
+}
+
+/// All of it is answered as it comes.
+fn carried(name: &str, queue: Queue, load: &str) {
+    staged(name, &Right::is(LoadMet), || play(queue, load));
+}
+
+#[test]
+fn spike_in_the_middle() {
+    beyond(
+        "60/s for 3 s, 700/s for 3 s, 60/s for 3 s on a server of 200/s",
+        Queue::Scripted(200),
+        "rate = \"60/s\", stage = [{ over = \"3s\" }, { to = \"700/s\" }, { over = \"3s\" }, \
+         { to = \"60/s\" }, { over = \"3s\" }]",
+    );
+}
+
+#[test]
+fn ramp_up_through_the_capacity() {
+    beyond(
+        "a ramp from 40/s to 600/s in 8 s on a server of 220/s",
+        Queue::Scripted(220),
+        "rate = \"40/s\", stage = [{ over = \"8s\", to = \"600/s\" }]",
+    );
+}
+
+#[test]
+fn only_the_middle_step_is_beyond() {
+    beyond(
+        "steps of 100/s, 450/s and 120/s, 3 s each, on HAProxy of 200/s",
+        Queue::Haproxy(4),
+        "rate = \"100/s\", stage = [{ over = \"3s\" }, { to = \"450/s\" }, { over = \"3s\" }, \
+         { to = \"120/s\" }, { over = \"3s\" }]",
+    );
+}
+
+#[test]
+fn poisson_arrivals_beyond_the_capacity() {
+    beyond(
+        "Poisson arrivals of 330/s for 6 s on HAProxy of 150/s",
+        Queue::Haproxy(3),
+        "rate = \"330/s\", arrivals = \"poisson\", duration = \"6s\"",
+    );
+}
+
+#[test]
+fn poisson_arrivals_near_the_capacity() {
+    carried(
+        "Poisson arrivals of 170/s for 8 s on a server of 200/s",
+        Queue::Scripted(200),
+        "rate = \"170/s\", arrivals = \"poisson\", seed = 7, duration = \"8s\"",
+    );
+}
+
+#[test]
+fn bursts_below_the_capacity() {
+    carried(
+        "260/s and 30/s in turn, 1 s each, on HAProxy of 400/s",
+        Queue::Haproxy(8),
+        "rate = \"260/s\", stage = [{ over = \"1s\" }, { to = \"30/s\" }, { over = \"1s\" }, \
+         { to = \"260/s\" }, { over = \"1s\" }, { to = \"30/s\" }, { over = \"1s\" }]",
+    );
+}
+
+#[test]
+fn ramp_below_the_capacity() {
+    carried(
+        "a ramp from 20/s to 240/s in 6 s on nginx of 400/s",
+        Queue::Nginx(400),
+        "rate = \"20/s\", stage = [{ over = \"6s\", to = \"240/s\" }]",
+    );
+}
+
+#[test]
+fn slow_answers_far_below_the_capacity() {
+    carried(
+        "90/s for 6 s, each answered after 900 ms",
+        Queue::None(Duration::from_millis(900)),
+        "rate = \"90/s\", duration = \"6s\"",
+    );
+}
+
+#[test]
+fn ramp_of_slow_answers() {
+    carried(
+        "a ramp from 30/s to 200/s in 6 s, each answered after 500 ms",
+        Queue::None(Duration::from_millis(500)),
+        "rate = \"30/s\", stage = [{ over = \"6s\", to = \"200/s\" }]",
+    );
+}
+
+#[test]
+fn few_answers_far_below_the_capacity() {
+    carried(
+        "4/s for 8 s on a server of 40/s",
+        Queue::Scripted(40),
+        "rate = \"4/s\", duration = \"8s\"",
+    );
+}
+
+/// Python with a lock that each answer holds for 5 ms: 190 to 200/s, with its CPU idle.
+fn locked(times: f64, seconds: u32, watched: bool) -> Option<Finished> {
+    let mut stage = Stage::apart()?;
+    let server = PythonServer::start(stage.server_ip(), &["lock", "5"])?;
+    if watched {
+        stage.watch(server.id());
+    }
+    let rate = (200.0 * times).round();
+    let load = format!("rate = \"{rate}/s\", max_connections = 150, duration = \"{seconds}s\"");
+    Some(stage.play(stage.agent_side(), &plan(&server.url(), &load, ""), |_| ()))
+}
+
+#[test]
+fn lock_at_twice_its_capacity() {
+    staged(
+        "a lock at twice its capacity for 6 s, watched",
+        &Right::is(ServerBound).named("wait"),
+        || locked(2.0, 6, true),
+    );
+}
+
+#[test]
+fn lock_at_three_times_its_capacity_for_longer() {
+    staged(
+        "a lock at three times its capacity for 12 s, watched",
+        &Right::is(ServerBound).named("wait"),
+        || locked(3.0, 12, true),
+    );
+}

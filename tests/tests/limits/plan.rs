@@ -1,0 +1,94 @@
+//! The plan's own limit, and a server that is slower later on.
+
+use crate::right::Right;
+use crate::stage::{Stage, plan, staged};
+use analysis::Verdict::{PlanBound, Undetermined};
+use interop::{Finished, Reply, ScriptedRequest, ScriptedServer};
+use measure::SplitMix;
+use std::time::{Duration, Instant};
+
+/// What a server that answers each request by itself must not be blamed for.
+const NO_QUEUE: &[&str] = &["server waits for something", "stopped following the load"];
+
+/// An idle server, each of whose answers takes the time that `time` says, whatever the load.
+fn idle(time: impl FnMut() -> Duration + Send + Clone + 'static, load: &str) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let mut time = time.clone();
+    let script = move |request: &ScriptedRequest| Reply::At(request.asked_at + time());
+    let server = ScriptedServer::at(stage.server_ip(), script);
+    Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+}
+
+/// Without a monitor a server that is idle may not show it, and is not to blame all the same.
+fn bound_by_the_plan(name: &str, case: impl Fn() -> Option<Finished>) {
+    let right = Right::is(PlanBound).or(&[Undetermined]).without(NO_QUEUE);
+    staged(name, &right, case);
+}
+
+#[test]
+fn too_few_connections_for_mixed_answers() {
+    bound_by_the_plan("6 connections for 260/s, answers of 15 to 120 ms", || {
+        let mut random = SplitMix::new(3);
+        let time = move || Duration::from_millis(15 + random.below(106));
+        idle(
+            time,
+            "rate = \"260/s\", max_connections = 6, duration = \"6s\"",
+        )
+    });
+}
+
+#[test]
+fn too_few_connections_for_bimodal_answers() {
+    bound_by_the_plan(
+        "5 connections for 350/s, 9 of 10 answers take 8 ms and the others 180 ms",
+        || {
+            let mut count = 0;
+            let time = move || {
+                count += 1;
+                Duration::from_millis(if count % 10 == 0 { 180 } else { 8 })
+            };
+            idle(
+                time,
+                "rate = \"350/s\", max_connections = 5, duration = \"5s\"",
+            )
+        },
+    );
+}
+
+#[test]
+fn too_few_connections_for_equal_answers() {
+    bound_by_the_plan("4 connections for 300/s, answers of 35 ms", || {
+        let load = "rate = \"300/s\", max_connections = 4, duration = \"4s\"";
+        idle(|| Duration::from_millis(35), load)
+    });
+}
+
+#[test]
+fn few_users_of_an_idle_server() {
+    bound_by_the_plan("7 users, answers of 10 to 60 ms", || {
+        let mut random = SplitMix::new(9);
+        let time = move || Duration::from_millis(10 + random.below(51));
+        idle(time, "connections = 7, duration = \"4s\"")
+    });
+}
+
+/// From 6 to 30 users in 10 s at a server whose answers take 40 ms, and 110 ms from second 4.5 on.
+#[test]
+fn server_that_is_slower_with_time() {
+    let right = Right::is(Undetermined).or(&[PlanBound]).without(NO_QUEUE);
+    staged("a server that is slower from second 4.5 on", &right, || {
+        slower_later("connections = 6, stage = [{ over = \"10s\", to = 30 }]")
+    });
+}
+
+fn slower_later(load: &str) -> Option<Finished> {
+    let stage = Stage::apart()?;
+    let mut first: Option<Instant> = None;
+    let script = move |request: &ScriptedRequest| {
+        let begin = *first.get_or_insert(request.asked_at);
+        let is_late = request.asked_at - begin > Duration::from_millis(4_500);
+        Reply::At(request.asked_at + Duration::from_millis(if is_late { 110 } else { 40 }))
+    };
+    let server = ScriptedServer::at(stage.server_ip(), script);
+    Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+}

@@ -1,0 +1,65 @@
+//! What may be said of a case.
+
+use analysis::Verdict;
+use interop::Finished;
+
+/// What may be said of a case; anything else is wrong.
+#[derive(Debug)]
+pub struct Right {
+    verdict: Verdict,
+    also: &'static [Verdict],
+    resource: &'static str,
+    never: &'static [&'static str],
+}
+
+impl Right {
+    /// This verdict.
+    pub fn is(verdict: Verdict) -> Right {
+        Right {
+            verdict,
+            also: &[],
+            resource: "",
+            never: &[],
+        }
+    }
+
+    /// With this word in its evidence.
+    pub fn named(self, resource: &'static str) -> Right {
+        Right { resource, ..self }
+    }
+
+    /// Or one of these, which say less and nothing wrong.
+    pub fn or(self, also: &'static [Verdict]) -> Right {
+        Right { also, ..self }
+    }
+
+    /// Without these words in its evidence, whatever the verdict: they would be false.
+    pub fn without(self, never: &'static [&'static str]) -> Right {
+        Right { never, ..self }
+    }
+
+    /// Whether it was said.
+    pub fn holds(&self, finished: &Finished) -> bool {
+        let record = finished.document().verdict;
+        let says = |word: &str| record.evidence.iter().any(|line| line.contains(word));
+        let is_named = record.verdict == self.verdict && says(self.resource);
+        (is_named || self.also.contains(&record.verdict))
+            && !self.never.iter().any(|word| says(word))
+    }
+}
+
+impl std::fmt::Display for Right {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.verdict.name())?;
+        for verdict in self.also {
+            write!(f, " or {}", verdict.name())?;
+        }
+        if !self.resource.is_empty() {
+            write!(f, ", with {:?}", self.resource)?;
+        }
+        for word in self.never {
+            write!(f, ", without {word:?}")?;
+        }
+        Ok(())
+    }
+}
