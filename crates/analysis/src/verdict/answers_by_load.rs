@@ -7,7 +7,7 @@ use crate::{Document, Row, human};
 const FEW_MAX: f64 = 0.5;
 
 /// and many at least this part.
-const MANY_MIN: f64 = 0.9;
+const MANY_MIN: f64 = 0.75;
 
 /// Each takes no longer if it takes at most so many times as long.
 const LONGER_MAX: f64 = 1.1;

@@ -1,6 +1,7 @@
 //! Errors that come before everything else a verdict says: how many, of which kind, and since when.
 
 use super::client::is_exhaustion;
+use super::counted_seconds::measured;
 use crate::fault::cure;
 use crate::{Document, ErrorFigure, Row, human};
 use measure::{Failure, Kind};
@@ -66,8 +67,9 @@ fn when(document: &Document, name: &str) -> Option<String> {
     };
     let first = rows.iter().find(has_them)?.second;
     let last = rows.iter().rev().find(has_them)?.second;
-    let (begin, end) = (rows.first()?.second, rows.last()?.second);
-    Some(match (first == begin, last == end) {
+    let begin = rows.first()?.second;
+    let end = measured(document).last()?.second;
+    Some(match (first == begin, last >= end) {
         (true, true) => ", from the first second on".to_owned(),
         (false, true) => format!(", from second {first} on"),
         (_, false) if first == last => format!(", in second {first}"),

@@ -19,7 +19,7 @@ const AT_LIMIT_SHARE_MIN: f64 = 0.8;
 /// into use one after the other: arrivals were at most so many times what was carried.
 const BEYOND_MAX: f64 = 3.0;
 
-/// First bytes came after at most so many round trips.
+/// Answers took at most so many round trips, on average too: a few that wait long would tell.
 const ROUND_TRIPS_MAX: f64 = 1.2;
 
 /// Moving bytes took no more of the service time than this.
@@ -166,7 +166,9 @@ fn round_trip(document: &Document) -> Option<String> {
     let connect = connects.filter(|figure| figure.count > 0);
     let connect_ns = connect.map(|figure| figure.min_ns).min()?;
     let p50 = document.measured.percentile("first_byte", 50.0)?;
-    (p50.value_ns as f64 <= ROUND_TRIPS_MAX * connect_ns as f64).then(|| {
+    let service_ns = document.measured.times.get("service_time")?.mean_ns;
+    let longest_ns = service_ns.max(p50.value_ns as f64);
+    (longest_ns <= ROUND_TRIPS_MAX * connect_ns as f64).then(|| {
         format!(
             "first bytes came after one round trip (p50 {}; a connect took {} at least)",
             human::percentile(p50),

@@ -12,6 +12,11 @@ const RULE: &str = "errors rise with load";
 /// A kind of error with its part of the operations of a whole run, and of each second from `from`
 /// up to `until`.
 fn failing(mut document: Document, name: &str, share: f64, [from, until]: [u32; 2]) -> Document {
+    let drained = Row {
+        second: 6,
+        ..document.series.rows[5].clone()
+    };
+    document.series.rows.push(drained);
     let operations = &mut document.measured.operations;
     operations.error_share = Some(share);
     operations.errors = (share * operations.ended as f64) as u64;
@@ -41,7 +46,7 @@ fn judged(document: &Document) -> (Verdict, Vec<String>, String) {
 #[test]
 fn errors_come_first_with_their_kind_their_cure_and_their_begin() {
     for (load, from, until, when) in [
-        (OPEN, 2, 9, ", from the first second on (bound: 1 %)"),
+        (OPEN, 2, 6, ", from the first second on (bound: 1 %)"),
         (CLOSED, 3, 9, ", from second 3 on (bound: 1 %)"),
         (CLOSED, 3, 5, ", between second 3 and 4 (bound: 1 %)"),
         (OPEN, 4, 5, ", in second 4 (bound: 1 %)"),

@@ -13,7 +13,7 @@ type Times = fn(u64) -> u64;
 
 /// So many connections at an idle server, which take as long as `times` says, and half of what is
 /// due.
-fn open(connections: u32, times: Times) -> Document {
+pub fn open(connections: u32, times: Times) -> Document {
     let mut document = run(OPEN, QUIET);
     let LoadRecord::Open {
         max_connections, ..
@@ -205,6 +205,7 @@ fn line_in_front_of_a_server_is_the_servers_watched_or_not() {
 #[test]
 fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
     let far = |nth: u64| (200 + nth % 3) * MS;
+    let few_wait_long: Times = |nth| if nth < 100 { 1200 * MS } else { 201 * MS };
     let connecting = |mut document: Document, ms: u64| {
         answers(&mut document, "connect", vec![ms * MS; 20]);
         document
@@ -233,6 +234,7 @@ fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
     assert_eq!(verdict, Verdict::ServerBound, "{said}");
     for document in [
         connecting(closed(10, far), 160),
+        connecting(closed(10, few_wait_long), 200),
         connecting(closed(1, far), 200),
         closed(10, far),
         failing,
@@ -279,8 +281,9 @@ fn stages(users: [f64; 10], answers: impl Fn(f64) -> f64) -> Document {
 #[test]
 fn users_in_stages_who_are_answered_as_fast_as_few_are_the_plans_limit() {
     let steps = [5.0, 5.0, 5.0, 5.0, 10.0, 10.0, 10.0, 20.0, 20.0, 20.0];
-    let ramp = [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 18.0, 19.0, 20.0];
-    for users in [steps, ramp] {
+    let ramp = [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0];
+    let later = [4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 10.0, 16.0, 20.0];
+    for users in [steps, ramp, later] {
         let (verdict, said) = judged(&stages(users, |users| users * 20.0));
         assert_eq!(verdict, Verdict::PlanBound, "{said}");
         assert!(said.contains("operations under way brought"), "{said}");
