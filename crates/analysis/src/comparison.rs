@@ -8,7 +8,6 @@ mod evidence;
 mod figure;
 mod limit;
 mod matrix;
-mod student;
 
 pub use change::{Change, ChangeFinding, ConfidenceInterval};
 pub use figure::Better;

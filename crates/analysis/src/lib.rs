@@ -42,6 +42,7 @@ mod setup;
 mod span;
 mod staple;
 mod stretches;
+mod student;
 mod threshold;
 mod time_figure;
 mod verdict;

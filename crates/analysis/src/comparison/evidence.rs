@@ -2,7 +2,7 @@
 
 use super::bootstrap;
 use super::figure::{BUCKET, Figure, FigureValue};
-use super::student;
+use crate::student;
 use crate::{Document, Unit};
 
 /// A difference with its uncertainty: of logarithms for ratios, plain for shares.
