@@ -1,6 +1,7 @@
 //! The campaign document: everything `campaign.json` holds of many runs that belong together, or of
 //! saved ones that are compared.
 
+use crate::exit::Conclusion;
 use crate::{
     CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PercentileFigure,
     PlanDifference, RunState, Scaling, SearchAnswer, SearchRecord, TimeFigure, Verdict,
@@ -69,6 +70,10 @@ pub struct RunSummary {
     pub state: RunState,
     /// What its numbers are about.
     pub verdict: Verdict,
+    /// Nothing shows what the load that was asked for would have done
+    /// ([`Document::is_load_untested`]).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub load_untested: bool,
     /// Operations that ended.
     pub ended: u64,
     /// Those that did not end ok.
@@ -172,6 +177,7 @@ impl RunSummary {
             started_at: document.run.started_at.clone(),
             state: document.run.state,
             verdict: document.verdict.verdict,
+            load_untested: document.is_load_untested(),
             ended: measured.operations.ended,
             errors: measured.operations.errors,
             ok_per_second: measured.rates.ok_per_second,
@@ -188,7 +194,12 @@ impl RunSummary {
     }
 
     fn exit_code(&self, strict: bool) -> u8 {
-        crate::exit::code(self.verdict, &self.thresholds, strict)
+        let conclusion = Conclusion {
+            verdict: self.verdict,
+            is_load_untested: self.load_untested,
+            thresholds: &self.thresholds,
+        };
+        conclusion.exit_code(strict)
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
-use plan::{End, Load, LostAgents, Plan, Profile, Shape, Threshold, Words as _};
+use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -75,8 +75,6 @@ struct RunPlan {
     /// Length of the measured part, where the plan says it.
     span_ns: Option<u64>,
     is_open: bool,
-    /// By how many arrivals a second the rate grows in the second half of the measured part.
-    ramp: f64,
     thresholds: Vec<Threshold>,
     load: Load,
     lost: LostAgents,
@@ -109,7 +107,6 @@ impl ResultCollector {
             end: plan.load().end,
             span_ns: plan.load().measured_span_ns(),
             is_open: matches!(plan.load().shape, Shape::Open { .. }),
-            ramp: ramp(plan.load()),
             thresholds: plan.thresholds().to_vec(),
             load: plan.load().clone(),
             lost: plan.fleet().lost(),
@@ -407,13 +404,4 @@ impl ResultCollector {
         }
         whole
     }
-}
-
-/// By how many arrivals a second the rate grows in the second half of the measured part.
-fn ramp(load: &Load) -> f64 {
-    let profile = Profile::measured(load);
-    let span_ns = load.measured_span_ns().unwrap_or(0);
-    // A step at the very end comes too late for anything.
-    let at_end = profile.amount_at(span_ns.saturating_sub(1));
-    (at_end - profile.amount_at(span_ns / 2)).max(0.0)
 }

@@ -1,16 +1,17 @@
 //! The exit code that a result asks for.
 
-use crate::{Document, Judgement, Verdict};
+use crate::{Document, Judgement, LoadRecord, Unit, Verdict};
 
 /// A threshold failed, or all that was tried.
 pub(crate) const THRESHOLD_FAILED: u8 = 1;
 /// The run is invalid as a measurement.
 pub(crate) const INVALID: u8 = 3;
 
-/// 3 where the run cannot be trusted: `invalid`; `client-bound` where the plan has thresholds or
-/// `strict` is set; `degraded` where `strict` is set, since the plan allows it. Else 1 where a
-/// threshold failed, or every operation; else 0. The codes 2 (command line or plan), 4 (anything
-/// else) and 130 (interrupted) belong to the program; 2 and 4 come before these.
+/// 3 where the run cannot be trusted: `invalid`; `client-bound` or `network-bound` where the plan
+/// has thresholds or `strict` is set; `degraded` where `strict` is set, since the plan allows it;
+/// where [its load is not tested](Document::is_load_untested), if a threshold is about times or
+/// rates, or `strict` is set. Else 1 where a threshold failed, or every operation; else 0. The codes 2 (command line or plan), 4
+/// (anything else) and 130 (interrupted) belong to the program; 2 and 4 come before these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
     let of_operations = if document.has_no_success() {
@@ -18,16 +19,54 @@ pub fn exit_code(document: &Document, strict: bool) -> u8 {
     } else {
         0
     };
-    code(document.verdict.verdict, &document.thresholds, strict).max(of_operations)
+    let conclusion = Conclusion {
+        verdict: document.verdict.verdict,
+        is_load_untested: document.is_load_untested(),
+        thresholds: &document.thresholds,
+    };
+    conclusion.exit_code(strict).max(of_operations)
 }
 
-pub(crate) fn code(verdict: Verdict, thresholds: &[Judgement], strict: bool) -> u8 {
-    let asks = strict || !thresholds.is_empty();
-    match verdict {
-        Verdict::Invalid => INVALID,
-        Verdict::ClientBound if asks => INVALID,
-        Verdict::Degraded if strict => INVALID,
-        _ if thresholds.iter().any(|threshold| !threshold.passed) => THRESHOLD_FAILED,
-        _ => 0,
+/// What a run's exit code is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conclusion<'a> {
+    pub(crate) verdict: Verdict,
+    /// See [`Document::is_load_untested`].
+    pub(crate) is_load_untested: bool,
+    pub(crate) thresholds: &'a [Judgement],
+}
+
+impl Conclusion<'_> {
+    pub(crate) fn exit_code(self, strict: bool) -> u8 {
+        let asks = strict || !self.thresholds.is_empty();
+        let asks_for_load = strict || self.thresholds.iter().any(Judgement::depends_on_load);
+        match self.verdict {
+            Verdict::Invalid => INVALID,
+            Verdict::ClientBound | Verdict::NetworkBound if asks => INVALID,
+            Verdict::Degraded if strict => INVALID,
+            _ if self.is_load_untested && asks_for_load => INVALID,
+            _ if self.thresholds.iter().any(|threshold| !threshold.passed) => THRESHOLD_FAILED,
+            _ => 0,
+        }
+    }
+}
+
+impl Document {
+    /// Whether nothing shows what the load that the plan asks for would have done: an open loop is
+    /// too short to tell, or its own `max_connections` kept the load from being offered. The users
+    /// of a closed loop are what was asked for.
+    #[must_use]
+    pub fn is_load_untested(&self) -> bool {
+        let is_open = matches!(self.plan.load, LoadRecord::Open { .. });
+        let is_plan_bound = self.verdict.verdict == Verdict::PlanBound;
+        self.verdict.needed_ns.is_some() || (is_open && is_plan_bound)
+    }
+}
+
+impl Judgement {
+    /// Whether its figure is another one if the load piles up: times and rates are, counts and
+    /// shares of errors and handshakes are not.
+    fn depends_on_load(&self) -> bool {
+        matches!(self.unit, Unit::Ns | Unit::PerSecond | Unit::BytesPerSecond)
     }
 }

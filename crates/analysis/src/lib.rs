@@ -50,7 +50,7 @@ mod whole_seconds;
 
 pub use agent::{AgentEndCause, AgentResult, CpuFigures, MachineFacts};
 pub use agent_run::AgentEnd;
-pub use backlog::Backlog;
+pub use backlog::{Backlog, LoadOutcome, LoadPart, OfferedLoad};
 pub use campaign::{CampaignDocument, RunSummary, VariantScaling, VariantSearch};
 pub use capacity::{CapacityChange, CapacityRow};
 pub use client::ClientFigures;

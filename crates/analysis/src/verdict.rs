@@ -74,6 +74,10 @@ pub struct VerdictRecord {
     pub evidence: Vec<String>,
     /// What would have to be known to say more.
     pub missing: Vec<String>,
+    /// How long the run, or each of its stages, would have to be to tell whether its load was
+    /// carried; absent unless that is what is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_ns: Option<u64>,
 }
 
 impl Verdict {
@@ -308,6 +312,13 @@ fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
         let missing = ["a run to the end of its plan".to_owned()];
         return record(Verdict::Undetermined, evidence, missing);
     }
+    if let Some(needed_ns) = load::needed_ns(document) {
+        let missing = [load::needed_in_words(document, needed_ns)];
+        return VerdictRecord {
+            needed_ns: Some(needed_ns),
+            ..record(Verdict::Undetermined, evidence, missing)
+        };
+    }
     record(Verdict::LoadMet, evidence, [])
 }
 
@@ -330,6 +341,9 @@ impl Document {
     pub fn verdict_meaning(&self) -> &'static str {
         match self.verdict.verdict {
             Verdict::Undetermined if self.has_no_success() => "every operation failed",
+            Verdict::Undetermined if self.verdict.needed_ns.is_some() => {
+                "too short to tell whether the load was carried"
+            }
             Verdict::Invalid if !self.run.refusals.is_empty() => "nothing was measured",
             verdict => verdict.meaning(),
         }
@@ -411,5 +425,6 @@ fn record(
         verdict,
         evidence: evidence.into_iter().collect(),
         missing: missing.into_iter().collect(),
+        needed_ns: None,
     }
 }

@@ -43,7 +43,7 @@ impl ResultCollector {
             skew: self.skew(),
             warm_up: self.warm_up(),
             measured: Figures::new(&whole, span, HistogramColumns::Drawn),
-            backlog: self.backlog(&whole),
+            backlog: None,
             client: ClientFigures::new(&client),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
@@ -61,6 +61,7 @@ impl ResultCollector {
             notes: self.notes.clone(),
         };
         // Each of these reads what stands in the document before it; the verdict reads everything.
+        document.backlog = self.backlog(&whole, &document);
         document.server = self.server(&document);
         document.server_processes = ProcessFigures::all(&document);
         document.date_staples();
@@ -230,9 +231,10 @@ impl ResultCollector {
     }
 
     /// Of a load that was cut short nothing shows whether the rest would have piled up.
-    fn backlog(&self, whole: &CellTally) -> Option<Backlog> {
+    fn backlog(&self, whole: &CellTally, document: &Document) -> Option<Backlog> {
         let is_known = self.run.is_open && self.is_whole();
-        is_known.then(|| Backlog::new(whole, self.run.ramp))
+        let span_ns = [self.run.warm_up_ns, document.run.duration_ns];
+        is_known.then(|| Backlog::new(whole, &document.plan, &document.series, span_ns))
     }
 
     fn server(&self, document: &Document) -> Option<ServerFigures> {

@@ -3,7 +3,9 @@
 use super::client::{LATE_P99_MAX_NS, p99_if_late};
 use super::slow_answers::may_be_slow_by_themselves;
 use super::{LimitOf, RuleReading, errors};
-use crate::{AgentEndCause, AgentResult, Backlog, Document, LoadRecord, human};
+use crate::{
+    AgentEndCause, AgentResult, Backlog, Document, LoadOutcome, LoadPart, LoadRecord, human,
+};
 
 /// An open loop has missed its load where more arrivals than this could not be sent.
 const NOT_SENT_SHARE_MAX: f64 = 0.001;
@@ -57,22 +59,61 @@ fn never_sent(document: &Document) -> RuleReading {
 }
 
 fn backlog(document: &Document) -> RuleReading {
-    let Some(backlog) = document.backlog else {
+    let Some(backlog) = &document.backlog else {
         return RuleReading::unknown(
             "backlog",
             LimitOf::Load,
             "more than what could be chance".to_owned(),
         );
     };
+    let growth = Growth::of(backlog);
     RuleReading {
         rule: "backlog",
         limit_of: LimitOf::Load,
         says: piled_up(document),
         acquits: None,
-        figure: format!("grew by {} in the second half", backlog.growth()),
-        bound: format!("more than {:.0}, which could be chance", backlog.noise),
-        distance: (backlog.noise > 0.0).then(|| backlog.growth() as f64 / backlog.noise),
+        figure: format!("grew by {:.0} {}", growth.growth, growth.when),
+        bound: format!("more than {:.0}, which could be chance", growth.chance),
+        distance: (growth.chance > 0.0).then(|| growth.growth.max(0.0) / growth.chance),
     }
+}
+
+/// What is said of a backlog: of the part that decided, or of the second half in results of
+/// versions that judged no parts.
+struct Growth {
+    when: String,
+    due: u64,
+    growth: f64,
+    chance: f64,
+}
+
+impl Growth {
+    fn of(backlog: &Backlog) -> Growth {
+        match backlog.decisive() {
+            Some(part) => Growth {
+                when: in_seconds(part),
+                due: part.due,
+                growth: part.growth,
+                chance: part.chance,
+            },
+            None => Growth {
+                when: "in the second half".to_owned(),
+                due: backlog.due,
+                growth: backlog.growth() as f64,
+                chance: backlog.noise,
+            },
+        }
+    }
+}
+
+/// `from second 6 to 9`, of the run clock.
+pub(super) fn in_seconds(part: &LoadPart) -> String {
+    let second = |ns: u64| human::number(ns as f64 / 1e9);
+    format!(
+        "from second {} to {}",
+        second(part.from_ns),
+        second(part.to_ns)
+    )
 }
 
 /// Arrivals that had to wait for a connection: all that there may be were in use then.
@@ -89,26 +130,64 @@ fn waited(document: &Document, max_connections: u32) -> Option<String> {
     ))
 }
 
-/// A backlog that grew: load that was carried after its end, if at all.
+/// A backlog that grew: load that was carried later than it was offered, if at all.
 pub(crate) fn piled_up(document: &Document) -> Option<String> {
-    let backlog = document.backlog.filter(|backlog| !backlog.kept_up())?;
-    let Backlog {
+    let backlog = document.backlog.as_ref().filter(|it| !it.kept_up())?;
+    let Growth {
+        when,
         due,
-        ended,
-        at_end,
-        noise,
-    } = backlog;
-    let growth = backlog.growth();
+        growth,
+        chance,
+    } = Growth::of(backlog);
+    let ended = (due as f64 - growth).max(0.0);
     let mut text = format!(
-        "the load was not carried while it was offered: in its second half {due} operations were \
-         due and {ended} ended, so that the backlog grew by {growth} to {at_end} (up to \
-         {noise:.0} could be chance)"
+        "the load was not carried while it was offered: {when} {due} operations were due and \
+         {ended:.0} ended, so that the backlog grew by {growth:.0} (up to {chance:.0} could be \
+         chance)"
     );
     if may_be_slow_by_themselves(document) {
         text += "; answers took longer than half of the measured part, and as long from its \
                  beginning on, so a longer one may say otherwise";
     }
     Some(text)
+}
+
+/// The part that is too short to tell, where that is all that keeps the load from being met.
+fn too_short(document: &Document) -> Option<&LoadPart> {
+    let backlog = document.backlog.as_ref()?;
+    let is_short = backlog.outcome() == LoadOutcome::TooShort;
+    backlog.decisive().filter(|_| is_short)
+}
+
+/// How long a run that is too short to tell whether its load was carried would have to be.
+pub(super) fn needed_ns(document: &Document) -> Option<u64> {
+    too_short(document)?.needed_ns
+}
+
+pub(super) fn needed_in_words(document: &Document, needed_ns: u64) -> String {
+    let needed = human::exact(&human::time(needed_ns as f64));
+    if document.plan.stages.is_empty() {
+        format!("a run of {needed} or more: load.duration")
+    } else {
+        format!("stages of {needed} or more: load.stage[].over")
+    }
+}
+
+fn too_short_in_words(part: &LoadPart) -> String {
+    let slower = match (part.slowing, part.slowing_error) {
+        (Some(slowing), Some(error)) => format!(
+            ", and answers took {slowing:.2} ± {error:.2} s longer with each second (bound: {})",
+            LoadPart::SLOWING_MAX
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "too short to tell whether the load was carried: {} {} operations were due, {} were under \
+         way on average{slower}",
+        in_seconds(part),
+        part.due,
+        human::number(part.under_way)
+    )
 }
 
 /// Arrivals that no connection was free for: load that was asked for and never offered.
@@ -149,9 +228,11 @@ pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
         operations.ended,
         human::one_or_many(operations.ended, "was", "were")
     );
-    let kept_up = document
-        .backlog
-        .map_or_else(|| cut_short(document), kept_up_in_words);
+    let kept_up = match (&document.backlog, too_short(document)) {
+        (None, _) => cut_short(document),
+        (Some(_), Some(part)) => too_short_in_words(part),
+        (Some(backlog), None) => kept_up_in_words(backlog),
+    };
     vec![sent, answered, kept_up]
 }
 
@@ -178,15 +259,16 @@ fn sent_in_words(document: &Document) -> String {
     format!("{started} operations per second were sent{late}")
 }
 
-fn kept_up_in_words(backlog: Backlog) -> String {
+fn kept_up_in_words(backlog: &Backlog) -> String {
     let Backlog {
-        due,
-        ended,
-        at_end,
-        noise,
+        due, ended, at_end, ..
     } = backlog;
+    let stages = match backlog.parts.len() {
+        0 | 1 => String::new(),
+        parts => format!(" in each of {parts} parts of the run"),
+    };
     format!(
-        "what ended kept up with what was due: {ended} of {due} in the second half, and {at_end} \
-         under way at its end (up to {noise:.0} fewer could be chance)"
+        "what ended kept up with what was due{stages}: {ended} of {due} in the second half, and \
+         {at_end} under way at its end"
     )
 }

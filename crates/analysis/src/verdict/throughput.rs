@@ -6,8 +6,8 @@ use super::counted_seconds::measured;
 use super::phases::processing_share;
 use super::queueing::{Queueing, QueueingLook};
 use super::users_knee::UsersKnee;
-use super::{LimitOf, RuleReading};
-use crate::{Document, LoadRecord, human};
+use super::{LimitOf, RuleReading, load};
+use crate::{Backlog, Document, LoadRecord, Row, human};
 
 /// The load was at least so many times what was carried.
 const BEYOND: f64 = 1.1;
@@ -93,9 +93,12 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
 /// Of an open loop that went through its plan: what was due, and what was carried, in its second
 /// half.
 fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
-    let (backlog, rise) = document.backlog.zip(rise(document))?;
+    let (backlog, offered) = document
+        .backlog
+        .as_ref()
+        .and_then(|it| Some((it, Offered::new(document, it)?)))?;
     let processing = processing_share(document)?;
-    let beyond = backlog.due as f64 / backlog.ended.max(1) as f64;
+    let beyond = offered.due / offered.ended.max(1.0);
     let queueing = queueing(document);
     let has_room = has_connections(document) || queueing == Queueing::Line;
     let line = match queueing {
@@ -110,14 +113,16 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
         ),
     };
     let figure = format!(
-        "{} were due in the second half and {} ended, which rose by a factor of {rise:.2} in it; \
-         {} of the service time was waiting for the server{line}",
-        backlog.due,
-        backlog.ended,
+        "{:.0} were due {} and {:.0} ended, which rose by a factor of {:.2} in it; {} of the \
+         service time was waiting for the server{line}",
+        offered.due,
+        offered.when,
+        offered.ended,
+        offered.rise,
         human::share(processing)
     );
     let reach = (beyond / BEYOND)
-        .min(RISE_MAX / rise)
+        .min(RISE_MAX / offered.rise)
         .min(processing / PROCESSING_MIN);
     Some(Followed {
         figure,
@@ -150,12 +155,48 @@ fn users(document: &Document, stages: u32) -> Option<Followed> {
     })
 }
 
-/// By what factor the rate of endings rose from the third quarter to the last one.
-fn rise(document: &Document) -> Option<f64> {
-    let rows: Vec<f64> = measured(document)
+/// What was due and what ended where a load piled up: in the part that shows it most, or in the
+/// second half.
+struct Offered {
+    when: String,
+    due: f64,
+    ended: f64,
+    /// By what factor the rate of endings rose.
+    rise: f64,
+}
+
+impl Offered {
+    fn new(document: &Document, backlog: &Backlog) -> Option<Offered> {
+        let part = backlog.decisive().filter(|_| !backlog.kept_up());
+        let Some(part) = part else {
+            return Some(Offered {
+                when: "in the second half".to_owned(),
+                due: backlog.due as f64,
+                ended: backlog.ended as f64,
+                rise: rise(measured(document))?,
+            });
+        };
+        let is_in_it = |row: &&Row| {
+            let begin_ns = u64::from(row.second) * 1_000_000_000;
+            part.from_ns <= begin_ns && begin_ns < part.to_ns
+        };
+        Some(Offered {
+            when: load::in_seconds(part),
+            due: part.due as f64,
+            ended: part.due as f64 - part.growth,
+            rise: rise(measured(document).filter(is_in_it))?,
+        })
+    }
+}
+
+/// By what factor the rate of endings rose from the third quarter of these to the last one; of few
+/// rows from the first half to the second.
+fn rise<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
+    let rows: Vec<f64> = rows
         .map(|row| row.ended as f64 / f64::from(row.seconds.max(1)))
         .collect();
-    let half = rows.get(rows.len() / 2..).filter(|half| half.len() > 1)?;
+    let half = rows.get(rows.len() / 2..).filter(|half| half.len() > 1);
+    let half = half.or_else(|| (rows.len() > 1).then_some(&rows[..]))?;
     let (before, after) = half.split_at(half.len() / 2);
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     Some(mean(after) / mean(before)).filter(|rise| rise.is_finite() && *rise > 0.0)

@@ -158,6 +158,7 @@ pub fn overloaded() -> Document {
         ended: 200,
         at_end: 400,
         noise: 40.0,
+        ..Backlog::default()
     });
     let rates = &mut document.measured.rates;
     (rates.due_per_second, rates.operations_per_second) = (200.0, 100.0);

@@ -39,6 +39,7 @@ pub fn open(connections: u32, times: Times) -> Document {
         ended,
         at_end: due,
         noise: 5.0,
+        ..Backlog::default()
     });
     for row in &mut document.series.rows {
         row.response_time_count = 2 * per_second as u64;

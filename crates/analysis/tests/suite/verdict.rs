@@ -2,8 +2,8 @@
 
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, document, fire};
 use analysis::{
-    AgentEndCause, Document, PreflightFinding, RunState, StartSkew, Verdict, VerdictRecord,
-    exit_code,
+    AgentEndCause, CampaignDocument, Document, PreflightFinding, RunState, RunSummary, StartSkew,
+    Verdict, VerdictRecord, exit_code,
 };
 
 #[test]
@@ -306,6 +306,9 @@ fn exit_code_puts_trust_before_thresholds() {
         (Some(false), Verdict::Undetermined, false, 1),
         (Some(false), Verdict::ServerBound, true, 1),
         (Some(false), Verdict::ClientBound, false, 3),
+        (None, Verdict::NetworkBound, false, 0),
+        (Some(true), Verdict::NetworkBound, false, 3),
+        (Some(true), Verdict::PlanBound, false, 0),
         (Some(false), Verdict::Invalid, false, 3),
     ] {
         assert_eq!(
@@ -313,6 +316,39 @@ fn exit_code_puts_trust_before_thresholds() {
             code,
             "{passed:?} {verdict:?} strict: {strict}"
         );
+    }
+}
+
+/// A figure that depends on what becomes of the load proves nothing of a run that is too short to
+/// tell; errors were counted either way.
+#[test]
+fn run_that_is_too_short_to_tell_passes_no_threshold_on_times_or_rates() {
+    for (threshold, strict, code) in [
+        ("", false, 0),
+        ("", true, 3),
+        ("\"response_time.p99\" = \"<= 1s\"", false, 3),
+        ("\"rate\" = \">= 1/s\"", false, 3),
+        ("\"errors.share\" = \"<= 0.5\"", false, 0),
+        ("\"operations.count\" = \">= 100000\"", false, 1),
+    ] {
+        let mut collector = collector(OPEN, &format!("{threshold}\n"));
+        fire(&mut collector, QUIET, cpu(0.3, 0.3));
+        let mut document = collector.document(RunState::Complete);
+        document.verdict.verdict = Verdict::Undetermined;
+        document.verdict.needed_ns = Some(12_000_000_000);
+        assert_eq!(exit_code(&document, strict), code, "{threshold} {strict}");
+        let mut of_the_plan = document.clone();
+        of_the_plan.verdict.verdict = Verdict::PlanBound;
+        of_the_plan.verdict.needed_ns = None;
+        assert_eq!(
+            exit_code(&of_the_plan, strict),
+            code,
+            "{threshold} {strict}"
+        );
+        let summary = RunSummary::new(&document, String::new(), 0, String::new());
+        let mut campaign = CampaignDocument::new(String::new(), String::new(), String::new());
+        campaign.runs.push(summary);
+        assert_eq!(campaign.exit_code(strict), code, "{threshold} {strict}");
     }
 }
 
@@ -462,6 +498,10 @@ fn piling_up(ended: u64) -> Document {
                 (cell.counters.within.ended, cell.counters.within.ended_late) = (ended, ended);
                 cell.counters.started *= 100;
                 cell.counters.within.due_late *= 100;
+                cell.counters.ok = ended;
+                for times in cell.response_times.values_mut() {
+                    (0..495).for_each(|_| times.record(20_000_000));
+                }
             }
             totals.merge(&recorded);
             collector.add(agent, second, &recorded);
@@ -480,7 +520,7 @@ fn load_that_only_the_drain_answers_is_not_met() {
         let wanted = if ended == 500 {
             "4000 of 4000 in the second half"
         } else {
-            "4000 operations were due and 2000 ended"
+            "4040 operations were due and 2040 ended"
         };
         assert!(evidence.contains(wanted), "{evidence}");
     }

@@ -1,0 +1,250 @@
+//! The parts of a load, and what became of each.
+
+use super::OfferedLoad;
+use super::load_seconds::LoadSeconds;
+use super::part_growth::{PartGrowth, Slowing};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const SECOND: f64 = 1e9;
+
+/// Fewer operations than this under way on average leave any server idle for part of the time.
+const UNDER_WAY_MAX: f64 = 0.9;
+
+/// The mean number under way scatters with how few there were: bound in standard deviations.
+const SIGMAS: f64 = 3.3;
+
+/// Answers that become slower make up at least this part of a backlog that grows in a queue.
+const QUEUED_MIN: f64 = 0.1;
+
+/// So many mean response times after a change no answer is left that was begun before it.
+const SETTLED: f64 = 3.0;
+
+/// How many times as long a part should be that is too short to tell.
+const LONGER_MIN: f64 = 2.0;
+const LONGER_MAX: f64 = 100.0;
+/// A part of fewer seconds shows no course.
+const NEEDED_MIN_S: f64 = 5.0;
+
+/// Pieces of a stage, and seconds that each has at least.
+const PIECES_MAX: usize = 8;
+const PIECE_SECONDS: usize = 4;
+
+/// What became of the load in a part.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadOutcome {
+    /// What ended kept up with what was due.
+    #[default]
+    Carried,
+    /// Neither can be told from chance.
+    TooShort,
+    /// More was due than ended, and it piled up.
+    PiledUp,
+}
+
+/// A stage, or a piece of one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadPart {
+    /// When it begins, run clock.
+    pub from_ns: u64,
+    /// When it ends.
+    pub to_ns: u64,
+    /// Operations that were due in it.
+    pub due: u64,
+    /// Operations under way or waiting, on average.
+    pub under_way: f64,
+    /// By how many operations the backlog grew.
+    pub growth: f64,
+    /// By how many it may have grown by chance.
+    pub chance: f64,
+    /// By how many seconds answers took longer with each second; absent where it has too few
+    /// seconds to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowing: Option<f64>,
+    /// It may be so much more or less by chance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowing_error: Option<f64>,
+    /// What became of it.
+    pub outcome: LoadOutcome,
+    /// How long it would have to be to tell; absent where it can be told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needed_ns: Option<u64>,
+}
+
+impl LoadPart {
+    /// A load is carried if answers became slower by less than this with each second: the server
+    /// then gets less than 1.05 times what it can carry.
+    pub const SLOWING_MAX: f64 = 0.05;
+}
+
+/// A stretch of the schedule.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    from_s: f64,
+    to_s: f64,
+    /// Arrivals per second.
+    from: f64,
+    to: f64,
+}
+
+/// Every stage judged; of a stage whose rate stays, also the pieces in which it piled up.
+pub(super) fn parts(load: &OfferedLoad<'_>, seconds: &LoadSeconds) -> Vec<LoadPart> {
+    let stretches = stretches(load);
+    let parts = stretches.iter().flat_map(|stretch| {
+        let pieces = stretch.pieces(seconds);
+        if stretch.is_level() {
+            let whole = stretch.judge(seconds);
+            let piled = pieces.into_iter().map(|piece| piece.judge(seconds));
+            let piled = piled.filter(|part| part.outcome == LoadOutcome::PiledUp);
+            let piled: Vec<LoadPart> = if whole.outcome == LoadOutcome::PiledUp {
+                Vec::new()
+            } else {
+                piled.collect()
+            };
+            std::iter::once(whole).chain(piled).collect::<Vec<_>>()
+        } else {
+            pieces.iter().map(|piece| piece.judge(seconds)).collect()
+        }
+    });
+    parts.collect()
+}
+
+/// The measured part by the plan's stages.
+fn stretches(load: &OfferedLoad<'_>) -> Vec<Stretch> {
+    let (from_ns, to_ns) = (load.from_ns, load.from_ns.saturating_add(load.length_ns));
+    let stages = load.plan.stages.iter();
+    let ends = stages.flat_map(|stage| [stage.from_ns, stage.to_ns]);
+    let mut ends: Vec<u64> = ends.filter(|&at| from_ns < at && at < to_ns).collect();
+    ends.extend([from_ns, to_ns]);
+    ends.sort_unstable();
+    ends.dedup();
+    let stretch = |pair: &[u64]| Stretch {
+        from_s: pair[0] as f64 / SECOND,
+        to_s: pair[1] as f64 / SECOND,
+        from: load.plan.amount_at(pair[0]).unwrap_or(0.0),
+        to: load
+            .plan
+            .amount_at(pair[1].saturating_sub(1))
+            .unwrap_or(0.0),
+    };
+    ends.windows(2).map(stretch).collect()
+}
+
+impl Stretch {
+    fn is_level(&self) -> bool {
+        (self.to - self.from).abs() <= 0.01 * self.from.max(self.to)
+    }
+
+    fn length_s(&self) -> f64 {
+        self.to_s - self.from_s
+    }
+
+    /// Equal pieces that are long enough to judge, as far as there are seconds.
+    fn pieces(&self, seconds: &LoadSeconds) -> Vec<Stretch> {
+        let number = seconds.within(self.from_s, self.to_s).0.len();
+        let pieces = (number / PIECE_SECONDS).clamp(1, PIECES_MAX);
+        let at = |nth: usize| self.from_s + self.length_s() * nth as f64 / pieces as f64;
+        let rate = |nth: usize| self.from + (self.to - self.from) * nth as f64 / pieces as f64;
+        let piece = |nth: usize| Stretch {
+            from_s: at(nth),
+            to_s: at(nth + 1),
+            from: rate(nth),
+            to: rate(nth + 1),
+        };
+        (0..pieces).map(piece).collect()
+    }
+
+    fn judge(&self, seconds: &LoadSeconds) -> LoadPart {
+        let (own, before) = seconds.within(self.from_s, self.to_s);
+        let part = PartGrowth {
+            seconds: own,
+            before,
+            is_even: seconds.is_even(),
+        };
+        let slowing = part.slowing();
+        let outcome = self.outcome(&part, slowing, seconds.unqueued_s());
+        LoadPart {
+            from_ns: (self.from_s * SECOND) as u64,
+            to_ns: (self.to_s * SECOND) as u64,
+            due: part.due() as u64,
+            under_way: part.under_way(),
+            growth: part.growth(),
+            chance: part.chance(),
+            slowing: slowing.map(|slowing| slowing.mean),
+            slowing_error: slowing
+                .map(|slowing| slowing.error)
+                .filter(|it| it.is_finite()),
+            outcome,
+            needed_ns: (outcome == LoadOutcome::TooShort).then(|| self.needed_ns(&part, slowing)),
+        }
+    }
+
+    fn outcome(
+        &self,
+        part: &PartGrowth<'_>,
+        slowing: Option<Slowing>,
+        unqueued_s: f64,
+    ) -> LoadOutcome {
+        // What is under way at each end if no answer waits; at the begin of a load it is nothing.
+        let expected = self.to * unqueued_s - part.before.min(self.from * unqueued_s);
+        if part.is_significant(expected) {
+            return if self.is_queue(part, slowing) {
+                LoadOutcome::PiledUp
+            } else {
+                LoadOutcome::TooShort
+            };
+        }
+        if part.due() < 1.0 || is_idle(part) || self.is_level_answer(part, slowing, unqueued_s) {
+            LoadOutcome::Carried
+        } else {
+            LoadOutcome::TooShort
+        }
+    }
+
+    /// Whether a backlog that grew is a queue, and not answers that take long from the first one
+    /// on, of which more and more are under way until the first ends.
+    fn is_queue(&self, part: &PartGrowth<'_>, slowing: Option<Slowing>) -> bool {
+        let rate = part.due() / part.length_s();
+        let slower = slowing.map_or(0.0, |slowing| slowing.mean * part.length_s());
+        let mean_s = part.under_way() / rate;
+        slower * rate >= QUEUED_MIN * part.growth() || part.length_s() >= SETTLED * mean_s
+    }
+
+    /// Whether answers took no longer at its end than at its begin, as surely as it must be.
+    fn is_level_answer(
+        &self,
+        part: &PartGrowth<'_>,
+        slowing: Option<Slowing>,
+        unqueued_s: f64,
+    ) -> bool {
+        let natural = self.from.max(self.to) * unqueued_s;
+        let growth_max = LoadPart::SLOWING_MAX * part.due() + SIGMAS * (2.0 * natural).sqrt();
+        let is_level = |slowing: Slowing| slowing.mean + slowing.error < LoadPart::SLOWING_MAX;
+        // Before most answers have come nothing shows how long others will take.
+        let is_settled =
+            part.length_s() * part.due() >= SETTLED * part.under_way() * part.length_s();
+        is_settled && slowing.is_some_and(is_level) && part.growth() <= growth_max.max(natural)
+    }
+
+    /// How long the part would have to be to tell: several times as long as answers take, and as
+    /// much longer as its error has to be smaller. What scatters evenly shrinks with the length, so
+    /// this is rather too long than too short.
+    fn needed_ns(&self, part: &PartGrowth<'_>, slowing: Option<Slowing>) -> u64 {
+        let length_s = part.length_s().max(self.length_s());
+        let mean_s = part.under_way() * part.length_s() / part.due().max(1.0);
+        let by_error = slowing.map(|slowing| (slowing.error / LoadPart::SLOWING_MAX).powi(2));
+        let by_error = by_error.filter(|factor| factor.is_finite());
+        let factor = by_error.unwrap_or(0.0).clamp(LONGER_MIN, LONGER_MAX);
+        let needed_s = (length_s * factor).max(SETTLED * mean_s).max(NEEDED_MIN_S);
+        (needed_s.ceil() * SECOND) as u64
+    }
+}
+
+/// Whether so few operations were under way that any server had time to spare.
+fn is_idle(part: &PartGrowth<'_>) -> bool {
+    let scatter = 1.0 + SIGMAS * (2.0 / part.due().max(1.0)).sqrt();
+    part.under_way() * scatter < UNDER_WAY_MAX
+}
