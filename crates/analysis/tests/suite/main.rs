@@ -10,6 +10,7 @@ mod knee;
 mod limits;
 mod machines;
 mod plan_bound;
+mod queues;
 mod random;
 mod scene;
 mod search;
