@@ -10,8 +10,9 @@ pub(crate) const INVALID: u8 = 3;
 /// 3 where the run cannot be trusted: `invalid`; `client-bound` or `network-bound` where the plan
 /// has thresholds or `strict` is set; `degraded` where `strict` is set, since the plan allows it;
 /// where [its load is not tested](Document::is_load_untested), if a threshold is about times or
-/// rates, or `strict` is set. Else 1 where a threshold failed, or every operation; else 0. The codes 2 (command line or plan), 4
-/// (anything else) and 130 (interrupted) belong to the program; 2 and 4 come before these.
+/// rates, or `strict` is set. Else 1 where a threshold failed, or every operation; else 0. The
+/// codes 2 (command line or plan), 4 (anything else) and 130 (interrupted) belong to the program;
+/// 2 and 4 come before these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
     let of_operations = if document.has_no_success() {

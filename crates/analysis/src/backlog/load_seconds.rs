@@ -15,7 +15,7 @@ const P99_SIGMAS: f64 = 2.33;
 
 /// One second, or a few of a long run.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LoadSecond {
+pub(super) struct OfferedSecond {
     /// Run clock.
     pub(super) from_s: f64,
     pub(super) to_s: f64,
@@ -31,7 +31,7 @@ pub(super) struct LoadSecond {
 /// The measured part.
 #[derive(Debug, Clone)]
 pub(super) struct LoadSeconds {
-    seconds: Vec<LoadSecond>,
+    seconds: Vec<OfferedSecond>,
     /// The backlog when the first of them began.
     before: f64,
     is_even: bool,
@@ -42,14 +42,14 @@ impl LoadSeconds {
         let end_s = (load.from_ns.saturating_add(load.length_ns)) as f64 / SECOND;
         let (mut seconds, mut before, mut backlog) = (Vec::new(), 0.0, 0.0);
         for row in &load.series.rows {
-            let second = LoadSecond::new(row, backlog);
+            let second = OfferedSecond::new(row, backlog);
             backlog = second.backlog;
             if second.from_s < load.from_ns as f64 / SECOND {
                 before = backlog;
             } else if second.to_s <= end_s {
                 seconds.push(second);
             } else if second.from_s < end_s {
-                let last = LoadSecond {
+                let last = OfferedSecond {
                     to_s: end_s,
                     backlog: load.at_end as f64,
                     ..second
@@ -74,8 +74,8 @@ impl LoadSeconds {
     }
 
     /// Those that lie in a part of the run at least by half, and the backlog before them.
-    pub(super) fn within(&self, from_s: f64, to_s: f64) -> (&[LoadSecond], f64) {
-        let middle = |second: &LoadSecond| f64::midpoint(second.from_s, second.to_s);
+    pub(super) fn within(&self, from_s: f64, to_s: f64) -> (&[OfferedSecond], f64) {
+        let middle = |second: &OfferedSecond| f64::midpoint(second.from_s, second.to_s);
         let first = self.seconds.partition_point(|it| middle(it) < from_s);
         let last = self.seconds.partition_point(|it| middle(it) < to_s);
         let before = match first {
@@ -94,14 +94,14 @@ impl LoadSeconds {
     }
 }
 
-impl LoadSecond {
-    fn new(row: &Row, before: f64) -> LoadSecond {
+impl OfferedSecond {
+    fn new(row: &Row, before: f64) -> OfferedSecond {
         let from_s = f64::from(row.second);
         let due = row.response_time_count as f64;
         let above_median = |ns: u64| ns.saturating_sub(row.response_time_p50_ns) as f64 / SECOND;
         let by_p90 = above_median(row.response_time_p90_ns) / P90_SIGMAS;
         let by_p99 = above_median(row.response_time_p99_ns) / P99_SIGMAS;
-        LoadSecond {
+        OfferedSecond {
             from_s,
             to_s: from_s + f64::from(row.seconds.max(1)),
             due,
@@ -117,12 +117,12 @@ impl LoadSecond {
 }
 
 /// The last second, of which the measured part has a piece.
-fn take_last(seconds: &mut Vec<LoadSecond>, last: LoadSecond, whole_s: f64) {
+fn take_last(seconds: &mut Vec<OfferedSecond>, last: OfferedSecond, whole_s: f64) {
     match seconds.last_mut() {
         Some(before) if last.length_s() < TAIL_MIN * whole_s => {
             let due = before.due + last.due;
             let sum = before.response_s * before.due + last.response_s * last.due;
-            *before = LoadSecond {
+            *before = OfferedSecond {
                 from_s: before.from_s,
                 due,
                 response_s: if due > 0.0 { sum / due } else { 0.0 },

@@ -5,7 +5,7 @@
 //! the backlog grew from one second to the next, and by a bound of a queue of independent answers.
 //! A service time that a queue has made long is never part of it.
 
-use super::load_seconds::LoadSecond;
+use super::load_seconds::OfferedSecond;
 use crate::student::quantile;
 
 /// Chance leads farther than this from its mean in one of a thousand parts at most.
@@ -48,7 +48,7 @@ pub(super) fn chance(due: f64, is_even: bool) -> f64 {
 /// Seconds of a part, and what was there before them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartGrowth<'a> {
-    pub(super) seconds: &'a [LoadSecond],
+    pub(super) seconds: &'a [OfferedSecond],
     /// Backlog before the first of them.
     pub(super) before: f64,
     pub(super) is_even: bool,
@@ -148,7 +148,7 @@ impl PartGrowth<'_> {
     /// By the mean response times of equal pieces.
     fn by_blocks(&self) -> Option<Slowing> {
         let seconds = self.seconds.iter().filter(|second| second.due > 0.0);
-        let seconds: Vec<&LoadSecond> = seconds.collect();
+        let seconds: Vec<&OfferedSecond> = seconds.collect();
         let per_block = seconds.len().div_ceil(BLOCKS_MAX).max(1);
         let blocks: Vec<(f64, f64)> = seconds.chunks(per_block).map(mean_response).collect();
         let [(first_at, first), .., (last_at, last)] = blocks[..] else {
@@ -169,7 +169,7 @@ impl PartGrowth<'_> {
 
     /// The error of a walk whose steps make answers scatter as they do within a second.
     fn walk(&self) -> f64 {
-        let is_telling = |second: &LoadSecond| second.due >= SPREAD_DUE_MIN;
+        let is_telling = |second: &OfferedSecond| second.due >= SPREAD_DUE_MIN;
         if !self.seconds.iter().all(is_telling) {
             return f64::INFINITY;
         }
@@ -180,7 +180,7 @@ impl PartGrowth<'_> {
 }
 
 /// The middle of some seconds, and the mean response time of what was due in them.
-fn mean_response(seconds: &[&LoadSecond]) -> (f64, f64) {
+fn mean_response(seconds: &[&OfferedSecond]) -> (f64, f64) {
     let due: f64 = seconds.iter().map(|second| second.due).sum();
     let time = seconds.iter().map(|it| it.due * it.response_s).sum::<f64>();
     let from = seconds.first().map_or(0.0, |first| first.from_s);

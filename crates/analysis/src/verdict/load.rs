@@ -10,6 +10,9 @@ use crate::{
 /// An open loop has missed its load where more arrivals than this could not be sent.
 const NOT_SENT_SHARE_MAX: f64 = 0.001;
 
+/// The 99th percentile is one of those that waited if at least this part of the arrivals did.
+const WAITED_SHARE_MIN: f64 = 0.01;
+
 /// More errors than this, and the load was sent but not carried.
 const ERROR_SHARE_MAX: f64 = 0.01;
 
@@ -66,7 +69,7 @@ fn backlog(document: &Document) -> RuleReading {
             "more than what could be chance".to_owned(),
         );
     };
-    let growth = Growth::of(backlog);
+    let growth = Growth::new(backlog);
     RuleReading {
         rule: "backlog",
         limit_of: LimitOf::Load,
@@ -88,7 +91,7 @@ struct Growth {
 }
 
 impl Growth {
-    fn of(backlog: &Backlog) -> Growth {
+    fn new(backlog: &Backlog) -> Growth {
         match backlog.decisive() {
             Some(part) => Growth {
                 when: in_seconds(part),
@@ -121,7 +124,8 @@ fn waited(document: &Document, max_connections: u32) -> Option<String> {
     let p99 = p99_if_late(document.measured.times.get("lateness"))?;
     let waits = document.measured.times.get("connection_wait")?;
     let waited = waits.count as f64 / document.measured.operations.ended.max(1) as f64;
-    Some(format!(
+    // Where fewer waited it was something else that made 1 % late.
+    (waited >= WAITED_SHARE_MIN).then(|| format!(
         "{} of the arrivals waited for one of {max_connections} connections, all in use, so that \
          1 % began {} or more late (bound: {})",
         human::share(waited),
@@ -138,7 +142,7 @@ pub(crate) fn piled_up(document: &Document) -> Option<String> {
         due,
         growth,
         chance,
-    } = Growth::of(backlog);
+    } = Growth::new(backlog);
     let ended = (due as f64 - growth).max(0.0);
     let mut text = format!(
         "the load was not carried while it was offered: {when} {due} operations were due and \

@@ -404,3 +404,21 @@ fn load_that_ends_in_errors_at_a_full_server_is_server_bound() {
         Verdict::ServerBound
     );
 }
+
+/// One of 1,290 arrivals waited for a connection, and the client was late for 1 % of them.
+#[test]
+fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
+    for (waited, is_blamed) in [(1, false), (12, false), (13, true)] {
+        let mut document = run(OPEN, LATE);
+        document.measured.operations.ended = 1290;
+        let waits = analysis::TimeFigure {
+            count: waited,
+            ..analysis::TimeFigure::default()
+        };
+        let times = &mut document.measured.times;
+        times.insert("connection_wait".to_owned(), waits);
+        let readings = analysis::explain(&document);
+        let lateness = readings.iter().find(|reading| reading.rule == "lateness");
+        assert_eq!(lateness.unwrap().says.is_some(), is_blamed, "{waited}");
+    }
+}
