@@ -19,12 +19,27 @@ impl HaproxyRelay {
     /// installed.
     #[must_use]
     pub fn start(ip: IpAddr, backend: SocketAddr, at_once: u32) -> Option<HaproxyRelay> {
+        HaproxyRelay::start_with("", ip, backend, at_once)
+    }
+
+    /// Starts one that never sleeps: it asks for events again and again.
+    #[must_use]
+    pub fn polling(ip: IpAddr, backend: SocketAddr) -> Option<HaproxyRelay> {
+        HaproxyRelay::start_with("busy-polling", ip, backend, 1000)
+    }
+
+    fn start_with(
+        global: &str,
+        ip: IpAddr,
+        backend: SocketAddr,
+        at_once: u32,
+    ) -> Option<HaproxyRelay> {
         let program = require("haproxy")?;
         let folder = tempfile::tempdir().unwrap();
         let start = || {
             let address = SocketAddr::new(ip, free_ports(ip, 1)[0]);
             let path = folder.path().join("haproxy.cfg");
-            std::fs::write(&path, config(address, backend, at_once)).unwrap();
+            std::fs::write(&path, config(global, address, backend, at_once)).unwrap();
             // -db: one process, in the foreground.
             let mut command = Command::new(&program);
             command.arg("-db").arg("-f").arg(&path);
@@ -53,11 +68,12 @@ impl HaproxyRelay {
     }
 }
 
-fn config(address: SocketAddr, backend: SocketAddr, at_once: u32) -> String {
+fn config(global: &str, address: SocketAddr, backend: SocketAddr, at_once: u32) -> String {
     format!(
         "global
   nbthread 1
   maxconn 8000
+  {global}
 defaults
   mode http
   timeout client 60s

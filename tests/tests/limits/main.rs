@@ -14,3 +14,4 @@ mod plan;
 mod right;
 mod server;
 mod stage;
+mod unwanted;

@@ -142,7 +142,10 @@ const BY_OTHERS: [Sign; 3] = [
 /// A machine that others keep full takes nothing from a client that never waits for it.
 const MACHINE: Sign = Sign {
     rule: "client's machine",
-    reach: |row| Some((row.cpu_busy / CPU_BUSY).min(worker(row)?.longest_waiting / TAKEN)),
+    reach: |row| {
+        let wanted = row.cpu_busy - row.cpu_niced;
+        Some((wanted / CPU_BUSY).min(worker(row)?.longest_waiting / TAKEN))
+    },
     words: |row| {
         format!(
             "its machine's CPUs were {} busy; the agent itself kept {:.2} CPUs busy",

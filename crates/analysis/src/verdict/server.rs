@@ -26,10 +26,8 @@ const MAJOR_FAULTS: f64 = 100.0;
 
 /// Pages a second that came back from a disk: fewer do no harm.
 const READ_AGAIN: f64 = 100.0;
-/// Part of the time for which a thread must have waited for them.
-const READ_AGAIN_WAITED: f64 = 0.3;
-/// Part of the time for which a thread must have waited for a disk otherwise.
-const DISK_WAITED: f64 = 0.5;
+/// Part of the time for which a watched process must have waited for a disk.
+const DISK_WAITED: f64 = 0.4;
 
 const SIGNS: [Sign; 9] = [
     Sign {
@@ -89,14 +87,14 @@ const SIGNS: [Sign; 9] = [
         reach: memory_of_server,
         words: memory_of_server_in_words,
         bound: "at its limit or swapping, and waited for 10 % of the time; or 100 pages a second \
-                were read again, and waited for 30 %",
+                were read again, and a disk held it up for 10 %",
         cure: "",
     },
     Sign {
         rule: "server's disk",
         reach: disk,
         words: disk_in_words,
-        bound: "a watched process waited for 50 % of the time",
+        bound: "a watched process waited for 40 % of the time, and the machine for 10 %",
         cure: "",
     },
     Sign {
@@ -206,7 +204,8 @@ fn cpus_in_words(row: &MachineRow) -> String {
     let others = if row.processes.is_empty() || row.cpus == 0 {
         String::new()
     } else {
-        format!(", others kept {others:.2} of {} CPUs busy", row.cpus)
+        let cpus = human::counted(u64::from(row.cpus), "CPU");
+        format!(", others kept {others:.2} of {cpus} busy")
     };
     let waited = human::share(waited_for_cpu(row).unwrap_or(0.0));
     format!(
@@ -381,18 +380,15 @@ pub(super) fn memory_in_words(row: &MachineRow) -> String {
 
 /// Memory that is short, with what came back from a disk because of it and was waited for there.
 fn memory_of_server(row: &MachineRow) -> Option<f64> {
-    let by_disk = waited_for_disk(row).filter(|_| read_again(row) >= READ_AGAIN);
-    let by_disk = by_disk.map(|waited| waited / READ_AGAIN_WAITED);
+    let by_disk = waited_for_disk(row, WAITED).filter(|_| read_again(row) >= READ_AGAIN);
     memory(row).into_iter().chain(by_disk).reduce(f64::max)
 }
 
 fn memory_of_server_in_words(row: &MachineRow) -> String {
-    let read = human::counted(read_again(row) as u64, "page");
-    let waited = waited_for_disk(row).map_or_else(String::new, |waited| {
-        format!(
-            ", and {} of it for a disk, from which {read} a second came again",
-            human::share(waited)
-        )
+    let pages = human::counted(read_again(row) as u64, "page");
+    let waited = blocked(row).map_or_else(String::new, |waited| {
+        let waited = human::share(waited);
+        format!(", and {waited} of it for a disk, from which {pages} a second came again")
     });
     format!("{}{waited}", memory_in_words(row))
 }
@@ -408,9 +404,9 @@ fn read_again(row: &MachineRow) -> f64 {
 
 /// A disk that watched processes waited for, and not for want of memory.
 fn disk(row: &MachineRow) -> Option<f64> {
-    let waited = waited_for_disk(row)? / DISK_WAITED;
+    let reach = waited_for_disk(row, DISK_WAITED)?;
     let is_memory = read_again(row) >= READ_AGAIN;
-    Some(if is_memory { 0.0 } else { waited })
+    Some(if is_memory { 0.0 } else { reach })
 }
 
 fn disk_in_words(row: &MachineRow) -> String {
@@ -424,18 +420,24 @@ fn disk_in_words(row: &MachineRow) -> String {
     );
     format!(
         "{who} waited {} of the time for a disk",
-        human::share(waited_for_disk(row).unwrap_or(0.0))
+        human::share(blocked(row).unwrap_or(0.0))
     )
 }
 
-/// For how long a watched process waited where nothing can wake it, as far as the machine waited
-/// for a disk: locks of the kernel can hold it as well.
-fn waited_for_disk(row: &MachineRow) -> Option<f64> {
-    let processes = row.processes.iter();
-    let blocked = processes.map(|process| process.blocked).reduce(f64::max)?;
+/// How near a watched process comes to waiting for a disk for this part of the time: it waited
+/// where nothing can wake it. Locks of the kernel can hold it there as well, so the machine must
+/// have waited for a disk too, which it does for less time: a log that is written for a process
+/// counts as its wait in part only.
+fn waited_for_disk(row: &MachineRow, part: f64) -> Option<f64> {
     let idle = row.cpu_waiting_for_disk * f64::from(row.cpus);
-    let of_machine = row.io_stall.unwrap_or(idle.min(1.0));
-    Some(blocked.min(of_machine))
+    let of_machine = row.io_stall.unwrap_or(idle);
+    Some((blocked(row)? / part).min(of_machine / WAITED))
+}
+
+/// For how long the process that waited longest did so where nothing can wake it.
+fn blocked(row: &MachineRow) -> Option<f64> {
+    let processes = row.processes.iter();
+    processes.map(|process| process.blocked).reduce(f64::max)
 }
 
 fn tracking(row: &MachineRow) -> Option<f64> {

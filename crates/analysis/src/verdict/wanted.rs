@@ -50,7 +50,6 @@ pub(super) fn pardons(
             "server's CPU quota",
             "server's memory",
             "server's disk",
-            "server's descriptors",
         ];
         pardons.extend(rules.map(|rule| (rule, why.clone())));
     }

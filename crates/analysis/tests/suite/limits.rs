@@ -521,7 +521,7 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 15] = [
             (group(row).refaults, row.io_stall) = (100, Some(0.7));
             thread(row).blocked = at;
         },
-        [0.29, 0.3, 0.9],
+        [0.09, 0.1, 0.9],
     ),
     (
         "server's disk",
@@ -529,7 +529,7 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 15] = [
             row.io_stall = Some(0.7);
             thread(row).blocked = at;
         },
-        [0.49, 0.5, 0.9],
+        [0.39, 0.4, 0.9],
     ),
     (
         "connection tracking",
