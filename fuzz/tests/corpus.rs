@@ -155,10 +155,10 @@ fn measured() {
         |name: &str| fs::read(root().join("crates/measure/tests/golden").join(name)).unwrap();
     let empty = Snapshot::default().encode();
     let snapshots = vec![
-        ("golden", golden("snapshot-v6.bin")),
+        ("golden", golden("snapshot-v7.bin")),
         ("bomb", bomb(empty[0])),
         ("empty", empty),
-        ("plain", inflated(&golden("snapshot-v6.bin")[1..])),
+        ("plain", inflated(&golden("snapshot-v7.bin")[1..])),
     ];
     let snapshots = kept("snapshot", named(snapshots));
     let is_read = |seed: &Vec<u8>| Snapshot::decode(seed).is_ok();
@@ -167,7 +167,7 @@ fn measured() {
         [true, false, true, false]
     );
     let totals = vec![
-        ("golden", golden("totals-v2.bin")),
+        ("golden", golden("totals-v3.bin")),
         ("empty", Totals::default().encode()),
     ];
     let totals = kept("totals", named(totals));

@@ -5,10 +5,11 @@ use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
 use crate::http2::{Http2Connection, Violation};
 use crate::live_operation::SentRequest;
+use crate::path_mark::PathMark;
 use crate::response::{ReceivedResponse, ResponseParser};
 use crate::socket::{Io, Socket};
 use crate::tls::{Broken, TlsStream};
-use measure::{CellId, Kind};
+use measure::{CellId, Kind, PathSample};
 use rustix::fd::OwnedFd;
 
 /// Plaintext and ciphertext of one read: large, since a download is cheaper in big reads.
@@ -77,6 +78,8 @@ pub(crate) struct WorkerConnection {
     pub(crate) sent_bytes: u64,
     /// Wire bytes read, all of its life.
     pub(crate) received_bytes: u64,
+    /// What the kernel said of it last, once it was asked.
+    path_mark: Option<Box<PathMark>>,
 }
 
 /// The HTTP of a connection.
@@ -149,6 +152,7 @@ impl WorkerConnection {
             upload: None,
             sent_bytes: 0,
             received_bytes: 0,
+            path_mark: None,
         }
     }
 
@@ -181,6 +185,17 @@ impl WorkerConnection {
     /// connection, and only a close_notify is the peer's word (RFC 9112 §9.8).
     pub(crate) fn is_end_meant(&self) -> bool {
         self.tls.is_none() || self.notified
+    }
+
+    /// How it does, as the kernel says at `now`, since it was asked before; `None` where the kernel
+    /// does not say.
+    pub(crate) fn probe_path(&mut self, now: u64) -> Option<PathSample> {
+        let info = self.socket.path()?;
+        let from = self.connected_at;
+        let mark = self
+            .path_mark
+            .get_or_insert_with(|| Box::new(PathMark::new(from)));
+        Some(mark.pass(now, info))
     }
 
     /// Whether the server cannot have worked on a request of this connection, which has ended at

@@ -18,6 +18,7 @@ mod live_operation;
 mod local_ports;
 mod open_files;
 mod outfitter;
+mod path_mark;
 mod placement;
 mod policy;
 mod poller;

@@ -15,16 +15,19 @@ use std::time::Duration;
 pub(crate) struct Socket(pub(crate) OwnedFd);
 
 /// The kernel's `struct tcp_info` (linux/tcp.h) as far as it is asked for, in words of 32 bits:
-/// later kernels have more behind it.
+/// later kernels have more behind it, and those that the poller needs have as much.
 #[derive(Debug, Clone, Copy)]
 struct TcpInfo;
+
+/// Up to tcpi_snd_wnd (Linux 5.4).
+const TCP_INFO_WORDS: usize = 58;
 
 nix::getsockopt_impl!(
     TcpInfo,
     libc::IPPROTO_TCP,
     libc::TCP_INFO,
-    [u32; 38],
-    sockopt::GetStruct<[u32; 38]>
+    [u32; TCP_INFO_WORDS],
+    sockopt::GetStruct<[u32; TCP_INFO_WORDS]>
 );
 
 /// What the kernel knows of a connection, which goes on being known once it has ended.
@@ -34,6 +37,27 @@ pub(crate) struct Delivery {
     pub(crate) acknowledged: u64,
     /// The shortest round trip, nanoseconds; 0 if there was none.
     pub(crate) rtt_ns: u64,
+}
+
+/// What the kernel knows of the way to the peer. Counters begin with the connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct PathInfo {
+    /// Smoothed round trip, nanoseconds; 0 if there was none.
+    pub(crate) round_trip_ns: u64,
+    /// The shortest round trip, nanoseconds; 0 if there was none.
+    pub(crate) least_ns: u64,
+    /// Time with bytes that were not acknowledged.
+    pub(crate) busy_ns: u64,
+    /// Of it, with a peer that took no more.
+    pub(crate) peer_limited_ns: u64,
+    /// Segments sent with data, those sent again included.
+    pub(crate) segments_sent: u32,
+    /// Segments sent again.
+    pub(crate) segments_resent: u32,
+    /// Segments received with data.
+    pub(crate) segments_received: u32,
+    /// Segments received out of their order.
+    pub(crate) segments_out_of_order: u32,
 }
 
 /// What a read or write did.
@@ -86,10 +110,24 @@ impl Socket {
         let info = getsockopt(&self.0, TcpInfo).ok()?;
         // tcpi_bytes_acked, which counts the SYN too (RFC 4898), and tcpi_min_rtt in microseconds.
         let acknowledged = join(info[30], info[31]).saturating_sub(1);
-        let rtt_us = Some(info[37]).filter(|&rtt| rtt != u32::MAX);
         Some(Delivery {
             acknowledged,
-            rtt_ns: u64::from(rtt_us.unwrap_or(0)) * 1000,
+            rtt_ns: shortest_ns(&info),
+        })
+    }
+
+    /// How the way to the peer is; `None` where the kernel does not say.
+    pub(crate) fn path(&self) -> Option<PathInfo> {
+        let info = getsockopt(&self.0, TcpInfo).ok()?;
+        Some(PathInfo {
+            round_trip_ns: u64::from(info[17]) * 1000, // tcpi_rtt, microseconds
+            least_ns: shortest_ns(&info),
+            busy_ns: join(info[42], info[43]) * 1000, // tcpi_busy_time
+            peer_limited_ns: join(info[44], info[45]) * 1000, // tcpi_rwnd_limited
+            segments_sent: info[39],                  // tcpi_data_segs_out
+            segments_resent: info[25],                // tcpi_total_retrans
+            segments_received: info[38],              // tcpi_data_segs_in
+            segments_out_of_order: info[56],          // tcpi_rcv_ooopack
         })
     }
 
@@ -118,6 +156,12 @@ impl Socket {
     pub(crate) fn reset_on_close(&self) {
         let _ = net::sockopt::set_socket_linger(&self.0, Some(Duration::ZERO));
     }
+}
+
+/// tcpi_min_rtt, which is in microseconds, as nanoseconds; 0 where it is not known.
+fn shortest_ns(info: &[u32; TCP_INFO_WORDS]) -> u64 {
+    let rtt_us = Some(info[37]).filter(|&rtt| rtt != u32::MAX);
+    u64::from(rtt_us.unwrap_or(0)) * 1000
 }
 
 /// A number of 64 bits that lies in two words as the machine has it.
@@ -196,6 +240,12 @@ mod tests {
         server.read_exact(&mut [0; 100]).unwrap();
         let rtt = client.delivery().unwrap().rtt_ns;
         assert!((1..1_000_000_000).contains(&rtt), "{rtt}");
+        let path = client.path().unwrap();
+        assert_eq!(path.least_ns, rtt);
+        assert!(path.round_trip_ns >= path.least_ns, "{path:?}");
+        let counts = (path.segments_sent, path.segments_received);
+        assert_eq!((counts, path.segments_resent), ((1, 0), 0));
+        assert!(path.busy_ns < 10_000_000_000, "{path:?}"); // in ticks of the kernel
         drop(server);
         wait_until("an end", || client.read(&mut [0]) == Ok(Io::Bytes(0)));
         assert_eq!(client.write(&[b'x'; 50]), Ok(Io::Bytes(50)));

@@ -15,6 +15,7 @@ mod io;
 mod ledger;
 mod opening;
 mod operation;
+mod path_probe;
 mod plan_requests;
 mod sender;
 mod streams;
@@ -43,6 +44,7 @@ pub use handover::{Cut, Spent, WorkerFigures};
 use io::Unread;
 use ledger::Ledger;
 use measure::{Kind, Recorder, Spare};
+use path_probe::PathProbe;
 use plan::Plan;
 use plan_requests::PlanRequests;
 use sender::Sender;
@@ -138,6 +140,7 @@ pub(crate) struct Worker {
     buffer: Vec<u8>,
     sender: Sender,
     account: ThreadAccount,
+    path_probe: PathProbe,
 }
 
 impl Worker {
@@ -159,6 +162,7 @@ impl Worker {
             buffer: vec![0; READ_BYTES],
             sender: Sender::new(setup.lease),
             account: ThreadAccount::new(setup.cpu),
+            path_probe: PathProbe::default(),
             clock: setup.clock,
             order: setup.order,
             source: setup.source,
@@ -277,6 +281,7 @@ impl Worker {
         self.serve_queue();
         self.take_arrivals(now);
         self.send_frames();
+        self.probe_path(now);
         if self.phase == WorkerPhase::Firing && now >= self.nothing_begins_from() {
             self.drain();
         }

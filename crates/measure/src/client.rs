@@ -1,6 +1,6 @@
 //! What the load loop says of itself: nothing of it belongs to a request or an address.
 
-use crate::Distribution;
+use crate::{Distribution, PathCounts};
 
 /// How a worker's loop did in one second, or any sum of such.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Client {
     /// that (a number of requests in a closed loop, a stop, the end of a lease); 0 where nothing
     /// did. A sum has the latest.
     pub fired_until_ns: u64,
+    /// The way to the server, as the kernel sees it; boxed, since clients are handed on.
+    pub path: Box<PathCounts>,
 }
 
 impl Client {
@@ -24,6 +26,7 @@ impl Client {
         self.loop_lag.merge(&other.loop_lag);
         self.open_ns = self.open_ns.saturating_add(other.open_ns);
         self.fired_until_ns = self.fired_until_ns.max(other.fired_until_ns);
+        self.path.merge(&other.path);
     }
 }
 
@@ -78,11 +81,8 @@ impl Client {
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.loop_lag.clear();
-        let loop_lag = std::mem::take(&mut self.loop_lag);
-        *self = Client {
-            loop_lag,
-            ..Client::default()
-        };
+        self.path.clear();
+        (self.open_ns, self.fired_until_ns) = (0, 0);
     }
 }
 

@@ -7,8 +7,8 @@ use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, Handshake, Http2Counts, Interval, Metric, NotSent, Operation, Outcome, Spare,
-    Window,
+    CellId, CellKey, Handshake, Http2Counts, Interval, Metric, NotSent, Operation, Outcome,
+    PathSample, Spare, Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -154,6 +154,13 @@ impl Recorder {
     pub fn lagged(&mut self, at: u64, lag_ns: u64) {
         if !BLIND && self.window.meets(at.saturating_sub(lag_ns), at) {
             self.client.client.loop_lag.record(lag_ns);
+        }
+    }
+
+    /// The kernel was asked at `at` how a connection does on which an operation is under way.
+    pub fn path_sampled(&mut self, at: u64, sample: &PathSample) {
+        if self.window.contains(at) {
+            self.client.client.path.record(sample);
         }
     }
 

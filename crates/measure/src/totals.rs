@@ -3,13 +3,14 @@
 
 use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
 use crate::{
-    CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, Snapshot, SplitMix,
+    CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, PathSums, Snapshot,
+    SplitMix,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 2;
+pub(crate) const VERSION: u8 = 3;
 
 /// The sum of any number of snapshots, response times of all seconds together.
 ///
@@ -31,6 +32,14 @@ struct ClientTotals {
     loop_lag: DistributionTotals,
     open_ns: u64,
     fired_until_ns: u64,
+    path: PathTotals,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct PathTotals {
+    round_trip: DistributionTotals,
+    above_least: DistributionTotals,
+    sums: PathSums,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,10 +127,14 @@ impl Totals {
             ref loop_lag,
             open_ns,
             fired_until_ns,
+            ref path,
         } = client;
         self.client.loop_lag.add(loop_lag);
         self.client.open_ns = self.client.open_ns.saturating_add(open_ns);
         self.client.fired_until_ns = self.client.fired_until_ns.max(fired_until_ns);
+        self.client.path.round_trip.add(&path.round_trip);
+        self.client.path.above_least.add(&path.above_least);
+        self.client.path.sums.merge(&path.sums);
     }
 
     /// Adds the figures of one key.

@@ -8,7 +8,7 @@ use crate::deflate::{self, InflateError, Inflater};
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome,
-    Snapshot,
+    PathCounts, PathSums, Snapshot,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 6;
+pub(crate) const VERSION: u8 = 7;
 
 /// Bytes that a snapshot may be before it is deflated: a hostile one inflates a thousandfold.
 const MAX_PLAIN_BYTES: usize = Snapshot::MAX_ENCODED_BYTES;
@@ -164,6 +164,12 @@ struct WireClient<'a> {
     loop_lag: Option<WireDistribution<'a, ()>>,
     open_ns: u64,
     fired_until_ns: u64,
+    /// Of the path, each absent where it is empty.
+    #[serde(borrow)]
+    round_trip: Option<WireDistribution<'a, ()>>,
+    #[serde(borrow)]
+    above_least: Option<WireDistribution<'a, ()>>,
+    path_sums: PathSums,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -203,12 +209,19 @@ impl WireClient<'_> {
             ref loop_lag,
             open_ns,
             fired_until_ns,
+            ref path,
         } = client;
-        let loop_lag = (!loop_lag.is_empty()).then(|| write(Outcome::Ok, (), loop_lag));
+        let filled = |times: &Distribution| {
+            let is_filled = !times.is_empty();
+            is_filled.then(|| write(Outcome::Ok, (), times))
+        };
         WireClient {
-            loop_lag,
+            loop_lag: filled(loop_lag),
             open_ns,
             fired_until_ns,
+            round_trip: filled(&path.round_trip),
+            above_least: filled(&path.above_least),
+            path_sums: path.sums,
         }
     }
 }
@@ -284,12 +297,19 @@ impl SnapshotReader<'_> {
             loop_lag,
             open_ns,
             fired_until_ns,
+            round_trip,
+            above_least,
+            path_sums,
         } = self.0.take()?;
-        let loop_lag = loop_lag.as_ref().map(read).transpose()?;
         Ok(Client {
-            loop_lag: loop_lag.unwrap_or_default(),
+            loop_lag: read_filled(loop_lag.as_ref())?,
             open_ns,
             fired_until_ns,
+            path: Box::new(PathCounts {
+                round_trip: read_filled(round_trip.as_ref())?,
+                above_least: read_filled(above_least.as_ref())?,
+                sums: path_sums,
+            }),
         })
     }
 
@@ -309,6 +329,11 @@ impl SnapshotReader<'_> {
         }
         Ok(distributions)
     }
+}
+
+/// One that is absent is empty.
+fn read_filled(wire: Option<&WireDistribution<'_, ()>>) -> Result<Distribution, DecodeError> {
+    Ok(wire.map(read).transpose()?.unwrap_or_default())
 }
 
 /// The inverse of [`write()`]. One that is empty is never written.

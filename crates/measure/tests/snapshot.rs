@@ -9,7 +9,8 @@ use flate2::write::DeflateEncoder;
 use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, Failure, FailureStage,
     HandshakeKind, HistogramError, HttpViolation, Kind, Metric, Negotiated, NotSent, Operation,
-    OperationEnd, Outcome, Period, Recorder, Snapshot, SnapshotDecoder, Spare, Staple, Window,
+    OperationEnd, Outcome, PathSample, PathSums, Period, Recorder, Snapshot, SnapshotDecoder,
+    Spare, Staple, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -24,6 +25,7 @@ enum Event {
     Handshake(CellId, bool),
     WireBytes(CellId, u32),
     NotSent(CellId),
+    PathSampled(u8),
 }
 
 fn keys() -> impl Strategy<Value = CellId> {
@@ -80,6 +82,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (keys(), any::<bool>()).prop_map(|(key, resumed)| Event::Handshake(key, resumed)),
         1 => (keys(), any::<u32>()).prop_map(|(key, bytes)| Event::WireBytes(key, bytes)),
         1 => keys().prop_map(Event::NotSent),
+        1 => any::<u8>().prop_map(Event::PathSampled),
     ];
     proptest::collection::vec(event, 0..60)
 }
@@ -102,6 +105,26 @@ fn record(recorder: &mut Recorder, event: &Event) {
         }
         &Event::WireBytes(key, bytes) => recorder.wire_bytes(key, 0, bytes.into(), 1),
         &Event::NotSent(key) => recorder.not_sent(&not_sent(key)),
+        &Event::PathSampled(number) => {
+            recorder.path_sampled(MS, &path_sample(number.into()));
+        }
+    }
+}
+
+/// Every figure differs from the others, and from 0 unless `number` is 0.
+fn path_sample(number: u64) -> PathSample {
+    PathSample {
+        round_trip_ns: 5 * number * MS,
+        sums: PathSums {
+            least_ns: number * MS,
+            watched_ns: 100 * number,
+            busy_ns: 90 * number,
+            peer_limited_ns: 80 * number,
+            segments_sent: 70 * number,
+            segments_resent: 60 * number,
+            segments_received: 50 * number,
+            segments_out_of_order: 40 * number,
+        },
     }
 }
 
@@ -217,7 +240,7 @@ proptest! {
     }
 }
 
-/// Something of everything, the same for ever: what version 6 of the encoding is pinned with.
+/// Something of everything, the same for ever: what version 7 of the encoding is pinned with.
 fn everything() -> Snapshot {
     let mut recorder = recorder(REQUESTS).measuring(Window::new(0, 3 * SECOND));
     let v6 = recorder.address("[2001:db8::1]:8443".parse().unwrap());
@@ -259,6 +282,7 @@ fn everything() -> Snapshot {
     recorder.begun(MS);
     recorder.begun(2 * MS);
     recorder.lagged(3 * MS, 40_000);
+    recorder.path_sampled(4 * MS, &path_sample(9));
     let kinds = [
         (FailureStage::Http, Kind::TimeOut),
         (FailureStage::Http, Kind::Status(503)),
@@ -304,24 +328,24 @@ fn everything() -> Snapshot {
 /// Where the encoding changes, its version does, and the golden file is what
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
-fn version_6_is_read_as_it_was_written() {
+fn version_7_is_read_as_it_was_written() {
     assert_eq!(
-        Snapshot::decode(include_bytes!("golden/snapshot-v6.bin")),
+        Snapshot::decode(include_bytes!("golden/snapshot-v7.bin")),
         Ok(everything())
     );
 }
 
 #[test]
-fn version_6_is_written_as_it_was() {
+fn version_7_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v6.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v7.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v6.bin");
+    let golden = include_bytes!("golden/snapshot-v7.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [6, 6]);
+    assert_eq!([written[0], golden[0]], [7, 7]);
 }
 
 #[test]
@@ -329,10 +353,10 @@ fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
         Snapshot::decode(&[9, 0]).unwrap_err().to_string(),
-        "snapshot of version 9, only version 6 is understood; agents and coordinator must be of \
+        "snapshot of version 9, only version 7 is understood; agents and coordinator must be of \
          one version"
     );
-    let too_long = vec![6; Snapshot::MAX_ENCODED_BYTES + 1];
+    let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
     assert!(matches!(
         Snapshot::decode(&too_long),
         Err(DecodeError::TooLarge { .. })
@@ -446,9 +470,9 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     snapshot.client.loop_lag = distribution;
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
-    // The last bytes are the histogram, and two numbers that are 0. Three times a value is the
-    // counter 6; 0x80 is the first byte of a longer one.
-    let at = plain.len() - 3;
+    // The last bytes are the histogram, and what else is known of the client: nothing. Three times
+    // a value is the counter 6; 0x80 is the first byte of a longer one.
+    let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;
     let error = Snapshot::decode(&encoded(&plain)).unwrap_err();
@@ -475,8 +499,8 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     second.record(0);
     let plain = inflated(&one.encode()[1..]);
     // The number of seconds, and behind it the only one: its outcome, its number, its figures. Then
-    // three empty fields.
-    let end = [&[1, 0, 0][..], &ONE_ZERO, &[0; 3]].concat();
+    // nothing of the client.
+    let end = [&[1, 0, 0][..], &ONE_ZERO, &[0; EMPTY_CLIENT]].concat();
     let mut plain = plain.strip_suffix(&end[..]).unwrap().to_vec();
     write_varint(number, &mut plain);
     for second in 0..number {
@@ -484,9 +508,12 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
         write_varint(second, &mut plain);
         plain.extend(figures);
     }
-    plain.extend([0; 3]);
+    plain.extend([0; EMPTY_CLIENT]);
     encoded(&plain)
 }
+
+/// Bytes of a client that says nothing: absent distributions, and numbers that are 0.
+const EMPTY_CLIENT: usize = 13;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -536,7 +563,7 @@ fn empty_distributions_are_not_written() {
 #[test]
 fn empty_snapshot_is_read_as_one() {
     let bytes = Snapshot::default().encode();
-    assert_eq!(inflated(&bytes[1..]), [0, 0, 0, 0]);
+    assert_eq!(inflated(&bytes[1..]), [0; 1 + EMPTY_CLIENT]);
     assert!(bytes.len() <= 8, "{bytes:?}");
     assert!(Snapshot::decode(&bytes).unwrap().is_empty());
     assert!(!everything().is_empty());
@@ -544,7 +571,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![6], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![7], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }
