@@ -4,8 +4,8 @@
 use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, Figures, FleetFigures, HeatMap, Judgement, MachineResult,
-    PlanRecord, PreflightFinding, ProcessFigures, RequestSeries, Series, ServerFigures,
-    SessionOffers, Unattended, VerdictRecord,
+    PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RequestSeries, Series,
+    ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -49,6 +49,10 @@ pub struct Document {
     /// What the load loops say of themselves.
     #[serde(default)]
     pub client: ClientFigures,
+    /// The way to the server; absent where nothing is known of it, as in results of earlier
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathFigures>,
     /// The same by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
     /// By address; operations that never got as far as one are under `none`.

@@ -28,6 +28,7 @@ mod natural_order;
 mod negotiated;
 mod notes;
 mod number;
+mod path;
 mod plan_difference;
 mod plan_record;
 mod preflight;
@@ -82,6 +83,7 @@ pub use machine::{
 pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
+pub use path::PathFigures;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, StageRecord, TlsRecord};
 pub use preflight::PreflightFinding;

@@ -101,6 +101,12 @@ pub struct Row {
     /// mean response time. Empty in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phase_parts_ns: BTreeMap<String, u64>,
+    /// Mean of the smoothed round trips that were sampled in it; absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_mean_ns: Option<u64>,
+    /// The same of how much they were above the shortest to their address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_above_least_ns: Option<u64>,
 }
 
 /// Phases of an operation in their order, each with the metrics that it is made of.
@@ -177,6 +183,8 @@ struct OpenRow {
     queued: u128,
     /// Count and sum of response times of ok operations, by when they ended.
     ended_ok: (u64, u128),
+    /// Count and sum of sampled round trips, and of what they were above the least.
+    round_trips: [(u64, u128); 2],
     response_times: ResponseTimes,
 }
 
@@ -228,6 +236,14 @@ impl SeriesBuilder {
         self.end = self.end.max(second.saturating_add(1));
         let row = self.rows.entry(second / self.row_seconds).or_default();
         row.open_ns = row.open_ns.saturating_add(snapshot.client.open_ns);
+        let path = &snapshot.client.path;
+        for (sum, times) in row
+            .round_trips
+            .iter_mut()
+            .zip([&path.round_trip, &path.above_least])
+        {
+            add_both(sum, (times.count, times.sum));
+        }
         for cell in snapshot.cells.values() {
             row.count(cell);
         }
@@ -363,6 +379,9 @@ impl OpenRow {
         }
         self.queued = self.queued.saturating_add(other.queued);
         add_both(&mut self.ended_ok, other.ended_ok);
+        for (sum, more) in self.round_trips.iter_mut().zip(other.round_trips) {
+            add_both(sum, more);
+        }
         self.response_times.merge(&other.response_times.unpacked());
     }
 
@@ -387,6 +406,8 @@ impl OpenRow {
                 .collect(),
             phase_means_ns: self.phase_means().collect(),
             phase_parts_ns: self.phase_parts().unwrap_or_default(),
+            round_trip_mean_ns: mean_of(self.round_trips[0]),
+            round_trip_above_least_ns: mean_of(self.round_trips[1]),
             ..row
         }
     }
@@ -395,8 +416,7 @@ impl OpenRow {
     fn phase_means(&self) -> impl Iterator<Item = (String, u64)> {
         let phases = self.phases.iter().zip(PHASES);
         phases.filter_map(|(&(count, sum), (name, _))| {
-            let mean = sum.checked_div(u128::from(count))?;
-            Some((name.to_owned(), u64::try_from(mean).unwrap_or(u64::MAX)))
+            Some((name.to_owned(), mean_of((count, sum))?))
         })
     }
 
@@ -410,12 +430,15 @@ impl OpenRow {
         // What the phases do not cover: pauses between them, and attempts that were made before.
         parts.push(("other", whole.saturating_sub(known)));
         parts.retain(|&(_, sum)| sum > 0);
-        let part = |(name, sum): (&str, u128)| {
-            let mean = sum.checked_div(u128::from(count))?;
-            Some((name.to_owned(), u64::try_from(mean).unwrap_or(u64::MAX)))
-        };
+        let part = |(name, sum): (&str, u128)| Some((name.to_owned(), mean_of((count, sum))?));
         parts.into_iter().map(part).collect()
     }
+}
+
+/// Of a count and a sum; `None` where nothing was counted.
+fn mean_of((count, sum): (u64, u128)) -> Option<u64> {
+    let mean = sum.checked_div(u128::from(count))?;
+    Some(u64::try_from(mean).unwrap_or(u64::MAX))
 }
 
 /// Adds a count and a sum to others.

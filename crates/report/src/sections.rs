@@ -4,9 +4,10 @@ use crate::console::contributors;
 use crate::junit::measured;
 use crate::machines;
 use crate::tls_words;
-use analysis::human::{bytes, exact, number, percentile, share};
+use analysis::human::{bytes, exact, number, percentile, share, time};
 use analysis::{
-    AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, LoadRecord, TimeFigure,
+    AgentResult, Document, ErrorFigure, FigureGroup, Figures, Judgement, LoadRecord, PathFigures,
+    TimeFigure,
 };
 use measure::Period;
 
@@ -121,7 +122,24 @@ fn totals(document: &Document) -> Section {
         row("connections opened", figures.connections.opened.to_string()),
         row("handshakes full / resumed", handshakes(document)),
     ]);
+    rows.extend(
+        document
+            .path
+            .as_ref()
+            .map(|path| row("round trip", round_trip(path))),
+    );
     Section::table("Totals", &["", ""], rows)
+}
+
+/// The usual round trip against the shortest, and what speaks of losses.
+fn round_trip(path: &PathFigures) -> String {
+    let usual = path.round_trip.percentile(50.0);
+    format!(
+        "{} (shortest {}; {} sent again or out of order)",
+        time(usual.map_or(0.0, |usual| usual.value_ns as f64)),
+        time(path.least_ns as f64),
+        share(path.disorder_share())
+    )
 }
 
 fn handshakes(document: &Document) -> String {

@@ -11,8 +11,8 @@ use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
 use crate::{
     AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, FleetFigures,
-    HistogramColumns, Judgement, MachineResult, MachineRole, ProcessFigures, RunRecord, RunState,
-    Series, ServerFigures, SessionOffers, StartSkew, Unstored,
+    HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures, ProcessFigures,
+    RunRecord, RunState, Series, ServerFigures, SessionOffers, StartSkew, Unstored,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -45,6 +45,7 @@ impl ResultCollector {
             measured: Figures::new(&whole, span, HistogramColumns::Drawn),
             backlog: None,
             client: ClientFigures::new(&client),
+            path: PathFigures::new(&client.path),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),
