@@ -11,6 +11,7 @@ mod faults;
 mod limit_shown;
 mod load;
 mod network;
+mod path;
 mod phases;
 mod plan_limit;
 mod queueing;

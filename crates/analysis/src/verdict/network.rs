@@ -2,6 +2,7 @@
 //! the same pace however much is asked for.
 
 use super::counted_seconds::measured;
+use super::path::{self, Way};
 use super::phases::{stood_in_line, transfer_share};
 use super::sign::{Asked, Sign, Watched};
 use super::{LimitOf, RuleReading, rising_losses, server};
@@ -93,7 +94,8 @@ pub(super) fn readings(
     }
     let pace = pace(document, is_lossy, server_has_room);
     let rising = rising_losses::reading(document, server_has_room);
-    link.chain(loss).chain([pace, rising]).collect()
+    let queue = path::queue(document);
+    link.chain(loss).chain([queue, pace, rising]).collect()
 }
 
 /// Bytes that come at one pace, on a link whose speed nobody knows. The server could be what
@@ -104,10 +106,10 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
     let Some((transfer, flat)) = transfer_share(document).zip(flat(document)) else {
         return RuleReading::unknown("pace of bytes", LimitOf::Network, bound.to_owned());
     };
-    // A full queue holds first bytes back as well, of which a server that sends slowly knows
-    // nothing.
-    let phases = ["first_byte", "receive", "send"];
-    let is_queued = phases.iter().any(|phase| stood_in_line(document, phase));
+    let way = Way::new(document);
+    let waiting = way.as_ref().map_or(0.0, Way::waiting_share);
+    let is_lossy = is_lossy || way.as_ref().is_some_and(Way::is_disordered);
+    let is_queued = is_queued(document, way.as_ref());
     let why = match (is_queued, is_lossy) {
         (_, true) => ", and segments were lost",
         (true, false) => ", and they waited for one another on the way",
@@ -121,8 +123,11 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
         human::bytes(bytes),
         human::share(flat)
     );
-    let shown = (transfer / TRANSFER_MIN).min(flat / FLAT_MIN);
-    let speaks = shown >= 1.0 && (is_queued || is_lossy) && server_has_room;
+    let shown = ((transfer + waiting) / TRANSFER_MIN).min(flat / FLAT_MIN);
+    // A server that sends slowly makes no queue, and its answers may be too small for one.
+    let is_another =
+        way.is_some_and(|way| way.had_room() || (way.is_of_small() && way.reach() < 1.0));
+    let speaks = shown >= 1.0 && (is_queued || is_lossy) && server_has_room && !is_another;
     RuleReading {
         rule: "pace of bytes",
         limit_of: LimitOf::Network,
@@ -132,6 +137,14 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
         bound: bound.to_owned(),
         distance: Some(shown),
     }
+}
+
+/// Whether segments waited for one another. Where no round trips are known, a full queue shows in
+/// the times of answers, since it holds first bytes back as well.
+fn is_queued(document: &Document, way: Option<&Way<'_>>) -> bool {
+    let phases = ["first_byte", "receive", "send"];
+    let stood = || phases.iter().any(|phase| stood_in_line(document, phase));
+    way.map_or_else(stood, Way::has_queue)
 }
 
 /// Bytes in a second, either way.
@@ -151,9 +164,15 @@ fn flat(document: &Document) -> Option<f64> {
 
 /// Whether something of the network may stand behind what is seen, though it proves nothing.
 pub(super) fn is_suspect(document: &Document, readings: &[RuleReading]) -> bool {
+    let is_at_bound =
+        |reading: &RuleReading| reading.distance.is_some_and(|distance| distance >= 1.0);
+    // Where round trips show that the way had room, segments are lost at the server, and bodies
+    // wait for it.
+    if Way::new(document).is_some_and(|way| way.had_room()) {
+        let mut links = readings.iter().filter(|reading| reading.rule == LINK.rule);
+        return links.any(is_at_bound);
+    }
     let is_moving = transfer_share(document).unwrap_or(0.0) >= TRANSFER_MIN;
-    let is_near = |reading: &RuleReading| {
-        reading.rule != "pace of bytes" && reading.distance.is_some_and(|distance| distance >= 1.0)
-    };
+    let is_near = |reading: &RuleReading| reading.rule != "pace of bytes" && is_at_bound(reading);
     is_moving || readings.iter().any(is_near)
 }

@@ -6,7 +6,7 @@ use super::slow_answers::may_be_slow_by_themselves;
 use super::throughput::{self, MonitorsSaw};
 use super::wanted::pardons;
 use super::{
-    LimitOf, RuleReading, client, errors_by_load, faults, load, network, plan_limit, server,
+    LimitOf, RuleReading, client, errors_by_load, faults, load, network, path, plan_limit, server,
 };
 use crate::{Document, MachineRole};
 
@@ -51,6 +51,9 @@ impl VerdictReadings {
         let agents = client::all_agents(document, &under_load);
 
         let mut server = server::readings(&monitors);
+        if path::is_all_round_trip(document) {
+            server.iter_mut().for_each(|reading| reading.says = None);
+        }
         let seen = if monitors.is_empty() && document.is_watched() {
             MonitorsSaw::OtherSeconds
         } else if monitors.is_empty() {
@@ -65,6 +68,7 @@ impl VerdictReadings {
             network::is_suspect(document, &network) || may_be_slow_by_themselves(document);
         server.push(throughput::reading(document, seen, is_in_doubt));
         server.push(errors_by_load::reading(document));
+        server.push(path::round_trip(document));
         let shared = client::shared_machine(document, &under_load);
         let is_blamed = is_in_doubt || speaks(&server) || speaks(&network) || speaks(&shared);
         let plan = vec![plan_limit::reading(document, is_blamed)];

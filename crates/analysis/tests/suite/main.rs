@@ -9,6 +9,7 @@ mod fleet;
 mod knee;
 mod limits;
 mod machines;
+mod path;
 mod plan_bound;
 mod queues;
 mod random;

@@ -1,0 +1,239 @@
+//! What round trips say of the way to the server: whether a queue stands on it, whether it had
+//! room, or whether they are all that answers took.
+
+use super::counted_seconds::measured;
+use super::phases::transfer_share;
+use super::{LimitOf, RuleReading};
+use crate::{Document, LoadRecord, PathFigures, human};
+
+pub(super) const QUEUE: &str = "queue on the way";
+
+/// What a server's kernel may keep an acknowledgement back, a little more than Linux's 40 ms:
+/// nothing above this is its doing.
+const HELD_BACK_NS: f64 = 45e6;
+
+/// The same of large bodies that the client sends, whose segments are acknowledged at once.
+const OF_BULK_NS: f64 = 10e6;
+
+/// Part of the time to the first byte that the queue takes.
+const SHARE_MIN: f64 = 0.5;
+
+/// What no server's kernel keeps an acknowledgement back, nor does any other system's: all of it is
+/// a queue. So high, and with few round trips, the smoothed ones trail behind it: a smaller part
+/// of the time to the first byte will do.
+const HIGH_NS: f64 = 200e6;
+const HIGH_SHARE_MIN: f64 = 0.2;
+
+/// Part of the time in which bytes of a large body were under way, where a queue holds them.
+const BUSY_MIN: f64 = 0.8;
+
+/// Of that, the part in which the server took no more, at most.
+const PEER_MAX: f64 = 0.2;
+
+/// A body that is sent in at least so many bytes is large: some fifty segments.
+const BULK_BYTES: f64 = 72_000.0;
+
+/// What fits into the first window of a connection (RFC 6928) makes no queue of its own.
+const WINDOW_BYTES: f64 = 14_600.0;
+
+/// A way had room where round trips were above the shortest by no more than this,
+const ROOM_NS: f64 = 1e6;
+
+/// or by this part of the service time,
+const ROOM_SHARE: f64 = 0.1;
+
+/// and no more of the segments than this were sent again or came out of order,
+const ROOM_DISORDER: f64 = 0.001;
+
+/// which so many samples show,
+const SAMPLES_MIN: u64 = 20;
+
+/// and where bodies take the time, with so many operations under way: one alone has its queue
+/// behind its request.
+const MOVING_MIN: f64 = 2.0;
+
+/// Bodies are lost on the way where this part of the segments came out of order.
+const DISORDER: f64 = 0.01;
+
+/// Of an answer's time, the round trip's part where nothing else took any.
+const ALL: f64 = 0.95;
+
+/// What is known of the way.
+pub(super) struct Way<'d> {
+    document: &'d Document,
+    path: &'d PathFigures,
+    above_ns: f64,
+    round_trip_ns: f64,
+    first_byte_ns: f64,
+    service_ns: f64,
+}
+
+impl<'d> Way<'d> {
+    /// `None` where nothing was sampled, or nothing answered.
+    pub(super) fn new(document: &'d Document) -> Option<Way<'d>> {
+        let path = document.path.as_ref()?;
+        let median = |name| Some(document.measured.percentile(name, 50.0)?.value_ns as f64);
+        Some(Way {
+            document,
+            path,
+            above_ns: path.above_least.percentile(50.0)?.value_ns as f64,
+            round_trip_ns: path.round_trip.percentile(50.0)?.value_ns as f64,
+            first_byte_ns: median("first_byte").filter(|&ns| ns > 0.0)?,
+            service_ns: median("service_time").filter(|&ns| ns > 0.0)?,
+        })
+    }
+
+    /// Whether segments stood in a queue, whatever part of the time that took.
+    pub(super) fn has_queue(&self) -> bool {
+        self.above_ns >= self.bound_ns()
+    }
+
+    /// Whether answers and requests are too small to fill a link by themselves: then a queue is
+    /// most of their time, or none.
+    pub(super) fn is_of_small(&self) -> bool {
+        let figures = &self.document.measured;
+        let bytes = figures
+            .bytes
+            .wire_received_bytes
+            .max(figures.bytes.wire_sent_bytes);
+        bytes as f64 <= WINDOW_BYTES * figures.operations.ended.max(1) as f64
+    }
+
+    /// How far a queue is towards being what the run waited for: 1 or more shows it.
+    pub(super) fn reach(&self) -> f64 {
+        let height = self.above_ns / self.bound_ns();
+        if self.sends_bulk() {
+            height.min(self.path.busy_share / BUSY_MIN)
+        } else {
+            let is_high = self.above_ns >= HIGH_NS;
+            let share_min = if is_high { HIGH_SHARE_MIN } else { SHARE_MIN };
+            height.min(self.above_ns / self.first_byte_ns / share_min)
+        }
+    }
+
+    /// Part of the service time that segments may have waited on the way before the first byte.
+    pub(super) fn waiting_share(&self) -> f64 {
+        self.above_ns.min(self.first_byte_ns) / self.service_ns
+    }
+
+    /// Whether segments were lost or overtaken as only bodies are.
+    pub(super) fn is_disordered(&self) -> bool {
+        self.path.disorder_share() >= DISORDER
+    }
+
+    /// Whether nothing waited on the way.
+    pub(super) fn had_room(&self) -> bool {
+        let is_low = self.above_ns <= ROOM_NS.max(ROOM_SHARE * self.service_ns);
+        let is_moving = transfer_share(self.document).unwrap_or(0.0) >= 0.5;
+        let is_alone = is_moving && under_way(self.document) < MOVING_MIN;
+        let is_known = self.path.round_trip.count >= SAMPLES_MIN && !is_alone;
+        let is_orderly = self.path.disorder_share() <= ROOM_DISORDER;
+        is_low && is_orderly && is_known && !self.sends_bulk()
+    }
+
+    /// Whether answers took a round trip and next to nothing else.
+    pub(super) fn is_all(&self) -> bool {
+        self.path.least_ns as f64 >= ALL * self.service_ns
+    }
+
+    /// Whether large bodies are sent to a server that takes them.
+    fn sends_bulk(&self) -> bool {
+        let figures = &self.document.measured;
+        let sent = figures.bytes.wire_sent_bytes as f64;
+        let is_taken = self.path.peer_limited_share <= PEER_MAX * self.path.busy_share;
+        sent >= BULK_BYTES * figures.operations.ended.max(1) as f64 && is_taken
+    }
+
+    fn bound_ns(&self) -> f64 {
+        if self.sends_bulk() {
+            OF_BULK_NS
+        } else {
+            HELD_BACK_NS
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let part = if self.sends_bulk() {
+            format!(
+                "bytes of bodies were under way for {} of the time",
+                human::share(self.path.busy_share)
+            )
+        } else {
+            format!("of {} to the first byte", human::time(self.first_byte_ns))
+        };
+        format!(
+            "round trips took {} (median) against {} at least, so that segments waited \
+             for {}, {part}",
+            human::time(self.round_trip_ns),
+            human::time(self.path.least_ns as f64),
+            human::time(self.above_ns)
+        )
+    }
+
+    fn room_in_words(&self) -> String {
+        let lost = match self.path.disorder_share() {
+            share if share > 0.0 => {
+                format!("{} sent again or out of order", human::share(share))
+            }
+            _ => "no losses".to_owned(),
+        };
+        format!(
+            "the link had room: round trips took {} (median) against {} at least, {lost}",
+            human::time(self.round_trip_ns),
+            human::time(self.path.least_ns as f64)
+        )
+    }
+}
+
+/// Whether a queue on the way is what the run waited for.
+pub(super) fn queue(document: &Document) -> RuleReading {
+    let bound = "round trips 45 ms above the shortest, which is half of the time to the first byte";
+    let Some(way) = Way::new(document) else {
+        return RuleReading::unknown(QUEUE, LimitOf::Network, bound.to_owned());
+    };
+    let (figure, reach) = (way.in_words(), way.reach());
+    RuleReading {
+        rule: QUEUE,
+        limit_of: LimitOf::Network,
+        says: (reach >= 1.0).then(|| format!("{figure} (bound: {bound})")),
+        acquits: way.had_room().then(|| way.room_in_words()),
+        figure,
+        bound: bound.to_owned(),
+        distance: Some(reach),
+    }
+}
+
+/// Whether the round trip is all that answers took, which acquits the server.
+pub(super) fn round_trip(document: &Document) -> RuleReading {
+    let bound = "never: it only speaks for the server, from 95 % on".to_owned();
+    let unknown = RuleReading::unknown("round trip", LimitOf::Server, bound);
+    let Some(way) = Way::new(document) else {
+        return unknown;
+    };
+    let figure = format!(
+        "the shortest round trip, {}, is {} of the usual service time",
+        human::time(way.path.least_ns as f64),
+        human::share(way.path.least_ns as f64 / way.service_ns)
+    );
+    RuleReading {
+        acquits: way
+            .is_all()
+            .then(|| format!("{figure}: nothing waited at the server")),
+        figure,
+        ..unknown
+    }
+}
+
+/// Whether users waited for round trips and for nothing at the server, so that nothing of it can
+/// have been their limit.
+pub(super) fn is_all_round_trip(document: &Document) -> bool {
+    let is_closed = matches!(document.plan.load, LoadRecord::Closed { .. });
+    is_closed && Way::new(document).is_some_and(|way| way.is_all())
+}
+
+/// Operations under way in the usual second.
+fn under_way(document: &Document) -> f64 {
+    let mut seconds: Vec<f64> = measured(document).map(|row| row.in_service).collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds.get(seconds.len() / 2).copied().unwrap_or(0.0)
+}
