@@ -66,7 +66,7 @@ fn backlog(document: &Document) -> RuleReading {
         return RuleReading::unknown(
             "backlog",
             LimitOf::Load,
-            "more than what could be chance".to_owned(),
+            "more than could be chance".to_owned(),
         );
     };
     let growth = Growth::new(backlog);
@@ -75,8 +75,11 @@ fn backlog(document: &Document) -> RuleReading {
         limit_of: LimitOf::Load,
         says: piled_up(document),
         acquits: None,
-        figure: format!("grew by {:.0} {}", growth.growth, growth.when),
-        bound: format!("more than {:.0}, which could be chance", growth.chance),
+        figure: format!(
+            "grew by {:.0} {}, of which {:.0} could be chance",
+            growth.growth, growth.when, growth.chance
+        ),
+        bound: "more than could be chance".to_owned(),
         distance: (growth.chance > 0.0).then(|| growth.growth.max(0.0) / growth.chance),
     }
 }

@@ -6,6 +6,7 @@ mod collector;
 mod comparison;
 mod errors;
 mod fleet;
+mod generated;
 mod knee;
 mod limits;
 mod machines;
