@@ -7,7 +7,7 @@ use crate::{Document, TimeFigure};
 /// Phases with less than this part of the service time are not looked at.
 const PHASE_SHARE_MIN: f64 = 0.1;
 
-/// Answers are alike where the median is at most so many times the fastest.
+/// Answers are alike where median and mean are at most so many times the fastest.
 const ALIKE_MAX: f64 = 1.15;
 
 /// The least part of the answers whose slowest one is compared with the fastest answer.
@@ -19,6 +19,18 @@ const SCATTER: f64 = 3.0;
 
 /// A larger early part than this tells nothing of answers that scatter.
 const SCATTER_SHARE_MAX: f64 = 0.05;
+
+/// Their median is at least so many times the fastest: where it is near, and some take longer, a
+/// few may wait behind all others that have a worker each.
+const SCATTER_MIN: f64 = 1.7;
+
+/// Nor is there a hole among them, from the 10th percentile to the 90th: times of which one is so
+/// many times the other,
+const HOLE: f64 = 1.25;
+
+/// with less than this part of the answers between them. Where workers end their work together, the
+/// next answers take one turn, or two.
+const HOLE_SHARE: f64 = 0.02;
 
 /// In a line nearly all answers lie further from the fastest one than this, by the median,
 const LINE_GAP_MIN: f64 = 0.45;
@@ -109,7 +121,7 @@ impl Queueing {
             return Queueing::Unclear;
         };
         let median_ns = median.value_ns as f64;
-        if median_ns <= ALIKE_MAX * fastest_ns {
+        if median_ns.max(times.mean_ns) <= ALIKE_MAX * fastest_ns {
             return Queueing::Alike;
         }
         let share = (early / times.count.max(1) as f64).max(EARLY_SHARE_MIN);
@@ -117,7 +129,8 @@ impl Queueing {
             return Queueing::Unclear;
         };
         let gap = (early_ns - fastest_ns) / median_ns;
-        if share <= SCATTER_SHARE_MAX && gap <= SCATTER * share {
+        let is_scattered = gap <= SCATTER * share && median_ns >= SCATTER_MIN * fastest_ns;
+        if share <= SCATTER_SHARE_MAX && is_scattered && !has_hole(times) {
             return Queueing::Scattered;
         }
         let is_late = gap >= LINE_GAP_MIN && median_ns >= LINE_GROWTH_MIN * fastest_ns;
@@ -126,6 +139,17 @@ impl Queueing {
         }
         Queueing::Unclear
     }
+}
+
+/// Whether answers are of kinds, with nothing between them.
+fn has_hole(times: &TimeFigure) -> bool {
+    let Some((low_ns, high_ns)) = slowest_of(times, 0.1).zip(slowest_of(times, 0.9)) else {
+        return true;
+    };
+    let columns = times.histogram.iter().map(|column| column.to_ns as f64);
+    let mut windows = columns.filter(|&from| from >= low_ns && from * HOLE <= high_ns);
+    let least = HOLE_SHARE * times.count as f64;
+    windows.any(|from| up_to(times, from * HOLE) - up_to(times, from) < least)
 }
 
 /// Whether the few fast answers are those of a line that filled, and not a kind of their own.

@@ -12,6 +12,7 @@ mod limits;
 mod machines;
 mod path;
 mod plan_bound;
+mod plan_simulated;
 mod queues;
 mod random;
 mod scene;
