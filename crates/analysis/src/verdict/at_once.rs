@@ -119,8 +119,9 @@ impl AtOnce {
         } else {
             (self.number as f64 * 1e9 / mean_ns, "can carry")
         };
+        let up_to = if self.changes { "up to " } else { "" };
         format!(
-            "{}/s is what {} {verb} at these answer times (mean {})",
+            "{}/s is what {up_to}{} {verb} at these answer times (mean {})",
             human::number(rate),
             self.words,
             human::time(mean_ns)

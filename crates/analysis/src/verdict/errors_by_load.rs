@@ -35,11 +35,11 @@ const BOUND: &str =
 
 pub(super) fn reading(document: &Document) -> RuleReading {
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
-    let seconds: Vec<LoadSecond> = measured(document)
+    let seconds: Vec<AnsweredSecond> = measured(document)
         .filter(|row| row.ended > 0)
-        .map(|row| LoadSecond::new(row, is_open))
+        .map(|row| AnsweredSecond::new(row, is_open))
         .collect();
-    let (mut refusing, calm): (Vec<LoadSecond>, Vec<LoadSecond>) = seconds
+    let (mut refusing, calm): (Vec<AnsweredSecond>, Vec<AnsweredSecond>) = seconds
         .into_iter()
         .partition(|second| second.refused > SHARE_MIN);
     let unknown = RuleReading::unknown(RULE, LimitOf::Server, BOUND.to_owned());
@@ -66,7 +66,7 @@ pub(super) fn reading(document: &Document) -> RuleReading {
 }
 
 /// What a second was asked for, and what became of it.
-struct LoadSecond {
+struct AnsweredSecond {
     /// Operations begun in a second, or under way in a closed loop.
     load: f64,
     ok_per_second: f64,
@@ -74,13 +74,13 @@ struct LoadSecond {
     refused: f64,
 }
 
-impl LoadSecond {
-    fn new(row: &Row, is_open: bool) -> LoadSecond {
+impl AnsweredSecond {
+    fn new(row: &Row, is_open: bool) -> AnsweredSecond {
         let seconds = f64::from(row.seconds.max(1));
         let kinds = row.errors_by_kind.iter();
         let refused = kinds.filter(|(name, _)| is_refusal(name));
         let refused: u64 = refused.map(|(_, count)| count).sum();
-        LoadSecond {
+        AnsweredSecond {
             load: if is_open {
                 row.started as f64 / seconds
             } else {
@@ -110,13 +110,13 @@ fn is_refusal(name: &str) -> bool {
     })
 }
 
-fn mean(seconds: &[LoadSecond], of: fn(&LoadSecond) -> f64) -> f64 {
+fn mean(seconds: &[AnsweredSecond], of: fn(&AnsweredSecond) -> f64) -> f64 {
     seconds.iter().map(of).sum::<f64>() / seconds.len() as f64
 }
 
 /// Of all pairs of a second that turns away and one that does not, those whose first has the higher
 /// load.
-fn part_above(refusing: &[LoadSecond], calm: &[LoadSecond]) -> f64 {
+fn part_above(refusing: &[AnsweredSecond], calm: &[AnsweredSecond]) -> f64 {
     let pairs = refusing
         .iter()
         .flat_map(|one| calm.iter().map(move |other| (one, other)));
@@ -124,7 +124,7 @@ fn part_above(refusing: &[LoadSecond], calm: &[LoadSecond]) -> f64 {
     above as f64 / (refusing.len() * calm.len()) as f64
 }
 
-fn carries_no_less(refusing: &[LoadSecond], calm: &[LoadSecond]) -> bool {
+fn carries_no_less(refusing: &[AnsweredSecond], calm: &[AnsweredSecond]) -> bool {
     let most = calm
         .iter()
         .map(|second| second.ok_per_second)
@@ -133,13 +133,13 @@ fn carries_no_less(refusing: &[LoadSecond], calm: &[LoadSecond]) -> bool {
 }
 
 /// Of those that turn away, by load.
-fn is_flat(refusing: &[LoadSecond]) -> bool {
+fn is_flat(refusing: &[AnsweredSecond]) -> bool {
     let (lower, higher) = refusing.split_at(refusing.len() / 2);
-    let times = |of: fn(&LoadSecond) -> f64| mean(higher, of) / mean(lower, of);
+    let times = |of: fn(&AnsweredSecond) -> f64| mean(higher, of) / mean(lower, of);
     times(|second| second.load) < LOADS_APART || times(|second| second.ok_per_second) <= RISE_MAX
 }
 
-fn in_words(refusing: &[LoadSecond], calm: &[LoadSecond], is_open: bool) -> String {
+fn in_words(refusing: &[AnsweredSecond], calm: &[AnsweredSecond], is_open: bool) -> String {
     let of = if is_open {
         "operations a second"
     } else {
