@@ -147,10 +147,15 @@ pub(crate) fn piled_up(document: &Document) -> Option<String> {
         chance,
     } = Growth::new(backlog);
     let ended = (due as f64 - growth).max(0.0);
+    let slowing = backlog.decisive().and_then(|part| part.slowing);
+    let why = match slowing.filter(|_| growth <= chance) {
+        // Few operations, which piled up too evenly for chance.
+        Some(slowing) => format!("evenly, and answers took {slowing:.2} s longer with each second"),
+        None => format!("up to {chance:.0} could be chance"),
+    };
     let mut text = format!(
         "the load was not carried while it was offered: {when} {due} operations were due and \
-         {ended:.0} ended, so that the backlog grew by {growth:.0} (up to {chance:.0} could be \
-         chance)"
+         {ended:.0} ended, so that the backlog grew by {growth:.0} ({why})"
     );
     if may_be_slow_by_themselves(document) {
         text += "; answers took longer than half of the measured part, and as long from its \

@@ -422,3 +422,27 @@ fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
         assert_eq!(lateness.unwrap().says.is_some(), is_blamed, "{waited}");
     }
 }
+
+/// 2/s on a server of 1/s: the bound of chance is above what so few can grow by.
+#[test]
+fn backlog_that_grew_too_evenly_for_chance_says_so() {
+    let mut document = run(OPEN, QUIET);
+    let part = analysis::LoadPart {
+        to_ns: 8_000_000_000,
+        due: 16,
+        growth: 9.0,
+        chance: 15.0,
+        slowing: Some(0.5),
+        outcome: analysis::LoadOutcome::PiledUp,
+        ..analysis::LoadPart::default()
+    };
+    document.backlog = Some(Backlog {
+        parts: vec![part],
+        ..Backlog::default()
+    });
+    let (verdict, evidence) = judged(&document);
+    assert_ne!(verdict, Verdict::LoadMet, "{evidence}");
+    let wanted = "from second 0 to 8.00 16 operations were due and 7 ended, so that the backlog \
+                  grew by 9 (evenly, and answers took 0.50 s longer with each second)";
+    assert!(evidence.contains(wanted), "{evidence}");
+}
