@@ -153,7 +153,8 @@ const MACHINE: Sign = Sign {
             worker(row).map_or(0.0, |worker| worker.cpus)
         )
     },
-    bound: "95 %, and the agent waited for one for 10 % of the time",
+    bound: "95 % without programs of a lower priority, and the agent waited for one for 10 % of \
+            the time",
     cure: "",
 };
 

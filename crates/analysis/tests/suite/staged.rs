@@ -215,6 +215,23 @@ fn machine_that_others_keep_full_is_no_limit_of_a_client_that_does_not_wait() {
 }
 
 #[test]
+fn machine_that_programs_of_a_lower_priority_fill_is_no_limit_of_a_client() {
+    for (niced, verdict) in [
+        (0.9, Verdict::LoadMet),
+        (0.06, Verdict::LoadMet),
+        (0.04, Verdict::ClientBound),
+        (0.0, Verdict::ClientBound),
+    ] {
+        let row = changed(|row| {
+            (row.cpu_busy, row.cpu_niced) = (1.0, niced);
+            thread(row).longest_waiting = 0.2;
+        });
+        let (said, evidence) = judged(&with_agent(run(OPEN, QUIET), &row));
+        assert_eq!(said, verdict, "{niced}: {evidence}");
+    }
+}
+
+#[test]
 fn descriptors_and_ports_that_ran_out_are_client_bound() {
     for name in ["connect.fd_exhausted", "connect.ports_exhausted"] {
         let mut document = overloaded();
