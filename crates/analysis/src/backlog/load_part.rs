@@ -54,7 +54,8 @@ pub struct LoadPart {
     pub to_ns: u64,
     /// Operations that were due in it.
     pub due: u64,
-    /// Operations under way or waiting, on average.
+    /// Arrivals per second times their mean response time: operations under way or waiting, on
+    /// average, where none of them outlasts the part by far.
     pub under_way: f64,
     /// By how many operations the backlog grew.
     pub growth: f64,
@@ -78,6 +79,13 @@ impl LoadPart {
     /// A load is carried if answers became slower by less than this with each second: the server
     /// then gets less than 1.05 times what it can carry.
     pub const SLOWING_MAX: f64 = 0.05;
+
+    /// Mean response time of what was due in it, in nanoseconds.
+    #[must_use]
+    pub fn mean_response_ns(&self) -> f64 {
+        let length_ns = self.to_ns.saturating_sub(self.from_ns) as f64;
+        self.under_way * length_ns / self.due.max(1) as f64
+    }
 }
 
 /// A stretch of the schedule.

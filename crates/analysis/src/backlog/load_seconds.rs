@@ -85,12 +85,16 @@ impl LoadSeconds {
         (&self.seconds[first..last.max(first)], before)
     }
 
-    /// Mean response time in the second that had the shortest: about that of answers that waited
-    /// for nothing.
+    /// Mean response time of answers that waited for nothing: that of the second with the shortest,
+    /// carried back to its beginning where the next one has longer ones. In front of an overloaded
+    /// server even the first second has a queue.
     pub(super) fn unqueued_s(&self) -> f64 {
         let seconds = self.seconds.iter().filter(|second| second.due > 0.0);
-        let shortest = seconds.map(|second| second.response_s).reduce(f64::min);
-        shortest.unwrap_or(0.0)
+        let times: Vec<f64> = seconds.map(|second| second.response_s).collect();
+        let next = times.iter().skip(1).chain(times.last());
+        let at_begin = times.iter().zip(next);
+        let at_begin = at_begin.map(|(own, next)| own - (next - own).max(0.0) / 2.0);
+        at_begin.reduce(f64::min).unwrap_or(0.0).max(0.0)
     }
 }
 

@@ -188,17 +188,17 @@ pub(super) fn needed_in_words(document: &Document, needed_ns: u64) -> String {
 fn too_short_in_words(part: &LoadPart) -> String {
     let slower = match (part.slowing, part.slowing_error) {
         (Some(slowing), Some(error)) => format!(
-            ", and answers took {slowing:.2} ± {error:.2} s longer with each second (bound: {})",
+            ", which became {slowing:.2} ± {error:.2} s longer with each second (bound: {})",
             LoadPart::SLOWING_MAX
         ),
         _ => String::new(),
     };
     format!(
-        "too short to tell whether the load was carried: {} {} operations were due, {} were under \
-         way on average{slower}",
+        "too short to tell whether the load was carried: {} {} operations were due, and answered \
+         after {} on average{slower}",
         in_seconds(part),
         part.due,
-        human::number(part.under_way)
+        human::time(part.mean_response_ns())
     )
 }
 

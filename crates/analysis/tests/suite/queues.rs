@@ -443,6 +443,8 @@ fn overloads_that_were_once_called_carried_are_not() {
     for (capacity, stages, when) in [
         (400.0, vec![(6.0, 100.0), (3.0, 1200.0)], (6, 9)),
         (400.0, vec![(3.0, 1200.0), (6.0, 100.0)], (0, 3)),
+        // Even the last answers of the run waited.
+        (250.0, vec![(2.0, 1000.0), (6.0, 40.0)], (0, 2)),
         (300.0, vec![(3.0, 40.0), (2.0, 600.0), (5.0, 40.0)], (3, 5)),
         (10.0, vec![(5.0, 20.0)], (0, 5)),
         (1.0, vec![(12.0, 2.0)], (0, 12)),
