@@ -3,7 +3,7 @@
 
 use crate::right::Right;
 use crate::stage::{Stage, plan, staged};
-use analysis::Verdict::{LoadMet, ServerBound};
+use analysis::Verdict::{LoadMet, ServerBound, Undetermined};
 use interop::{
     Finished, HaproxyRelay, PythonServer, Reply, ScriptedServer, ThrottlingNginx, one_at_a_time,
 };
@@ -60,6 +60,21 @@ fn carried(name: &str, queue: Queue, load: &str) {
     staged(name, &Right::is(LoadMet), || play(queue, load));
 }
 
+/// Whatever it is, so short a run does not show it.
+fn too_short(name: &str, queue: Queue, load: &str) {
+    let right = Right::is(Undetermined).named("too short");
+    staged(name, &right, || play(queue, load));
+}
+
+#[test]
+fn spike_in_the_second_half() {
+    beyond(
+        "80/s for 5 s, then 900/s for 3 s on a server of 300/s",
+        Queue::Scripted(300),
+        "rate = \"80/s\", stage = [{ over = \"5s\" }, { to = \"900/s\" }, { over = \"3s\" }]",
+    );
+}
+
 #[test]
 fn spike_in_the_middle() {
     beyond(
@@ -67,6 +82,43 @@ fn spike_in_the_middle() {
         Queue::Scripted(200),
         "rate = \"60/s\", stage = [{ over = \"3s\" }, { to = \"700/s\" }, { over = \"3s\" }, \
          { to = \"60/s\" }, { over = \"3s\" }]",
+    );
+}
+
+#[test]
+fn spike_from_which_it_recovers() {
+    beyond(
+        "50/s for 2 s, 600/s for 2 s, 50/s for 6 s on nginx of 300/s, which recovers",
+        Queue::Nginx(300),
+        "rate = \"50/s\", stage = [{ over = \"2s\" }, { to = \"600/s\" }, { over = \"2s\" }, \
+         { to = \"50/s\" }, { over = \"6s\" }]",
+    );
+}
+
+#[test]
+fn short_spike_after_a_long_quiet() {
+    beyond(
+        "50/s for 8 s, then 600/s for 2 s on nginx of 200/s",
+        Queue::Nginx(200),
+        "rate = \"50/s\", stage = [{ over = \"8s\" }, { to = \"600/s\" }, { over = \"2s\" }]",
+    );
+}
+
+#[test]
+fn twice_the_capacity_in_few_answers() {
+    beyond(
+        "12/s for 4 s on a server of 6/s",
+        Queue::Scripted(6),
+        "rate = \"12/s\", duration = \"4s\"",
+    );
+}
+
+#[test]
+fn beyond_the_capacity_in_very_few_answers() {
+    beyond(
+        "3/s for 10 s on a server of 2/s",
+        Queue::Scripted(2),
+        "rate = \"3/s\", duration = \"10s\"",
     );
 }
 
@@ -80,12 +132,31 @@ fn ramp_up_through_the_capacity() {
 }
 
 #[test]
+fn ramp_down_through_the_capacity() {
+    beyond(
+        "a ramp from 700/s to 20/s in 8 s on nginx of 260/s",
+        Queue::Nginx(260),
+        "rate = \"700/s\", stage = [{ over = \"8s\", to = \"20/s\" }]",
+    );
+}
+
+#[test]
 fn only_the_middle_step_is_beyond() {
     beyond(
         "steps of 100/s, 450/s and 120/s, 3 s each, on HAProxy of 200/s",
         Queue::Haproxy(4),
         "rate = \"100/s\", stage = [{ over = \"3s\" }, { to = \"450/s\" }, { over = \"3s\" }, \
          { to = \"120/s\" }, { over = \"3s\" }]",
+    );
+}
+
+#[test]
+fn bursts_beyond_the_capacity() {
+    beyond(
+        "1,000/s and 20/s in turn, 2 s each, on a server of 280/s",
+        Queue::Scripted(280),
+        "rate = \"1000/s\", stage = [{ over = \"2s\" }, { to = \"20/s\" }, { over = \"2s\" }, \
+         { to = \"1000/s\" }, { over = \"2s\" }, { to = \"20/s\" }, { over = \"2s\" }]",
     );
 }
 
@@ -150,6 +221,24 @@ fn few_answers_far_below_the_capacity() {
         "4/s for 8 s on a server of 40/s",
         Queue::Scripted(40),
         "rate = \"4/s\", duration = \"8s\"",
+    );
+}
+
+#[test]
+fn run_that_ends_before_its_answers() {
+    too_short(
+        "30/s for 1 s, each answered after 3 s",
+        Queue::None(Duration::from_secs(3)),
+        "rate = \"30/s\", duration = \"1s\"",
+    );
+}
+
+#[test]
+fn run_of_six_arrivals() {
+    too_short(
+        "2/s for 3 s, each answered after 1,400 ms",
+        Queue::None(Duration::from_millis(1_400)),
+        "rate = \"2/s\", duration = \"3s\"",
     );
 }
 

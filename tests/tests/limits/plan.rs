@@ -1,9 +1,9 @@
-//! The plan's own limit, and a server that is slower later on.
+//! The plan's own limit, a server that is slower later on, and errors.
 
 use crate::right::Right;
 use crate::stage::{Stage, plan, staged};
-use analysis::Verdict::{PlanBound, Undetermined};
-use interop::{Finished, Reply, ScriptedRequest, ScriptedServer};
+use analysis::Verdict::{PlanBound, ServerBound, Undetermined};
+use interop::{Finished, PythonServer, Reply, ScriptedRequest, ScriptedServer, ThrottlingNginx};
 use measure::SplitMix;
 use std::time::{Duration, Instant};
 
@@ -64,6 +64,36 @@ fn too_few_connections_for_equal_answers() {
 }
 
 #[test]
+fn too_few_connections_at_a_watched_server() {
+    staged(
+        "12 connections for 500/s at a watched Python, answers of 20 to 90 ms",
+        &Right::is(PlanBound).without(NO_QUEUE),
+        || {
+            let mut stage = Stage::apart()?;
+            let server = PythonServer::start(stage.server_ip(), &["between", "20", "90"])?;
+            stage.watch(server.id());
+            let load = "rate = \"500/s\", max_connections = 12, duration = \"5s\"";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+        },
+    );
+}
+
+#[test]
+fn few_users_of_a_watched_server() {
+    staged(
+        "9 users of a watched Python, answers of 30 to 80 ms",
+        &Right::is(PlanBound).without(NO_QUEUE),
+        || {
+            let mut stage = Stage::apart()?;
+            let server = PythonServer::start(stage.server_ip(), &["between", "30", "80"])?;
+            stage.watch(server.id());
+            let load = "connections = 9, duration = \"4s\"";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+        },
+    );
+}
+
+#[test]
 fn few_users_of_an_idle_server() {
     bound_by_the_plan("7 users, answers of 10 to 60 ms", || {
         let mut random = SplitMix::new(9);
@@ -91,4 +121,92 @@ fn slower_later(load: &str) -> Option<Finished> {
     };
     let server = ScriptedServer::at(stage.server_ip(), script);
     Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+}
+
+/// Errors are what there is to say first, by their name.
+fn errors(name: &str, leads: &'static str, case: impl Fn() -> Option<Finished>) {
+    let right = Right::is(Undetermined).or(&[ServerBound]).leads(leads);
+    staged(name, &right, case);
+}
+
+#[test]
+fn refusals_from_some_rate_on() {
+    errors(
+        "nginx refuses all above 120/s, a ramp to 400/s",
+        "http.status.503",
+        || {
+            let stage = Stage::apart()?;
+            let server = ThrottlingNginx::that_refuses(stage.server_ip(), 120)?;
+            let load = "rate = \"30/s\", stage = [{ over = \"6s\", to = \"400/s\" }]";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+        },
+    );
+}
+
+#[test]
+fn refusals_of_a_closed_loop() {
+    errors(
+        "nginx refuses all above 90/s, 12 users who pause",
+        "http.status.503",
+        || {
+            let stage = Stage::apart()?;
+            let server = ThrottlingNginx::that_refuses(stage.server_ip(), 90)?;
+            let load = "connections = 12, think_time = \"40ms\", duration = \"4s\"";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+        },
+    );
+}
+
+#[test]
+fn answers_that_stop_coming() {
+    errors(
+        "no answer from second 2 on, 100/s for 5 s",
+        "http.time_out",
+        || {
+            let stage = Stage::apart()?;
+            let mut first: Option<Instant> = None;
+            let script = move |request: &ScriptedRequest| {
+                let begin = *first.get_or_insert(request.asked_at);
+                if request.asked_at - begin > Duration::from_secs(2) {
+                    Reply::Never
+                } else {
+                    Reply::At(request.asked_at + Duration::from_millis(5))
+                }
+            };
+            let server = ScriptedServer::at(stage.server_ip(), script);
+            let load = "rate = \"100/s\", max_connections = 500, duration = \"5s\"";
+            let more = "connection.timeouts.request = \"800ms\"";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, more), |_| ()))
+        },
+    );
+}
+
+#[test]
+fn connections_that_are_cut() {
+    errors(
+        "nginx of 40 connections and 300/s, 70 users",
+        "http.",
+        || {
+            let stage = Stage::apart()?;
+            let server = ThrottlingNginx::of_connections(stage.server_ip(), 300, 40)?;
+            let load = "connections = 70, think_time = \"20ms\", duration = \"4s\"";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
+        },
+    );
+}
+
+#[test]
+fn errors_from_the_start() {
+    errors(
+        "one answer in twelve is 404, 150/s for 4 s",
+        "http.status.404",
+        || {
+            let stage = Stage::apart()?;
+            let server = ThrottlingNginx::that_holds_up(stage.server_ip(), 2_000)?;
+            let load = "rate = \"150/s\", max_connections = 50, duration = \"4s\"";
+            let more =
+                "request = [{ path = \"/\", weight = 11 }, { path = \"/none\", weight = 1 }]";
+            Some(stage.play(stage.agent_side(), &plan(&server.url(), load, more), |_| ()))
+        },
+    );
 }

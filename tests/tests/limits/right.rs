@@ -9,6 +9,7 @@ pub struct Right {
     verdict: Verdict,
     also: &'static [Verdict],
     resource: &'static str,
+    leads: &'static str,
     never: &'static [&'static str],
 }
 
@@ -19,6 +20,7 @@ impl Right {
             verdict,
             also: &[],
             resource: "",
+            leads: "",
             never: &[],
         }
     }
@@ -33,6 +35,11 @@ impl Right {
         Right { also, ..self }
     }
 
+    /// With this word in one of the first two sentences, whatever the verdict.
+    pub fn leads(self, leads: &'static str) -> Right {
+        Right { leads, ..self }
+    }
+
     /// Without these words in its evidence, whatever the verdict: they would be false.
     pub fn without(self, never: &'static [&'static str]) -> Right {
         Right { never, ..self }
@@ -42,8 +49,10 @@ impl Right {
     pub fn holds(&self, finished: &Finished) -> bool {
         let record = finished.document().verdict;
         let says = |word: &str| record.evidence.iter().any(|line| line.contains(word));
+        let mut first = record.evidence.iter().take(2);
         let is_named = record.verdict == self.verdict && says(self.resource);
         (is_named || self.also.contains(&record.verdict))
+            && first.any(|line| line.contains(self.leads))
             && !self.never.iter().any(|word| says(word))
     }
 }
@@ -54,8 +63,10 @@ impl std::fmt::Display for Right {
         for verdict in self.also {
             write!(f, " or {}", verdict.name())?;
         }
-        if !self.resource.is_empty() {
-            write!(f, ", with {:?}", self.resource)?;
+        for word in [self.resource, self.leads] {
+            if !word.is_empty() {
+                write!(f, ", with {word:?}")?;
+            }
         }
         for word in self.never {
             write!(f, ", without {word:?}")?;
