@@ -18,13 +18,8 @@ const OF_BULK_NS: f64 = 10e6;
 /// Part of the time to the first byte that the queue takes.
 const SHARE_MIN: f64 = 0.5;
 
-/// What no server's kernel keeps an acknowledgement back, nor does any other system's: all of it is
-/// a queue. So high, and with few round trips, the smoothed ones trail behind it: a smaller part
-/// of the time to the first byte will do.
-const HIGH_NS: f64 = 200e6;
-const HIGH_SHARE_MIN: f64 = 0.2;
-
-/// Part of the time in which bytes of a large body were under way, where a queue holds them.
+/// Part of the time in which bytes of ours were under way, where a queue holds them or what
+/// acknowledges them. Unlike the smoothed round trip it does not trail behind a long queue.
 const BUSY_MIN: f64 = 0.8;
 
 /// Of that, the part in which the server took no more, at most.
@@ -105,9 +100,8 @@ impl<'d> Way<'d> {
         if self.sends_bulk() {
             height.min(self.path.busy_share / BUSY_MIN)
         } else {
-            let is_high = self.above_ns >= HIGH_NS;
-            let share_min = if is_high { HIGH_SHARE_MIN } else { SHARE_MIN };
-            height.min(self.above_ns / self.first_byte_ns / share_min)
+            let share = self.above_ns / self.first_byte_ns / SHARE_MIN;
+            height.min(share.max(self.path.busy_share / BUSY_MIN))
         }
     }
 
@@ -159,7 +153,11 @@ impl<'d> Way<'d> {
                 human::share(self.path.busy_share)
             )
         } else {
-            format!("of {} to the first byte", human::time(self.first_byte_ns))
+            format!(
+                "of {} to the first byte, and requests were under way for {} of the time",
+                human::time(self.first_byte_ns),
+                human::share(self.path.busy_share)
+            )
         };
         format!(
             "round trips took {} (median) against {} at least, so that segments waited \
@@ -187,7 +185,7 @@ impl<'d> Way<'d> {
 
 /// Whether a queue on the way is what the run waited for.
 pub(super) fn queue(document: &Document) -> RuleReading {
-    let bound = "round trips 45 ms above the shortest, which is half of the time to the first byte";
+    let bound = "45 ms, and half of the time to the first byte or 80 % of the time under way";
     let Some(way) = Way::new(document) else {
         return RuleReading::unknown(QUEUE, LimitOf::Network, bound.to_owned());
     };
