@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const SOURCE: &str = include_str!("../servers/python/sleeping.py");
 
-/// A running server of plain HTTP/1.1 that uses next to no CPU.
+/// A running server of plain HTTP/1.1 that uses next to no CPU, unless it computes.
 pub struct PythonServer {
     process: Process,
     address: SocketAddr,
@@ -20,7 +20,8 @@ pub struct PythonServer {
 impl PythonServer {
     /// Starts one on `ip` whose answers take these arguments; `None` if Python is not installed.
     /// `["lock", "5"]`: each holds one lock for 5 ms. `["between", "10", "100"]`: each takes 10 to
-    /// 100 ms, whatever the others do.
+    /// 100 ms, whatever the others do. `["compute", "10000"]`: each computes so many rounds under
+    /// the interpreter's lock. `["paced", "1e6", "200000"]`: bodies of 200 kB leave at 1 MB/s.
     #[must_use]
     pub fn start(ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         let program = require("python3")?;

@@ -1,7 +1,8 @@
-"""socketserver, a thread per connection: IP PORT lock MS, or IP PORT between MS MS.
+"""socketserver, a thread per connection: IP PORT HOW NUMBER...
 
-With "lock" each answer sleeps for so long while it holds the one lock; with "between" each sleeps
-for a random time.
+With "lock MS" each answer sleeps for so long while it holds the one lock; with "between MS MS" each
+sleeps for a random time. With "compute ROUNDS" each computes under the interpreter's lock, and sends
+its head by itself. With "paced BYTES BYTES" a body of the second size leaves at the first a second.
 """
 
 import random
@@ -12,17 +13,31 @@ import threading
 import time
 
 IP, PORT, HOW = sys.argv[1:4]
-TIMES = [float(argument) / 1000 for argument in sys.argv[4:]]
+NUMBERS = [float(argument) for argument in sys.argv[4:]]
+TIMES = [number / 1000 for number in NUMBERS]
 LOCK = threading.Lock()
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+PART = 10000
 
 
-def work():
-    if HOW == "lock":
-        with LOCK:
-            time.sleep(TIMES[0])
+def answer(send):
+    if HOW == "paced":
+        speed, size = NUMBERS
+        send(HEAD % size)
+        for _ in range(int(size / PART)):
+            send(b"x" * PART)
+            time.sleep(PART / speed)
+    elif HOW == "compute":
+        sum(number * number for number in range(int(NUMBERS[0])))
+        send(HEAD % 1000)
+        send(b"x" * 1000)
     else:
-        time.sleep(random.uniform(*TIMES))
+        if HOW == "lock":
+            with LOCK:
+                time.sleep(TIMES[0])
+        else:
+            time.sleep(random.uniform(*TIMES))
+        send(HEAD % 2 + b"ok")
 
 
 class Handler(socketserver.BaseRequestHandler):
@@ -36,8 +51,7 @@ class Handler(socketserver.BaseRequestHandler):
                     return
                 unread += part
             unread = unread.split(b"\r\n\r\n", 1)[1]
-            work()
-            self.request.sendall(ANSWER)
+            answer(self.request.sendall)
 
 
 class Server(socketserver.ThreadingTCPServer):
