@@ -22,6 +22,48 @@ const SECONDS_MIN: usize = 2;
 /// the load changes.
 const LONG_SHARE_MAX: f64 = 0.3;
 
+/// Answers share something if so many times as many under way
+const FLAT_LOAD_MIN: f64 = 1.5;
+
+/// bring at most so many times as much.
+const FLAT_RISE_MAX: f64 = 1.1;
+
+/// One second is enough for that if it has so many answers.
+const FLAT_ANSWERS_MIN: u64 = 50;
+
+/// Whether many operations under way brought hardly more than fewer did: each then took longer for
+/// the others, in whatever order they were answered.
+pub(super) fn is_flat(document: &Document) -> bool {
+    let rows: Vec<&Row> = whole_rows(document).collect();
+    let most = rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
+    let is_telling = |row: &&&Row| row.ended.saturating_sub(row.errors) >= FLAT_ANSWERS_MIN;
+    let few = rows
+        .iter()
+        .filter(is_telling)
+        .find(|row| row.in_service * FLAT_LOAD_MIN <= most);
+    let many: Vec<&Row> = rows
+        .iter()
+        .copied()
+        .filter(|row| row.in_service >= MANY_MIN * most)
+        .collect();
+    few.zip(LoadMean::new(&many)).is_some_and(|(few, many)| {
+        let few_per_second =
+            few.ended.saturating_sub(few.errors) as f64 / f64::from(few.seconds.max(1));
+        many.ok_per_second <= FLAT_RISE_MAX * few_per_second
+    })
+}
+
+/// Rows that end before the load does, warm-up included.
+fn whole_rows(document: &Document) -> impl Iterator<Item = &Row> {
+    let run = &document.run;
+    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
+    let is_whole = move |row: &&Row| {
+        let end = u64::from(row.second) + u64::from(row.seconds.max(1));
+        end * 1_000_000_000 <= end_ns && row.in_service > 0.0
+    };
+    document.series.rows.iter().filter(is_whole)
+}
+
 /// Means of seconds with few and with many operations under way.
 pub(super) struct AnswersByLoad {
     few: LoadMean,
@@ -36,13 +78,7 @@ struct LoadMean {
 impl AnswersByLoad {
     /// Of a run that has seconds of both kinds.
     pub(super) fn new(document: &Document) -> Option<AnswersByLoad> {
-        let run = &document.run;
-        let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
-        let is_whole = |row: &&Row| {
-            let end = u64::from(row.second) + u64::from(row.seconds.max(1));
-            end * 1_000_000_000 <= end_ns && row.in_service > 0.0
-        };
-        let rows: Vec<&Row> = document.series.rows.iter().filter(is_whole).collect();
+        let rows: Vec<&Row> = whole_rows(document).collect();
         let most = rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
         let of = |is_of: &dyn Fn(f64) -> bool| {
             let rows = rows.iter().copied();

@@ -35,8 +35,14 @@ const HOLE_SHARE: f64 = 0.02;
 /// In a line nearly all answers lie further from the fastest one than this, by the median,
 const LINE_GAP_MIN: f64 = 0.45;
 
-/// also where the early part is as large as this,
+/// also where the early part is as large as this;
 const LINE_SHARE_MAX: f64 = 0.1;
+
+/// or, in a run of few answers, as large as this,
+const FILLING_SHARE_MAX: f64 = 0.25;
+
+/// if this part of the early ones took less than half of the median, as they do while a line fills;
+const FILLING_MIN: f64 = 0.2;
 
 /// and the median is at least so many times the fastest answer.
 const LINE_GROWTH_MIN: f64 = 2.0;
@@ -134,7 +140,10 @@ impl Queueing {
             return Queueing::Scattered;
         }
         let is_late = gap >= LINE_GAP_MIN && median_ns >= LINE_GROWTH_MIN * fastest_ns;
-        if share <= LINE_SHARE_MAX && is_late && has_no_fast_kind(times, median_ns) {
+        let fast = up_to(times, median_ns / 2.0);
+        let fills = share <= FILLING_SHARE_MAX && fast >= FILLING_MIN * early;
+        let is_early_small = share <= LINE_SHARE_MAX || fills;
+        if is_early_small && is_late && has_no_fast_kind(times, median_ns) {
             return Queueing::Line;
         }
         Queueing::Unclear

@@ -6,7 +6,7 @@ use super::counted_seconds::measured;
 use super::phases::processing_share;
 use super::queueing::{Queueing, QueueingLook};
 use super::users_knee::UsersKnee;
-use super::{LimitOf, RuleReading, load};
+use super::{LimitOf, RuleReading, answers_by_load, load};
 use crate::{Backlog, Document, LoadRecord, Row, human};
 
 /// The load was at least so many times what was carried.
@@ -100,7 +100,8 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
     let processing = processing_share(document)?;
     let beyond = offered.due / offered.ended.max(1.0);
     let queueing = queueing(document);
-    let has_room = has_connections(document) || queueing == Queueing::Line;
+    let is_line = queueing == Queueing::Line || answers_by_load::is_flat(document);
+    let has_room = has_connections(document) || is_line;
     let line = match queueing {
         _ if has_room => String::new(),
         Queueing::Alike | Queueing::Scattered => format!(

@@ -314,7 +314,7 @@ fn limit_of_the_plan_is_explained_and_told_apart_from_the_clients() {
     );
     // What happens in a part of the run is not told by the times of all of it.
     for row in &mut document.series.rows[2..4] {
-        row.in_service = 1.0;
+        (row.in_service, row.ended) = (1.0, 45);
     }
     let (verdict, said) = judged(&document);
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
@@ -330,4 +330,21 @@ fn limit_of_the_plan_is_explained_and_told_apart_from_the_clients() {
     limited.measured.http2.limited_connections = 10;
     let (verdict, said) = judged(&limited);
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
+}
+
+/// An unfair lock: answers scatter from the first one on. While the connections filled, fewer under
+/// way brought as much.
+#[test]
+fn more_under_way_that_bring_no_more_are_a_line_in_whatever_order_it_is_served() {
+    for (first, brought, verdict) in [
+        (4.0, 181, Verdict::ServerBound),
+        (4.0, 90, Verdict::Undetermined),
+        (8.0, 181, Verdict::Undetermined),
+    ] {
+        let mut document = open(10, mixed);
+        let row = &mut document.series.rows[2];
+        (row.in_service, row.ended) = (first, brought);
+        let (said_verdict, said) = judged(&document);
+        assert_eq!(said_verdict, verdict, "{first} brought {brought}: {said}");
+    }
 }
