@@ -314,7 +314,7 @@ fn limit_of_the_plan_is_explained_and_told_apart_from_the_clients() {
     );
     // What happens in a part of the run is not told by the times of all of it.
     for row in &mut document.series.rows[2..4] {
-        (row.in_service, row.ended) = (1.0, 45);
+        (row.in_service, row.ended) = (7.0, 127);
     }
     let (verdict, said) = judged(&document);
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
