@@ -205,7 +205,9 @@ impl Stretch {
                 LoadOutcome::TooShort
             };
         }
-        if part.due() < 1.0 || is_idle(part) || self.is_level_answer(part, slowing, unqueued_s) {
+        let is_short = slowing.is_none() && is_answered_at_once(part);
+        let is_level = || self.is_level_answer(part, slowing, unqueued_s);
+        if part.due() < 1.0 || is_idle(part) || is_short || is_level() {
             LoadOutcome::Carried
         } else {
             LoadOutcome::TooShort
@@ -255,4 +257,11 @@ impl Stretch {
 fn is_idle(part: &PartGrowth<'_>) -> bool {
     let scatter = 1.0 + SIGMAS * (2.0 / part.due().max(1.0)).sqrt();
     part.under_way() * scatter < UNDER_WAY_MAX
+}
+
+/// Whether answers took so little, on average, that they cannot have become slower by more than the
+/// bound: from nothing to twice the mean. It is all that a single second shows.
+fn is_answered_at_once(part: &PartGrowth<'_>) -> bool {
+    let mean_s = part.under_way() * part.length_s() / part.due().max(1.0);
+    2.0 * mean_s < LoadPart::SLOWING_MAX * part.length_s()
 }

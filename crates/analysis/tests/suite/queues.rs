@@ -499,3 +499,26 @@ fn slow_answers_are_carried_once_the_run_is_longer_than_they_are() {
     let long = slow(needed_s);
     assert_eq!(long.outcome(), LoadOutcome::Carried, "{long:#?}");
 }
+
+/// A burst of a second has no course of its own. Answers that take a fiftieth of it leave no room
+/// for a queue.
+#[test]
+fn bursts_of_a_second_are_carried_if_their_answers_are_fast() {
+    let burst = |servers: usize, capacity: f64| {
+        let ratio = |rate: f64| rate / capacity;
+        let queue = Queue {
+            is_even: true,
+            service: Service::Constant,
+            discipline: Discipline::Fifo(servers),
+            capacity,
+            stages: [30.0, 260.0, 30.0, 260.0, 30.0]
+                .map(|rate| (1.0, ratio(rate), ratio(rate)))
+                .to_vec(),
+        };
+        queue.judge(&queue.play(&mut Random(1))).outcome()
+    };
+    // Answers of 20 ms; of 100 ms; and a server of 200/s.
+    assert_eq!(burst(8, 400.0), LoadOutcome::Carried);
+    assert_eq!(burst(40, 400.0), LoadOutcome::TooShort);
+    assert_ne!(burst(1, 200.0), LoadOutcome::Carried);
+}
