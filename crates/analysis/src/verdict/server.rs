@@ -296,7 +296,10 @@ fn throttled_in_words(row: &MachineRow) -> String {
 
 fn accept_queue(row: &MachineRow) -> Option<f64> {
     let queue = row.accept_queue.as_ref().filter(|queue| queue.most > 0)?;
-    let dropped = queue.dropped.unwrap_or(0).min(1) as f64;
+    // The listener's own count also has segments that belong to no connection, such as those of a
+    // handshake that was sent again: nothing had no room unless the kernel says so of some queue.
+    let no_room = row.tcp.listen_overflows.max(row.tcp.request_queue_drops);
+    let dropped = queue.dropped.unwrap_or(0).min(no_room).min(1) as f64;
     Some(if is_of_server(queue) {
         queue.fill().max(dropped)
     } else {

@@ -209,6 +209,12 @@ pub fn thread(row: &mut MachineRow) -> &mut ProcessRow {
     &mut row.processes[0]
 }
 
+/// The kernel had no room for so many connections in a queue of the server.
+pub fn drop_connections(row: &mut MachineRow, number: u64) {
+    queue(row).dropped = Some(number);
+    row.tcp.listen_overflows = number;
+}
+
 pub fn queue(row: &mut MachineRow) -> &mut QueueRow {
     row.accept_queue.as_mut().unwrap()
 }
@@ -496,7 +502,7 @@ const OF_SERVER: [(&str, Change, [f64; 3]); 15] = [
     ),
     (
         "accept queue",
-        |row, at| queue(row).dropped = Some(at as u64),
+        |row, at| drop_connections(row, at as u64),
         [0.0, 1.0, 100.0],
     ),
     (
@@ -866,7 +872,7 @@ fn losses_that_rise_with_the_load_are_the_networks_where_both_ends_have_room() {
     // at it, or where the load is the same throughout.
     let mut full = lossy(10, 200);
     for row in &mut full.machines.last_mut().unwrap().rows {
-        queue(row).dropped = Some(9);
+        drop_connections(row, 9);
     }
     assert!(!speaks(&full, rule));
     assert_eq!(VerdictRecord::new(&full).verdict, Verdict::ServerBound);

@@ -1,7 +1,7 @@
 //! Runs whose limit is what the plan allows at once, and their neighbours: queues, servers that
 //! share a CPU, and connections that nothing is known of.
 
-use crate::limits::{answers, changed, idle, queue, run, thread, with_monitor};
+use crate::limits::{answers, changed, drop_connections, idle, run, thread, with_monitor};
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND};
 use analysis::{
     Backlog, Document, ErrorFigure, LimitOf, LoadRecord, MachineRow, Row, TimeFigure, Verdict,
@@ -223,7 +223,7 @@ fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
     let (verdict, said) = judged(&with_monitor(document.clone(), &full));
     assert_eq!(verdict, Verdict::PlanBound, "{said}");
     // Connections that were dropped, answers that take longer than the way, one user, and errors.
-    let full = changed(|row| queue(row).dropped = Some(9));
+    let full = changed(|row| drop_connections(row, 9));
     let mut failing = document.clone();
     failing.measured.errors.push(ErrorFigure {
         name: "http.status.503".to_owned(),

@@ -1,8 +1,8 @@
 //! Cases that were staged with real servers, as documents: what each must be called.
 
 use crate::limits::{
-    changed, downloading, group, idle, overloaded, phase, queue, run, thread, with_agent,
-    with_monitor,
+    changed, downloading, drop_connections, group, idle, overloaded, phase, queue, run, thread,
+    with_agent, with_monitor,
 };
 use crate::scene::{CLOSED, OPEN, QUIET, Second};
 use analysis::{
@@ -90,7 +90,7 @@ fn proxy_whose_backend_waits_is_server_bound_by_waiting_and_not_by_cpu() {
 fn accept_queue_of_eight_is_server_bound_by_it() {
     let full = changed(|row| {
         queue(row).waiting = 9;
-        queue(row).dropped = Some(40);
+        drop_connections(row, 40);
         // The client sends the connects again that were dropped.
         row.tcp.retransmits = 300;
     });
@@ -415,7 +415,7 @@ fn load_that_ends_in_errors_at_a_full_server_is_server_bound() {
     let mut document = run(OPEN, failing);
     document.backlog = Some(Backlog::default());
     assert_eq!(judged(&document).0, Verdict::Undetermined);
-    let full = changed(|row| queue(row).dropped = Some(9));
+    let full = changed(|row| drop_connections(row, 9));
     assert_eq!(
         judged(&with_monitor(document, &full)).0,
         Verdict::ServerBound
@@ -462,4 +462,20 @@ fn backlog_that_grew_too_evenly_for_chance_says_so() {
     let wanted = "from second 0 to 8.00 16 operations were due and 7 ended, so that the backlog \
                   grew by 9 (evenly, and answers took 0.50 s longer with each second)";
     assert!(evidence.contains(wanted), "{evidence}");
+}
+
+/// A link of 20 Mbit/s whose agent sent parts of handshakes again: the listener's count rose, and
+/// no queue had been full.
+#[test]
+fn segments_that_belong_to_no_connection_are_none_that_a_queue_dropped() {
+    for (dropped, overflows, is_blamed) in [(1, 0, false), (30, 0, false), (1, 1, true)] {
+        let row = changed(|row| {
+            queue(row).dropped = Some(dropped);
+            row.tcp.listen_overflows = overflows;
+        });
+        let readings = analysis::explain(&with_monitor(waiting_users(), &row));
+        let mut readings = readings.iter().filter(|it| it.rule == "accept queue");
+        let speaks = readings.any(|reading| reading.says.is_some());
+        assert_eq!(speaks, is_blamed, "{dropped} and {overflows}");
+    }
 }

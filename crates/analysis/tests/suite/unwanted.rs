@@ -1,7 +1,9 @@
 //! Resources of the server that are used up, and whether the load wanted them: a thread that spins,
 //! programs that yield, descriptors that suffice; and disks and memory that were waited for.
 
-use crate::limits::{changed, group, idle, phase, queue, run, thread, with_monitor};
+use crate::limits::{
+    changed, drop_connections, group, idle, phase, queue, run, thread, with_monitor,
+};
 use crate::scene::{CLOSED, QUIET, Second};
 use analysis::{
     BeforeLoadRow, Document, MachineRow, ProcessBeforeLoadRow, RuleReading, Verdict, VerdictRecord,
@@ -183,7 +185,7 @@ fn open_descriptors_are_a_limit_where_connections_waited_or_failed() {
         assert!(evidence.contains("no connection waited"), "{evidence}");
         let refusals: [fn(&mut MachineRow); 2] = [
             |row| queue(row).waited = 0.6,
-            |row| queue(row).dropped = Some(2),
+            |row| drop_connections(row, 2),
         ];
         for refuse in refusals {
             let mut row = nearly(open);
