@@ -3,6 +3,9 @@
 
 use crate::{Row, human};
 
+/// Loads are the same within so many times each other.
+const SAME: [f64; 2] = [0.87, 1.15];
+
 /// Seconds before have about as many under way as the one they are compared with,
 const BEFORE: [f64; 2] = [0.87, 1.05];
 
@@ -39,7 +42,29 @@ impl SlowerWithTime {
             let (until, after) = rows.split_at(place);
             SlowerWithTime::between(until, after)
         });
-        cases.min_by(|a, b| a.ratio().total_cmp(&b.ratio()))
+        let clearest = cases.min_by(|a, b| a.ratio().total_cmp(&b.ratio()));
+        clearest.or_else(|| SlowerWithTime::at_the_return(rows))
+    }
+
+    /// Where the load came back to what it was: the second of the change itself holds answers from
+    /// before and after, so each later row is compared with earlier ones that are not next to it.
+    fn at_the_return(rows: &[&Row]) -> Option<SlowerWithTime> {
+        let compared = rows.iter().enumerate().filter_map(|(place, row)| {
+            let earlier = near(&rows[..place.saturating_sub(1)], row.in_service, SAME);
+            let case = SlowerWithTime {
+                second: row.second,
+                before: Brought::mean(&earlier)?,
+                later: Brought::new(row),
+            };
+            Some((case.is_less(case.later, earlier.len()), case))
+        });
+        let (slower, others): (Vec<_>, Vec<_>) = compared.partition(|(is_less, _)| *is_less);
+        let is_lasting = slower.len() >= ROWS_MIN && slower.len() > others.len();
+        slower
+            .into_iter()
+            .map(|(_, case)| case)
+            .next()
+            .filter(|_| is_lasting)
     }
 
     /// Beside the last of the rows before.

@@ -77,3 +77,23 @@ fn knees_of_the_load_are_found_in_ramps_and_steps_and_beside_a_pause() {
     let thrashing = |_: u32, users: f64| 1000.0 * users / (420.0 - 2.0 * users);
     assert!(speaks(&run(STEEP, thrashing), RULE));
 }
+
+/// Users who come and go. The second of the change holds answers of both kinds.
+#[test]
+fn as_many_users_who_are_answered_later_than_before_show_time_and_not_load() {
+    let up_and_down = [6.0, 10.0, 14.0, 18.0, 22.0, 22.0, 18.0, 14.0, 10.0, 6.0];
+    let later = |second: u32, _: f64| match second {
+        0..4 => 40.0,
+        4 => 59.0,
+        _ => 110.0,
+    };
+    let document = run(up_and_down, later);
+    assert!(!speaks(&document, RULE));
+    let record = VerdictRecord::new(&document);
+    assert_eq!(record.verdict, Verdict::Undetermined, "{record:?}");
+    // A knee of the load is the same on the way down.
+    let queue = |_: u32, users: f64| (users * 1000.0 / 200.0).max(40.0);
+    let document = run(up_and_down, queue);
+    assert!(speaks(&document, RULE));
+    assert_eq!(VerdictRecord::new(&document).verdict, Verdict::ServerBound);
+}
