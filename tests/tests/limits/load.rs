@@ -76,6 +76,15 @@ fn spike_in_the_second_half() {
 }
 
 #[test]
+fn spike_in_the_first_half() {
+    beyond(
+        "1,000/s for 2 s, then 40/s for 6 s on a server of 250/s",
+        Queue::Scripted(250),
+        "rate = \"1000/s\", stage = [{ over = \"2s\" }, { to = \"40/s\" }, { over = \"6s\" }]",
+    );
+}
+
+#[test]
 fn spike_in_the_middle() {
     beyond(
         "60/s for 3 s, 700/s for 3 s, 60/s for 3 s on a server of 200/s",
@@ -252,6 +261,15 @@ fn locked(times: f64, seconds: u32, watched: bool) -> Option<Finished> {
     let rate = (200.0 * times).round();
     let load = format!("rate = \"{rate}/s\", max_connections = 150, duration = \"{seconds}s\"");
     Some(stage.play(stage.agent_side(), &plan(&server.url(), &load, ""), |_| ()))
+}
+
+#[test]
+fn lock_at_slightly_more_than_its_capacity() {
+    staged(
+        "a lock at 1.3 times its capacity for 6 s",
+        &Right::is(ServerBound),
+        || locked(1.3, 6, false),
+    );
 }
 
 #[test]
