@@ -111,6 +111,21 @@ fn server_that_is_slower_with_time() {
     });
 }
 
+/// The same number of users before and after has different times.
+#[test]
+fn server_that_is_slower_with_time_under_users_up_and_down() {
+    let right = Right::is(Undetermined).or(&[PlanBound]).without(NO_QUEUE);
+    staged(
+        "a server that is slower later, users up and down",
+        &right,
+        || {
+            slower_later(
+                "connections = 4, stage = [{ over = \"5s\", to = 24 }, { over = \"5s\", to = 4 }]",
+            )
+        },
+    );
+}
+
 fn slower_later(load: &str) -> Option<Finished> {
     let stage = Stage::apart()?;
     let mut first: Option<Instant> = None;
