@@ -8,6 +8,7 @@ mod part_growth;
 pub use load_part::{LoadOutcome, LoadPart};
 
 use crate::cell_tally::CellTally;
+use crate::counts::not_sent;
 use crate::{PlanRecord, Series};
 use load_seconds::LoadSeconds;
 use schemars::JsonSchema;
@@ -50,6 +51,8 @@ pub struct OfferedLoad<'a> {
     pub ended_late: u64,
     /// Due and not ended at its end.
     pub at_end: u64,
+    /// Arrivals of the measured part that were never sent.
+    pub not_sent: u64,
 }
 
 impl Backlog {
@@ -68,6 +71,7 @@ impl Backlog {
             due_late: within.due_late,
             ended_late: within.ended_late.saturating_add(whole.carried.ended_late),
             at_end: whole.counters.begun().saturating_sub(within.ended),
+            not_sent: not_sent(&whole.counters),
         })
     }
 

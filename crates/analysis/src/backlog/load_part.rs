@@ -173,7 +173,7 @@ impl Stretch {
             is_even: seconds.is_even(),
         };
         let slowing = part.slowing();
-        let outcome = self.outcome(&part, slowing, seconds.unqueued_s());
+        let outcome = self.outcome(&part, slowing, seconds);
         LoadPart {
             from_ns: (self.from_s * SECOND) as u64,
             to_ns: (self.to_s * SECOND) as u64,
@@ -194,12 +194,14 @@ impl Stretch {
         &self,
         part: &PartGrowth<'_>,
         slowing: Option<Slowing>,
-        unqueued_s: f64,
+        seconds: &LoadSeconds,
     ) -> LoadOutcome {
+        let unqueued_s = seconds.unqueued_s();
         // What is under way at each end if no answer waits; at the begin of a load it is nothing.
         let expected = self.to * unqueued_s - part.before.min(self.from * unqueued_s);
         if part.is_significant(expected) {
-            return if self.is_queue(part, slowing) {
+            // What was never sent waited in front of the server, however long its answers take.
+            return if seconds.has_unsent() || self.is_queue(part, slowing) {
                 LoadOutcome::PiledUp
             } else {
                 LoadOutcome::TooShort

@@ -35,6 +35,7 @@ pub(super) struct LoadSeconds {
     /// The backlog when the first of them began.
     before: f64,
     is_even: bool,
+    has_unsent: bool,
 }
 
 impl LoadSeconds {
@@ -65,12 +66,18 @@ impl LoadSeconds {
             seconds,
             before,
             is_even,
+            has_unsent: load.not_sent > 0,
         }
     }
 
     /// Arrivals come by a schedule that has no chance in it.
     pub(super) fn is_even(&self) -> bool {
         self.is_even
+    }
+
+    /// Some arrivals found no connection, and were given up.
+    pub(super) fn has_unsent(&self) -> bool {
+        self.has_unsent
     }
 
     /// Those that lie in a part of the run at least by half, and the backlog before them.

@@ -41,6 +41,10 @@ const LINE_SHARE_MAX: f64 = 0.1;
 /// or, in a run of few answers, as large as this,
 const FILLING_SHARE_MAX: f64 = 0.25;
 
+/// and even as large as this, where the slowest of the early ones took nearly the median,
+const FULL_SHARE_MAX: f64 = 0.4;
+const FULL_GAP_MIN: f64 = 0.85;
+
 /// if this part of the early ones took less than half of the median, as they do while a line fills;
 const FILLING_MIN: f64 = 0.2;
 
@@ -141,7 +145,8 @@ impl Queueing {
         }
         let is_late = gap >= LINE_GAP_MIN && median_ns >= LINE_GROWTH_MIN * fastest_ns;
         let fast = up_to(times, median_ns / 2.0);
-        let fills = share <= FILLING_SHARE_MAX && fast >= FILLING_MIN * early;
+        let is_full = gap >= FULL_GAP_MIN && share <= FULL_SHARE_MAX;
+        let fills = (share <= FILLING_SHARE_MAX || is_full) && fast >= FILLING_MIN * early;
         let is_early_small = share <= LINE_SHARE_MAX || fills;
         if is_early_small && is_late && has_no_fast_kind(times, median_ns) {
             return Queueing::Line;
