@@ -20,6 +20,13 @@ const QUEUED_MIN: f64 = 0.1;
 /// So many mean response times after a change no answer is left that was begun before it.
 const SETTLED: f64 = 3.0;
 
+/// A backlog is back where it was if it differs by this part of what was due.
+const RECOVERED_SHARE: f64 = 0.01;
+/// It was so after all seconds but one of so many.
+const HIGH_PARTS: usize = 4;
+/// That tells something if chance leads no farther than this part of what was due.
+const RECOVERED_CHANCE: f64 = 0.1;
+
 /// How many times as long a part should be that is too short to tell.
 const LONGER_MIN: f64 = 2.0;
 const LONGER_MAX: f64 = 100.0;
@@ -209,7 +216,8 @@ impl Stretch {
         }
         let is_short = slowing.is_none() && is_answered_at_once(part);
         let is_level = || self.is_level_answer(part, slowing, unqueued_s);
-        if part.due() < 1.0 || is_idle(part) || is_short || is_level() {
+        let has_recovered = || self.is_level() && has_recovered(part, self.to * unqueued_s);
+        if part.due() < 1.0 || is_idle(part) || is_short || is_level() || has_recovered() {
             LoadOutcome::Carried
         } else {
             LoadOutcome::TooShort
@@ -266,4 +274,17 @@ fn is_idle(part: &PartGrowth<'_>) -> bool {
 fn is_answered_at_once(part: &PartGrowth<'_>) -> bool {
     let mean_s = part.under_way() * part.length_s() / part.due().max(1.0);
     2.0 * mean_s < LoadPart::SLOWING_MAX * part.length_s()
+}
+
+/// Whether the backlog of a moment in which something stood still was worked off under the same
+/// load: at its end, and after most of its seconds, no more was under way than before it, in a part
+/// of so many operations that an overload by a tenth would be beyond chance. `natural` are those
+/// that wait for nothing.
+fn has_recovered(part: &PartGrowth<'_>, natural: f64) -> bool {
+    let is_telling = part.chance() <= RECOVERED_CHANCE * part.due();
+    let most = part.before + natural + RECOVERED_SHARE * part.due();
+    let seconds = part.seconds.iter();
+    let high = seconds.filter(|second| second.backlog > most).count();
+    let is_worked_off = part.seconds.last().is_some_and(|last| last.backlog <= most);
+    is_telling && is_worked_off && high * HIGH_PARTS <= part.seconds.len()
 }

@@ -127,10 +127,12 @@ impl OfferedSecond {
     }
 }
 
-/// The last second, of which the measured part has a piece.
+/// The last second, of which the measured part has a piece. A single second shows no course, so a
+/// second one is kept however short it is.
 fn take_last(seconds: &mut Vec<OfferedSecond>, last: OfferedSecond, whole_s: f64) {
+    let is_course = seconds.len() > 1;
     match seconds.last_mut() {
-        Some(before) if last.length_s() < TAIL_MIN * whole_s => {
+        Some(before) if is_course && last.length_s() < TAIL_MIN * whole_s => {
             let due = before.due + last.due;
             let sum = before.response_s * before.due + last.response_s * last.due;
             *before = OfferedSecond {

@@ -451,6 +451,7 @@ fn overloads_that_were_once_called_carried_are_not() {
         (1.0, vec![(12.0, 2.0)], (0, 12)),
         (2.0, vec![(10.0, 3.0)], (0, 10)),
         (200.0, vec![(4.0, 400.0)], (0, 4)),
+        (200.0, vec![(1.1, 400.0)], (0, 1)),
     ] {
         let backlog = of_one_server(capacity, &stages);
         let part = *backlog.decisive().unwrap();
@@ -560,4 +561,31 @@ fn arrivals_that_are_given_up_pile_up_though_their_times_become_shorter() {
     };
     assert_eq!(outcome(830), LoadOutcome::PiledUp);
     assert_eq!(outcome(0), LoadOutcome::TooShort);
+}
+
+/// 500/s for 5 s, answered at once, but for half a second in which the server stands still.
+#[test]
+fn moment_in_which_the_server_stood_still_is_no_backlog_once_it_is_worked_off() {
+    let stalled = |from: f64, rate: f64| {
+        let until = from + 0.5;
+        let queue = Queue {
+            is_even: true,
+            service: Service::Constant,
+            discipline: Discipline::Fifo(1),
+            capacity: 100.0 * rate,
+            stages: vec![(5.0, 0.01, 0.01)],
+        };
+        let mut operations = queue.play(&mut Random(1));
+        for operation in &mut operations {
+            if (from..until).contains(&operation.due) {
+                operation.end = until;
+            }
+        }
+        queue.judge(&operations).outcome()
+    };
+    assert_eq!(stalled(2.2, 500.0), LoadOutcome::Carried);
+    assert_eq!(stalled(1.7, 2000.0), LoadOutcome::Carried);
+    // At its end nothing shows that it would have been worked off, and few answers show little.
+    assert_eq!(stalled(4.6, 500.0), LoadOutcome::TooShort);
+    assert_eq!(stalled(2.2, 50.0), LoadOutcome::TooShort);
 }
