@@ -332,16 +332,9 @@ fn reused_connection_that_the_server_closed_is_no_failure() {
 
 #[test]
 fn refused_connections_are_retried_with_back_off() {
-    let port = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    let text = format!(
-        "name = \"t\"\ntarget.url = \"http://127.0.0.1:{port}/\"\nload = {{ connections = 4, \
-         duration = \"1500ms\" }}\n"
-    );
-    let counters = run(parse(&text, None)).measured();
+    let text = "name = \"t\"\ntarget.url = \"http://127.0.0.1:9/\"\n\
+                load = { connections = 4, duration = \"1500ms\" }\n";
+    let counters = run(parse(text, None)).measured();
     let refused: u64 = counters.failures.values().sum();
     assert_eq!(
         failures(&counters),
