@@ -1,16 +1,16 @@
-//! How far a connection's TLS has come with its input, or why it cannot go on.
+//! The outcome of processing a connection's TLS input.
 
 use measure::Kind;
 
-/// How far what came was processed.
+/// How far the input was processed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Advance {
-    /// Bytes of the input that are done with; the rest must come again, first, with more behind it.
+    /// Bytes of the input that are finished with; the rest must be passed again, followed by more.
     pub(crate) consumed: usize,
     /// The peer has sent close_notify.
     pub(crate) closed: bool,
 }
 
-/// TLS cannot go on; an alert may wait in the output.
+/// TLS cannot continue; an alert may be waiting in the output.
 #[derive(Debug)]
 pub(crate) struct Broken(pub(crate) Kind);

@@ -1,5 +1,5 @@
-//! Why a server's certificate was refused, in words that whoever made it can act on: rustls says
-//! for several of the usual mistakes no more than that something is wrong, or blames a signature.
+//! Names the reason why a server's certificate was refused, in terms that its owner can act on. For
+//! several common mistakes rustls only reports that something is wrong, or blames a signature.
 
 use super::der::{any, element};
 use measure::CertificateFault;
@@ -11,7 +11,7 @@ const BITS: u8 = 0x03;
 const OCTETS: u8 = 0x04;
 const OID: u8 = 0x06;
 const SEQUENCE: u8 = 0x30;
-/// `[0]`, constructed: the version, which is left out where it is 1 (RFC 5280 §4.1).
+/// `[0]`, constructed: the version, which is omitted if it is 1 (RFC 5280 §4.1).
 const VERSION: u8 = 0xa0;
 /// `[3]`, constructed.
 const EXTENSIONS: u8 = 0xa3;
@@ -25,29 +25,29 @@ const FORGEABLE: [&[u8]; 3] = [
     &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01],
     &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x04],
 ];
-/// Shorter RSA keys are not taken by AWS-LC in TLS.
+/// AWS-LC refuses shorter RSA keys in TLS.
 const RSA_BITS_MIN: usize = 2048;
 
-/// What was refused, and by what it was measured.
+/// A refused certificate chain, and the roots that it was checked against.
 pub(super) struct Refused<'a> {
     pub(super) leaf: &'a CertificateDer<'a>,
-    /// What the server sent behind it.
+    /// The certificates that the server sent after it.
     pub(super) rest: &'a [CertificateDer<'a>],
     pub(super) roots: &'a RootCertStore,
 }
 
-/// The fields of a certificate that tell the faults apart.
+/// The fields of a certificate by which the faults are distinguished.
 struct CertificateFields<'a> {
     is_version_1: bool,
     issuer: &'a [u8],
     subject: &'a [u8],
-    /// Content of the SubjectPublicKeyInfo.
+    /// The content of the SubjectPublicKeyInfo.
     key: &'a [u8],
     is_ca: bool,
 }
 
 impl Refused<'_> {
-    /// Names the fault that rustls has refused the certificate for.
+    /// Names the fault for which rustls refused the certificate.
     pub(super) fn fault(&self, error: &CertificateError) -> CertificateFault {
         use CertificateError as E;
         match error {
@@ -72,7 +72,7 @@ impl Refused<'_> {
         }
     }
 
-    /// What rustls has no name for.
+    /// Names faults that rustls has no error for.
     fn unnamed(&self) -> CertificateFault {
         match fields(self.leaf) {
             Some(leaf) if leaf.is_version_1 => CertificateFault::NoSubjectAltName,
@@ -86,7 +86,7 @@ impl Refused<'_> {
         fields(self.leaf).is_some_and(|leaf| leaf.issuer == leaf.subject)
     }
 
-    /// Whether a key of the chain, or of a root that may have signed a part of it, is too short.
+    /// Whether a key in the chain is too short, or that of a root that may have signed part of it.
     fn has_weak_key(&self) -> bool {
         let chain: Vec<CertificateFields<'_>> = std::iter::once(self.leaf)
             .chain(self.rest)
@@ -110,7 +110,7 @@ impl Refused<'_> {
     }
 }
 
-/// What stands in a certificate (RFC 5280 §4.1).
+/// Reads the fields of a certificate (RFC 5280 §4.1).
 fn fields(certificate: &[u8]) -> Option<CertificateFields<'_>> {
     let mut signed = element(&mut element(&mut &*certificate, SEQUENCE)?, SEQUENCE)?;
     let version = element(&mut signed, VERSION);
@@ -130,7 +130,8 @@ fn fields(certificate: &[u8]) -> Option<CertificateFields<'_>> {
     })
 }
 
-/// Whether the basic constraints among what follows the key say so (RFC 5280 §4.2.1.9).
+/// Whether the certificate is a CA by its basic constraints (RFC 5280 §4.2.1.9); `rest` is what
+/// follows the key.
 fn is_ca(mut rest: &[u8]) -> Option<bool> {
     while let Some((tag, mut content)) = any(&mut rest) {
         if tag != EXTENSIONS {
@@ -148,22 +149,22 @@ fn is_ca(mut rest: &[u8]) -> Option<bool> {
     None
 }
 
-/// Bits of an RSA key's modulus; `info` is the content of a SubjectPublicKeyInfo.
+/// The number of bits in an RSA key's modulus; `info` is the content of a SubjectPublicKeyInfo.
 pub(super) fn rsa_bits(mut info: &[u8]) -> Option<usize> {
     let mut algorithm = element(&mut info, SEQUENCE)?;
     if element(&mut algorithm, OID)? != RSA {
         return None;
     }
-    // A bit string begins with how many of its bits are unused: none here.
+    // A bit string starts with the number of its unused bits: none here.
     let bits = element(&mut info, BITS)?;
     let mut key = element(&mut bits.get(1..)?, SEQUENCE)?;
     let modulus = element(&mut key, 0x02)?;
-    // A zero stands before a modulus whose first bit is set.
+    // A modulus whose first bit is set has a zero byte in front.
     let significant = modulus.iter().skip_while(|&&byte| byte == 0).count();
     Some(significant * 8)
 }
 
-/// `algorithm` is the content of an AlgorithmIdentifier.
+/// Whether signatures of `algorithm`, the content of an AlgorithmIdentifier, can be forged.
 fn is_forgeable(mut algorithm: &[u8]) -> bool {
     element(&mut algorithm, OID).is_some_and(|oid| FORGEABLE.contains(&oid))
 }

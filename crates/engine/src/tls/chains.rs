@@ -1,4 +1,4 @@
-//! Certificate chains seen by a worker: each is hashed and described once, then known by
+//! Certificate chains that a worker has seen. Each is hashed and described once, then recognised by
 //! comparison.
 
 use super::certificate::rsa_bits;
@@ -8,19 +8,19 @@ use rustls::pki_types::CertificateDer;
 use rustls::server::ParsedCertificate;
 use std::collections::HashMap;
 
-/// Most different chains of a worker's run; those that come beyond are counted as one, since a
-/// server could show a new one at every handshake.
+/// Most distinct chains of a worker's run. Further ones are counted as one, since a server could
+/// show a new one in every handshake.
 const KNOWN: usize = 256;
 
 #[derive(Debug, Default)]
 pub(crate) struct Chains {
     known: HashMap<Vec<CertificateDer<'static>>, Chain>,
-    /// The chain that came last, which mostly comes again.
+    /// The latest chain, which is usually the next one too.
     last: Option<(Vec<CertificateDer<'static>>, Chain)>,
 }
 
 impl Chains {
-    /// Description of `chain`, leaf first.
+    /// Describes `chain`, leaf first.
     pub(crate) fn describe(&mut self, chain: &[CertificateDer<'static>]) -> Chain {
         if let Some((_, known)) = self.last.as_ref().filter(|(last, _)| last == chain) {
             return known.clone();
@@ -39,7 +39,7 @@ impl Chains {
     }
 }
 
-/// What stands for the chains beyond those that are told apart.
+/// The description of all chains beyond those that are kept.
 fn others() -> Chain {
     Chain {
         sha256: [0; 32],
@@ -62,12 +62,12 @@ fn describe(chain: &[CertificateDer<'static>]) -> Chain {
     }
 }
 
-/// Key of a certificate, such as `ECDSA P-256` or `RSA 2048`.
+/// The key of a certificate, such as `ECDSA P-256` or `RSA 2048`.
 fn key(leaf: &CertificateDer<'static>) -> String {
     let Ok(parsed) = ParsedCertificate::try_from(leaf) else {
         return "unknown".into();
     };
-    // rustls hands it out as DER with its tag.
+    // rustls returns it as DER with its tag.
     let spki = parsed.subject_public_key_info();
     key_of_spki(&spki).unwrap_or_else(|| "unknown".into())
 }

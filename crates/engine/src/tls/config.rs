@@ -1,4 +1,4 @@
-//! From the plan's `[tls]` to one rustls configuration per worker.
+//! Turns the plan's `[tls]` into one rustls configuration per worker.
 
 use super::identity::{Credentials, Identities, pair};
 use super::keys::Keys;
@@ -21,11 +21,11 @@ use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Looks into the files with certificates and keys that the plans name, into each once: what keeps
-/// an agent from using them.
+/// Checks the files with certificates and keys that the plans name, each once, for anything that
+/// would keep an agent from using them.
 ///
 /// # Errors
-/// The first that cannot be used.
+/// Returns the first that cannot be used.
 pub fn check_certificates<'p>(plans: impl Iterator<Item = &'p Plan>) -> Result<(), TlsError> {
     let provider = aws_lc_rs::default_provider();
     let mut seen = BTreeSet::new();
@@ -43,7 +43,7 @@ pub fn check_certificates<'p>(plans: impl Iterator<Item = &'p Plan>) -> Result<(
     Ok(())
 }
 
-/// Everything of `[tls]` that is parsed once per agent: roots, identities, names.
+/// Everything in `[tls]` that is parsed once per agent: roots, identities, names.
 pub(crate) struct Materials {
     roots: Arc<RootCertStore>,
     credentials: Credentials,
@@ -52,27 +52,28 @@ pub(crate) struct Materials {
     tls: Tls,
 }
 
-/// TLS of one worker: one configuration, one verifier, one resolver for the whole run, since rustls
-/// drops a session silently unless verifier and resolver are those it was made with.
+/// TLS of one worker. It has one configuration, one verifier and one resolver for the whole run,
+/// since rustls silently drops a session unless verifier and resolver are those it was made with.
 pub(crate) struct WorkerTls {
     pub(crate) config: Arc<ClientConfig>,
-    /// The same for connections whose request goes out as early data, where the plan asks for that:
-    /// rustls announces it with every session that allows it.
+    /// The same for connections whose request goes out as early data, if the plan asks for that:
+    /// rustls announces early data with every session that allows it.
     pub(crate) early_config: Option<Arc<ClientConfig>>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) identities: Arc<Identities>,
     pub(crate) server_name: ServerName<'static>,
-    /// Secrets of handshakes, where they are wanted.
+    /// Secrets of handshakes, if they are wanted.
     pub(crate) keys: Option<Arc<Keys>>,
-    /// A connection carries more than one request.
+    /// Whether connections carry more than one request.
     pub(crate) lasts: bool,
-    /// Share of new connections that offer a session.
+    /// The share of new connections that offer a session.
     pub(crate) offering_share: f64,
 }
 
 impl Materials {
-    /// Parses what the plan names and agent `agent` of `agents` uses; `None` for a plain target.
+    /// Parses what the plan names and agent `agent` of `agents` needs; `None` for a plain HTTP
+    /// target.
     pub(crate) fn new(plan: &Plan, agent: u32, agents: u32) -> Result<Option<Materials>, TlsError> {
         let Some(tls) = plan.tls() else {
             return Ok(None);
@@ -100,8 +101,8 @@ impl Materials {
 }
 
 impl WorkerTls {
-    /// Builds a worker's own configuration: nothing of it is shared with another worker, so nothing
-    /// contends. Its users have the client identities at `places`.
+    /// Builds a worker's own configuration, which shares nothing mutable with other workers, so
+    /// that they never contend. Its users have the client identities at `places`.
     pub(crate) fn new(
         materials: &Materials,
         places: &BTreeSet<usize>,
@@ -125,8 +126,7 @@ impl WorkerTls {
             .iter()
             .map(|protocol| protocol.clone().into_bytes())
             .collect();
-        // Connections that last are taken over from rustls after their handshake: see
-        // `record_layer`.
+        // Lasting connections are taken over from rustls after their handshake: see `record_layer`.
         config.enable_secret_extraction = true;
         config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
@@ -158,10 +158,10 @@ impl WorkerTls {
 }
 
 impl WorkerTls {
-    /// Draws random bytes on this thread: aws-lc seeds a generator per thread at its first use,
+    /// Draws random bytes on this thread. aws-lc seeds a generator per thread at its first use,
     /// from CPU jitter, which takes milliseconds that no operation should see.
     pub(crate) fn seed_thread(&self) {
-        // A source that fails now fails again in the first handshake, and is counted there.
+        // A source that fails now will fail again in the first handshake, and is counted there.
         let _ = self
             .config
             .crypto_provider()
@@ -174,7 +174,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     let Some(ca) = &tls.ca else {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
-        // Some machines have roots that nobody can read; one that can be read is enough.
+        // Some machines have unreadable roots among others; one that can be read is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
             let reason = found
@@ -242,7 +242,7 @@ fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {
     let cipher_suites = tls
         .cipher_suites
         .iter()
-        // The plan has checked them: every suite it takes is there.
+        // The plan accepts only suites that exist here.
         .filter_map(|wanted| hkdf::suite(wanted.code))
         .collect();
     let kx_groups = tls
@@ -289,8 +289,8 @@ fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
 
 fn resumption(tls: &Tls, store: Arc<dyn ClientSessionStore>) -> RustlsResumption {
     let tls12 = match tls.resumption {
-        // Not even the ticket extension is sent, so the server does no work for tickets nobody
-        // uses.
+        // The ticket extension is not sent either, so the server does no work for tickets that are
+        // never used.
         Resumption::Never => Tls12Resumption::Disabled,
         Resumption::Share {
             kind: ResumptionKind::SessionId,

@@ -1,20 +1,21 @@
-//! A request that goes out with the ClientHello, and what becomes of it (RFC 8446 §4.2.10).
+//! A request that goes out with the ClientHello, and whether the server accepts it (RFC 8446
+//! §4.2.10).
 
 use super::record_cipher::RECORD_OVERHEAD;
 
-/// What became of a request that was to go out with the ClientHello.
+/// The outcome for a request that was to go out with the ClientHello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EarlyDataFate {
-    /// There was none, or rustls did not take it.
+    /// There was none, or rustls refused it.
     None,
-    /// It went out as so many bytes, and the server has not taken it.
+    /// It went out as this many bytes, and the server has not accepted it.
     Sent(usize),
-    /// The server took it.
+    /// The server accepted it.
     Accepted(usize),
 }
 
-/// Puts early data of `length` bytes behind the ClientHello in `outgoing`; `encrypt` is rustls's,
-/// whose type has no name.
+/// Appends early data of `length` bytes to the ClientHello in `outgoing`. `encrypt` calls rustls,
+/// whose type cannot be named.
 pub(super) fn put_early(
     length: usize,
     outgoing: &mut Vec<u8>,
@@ -31,9 +32,9 @@ pub(super) fn put_early(
     }
 }
 
-/// Whether a record that rustls wrote is an EndOfEarlyData, which it sends only where the server
-/// has taken early data, and which its unbuffered API does not tell otherwise: no other handshake
-/// record is so short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
+/// Whether a record that rustls wrote is an EndOfEarlyData. rustls sends it only if the server has
+/// accepted early data, which its unbuffered API does not report otherwise. No other handshake
+/// record is this short (4 bytes of message, one of type, 16 of tag; RFC 8446 §4.5, §5.2).
 pub(super) fn is_end_of_early_data(record: &[u8]) -> bool {
     matches!(record, [23, 3, 3, 0, 21, ..])
 }

@@ -1,5 +1,4 @@
-//! Client identities, handed out over virtual users: parsed once per agent, made into keys once per
-//! worker.
+//! Client identities of virtual users: parsed once per agent, turned into keys once per worker.
 
 use super::pem::{certificates, in_words};
 use super::tls_error::TlsError;
@@ -19,23 +18,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// A chain, leaf first, and its key.
 type ChainAndKey = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The identities of this agent's virtual users. Those of others are not here: no key goes where it
-/// is not used.
+/// The identities of this agent's virtual users. Those of other agents are not here: no key goes
+/// where it is not used.
 pub(crate) struct Credentials {
-    /// How many the plan has, here or elsewhere.
+    /// How many the plan has, here or on other agents.
     total: usize,
     own: BTreeMap<usize, ChainAndKey>,
 }
 
-/// A worker's client identities; rustls is given that of the worker's current user.
+/// A worker's client identities; rustls gets that of the worker's current user.
 pub(crate) struct Identities {
-    /// By place in the plan; empty where none of the worker's users has it.
+    /// By place in the plan; `None` if none of the worker's users has it.
     keys: Vec<Option<Arc<CertifiedKey>>>,
     current: AtomicUsize,
 }
 
 impl Credentials {
-    /// Parses what the virtual users of `agent` of `agents` need.
+    /// Parses what the virtual users of agent `agent` of `agents` need.
     pub(crate) fn new(
         plan: &Plan,
         agent: u32,
@@ -70,7 +69,7 @@ impl Credentials {
         })
     }
 
-    /// Keys of a worker whose users have the identities at `places`.
+    /// Creates the keys of a worker whose users have the identities at `places`.
     pub(crate) fn identities(
         &self,
         places: &BTreeSet<usize>,
@@ -88,7 +87,7 @@ impl Credentials {
     }
 }
 
-/// A chain and its key, which belong together.
+/// Reads a chain and its key, and checks that they belong together.
 pub(super) fn pair(
     files: &ClientCertificate,
     provider: &CryptoProvider,
@@ -103,7 +102,8 @@ pub(super) fn pair(
     let chain = certificates(content(cert)?).map_err(bad_chain)?;
     let (leaf, issuers) = chain.split_at(1);
     let is_leaf = |der| ParsedCertificate::try_from(der).is_ok();
-    // Of the others a server may know more than we do: extensions, or none at all in version 1.
+    // The server may understand more of the others than we do: extensions, or none at all in
+    // version 1.
     let is_issuer = |der: &CertificateDer<'_>| RootCertStore::empty().add(der.clone()).is_ok();
     if !(leaf.iter().all(is_leaf) && issuers.iter().all(is_issuer)) {
         return Err(bad_chain("what is in it cannot be parsed".to_owned()));
@@ -118,7 +118,7 @@ pub(super) fn pair(
     let signing = signing.map_err(|_| bad_key("it is no RSA, ECDSA or Ed25519 key".to_owned()))?;
     let certified = CertifiedKey::new(chain.clone(), signing);
     match certified.keys_match() {
-        // A key that does not tell its public half may well be the right one.
+        // A key that does not contain its public half can still be the right one.
         Ok(()) | Err(rustls::Error::InconsistentKeys(rustls::InconsistentKeys::Unknown)) => {
             Ok((chain, der))
         }
@@ -129,7 +129,7 @@ pub(super) fn pair(
     }
 }
 
-/// Certificate and key were made together, so nothing about them is checked.
+/// Certificate and key were created together, so they are not checked.
 fn minted(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
     let identity = u32::try_from(place)
         .ok()
@@ -152,7 +152,7 @@ fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
 }
 
 impl Identities {
-    /// From now on the identity of the cluster's virtual user `user` is used.
+    /// Uses the identity of the cluster's virtual user `user` from now on.
     pub(crate) fn select(&self, user: u64) {
         // With one identity, or none, there is nothing to select.
         if self.keys.len() > 1 {
@@ -166,7 +166,7 @@ impl ResolvesClientCert for Identities {
     fn resolve(&self, _: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         let current = self.current.load(Ordering::Relaxed);
         let key = self.keys.get(current)?.as_ref()?;
-        // A key that the server takes no signature of is not shown.
+        // A certificate is not presented if the server accepts no signature of its key.
         key.key.choose_scheme(schemes).map(|_| Arc::clone(key))
     }
 

@@ -1,13 +1,13 @@
-//! What rustls says of a worker's secrets, in NSS's format, which Wireshark reads; only where plan
-//! and agent want it.
+//! The secrets of a worker's handshakes as rustls reports them, in NSS's format, which Wireshark
+//! reads. Only if the plan and the agent want them.
 
 use crate::key_log::{KeySink, OperationEnding};
 use rustls::KeyLog;
 use std::fmt::{self, Write as _};
 use std::sync::{Mutex, MutexGuard};
 
-/// Secrets of one worker's handshakes: those of the handshake under way are taken by its stream,
-/// which keeps them until it is known whether they are wanted.
+/// Secrets of one worker's handshakes. A stream takes those of its own handshake, and keeps them
+/// until it is known whether they are wanted.
 pub(crate) struct Keys {
     sink: KeySink,
     // Only one thread ever locks it; rustls wants Sync.
@@ -22,7 +22,7 @@ impl Keys {
         }
     }
 
-    /// Moves what was said since this was last asked to the end of `lines`.
+    /// Moves the lines logged since the last call to the end of `lines`.
     pub(crate) fn take(&self, lines: &mut String) {
         let mut said = self.lock();
         if lines.is_empty() {
@@ -33,8 +33,9 @@ impl Keys {
         said.clear();
     }
 
-    /// An operation has ended on the connection with these `lines`: they are written where the plan
-    /// wants them, and then are empty. A connection that never had a secret has none to write.
+    /// Handles the end of an operation on the connection with these `lines`: if the plan wants them
+    /// they are written, and `lines` is empty afterwards. A connection that never had a secret has
+    /// nothing to write.
     pub(crate) fn judge(&self, lines: &mut String, ending: OperationEnding) {
         if !lines.is_empty() && self.sink.wants(ending) {
             self.sink.give(std::mem::take(lines));
@@ -51,7 +52,7 @@ impl Keys {
 impl KeyLog for Keys {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let mut lines = self.lock();
-        // Each line ends with its feed, so that those of several workers can be mixed.
+        // Each call adds one complete line, so that the lines of several workers can be mixed.
         lines.push_str(label);
         lines.push(' ');
         push_hex(&mut lines, client_random);
@@ -71,7 +72,7 @@ fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// Says nothing of what it holds.
+/// Shows none of the secrets.
 impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Keys { .. }")

@@ -3,7 +3,7 @@
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::{Error, PemObject as _};
 
-/// The certificates of a file, in its order; an error says why there is none.
+/// Returns the certificates of a file, in its order; fails with the reason if there is none.
 pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let found: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()
@@ -15,8 +15,8 @@ pub(super) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, S
     }
 }
 
-/// What is wrong with a PEM file. Nothing of its content: a key whose line breaks were lost is a
-/// single line.
+/// Describes what is wrong with a PEM file, without any of its content: a key whose line breaks
+/// were lost is a single line.
 pub(super) fn in_words(error: &Error) -> String {
     match error {
         Error::MissingSectionEnd { .. } => "it ends before a section's -----END line".to_owned(),

@@ -9,14 +9,14 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
-/// TLS 1.3 tickets kept per user; servers send one to four at a time and each works once.
+/// TLS 1.3 tickets kept per user. Servers send one to four at a time, and each can be used once.
 const TICKETS: usize = 4;
 
-/// One worker's session store: rustls asks it for "the" session, and it answers for the worker's
+/// One worker's session store. rustls asks it for "the" session, and gets that of the worker's
 /// current user.
 ///
-/// The group that an address took last is kept for all users, and also when nothing is ever
-/// resumed, but only where the plan wants key shares for it.
+/// The group that was last agreed on with an address is kept for all users, even if nothing is ever
+/// resumed, but only if the plan wants key shares chosen by it.
 pub(crate) struct Sessions {
     /// Whether new sessions are kept.
     keeping: bool,
@@ -25,7 +25,7 @@ pub(crate) struct Sessions {
     current: AtomicUsize,
     /// Index, in the recorder, of the address that the current connection goes to.
     address: AtomicU16,
-    /// The connection being made is to offer a session.
+    /// The connection being opened is to offer a session.
     offering: AtomicBool,
     received: AtomicU64,
     stored: Mutex<StoredSessions>,
@@ -33,9 +33,9 @@ pub(crate) struct Sessions {
 
 #[derive(Default)]
 struct StoredSessions {
-    /// The group that was agreed on last, by index of the address.
+    /// The group that was last agreed on, by index of the address.
     groups: Vec<Option<NamedGroup>>,
-    /// What was handed out for the connection being made, and who had issued it.
+    /// The session handed out for the connection being opened, and its issuer.
     found: Option<(OfferedSession, u16)>,
     users: Vec<User>,
 }
@@ -59,7 +59,7 @@ struct User {
 type Issued<T> = (T, u16);
 
 impl Sessions {
-    /// A store that keeps sessions only where the plan resumes at all.
+    /// Creates a store; it keeps sessions only if the plan resumes at all.
     pub(crate) fn new(keeping: bool, key_share: KeyShare) -> Sessions {
         Sessions {
             keeping,
@@ -72,30 +72,29 @@ impl Sessions {
         }
     }
 
-    /// Whatever rustls asks or stores from now on is for `user`'s connection to `address`, which
-    /// offers a session or not.
+    /// Starts `user`'s connection to `address`, which offers a session or not: whatever rustls asks
+    /// for or stores from now on belongs to it.
     pub(crate) fn begin(&self, user: u32, address: u16, offering: bool) {
         self.select(user, address);
         self.offering.store(offering, Relaxed);
         self.lock().found = None;
     }
 
-    /// Whatever rustls stores from now on is for `user`, and comes from `address` (its index in the
-    /// recorder).
+    /// Selects the connection of `user` to `address` (its index in the recorder), for which rustls
+    /// stores sessions from now on.
     #[inline]
     pub(crate) fn select(&self, user: u32, address: u16) {
         self.current.store(user as usize, Relaxed);
         self.address.store(address, Relaxed);
     }
 
-    /// The session that the connection made since [`Sessions::begin`] was given, and the address
-    /// that had issued it.
+    /// The session handed out since [`Sessions::begin`], and the address that issued it.
     pub(crate) fn found(&self) -> Option<(OfferedSession, u16)> {
         self.lock().found
     }
 
     /// The address (its index in the recorder) that issued the session which `user` would offer
-    /// next; 0 where it has none.
+    /// next; 0 if the user has none.
     pub(crate) fn issuer(&self, user: u32) -> u16 {
         let stored = self.lock();
         let session = stored.users.get(user as usize).and_then(|user| {
@@ -107,8 +106,8 @@ impl Sessions {
         session.unwrap_or(0)
     }
 
-    /// Bytes of early data that the session allows which the connection being made will offer; 0
-    /// where it has none.
+    /// Bytes of early data that the session allows which the connection being opened will offer; 0
+    /// if it offers none.
     pub(crate) fn early_data_room(&self) -> usize {
         if !self.offering.load(Relaxed) {
             return 0;
@@ -121,7 +120,7 @@ impl Sessions {
         ticket.map_or(0, |(ticket, _)| ticket.max_early_data_size() as usize)
     }
 
-    /// Sessions received since this was last asked.
+    /// Takes the number of sessions received since the last call.
     #[inline]
     pub(crate) fn take_received(&self) -> u64 {
         match self.received.load(Relaxed) {
@@ -136,10 +135,10 @@ impl Sessions {
             .expect("no thread panics while it holds a worker's sessions")
     }
 
-    /// Keeps a session for the current user, where sessions are kept.
+    /// Keeps a session for the current user, if sessions are kept.
     fn keep(&self, keep: impl FnOnce(&mut User, u16)) {
         self.received.fetch_add(1, Relaxed);
-        // Counted as received, and nobody will offer it.
+        // Counted as received, but never offered.
         if !self.keeping {
             return;
         }
@@ -151,7 +150,7 @@ impl Sessions {
         keep(&mut stored.users[current], self.address.load(Relaxed));
     }
 
-    /// The current user's session, where the connection being made is to offer one.
+    /// Hands out the current user's session, if the connection being opened is to offer one.
     fn offer<T>(
         &self,
         found: OfferedSession,
@@ -169,7 +168,7 @@ impl Sessions {
 
 impl ClientSessionStore for Sessions {
     fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
-        // The plan's first group is offered whatever servers take.
+        // Every connection sends a key share for the plan's first group, whatever servers choose.
         if self.key_share == KeyShare::First {
             return;
         }
@@ -181,7 +180,7 @@ impl ClientSessionStore for Sessions {
         stored.groups[address] = Some(group);
     }
 
-    /// rustls takes the first group of the plan where there is none.
+    /// With `None` rustls takes the plan's first group.
     fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
         *self
             .lock()
@@ -205,7 +204,7 @@ impl ClientSessionStore for Sessions {
 
     fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
         self.keep(|user, issuer| {
-            // The oldest goes: the newest ones live longest.
+            // The oldest one goes: the newest ones are valid longest.
             if user.tickets.len() == TICKETS {
                 user.tickets.pop_front();
             }

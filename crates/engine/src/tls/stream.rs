@@ -1,5 +1,5 @@
 //! The TLS side of one connection: bytes from the socket in, plaintext and bytes for the socket
-//! out, nothing buffered here.
+//! out. Buffers nothing.
 
 use super::advance::{Advance, Broken};
 use super::client_hello::offers_session;
@@ -27,29 +27,29 @@ const RETRY_RANDOM: [u8; 32] = [
 
 pub(crate) struct TlsStream {
     side: Side,
-    /// More requests than one are to go over it.
+    /// Whether it is to carry more than one request.
     lasts: bool,
-    /// The ClientHello carried a session, which the address with this index (in the recorder) had
-    /// issued.
+    /// The ClientHello carried a session; this is the index (in the recorder) of the address that
+    /// issued it.
     pub(crate) offered: Option<u16>,
-    /// A session was to be offered and there was none.
+    /// A session was to be offered, but there was none.
     pub(crate) none_at_hand: bool,
     early_data: EarlyDataFate,
     retried: bool,
     answered: bool,
-    /// The worker's, which is shared by all of its connections: what it has seen is taken before
-    /// another one comes by.
+    /// The worker's verifier, shared by all of its connections: what it has seen is taken before
+    /// another connection uses it.
     verifier: Arc<Verifier>,
     seen: Seen,
-    /// The worker's, as above, where secrets are wanted; and this connection's, until they are
+    /// The worker's secrets, likewise, if they are wanted; and this connection's, until they are
     /// written.
     keys: Option<Arc<Keys>>,
     secrets: String,
-    /// A fatal alert that went out unencrypted.
+    /// The code of a fatal alert that went out unencrypted.
     alert_sent: Option<u8>,
 }
 
-/// Who seals and opens records.
+/// The owner of the record layer.
 #[expect(
     clippy::large_enum_variant,
     reason = "it lies in its connection's own box; another one would be made for every connection"
@@ -58,13 +58,13 @@ enum Side {
     Rustls(UnbufferedClientConnection),
     /// Our own record layer.
     Own(Box<RecordLayer>),
-    /// Nobody: taking over from rustls failed.
+    /// Neither: taking over from rustls failed.
     Nobody,
 }
 
 impl TlsStream {
-    /// Begins a handshake for the worker's current user; its ClientHello goes to `outgoing`, and
-    /// `early` data behind it, which is of one record at most and fits into
+    /// Starts a handshake for the worker's current user. The ClientHello goes to `outgoing`,
+    /// followed by the `early` data, which is at most one record and fits into
     /// [`Sessions::early_data_room`](super::sessions::Sessions::early_data_room).
     pub(crate) fn new(
         tls: &WorkerTls,
@@ -109,7 +109,7 @@ impl TlsStream {
         matches!(&self.side, Side::Rustls(connection) if connection.is_handshaking())
     }
 
-    /// Takes bytes from the socket; plaintext goes to `sink`, what must be sent to `outgoing`.
+    /// Processes bytes from the socket; plaintext goes to `sink`, bytes to send go to `outgoing`.
     pub(crate) fn process(
         &mut self,
         incoming: &mut [u8],
@@ -131,7 +131,8 @@ impl TlsStream {
     ) -> Result<Advance, Broken> {
         let handshaking = self.is_handshaking();
         let advance = self.advance(incoming, early, outgoing, sink);
-        // Verifier and key log are the worker's: what they have noted now is this connection's.
+        // Verifier and key log belong to the worker: what they have just noted is this
+        // connection's.
         if handshaking {
             self.seen.add(self.verifier.take_seen());
             if let Some(keys) = &self.keys {
@@ -141,7 +142,7 @@ impl TlsStream {
         advance
     }
 
-    /// An operation on this connection has ended: its secrets are written where the plan wants
+    /// Notes the end of an operation on this connection: its secrets are written if the plan wants
     /// them.
     #[inline]
     pub(crate) fn operation_ended(&mut self, ending: impl FnOnce() -> OperationEnding) {
@@ -191,7 +192,7 @@ impl TlsStream {
                     true
                 }
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
-                    // They are decrypted already: rustls never has an error here.
+                    // The records are decrypted already, so rustls never returns an error here.
                     while let Some(Ok(record)) = traffic.next_record() {
                         sink(record.payload);
                     }
@@ -218,7 +219,8 @@ impl TlsStream {
     }
 
     /// Encrypts `plain` into `outgoing`; only once the handshake is done. `leftover` is the input
-    /// that was not consumed: rustls may hold places in it, and takes what it is done with.
+    /// that was not consumed: rustls may keep positions in it, and removes what it has finished
+    /// with.
     pub(crate) fn encrypt(
         &mut self,
         plain: &[u8],
@@ -234,14 +236,15 @@ impl TlsStream {
                 traffic.encrypt(fragment, room).ok()
             })?;
         }
-        // Only now: with it went what rustls had still to say, such as an answer to a key update.
+        // Only now: the write included everything that rustls had still to send, such as an answer
+        // to a key update.
         self.take_over(leftover);
         Ok(())
     }
 
-    /// Takes the records of a connection that lasts over from rustls, behind its first request:
-    /// that is not worth it for a single one. What is in `leftover` may be half rustls's already,
-    /// so it waits for a time without.
+    /// Takes the records of a lasting connection over from rustls, after its first request: for a
+    /// single one that would not pay. rustls may have processed half of what is in `leftover`, so
+    /// this waits until `leftover` is empty.
     #[inline]
     fn take_over(&mut self, leftover: &[u8]) {
         if !self.lasts || !leftover.is_empty() {
@@ -273,8 +276,8 @@ impl TlsStream {
         }
     }
 
-    /// Puts a close_notify into `outgoing`, where the handshake has come far enough for one;
-    /// `leftover` as in `encrypt`.
+    /// Appends a close_notify to `outgoing`, if the handshake is far enough for one; `leftover` is
+    /// as in `encrypt`.
     pub(crate) fn close(&mut self, leftover: &mut Vec<u8>, outgoing: &mut Vec<u8>) {
         if let Side::Own(layer) = &mut self.side {
             return layer.close(outgoing);
@@ -312,8 +315,8 @@ impl TlsStream {
         }
     }
 
-    /// Whether a request went out as early data, and the server took it; the latter only once the
-    /// handshake is done.
+    /// Whether the server accepted early data; `None` if no request went out as early data. Valid
+    /// only once the handshake is done.
     pub(crate) fn early_data(&self) -> Option<bool> {
         match self.early_data {
             EarlyDataFate::None => None,
@@ -322,7 +325,7 @@ impl TlsStream {
         }
     }
 
-    /// Bytes on the wire that were early data, taken by the server or not.
+    /// Bytes of early data on the wire, accepted by the server or not.
     pub(crate) fn early_bytes(&self) -> u64 {
         match self.early_data {
             EarlyDataFate::None => 0,
@@ -330,7 +333,7 @@ impl TlsStream {
         }
     }
 
-    /// What was agreed on; only once the handshake is done, and before the first request.
+    /// The negotiated parameters; only once the handshake is done, and before the first request.
     pub(crate) fn negotiated(&self) -> Option<Negotiated> {
         let seen = self.seen;
         let kind = self.handshake_kind();
@@ -354,11 +357,12 @@ impl TlsStream {
         })
     }
 
-    /// Full or resumed; only once the handshake is done, and before the first request.
+    /// Whether the handshake was full or resumed; only once it is done, and before the first
+    /// request.
     pub(crate) fn handshake_kind(&self) -> HandshakeKind {
         let kind = match &self.side {
             Side::Rustls(connection) => connection.handshake_kind(),
-            // Nobody asks any more once records are ours.
+            // Not asked for any more once the records are ours.
             Side::Own(_) | Side::Nobody => None,
         };
         let resumed = kind == Some(rustls::HandshakeKind::Resumed);
@@ -379,7 +383,7 @@ impl TlsStream {
         }
     }
 
-    /// A handshake's first record from the server tells whether it asks for another hello.
+    /// Notes whether the server's first record asks for another hello.
     fn look_for_retry(&mut self, incoming: &[u8]) {
         const RANDOM_AT: usize = 5 + 4 + 2; // record header, handshake header, version
         if !self.answered && incoming.len() >= RANDOM_AT + 32 {
@@ -388,7 +392,7 @@ impl TlsStream {
         }
     }
 
-    /// Collects the alert that rustls wants to send, and names what broke.
+    /// Collects the alert that rustls wants to send, and names the failure.
     fn fail(&mut self, error: &Error, rest: &mut [u8], outgoing: &mut Vec<u8>) -> Broken {
         // Once only: after the alert rustls would look at the same broken input again.
         if let Ok(connection) = self.rustls()
@@ -397,7 +401,7 @@ impl TlsStream {
         {
             let before = outgoing.len();
             encode(data, outgoing);
-            // An alert in the clear: of type 21, two bytes long, fatal (RFC 8446 §6).
+            // An unencrypted alert: of type 21, two bytes long, fatal (RFC 8446 §6).
             if let [21, _, _, 0, 2, 2, code] = outgoing[before..] {
                 self.alert_sent = Some(code);
             }
@@ -409,7 +413,7 @@ impl TlsStream {
 
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, outgoing: &mut Vec<u8>) {
     let before = outgoing.len();
-    // A hello or a Finished fits; a chain of client certificates is asked for again.
+    // A hello or a Finished fits; a chain of client certificates needs a second attempt.
     let mut room = 1024;
     loop {
         outgoing.resize(before + room, 0);

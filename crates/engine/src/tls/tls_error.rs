@@ -27,7 +27,7 @@ pub enum TlsError {
         /// What is wrong.
         reason: String,
     },
-    /// Certificate and key are of different pairs.
+    /// Certificate and key do not belong together.
     #[error(
         "tls.client_certificates: the key {key} does not belong to the certificate {cert}; give \
          the two of one pair"
@@ -38,7 +38,7 @@ pub enum TlsError {
         /// Key file.
         key: String,
     },
-    /// A client identity that is used here was not sent.
+    /// A client identity that is needed here was not sent.
     #[error(
         "tls.client_certificates: {file} did not come with the plan, though a virtual user of \
          this agent has it; run the coordinator's version here"
@@ -53,7 +53,7 @@ pub enum TlsError {
          tls.ca, or set tls.verify = \"none\""
     )]
     PlatformRoots(String),
-    /// The name to verify is no name.
+    /// The name to verify is not a valid name.
     #[error("tls.server_name: {0:?} is neither a host name nor an IP address")]
     ServerName(String),
     /// rustls refuses the combination.

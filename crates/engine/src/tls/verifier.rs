@@ -1,4 +1,4 @@
-//! What is checked of a server, and what is seen while checking.
+//! Checks of a server's certificate, and what is seen during them.
 
 use super::certificate::Refused;
 use super::staple::Staples;
@@ -11,16 +11,16 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Most chains remembered by `verify = "once"`; a service has a few, and an attacker is not the
-/// matter here.
+/// Most chains remembered by `verify = "once"`. A service has a few; attackers are not a concern
+/// here.
 const REMEMBERED: usize = 64;
 
-/// Checks as much as the plan asks, and notes the signature scheme and the OCSP staple of each
+/// Checks as much as the plan asks for, and notes the signature scheme and OCSP staple of each
 /// handshake.
 #[derive(Debug)]
 pub(crate) struct Verifier {
     full: Option<Arc<WebPkiServerVerifier>>,
-    /// What `full` trusts.
+    /// The roots that `full` trusts.
     roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
     mode: Verify,
@@ -35,19 +35,19 @@ struct VerifierState {
     seen: Seen,
 }
 
-/// What the handshake under way has shown.
+/// Observations from the current handshake.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Seen {
-    /// Scheme of the server's handshake signature; 0 until there was one.
+    /// Scheme of the server's handshake signature; 0 before there was one.
     pub(crate) signature_scheme: u16,
-    /// The OCSP response that was stapled.
+    /// The times of the stapled OCSP response.
     pub(crate) ocsp_staple: Option<Staple>,
     /// Why the server's certificate was refused.
     pub(crate) fault: Option<CertificateFault>,
 }
 
 impl Seen {
-    /// Takes in what a later part of the same handshake has shown.
+    /// Adds what a later part of the same handshake has shown.
     pub(crate) fn add(&mut self, later: Seen) {
         if later.signature_scheme != 0 {
             self.signature_scheme = later.signature_scheme;
@@ -58,7 +58,7 @@ impl Seen {
 }
 
 impl Verifier {
-    /// `full` is absent only where nothing is verified; it trusts `roots`.
+    /// Creates a verifier. `full` is `None` only if nothing is verified; it trusts `roots`.
     pub(crate) fn new(
         mode: Verify,
         full: Option<Arc<WebPkiServerVerifier>>,
@@ -74,7 +74,7 @@ impl Verifier {
         }
     }
 
-    /// What was seen since this was last asked.
+    /// Takes what was seen since the last call.
     pub(crate) fn take_seen(&self) -> Seen {
         std::mem::take(&mut self.lock().seen)
     }
@@ -129,7 +129,7 @@ impl VerifierState {
     }
 
     fn accept(&mut self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
-        // The oldest goes; a service that shows more chains than that is verified again.
+        // The oldest one goes; a service with more chains than that is verified again.
         if self.accepted.len() == REMEMBERED {
             self.accepted.remove(0);
         }
@@ -153,7 +153,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let mut state = self.lock();
         state.seen.ocsp_staple = state.staples.read(ocsp);
-        // A worker verifies for one name only, so an accepted chain is accepted for that name.
+        // A worker verifies only one name, so an accepted chain is accepted for that name.
         let skip = self.mode == Verify::Once && state.has_accepted(leaf, rest);
         let Some(full) = self.full.as_ref().filter(|_| !skip) else {
             return Ok(ServerCertVerified::assertion());
