@@ -1,7 +1,7 @@
-//! `key_exchange = "cheap"`: the server does all of its work, the client next to none of it.
+//! `key_exchange = "cheap"`: the server does all of its work, the client almost none.
 //!
-//! The secrecy of a load test's own connection is given up, knowingly. Never for real data; results
-//! made with it say so.
+//! This deliberately gives up the secrecy of a load test's own connections. It is never meant for
+//! real data; results obtained with it say so.
 
 mod hybrid;
 mod reused_ml_kem;
@@ -16,8 +16,8 @@ use rustls::{Error, NamedGroup};
 use std::sync::{Mutex, PoisonError};
 use unit_curve::UnitCurve;
 
-/// The cheap form of a group; `None` for a group that has none. rustls wants groups that are
-/// `'static`, so each is made once in a process and shared by all workers and runs.
+/// The cheap form of a group; `None` if it has none. rustls wants groups that are `'static`, so
+/// each is created once per process and shared by all workers and runs.
 pub(crate) fn group(name: NamedGroup) -> Result<Option<&'static dyn SupportedKxGroup>, Error> {
     static GROUPS: Mutex<Vec<&'static dyn SupportedKxGroup>> = Mutex::new(Vec::new());
     let mut groups = GROUPS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -113,7 +113,8 @@ mod tests {
         }
     }
 
-    /// Servers may have a table of its multiples: OpenJDK 25 then needs a third of the time.
+    /// Servers can have a table of the generator's multiples: OpenJDK 25 then needs a third of the
+    /// time.
     #[test]
     fn no_curve_is_offered_its_own_generator() {
         for (name, algorithm, bytes) in [

@@ -1,9 +1,8 @@
-//! As much of DER (X.690 §8, §10) as it takes to find a few fields in certificates and OCSP
-//! responses.
+//! Just enough DER (X.690 §8, §10) to find a few fields in certificates and OCSP responses.
 
 use time::{Date, Month, Time, UtcDateTime};
 
-/// Content of the next element, which must have this tag.
+/// Takes the content of the next element, which must have this tag.
 pub(super) fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     let mut after = *rest;
     let (found, content) = any(&mut after)?;
@@ -14,7 +13,7 @@ pub(super) fn element<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     Some(content)
 }
 
-/// Tag and content of the next element.
+/// Takes the tag and content of the next element.
 pub(super) fn any<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     let (&[tag, first], after) = rest.split_first_chunk::<2>()?;
     let (length, after) = match first {
@@ -35,8 +34,8 @@ pub(super) fn any<'a>(rest: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     Some((tag, content))
 }
 
-/// Seconds since 1970 of a GeneralizedTime's content, which has whole seconds and UTC (RFC 5280
-/// §4.1.2.5.2).
+/// Converts the content of a GeneralizedTime, in whole seconds and UTC, to seconds since 1970 (RFC
+/// 5280 §4.1.2.5.2).
 pub(super) fn seconds(time: &[u8]) -> Option<i64> {
     let digits = time
         .strip_suffix(b"Z")

@@ -1,4 +1,4 @@
-//! Doors for fuzzing the record layer: a server that seals whatever it likes.
+//! Entry points for fuzzing the record layer, with a server that seals whatever it likes.
 
 use super::advance::Broken;
 use super::record_cipher::RecordCipher;
@@ -7,7 +7,8 @@ use measure::Kind;
 use rustls::client::UnbufferedClientConnection;
 use rustls::{ConnectionTrafficSecrets, ProtocolVersion};
 
-/// The client's records of a connection after its handshake, and what came that is not whole.
+/// The client's records of a connection after its handshake, and input that is not a whole record
+/// yet.
 pub struct RecordDoor {
     layer: RecordLayer,
     incoming: Vec<u8>,
@@ -15,17 +16,17 @@ pub struct RecordDoor {
     plain: Vec<u8>,
 }
 
-/// The server's direction.
+/// The direction from the server.
 pub struct RecordForge {
     cipher: RecordCipher,
     version: ProtocolVersion,
 }
 
 impl RecordDoor {
-    /// Takes a connection over whose handshake is done, and of which rustls holds no input.
+    /// Takes over a connection whose handshake is done, and for which rustls holds no input.
     ///
     /// # Errors
-    /// Its secrets are none that the record layer takes.
+    /// Fails if the record layer does not support its secrets.
     pub fn new(connection: UnbufferedClientConnection) -> Result<RecordDoor, Kind> {
         let layer = RecordLayer::new(connection).map_err(|Broken(kind)| kind)?;
         Ok(RecordDoor {
@@ -36,10 +37,10 @@ impl RecordDoor {
         })
     }
 
-    /// Takes bytes of the server; whether it has closed its side.
+    /// Feeds it bytes of the server. Returns whether the server has closed its side.
     ///
     /// # Errors
-    /// What breaks the connection.
+    /// Fails if they break the connection.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<bool, Kind> {
         self.incoming.extend_from_slice(bytes);
         let plain = &mut self.plain;
@@ -53,7 +54,7 @@ impl RecordDoor {
         Ok(advance.closed)
     }
 
-    /// All that was received.
+    /// Everything that was received.
     #[must_use]
     pub fn plain(&self) -> &[u8] {
         &self.plain
@@ -67,10 +68,10 @@ impl RecordDoor {
 }
 
 impl RecordForge {
-    /// The direction with these secrets.
+    /// Creates the direction with these secrets.
     ///
     /// # Errors
-    /// They are none that the record layer takes.
+    /// Fails if the record layer does not support them.
     pub fn new(
         secrets: (u64, ConnectionTrafficSecrets),
         version: ProtocolVersion,
@@ -79,7 +80,7 @@ impl RecordForge {
         Ok(RecordForge { cipher, version })
     }
 
-    /// Goes on with other secrets, as after a key update.
+    /// Continues with other secrets, as after a key update.
     ///
     /// # Errors
     /// As [`RecordForge::new`].
@@ -88,10 +89,10 @@ impl RecordForge {
         Ok(())
     }
 
-    /// A record of any type, valid or not in every other way.
+    /// Seals a record of any type, valid or not in every other respect.
     ///
     /// # Errors
-    /// The content is longer than a record can be.
+    /// Fails if the content is longer than a record can be.
     pub fn seal(&mut self, kind: u8, content: &[u8], out: &mut Vec<u8>) -> Result<(), Kind> {
         self.cipher
             .seal_one(kind, content, out)

@@ -1,9 +1,9 @@
 //! HKDF of TLS 1.3 (RFC 5869; RFC 8446 §7.1) from keyed states that are kept.
 //!
-//! HMAC begins with a block of its key, inside and outside. AWS-LC's HKDF hashes these two anew for
-//! every value that it derives from a secret, and a handshake derives some two dozen; SHA-384 was a
-//! fifth of a cheap handshake's cost. Here it is once per secret. The suites are otherwise
-//! AWS-LC's.
+//! HMAC starts with a block of its key, inside and outside. AWS-LC's HKDF hashes these two again
+//! for every value that it derives from a secret, and a handshake derives some two dozen; SHA-384
+//! was a fifth of the cost of a cheap handshake. Here they are hashed once per secret. Everything
+//! else in the suites is AWS-LC's.
 
 use hmac::{Hmac, KeyInit, Mac};
 use rustls::crypto::CipherSuiteCommon;
@@ -15,7 +15,7 @@ use rustls::{SupportedCipherSuite, Tls13CipherSuite};
 use sha2::{Sha256, Sha384};
 use std::sync::LazyLock;
 
-/// Values longer than this many hashes cannot be derived (RFC 5869 §2.3).
+/// Values of more than this many hashes cannot be derived (RFC 5869 §2.3).
 const BLOCKS_MAX: usize = 255;
 
 static SHA_256: LazyLock<KeptHkdf<Hmac<Sha256>>> = LazyLock::new(KeptHkdf::new);
@@ -23,7 +23,7 @@ static SHA_384: LazyLock<KeptHkdf<Hmac<Sha384>>> = LazyLock::new(KeptHkdf::new);
 static SUITES: LazyLock<Vec<SupportedCipherSuite>> =
     LazyLock::new(|| ALL_CIPHER_SUITES.iter().map(with_kept_hkdf).collect());
 
-/// The cipher suite of this number (RFC 8446 §B.4), where there is one.
+/// The cipher suite with this number (RFC 8446 §B.4), if there is one.
 pub(super) fn suite(code: u16) -> Option<SupportedCipherSuite> {
     SUITES
         .iter()
@@ -56,7 +56,7 @@ fn with_kept_hkdf(suite: &SupportedCipherSuite) -> SupportedCipherSuite {
         hash_provider,
         confidentiality_limit,
     };
-    // rustls wants suites that live as long as the process; this happens once in it.
+    // rustls wants suites that live as long as the process; this happens once per process.
     SupportedCipherSuite::Tls13(Box::leak(Box::new(Tls13CipherSuite {
         common,
         hkdf_provider,
@@ -65,9 +65,9 @@ fn with_kept_hkdf(suite: &SupportedCipherSuite) -> SupportedCipherSuite {
     })))
 }
 
-/// HKDF with a hash of `M`.
+/// HKDF with the hash of `M`.
 struct KeptHkdf<M> {
-    /// What every handshake without a session begins with: extracted from nothing but zeros.
+    /// The first secret of every handshake without a session: extracted from zeros only.
     early: M,
 }
 
@@ -85,7 +85,7 @@ impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> KeptHkdf<M> {
 impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> Hkdf for KeptHkdf<M> {
     fn extract_from_zero_ikm(&self, salt: Option<&[u8]>) -> Box<dyn HkdfExpander> {
         match salt {
-            // The first secret of every handshake without a session: made once.
+            // The first secret of every handshake without a session, computed once.
             None => Box::new(Expander(self.early.clone())),
             Some(_) => self.extract_from_secret(salt, &zeros::<M>()),
         }
@@ -141,7 +141,7 @@ impl<M: Mac + Clone> Expander<M> {
         info: &[&[u8]],
         number: u8,
     ) -> hmac::digest::Output<M> {
-        // A copy of the states, so that the key is not hashed again.
+        // Copying the states saves hashing the key again.
         let mut mac = self.0.clone();
         if let Some(last) = last {
             mac.update(last);
@@ -153,7 +153,7 @@ impl<M: Mac + Clone> Expander<M> {
     }
 }
 
-/// HKDF-Extract (RFC 5869 §2.2), and its result keyed for what is expanded from it.
+/// HKDF-Extract (RFC 5869 §2.2); returns the result as a key for expansion.
 fn extract<M: Mac + KeyInit>(salt: Option<&[u8]>, secret: &[u8]) -> M {
     let no_salt = zeros::<M>();
     // The salt is HMAC's key, the secret its message.
@@ -166,7 +166,7 @@ fn keyed<M: Mac + KeyInit>(key: &[u8]) -> M {
     <M as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length (RFC 2104 §3)")
 }
 
-/// A hash's length of zeros: what stands for no salt and for no secret.
+/// As many zeros as the hash has bytes: used in place of a missing salt or secret.
 fn zeros<M: Mac>() -> hmac::digest::Output<M> {
     hmac::digest::Output::<M>::default()
 }

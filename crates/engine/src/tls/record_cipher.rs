@@ -1,5 +1,5 @@
-//! TLS records sealed and opened in place (RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 7905):
-//! nothing is allocated.
+//! Seals and opens TLS records in place (RFC 8446 §5.2, RFC 5246 §6.2.3, RFC 5288, RFC 7905),
+//! without allocating.
 
 use super::advance::Broken;
 use aws_lc_rs::aead::{
@@ -12,11 +12,11 @@ use rustls::{ConnectionTrafficSecrets, ProtocolVersion};
 pub(super) const HEADER: usize = 5;
 /// Largest plaintext of one record (RFC 8446 §5.1).
 const MAX_PLAIN: usize = 16 * 1024;
-/// Largest content: what TLS 1.2 allows, which is more than what TLS 1.3 does.
+/// Largest content: TLS 1.2's limit, which is above that of TLS 1.3.
 const MAX_CONTENT: usize = MAX_PLAIN + 2048;
 /// More than any record adds to its plaintext: header, explicit nonce, content type, tag.
 pub(super) const RECORD_OVERHEAD: usize = 64;
-/// What GCM in TLS 1.2 sends of its nonce.
+/// The bytes of its nonce that GCM sends in TLS 1.2.
 const EXPLICIT: usize = 8;
 /// `legacy_record_version`.
 const VERSION: [u8; 2] = [3, 3];
@@ -39,12 +39,12 @@ pub(super) mod alert {
     pub(crate) const NO_RENEGOTIATION: u8 = 100;
 }
 
-/// How a suite forms its nonces, and what a record looks like.
+/// How a suite forms its nonces, and the layout of its records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// TLS 1.3: the type is encrypted behind the plaintext.
+    /// TLS 1.3: the type is encrypted after the plaintext.
     V13,
-    /// GCM in TLS 1.2: eight bytes of the nonce stand before the ciphertext.
+    /// GCM in TLS 1.2: eight bytes of the nonce precede the ciphertext.
     V12Explicit,
     /// ChaCha20-Poly1305 in TLS 1.2.
     V12,
@@ -58,7 +58,7 @@ pub(super) struct RecordCipher {
     form: Form,
 }
 
-/// A record that came whole.
+/// A complete record.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OpenedRecord<'a> {
     pub(super) kind: u8,
@@ -66,7 +66,7 @@ pub(super) struct OpenedRecord<'a> {
 }
 
 impl RecordCipher {
-    /// The direction from its next record on.
+    /// Creates the direction from its next record on.
     pub(super) fn new(
         (sequence, secrets): (u64, ConnectionTrafficSecrets),
         version: ProtocolVersion,
@@ -94,12 +94,12 @@ impl RecordCipher {
         })
     }
 
-    /// Records sealed or opened.
+    /// The number of records sealed or opened.
     pub(super) fn sequence(&self) -> u64 {
         self.sequence
     }
 
-    /// Puts `plain` into `out`, in as many records as it takes.
+    /// Appends `plain` to `out`, in as many records as needed.
     pub(super) fn seal(&mut self, kind: u8, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Broken> {
         for fragment in plain.chunks(MAX_PLAIN) {
             self.seal_one(kind, fragment, out)?;
@@ -107,7 +107,7 @@ impl RecordCipher {
         Ok(())
     }
 
-    /// Puts `plain`, which fits into one record and may be empty, into `out`.
+    /// Appends `plain`, which fits into one record and may be empty, to `out`.
     pub(super) fn seal_one(
         &mut self,
         kind: u8,
@@ -149,8 +149,8 @@ impl RecordCipher {
         Ok(())
     }
 
-    /// Opens the record that `input` begins with; its length and what is in it, or `None` where it
-    /// is not whole yet. An error is the alert that it deserves.
+    /// Opens the record at the beginning of `input`. Returns its length and content, or `None` if
+    /// it is not complete yet. The error is the alert to send.
     pub(super) fn open<'a>(
         &mut self,
         input: &'a mut [u8],
@@ -168,7 +168,7 @@ impl RecordCipher {
         let (header, body) = record
             .split_first_chunk_mut::<HEADER>()
             .ok_or(alert::DECODE_ERROR)?;
-        // Nothing comes unencrypted any more (RFC 8446 §5).
+        // Unencrypted records are not allowed any more (RFC 8446 §5).
         if self.form == Form::V13 && outer != content::APPLICATION_DATA {
             return Err(alert::UNEXPECTED_MESSAGE);
         }
@@ -203,7 +203,8 @@ impl RecordCipher {
             let (explicit, sealed) = body
                 .split_first_chunk_mut::<EXPLICIT>()
                 .ok_or(alert::BAD_RECORD_MAC)?;
-            // The sender chose it; only the first four bytes are the key block's (RFC 5288 §3).
+            // The sender chose these; only the first four bytes come from the key block (RFC 5288
+            // §3).
             nonce[..4].copy_from_slice(&self.iv[..4]);
             nonce[4..].copy_from_slice(explicit);
             sealed
@@ -222,8 +223,8 @@ impl RecordCipher {
             .map_err(|_| alert::BAD_RECORD_MAC)
     }
 
-    /// The sequence number over the end of the key block's vector (RFC 8446 §5.3). GCM in TLS 1.2
-    /// may take any that does not repeat, and takes this one.
+    /// The sequence number XORed into the key block's vector (RFC 8446 §5.3). GCM in TLS 1.2 can
+    /// use any nonce that does not repeat, and uses this one.
     fn nonce(&self) -> [u8; 12] {
         let mut nonce = self.iv;
         for (byte, of_sequence) in nonce[4..].iter_mut().zip(self.sequence.to_be_bytes()) {
@@ -232,7 +233,8 @@ impl RecordCipher {
         nonce
     }
 
-    /// What the tag covers beside the content: sequence number and header (RFC 5246 §6.2.3.3).
+    /// The data that the tag covers beside the content: sequence number and header (RFC 5246
+    /// §6.2.3.3).
     fn aad_v12(&self, kind: u8, length: usize) -> [u8; 13] {
         let mut aad = [0; 13];
         aad[..8].copy_from_slice(&self.sequence.to_be_bytes());
@@ -319,7 +321,7 @@ mod tests {
                         .1
                         .open(&mut broken)
                         .map(|found| found.map(|(_, record)| record.kind));
-                    // The version of TLS 1.2 is not looked at; a larger length waits for more.
+                    // The version is not checked in TLS 1.2; a larger length waits for more.
                     let harmless =
                         (1..3).contains(&(bit / 8)) && version == ProtocolVersion::TLSv1_2;
                     let told = opened.is_err() || opened == Ok(None);

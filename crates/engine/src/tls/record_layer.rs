@@ -1,8 +1,8 @@
-//! A connection after its handshake, without rustls's record layer, which makes a vector of every
-//! record.
+//! A connection after its handshake, without rustls's record layer, which allocates a vector for
+//! every record.
 //!
 //! rustls still owns the secrets: it derives those of a key update, and keeps the tickets that
-//! come.
+//! arrive.
 
 use super::advance::{Advance, Broken};
 use super::record_cipher::{OpenedRecord, RecordCipher, alert, content};
@@ -14,20 +14,22 @@ use rustls::{ConnectionTrafficSecrets, ProtocolVersion};
 /// Messages after a handshake (RFC 8446 §4).
 const NEW_SESSION_TICKET: u8 = 4;
 const KEY_UPDATE: u8 = 24;
-/// By which a server of TLS 1.2 wishes to renegotiate (RFC 5246 §7.4.1.1).
+/// The message by which a TLS 1.2 server asks to renegotiate (RFC 5246 §7.4.1.1).
 const HELLO_REQUEST: u8 = 0;
-/// Largest message after a handshake; tickets are far below.
+/// Largest message after a handshake; tickets are far smaller.
 const MAX_MESSAGE: usize = 64 * 1024;
-/// Key updates, or wishes to renegotiate, without data between them: as many updates as rustls
-/// bears.
+/// Most key updates and requests to renegotiate without data between them; rustls tolerates as many
+/// updates.
 const MAX_WISHES: u32 = 32;
-/// Records under one key of TLS 1.3 before it is changed (RFC 8446 §5.5). TLS 1.2 cannot change it.
+/// Records under one TLS 1.3 key before it is changed (RFC 8446 §5.5). TLS 1.2 cannot change its
+/// key.
 const KEY_LIFE: u64 = 1 << 24;
-/// Fatal (RFC 8446 §6).
+/// Alert levels (RFC 8446 §6).
 const FATAL: u8 = 2;
 const WARNING: u8 = 1;
 
-/// The records of one connection, sealed and opened by us; rustls is asked for keys and tickets.
+/// The records of one connection, sealed and opened by us; rustls is only asked for keys and
+/// tickets.
 ///
 /// With rustls's own records an HTTPS keep-alive request costs 1.24 times the instructions
 /// (`benches/README.md`).
@@ -36,17 +38,17 @@ pub(super) struct RecordLayer {
     version: ProtocolVersion,
     sealer: RecordCipher,
     opener: RecordCipher,
-    /// A handshake message that is not whole yet.
+    /// A handshake message that is not complete yet.
     message: Vec<u8>,
-    /// Key updates and wishes to renegotiate since data last came.
+    /// Key updates and requests to renegotiate since data last arrived.
     wishes: u32,
-    /// The peer has asked for a new key of ours.
+    /// The peer has asked us to change our key.
     is_asked: bool,
     closed: bool,
 }
 
 impl RecordLayer {
-    /// Takes a connection over whose handshake is done, and of which rustls holds no input.
+    /// Takes over a connection whose handshake is done, and for which rustls holds no input.
     pub(super) fn new(connection: UnbufferedClientConnection) -> Result<RecordLayer, Broken> {
         let refused = |_| Broken(Kind::BadTls);
         let (secrets, kernel) = connection
@@ -67,25 +69,25 @@ impl RecordLayer {
         })
     }
 
-    /// Puts `plain` into `outgoing`, encrypted.
+    /// Appends `plain` to `outgoing`, encrypted.
     pub(super) fn encrypt(&mut self, plain: &[u8], outgoing: &mut Vec<u8>) -> Result<(), Broken> {
         let is_worn = self.sealer.sequence() >= KEY_LIFE;
-        // TLS 1.2 has no message to change a key by.
+        // TLS 1.2 has no message that changes a key.
         if is_worn && self.version == ProtocolVersion::TLSv1_3 {
             self.change_key(outgoing)?;
         }
         self.sealer.seal(content::APPLICATION_DATA, plain, outgoing)
     }
 
-    /// Puts a close_notify into `outgoing`.
+    /// Appends a close_notify to `outgoing`.
     pub(super) fn close(&mut self, outgoing: &mut Vec<u8>) {
-        // What cannot be sealed any more is not said.
+        // If sealing fails the alert is not sent.
         let _ = self
             .sealer
             .seal(content::ALERT, &[WARNING, alert::CLOSE_NOTIFY], outgoing);
     }
 
-    /// Takes bytes from the socket; plaintext goes to `sink`, what must be sent to `outgoing`.
+    /// Processes bytes from the socket; plaintext goes to `sink`, bytes to send go to `outgoing`.
     pub(super) fn process(
         &mut self,
         incoming: &mut [u8],
@@ -125,7 +127,7 @@ impl RecordLayer {
                 Err(code) => return Err(self.refuse(code, outgoing)),
             }
         }
-        // One answer to all that asked in this read (RFC 8446 §4.6.3).
+        // One answer to all key-update requests of this read (RFC 8446 §4.6.3).
         if std::mem::take(&mut self.is_asked) {
             self.change_key(outgoing)?;
         }
@@ -135,11 +137,12 @@ impl RecordLayer {
         })
     }
 
-    /// Whether the peer has closed its side; an error is the alert that it sent.
+    /// Returns whether the peer has closed its side; the error is the alert that it sent.
     fn take_alert(&self, plain: &[u8]) -> Result<bool, Broken> {
         let &[level, code] = plain else {
             return Err(Broken(Kind::BadTls));
         };
+        // In TLS 1.3 all other alerts are fatal, whatever level they claim (RFC 8446 §6).
         let is_warning = code == alert::USER_CANCELED
             || (self.version != ProtocolVersion::TLSv1_3 && level == WARNING);
         match code {
@@ -149,7 +152,7 @@ impl RecordLayer {
         }
     }
 
-    /// Acts on the handshake messages that are whole.
+    /// Acts on the handshake messages that are complete.
     fn take_messages(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
         while let Some(&[kind, l0, l1, l2]) = self.message.first_chunk::<4>() {
             let end = 4 + u32::from_be_bytes([0, l0, l1, l2]) as usize;
@@ -175,7 +178,7 @@ impl RecordLayer {
                 }
             }
             (ProtocolVersion::TLSv1_3, KEY_UPDATE) => {
-                // Nothing of the old key may follow it in its record (RFC 8446 §5.1).
+                // Nothing under the old key may follow it in its record (RFC 8446 §5.1).
                 self.wishes += 1;
                 if self.message.len() != end || self.wishes > MAX_WISHES {
                     return Err(self.refuse(alert::UNEXPECTED_MESSAGE, outgoing));
@@ -196,8 +199,8 @@ impl RecordLayer {
         }
     }
 
-    /// Says no to a HelloRequest, so that the server can go on or give up; one that hears nothing
-    /// may wait for ever (RFC 5246 §7.2.2).
+    /// Declines a HelloRequest, so that the server can continue or give up; a server that gets no
+    /// answer may wait for ever (RFC 5246 §7.2.2).
     fn decline(&mut self, end: usize, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
         self.wishes += 1;
         if end != 4 || self.wishes > MAX_WISHES {
@@ -210,7 +213,7 @@ impl RecordLayer {
         )
     }
 
-    /// Says that our key changes, and changes it.
+    /// Announces that our key changes, and changes it.
     fn change_key(&mut self, outgoing: &mut Vec<u8>) -> Result<(), Broken> {
         self.sealer
             .seal(content::HANDSHAKE, &[KEY_UPDATE, 0, 0, 1, 0], outgoing)?;
@@ -222,15 +225,15 @@ impl RecordLayer {
         Ok(())
     }
 
-    /// Says why the connection cannot go on.
+    /// Sends the alert that explains why the connection cannot continue.
     fn refuse(&mut self, code: u8, outgoing: &mut Vec<u8>) -> Broken {
         let _ = self.sealer.seal(content::ALERT, &[FATAL, code], outgoing);
         Broken(Kind::AlertSent(code))
     }
 }
 
-/// Adds to the handshake message under way; none of it may be empty (RFC 8446 §5.1). `None` means
-/// that there is one to look at.
+/// Appends to the incomplete handshake message; no fragment may be empty (RFC 8446 §5.1). `None`
+/// means that there is something to look at.
 fn take_handshake(message: &mut Vec<u8>, plain: &[u8]) -> Result<Option<bool>, u8> {
     if plain.is_empty() {
         return Err(alert::UNEXPECTED_MESSAGE);

@@ -1,12 +1,12 @@
-//! Handshakes of a worker's own TLS without a socket, for benches: what they cost alone, and
-//! whether workers disturb each other. Nothing of a run goes through here.
+//! Handshakes of a worker's TLS without a socket, for benches: their cost alone, and whether
+//! workers disturb each other. Runs do not use it.
 
 use super::{Broken, Materials, TlsError, TlsStream, WorkerTls};
 use measure::{HandshakeKind, Kind};
 use plan::Plan;
 use std::collections::BTreeSet;
 
-/// TLS as the only worker of the only agent of a plan has it, with one user.
+/// The TLS of a plan's only worker on its only agent, with one user.
 pub struct Rehearsal {
     tls: WorkerTls,
     incoming: Vec<u8>,
@@ -14,10 +14,10 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// `None` where the plan's target is plain HTTP.
+    /// Prepares it; `None` if the plan's target is plain HTTP.
     ///
     /// # Errors
-    /// As for a run.
+    /// Fails as a run would.
     pub fn new(plan: &Plan) -> Result<Option<Rehearsal>, TlsError> {
         let Some(materials) = Materials::new(plan, 0, 1)? else {
             return Ok(None);
@@ -31,11 +31,11 @@ impl Rehearsal {
         }))
     }
 
-    /// One connection's handshake. `peer` is given what the client says and adds what the server
-    /// answers, which is nothing once it has said everything.
+    /// Does one connection's handshake. `peer` gets the client's bytes and appends the server's
+    /// answer, which is empty once the server has sent everything.
     ///
     /// # Errors
-    /// What broke; [`Kind::Eof`] where the peer falls silent too early.
+    /// Fails if the handshake does; with [`Kind::Eof`] if the peer stops answering too early.
     pub fn handshake(
         &mut self,
         mut peer: impl FnMut(&[u8], &mut Vec<u8>),

@@ -24,7 +24,7 @@ pub(super) struct Staples {
 }
 
 impl Staples {
-    /// The times of a response; `None` where it is empty, which is no staple.
+    /// Reads the times of a response; `None` if it is empty, so that there is no staple.
     pub(super) fn read(&mut self, response: &[u8]) -> Option<Staple> {
         if response.is_empty() {
             return None;
@@ -39,11 +39,11 @@ impl Staples {
 
 fn times(response: &[u8]) -> Option<Staple> {
     let mut data = response_data(response)?;
-    // The version, where it is not the first.
+    // The version, if it is not the first.
     let _ = element(&mut data, OPTIONAL);
     let _responder = any(&mut data)?;
     let produced_at = seconds(element(&mut data, TIME)?)?;
-    // A staple is for one certificate, so the first SingleResponse is the one.
+    // A staple is about one certificate, so the first SingleResponse is the right one.
     let mut responses = element(&mut data, SEQUENCE)?;
     let mut first = element(&mut responses, SEQUENCE)?;
     let _certificate = element(&mut first, SEQUENCE)?;
@@ -95,7 +95,7 @@ mod tests {
         } else {
             Vec::new()
         };
-        // Status "good" is an empty [0].
+        // The status "good" is an empty `[0]`.
         let single = [
             wrapped(SEQUENCE, &[1; 60]),
             vec![0x80, 0],

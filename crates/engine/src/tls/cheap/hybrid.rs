@@ -1,14 +1,14 @@
 //! A classical group and ML-KEM side by side (draft-ietf-tls-ecdhe-mlkem §4), both cheap. As with
-//! rustls's own hybrids a server without ML-KEM can take the classical share alone.
+//! rustls's own hybrids, a server without ML-KEM can use the classical share alone.
 
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 
-/// Bytes of an ML-KEM-768 ciphertext, a server's share (FIPS 203 §8).
+/// Bytes of an ML-KEM-768 ciphertext, which is a server's share (FIPS 203 §8).
 const CIPHERTEXT: usize = 1088;
 
-/// Which part comes first, in shares and in secrets.
+/// The order of the two parts, in shares and in secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
     /// X25519MLKEM768.
@@ -17,7 +17,7 @@ pub(super) enum Layout {
     KemLast,
 }
 
-/// Two cheap groups as one, for the life of the process.
+/// Two cheap groups combined, for the life of the process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hybrid(&'static HybridParts);
 
@@ -25,7 +25,8 @@ pub(super) struct Hybrid(&'static HybridParts);
 struct HybridParts {
     name: NamedGroup,
     layout: Layout,
-    /// Both use one key pair for ever, so an exchange is begun no earlier than it is completed.
+    /// Both parts reuse one key pair for ever, so their exchanges start only when they are
+    /// completed.
     classical: &'static dyn SupportedKxGroup,
     kem: &'static dyn SupportedKxGroup,
     classical_share: Vec<u8>,
@@ -115,7 +116,7 @@ impl Layout {
         }
     }
 
-    /// Classical share and ciphertext of a server.
+    /// Splits a server's share into classical share and ciphertext.
     fn split(self, share: &[u8]) -> Option<(&[u8], &[u8])> {
         match self {
             Layout::KemFirst => share

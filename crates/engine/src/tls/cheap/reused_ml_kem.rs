@@ -1,5 +1,4 @@
-//! ML-KEM (FIPS 203) with one key pair, used again and again: the generation is saved, the
-//! decapsulation is done.
+//! ML-KEM (FIPS 203) with a single key pair: key generation is saved, decapsulation is not.
 
 use aws_lc_rs::kem::{Algorithm, AlgorithmId, DecapsulationKey, ML_KEM_768, ML_KEM_1024};
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
@@ -7,7 +6,7 @@ use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved, ProtocolVersion};
 use std::fmt;
 
-/// One key pair, for the life of the process.
+/// A single key pair for the life of the process.
 #[derive(Clone, Copy)]
 pub(super) struct ReusedMlKem(&'static MlKemKeyPair);
 

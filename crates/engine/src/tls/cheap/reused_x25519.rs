@@ -1,11 +1,11 @@
-//! X25519 with one key pair, used again and again: the generation is saved, the agreement is done.
+//! X25519 with a single key pair: key generation is saved, the agreement is not.
 
 use aws_lc_rs::agreement::{self, PrivateKey, UnparsedPublicKey, X25519};
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
-/// One key pair, for the life of the process.
+/// A single key pair for the life of the process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReusedX25519(&'static X25519KeyPair);
 

@@ -1,16 +1,16 @@
-//! A NIST curve with the private scalar −1: the server's point times −1 has the same x, which is
-//! the secret.
+//! A NIST curve with the private scalar −1: the server's point times −1 has the same x coordinate,
+//! which is the secret.
 //!
 //! With the scalar 1 the share would be the generator, for which a server may have a table: OpenJDK
-//! 25 multiplies it in a third of the time. Its inverse, which costs as little here, is a point
-//! like any other there.
+//! 25 multiplies it in a third of the time. The generator's inverse costs as little here, and is a
+//! point like any other to the server.
 
 use rustls::crypto::{ActiveKeyExchange, SharedSecret, SupportedKxGroup};
 use rustls::ffdhe_groups::FfdheGroup;
 use rustls::{Error, NamedGroup, PeerMisbehaved};
 
-/// The generators' inverses as uncompressed points (SEC 2 §2.4.2, §2.5.1, with p − y for y): the
-/// public keys of the scalar −1.
+/// The generators' inverses as uncompressed points (SEC 2 §2.4.2, §2.5.1, with p − y for y), which
+/// are the public keys of the scalar −1.
 const P256_INVERSE: [u8; 65] = [
     0x04, 0x6b, 0x17, 0xd1, 0xf2, 0xe1, 0x2c, 0x42, 0x47, 0xf8, 0xbc, 0xe6, 0xe5, 0x63, 0xa4, 0x40,
     0xf2, 0x77, 0x03, 0x7d, 0x81, 0x2d, 0xeb, 0x33, 0xa0, 0xf4, 0xa1, 0x39, 0x45, 0xd8, 0x98, 0xc2,
@@ -28,7 +28,7 @@ const P384_INVERSE: [u8; 97] = [
     0xa0,
 ];
 
-/// No key pair and no scalar multiplication.
+/// A curve that needs no key pair and no scalar multiplication.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UnitCurve {
     name: NamedGroup,

@@ -1,4 +1,4 @@
-//! The record layer against rustls's server, and against a peer that says what no server should.
+//! The record layer against rustls's server, and against a peer that sends what no server should.
 
 use super::*;
 use crate::tls::record_cipher;
@@ -15,7 +15,7 @@ use rustls::{
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 
-/// A client and a server, not connected yet.
+/// A client and a server that are not connected yet.
 fn ends(suite: SupportedCipherSuite) -> (UnbufferedClientConnection, ServerConnection) {
     let provider = Arc::new(CryptoProvider {
         cipher_suites: vec![suite],
@@ -55,7 +55,7 @@ fn ends(suite: SupportedCipherSuite) -> (UnbufferedClientConnection, ServerConne
     )
 }
 
-/// The same after the handshake, and what the server has said since.
+/// The same after the handshake, and what the server has sent since.
 fn connected(suite: SupportedCipherSuite) -> (RecordLayer, ServerConnection, Vec<u8>) {
     let (mut client, mut server) = ends(suite);
     let (mut to_client, mut to_server) = (Vec::new(), Vec::new());
@@ -112,7 +112,8 @@ fn take(server: &mut ServerConnection, bytes: &mut Vec<u8>) {
     }
 }
 
-/// What the client makes of `wire` in pieces of `step`, and its answers.
+/// Feeds `wire` to the client in pieces of `step`. Returns its plaintext, its answers, and whether
+/// the server closed.
 fn read(client: &mut RecordLayer, wire: &[u8], step: usize) -> (Vec<u8>, Vec<u8>, bool) {
     let (mut plain, mut answers, mut held, mut closed) =
         (Vec::new(), Vec::new(), Vec::new(), false);
@@ -129,7 +130,7 @@ fn read(client: &mut RecordLayer, wire: &[u8], step: usize) -> (Vec<u8>, Vec<u8>
     (plain, answers, closed)
 }
 
-/// Sends a body each way and holds what arrives against it.
+/// Sends a body each way and compares what arrives.
 fn exchange(client: &mut RecordLayer, server: &mut ServerConnection, step: usize) {
     let body: Vec<u8> = (0..50_000_u32).map(|byte| byte as u8).collect();
     let (mut to_server, mut to_client, mut came) = (Vec::new(), Vec::new(), vec![0; body.len()]);
@@ -235,8 +236,8 @@ fn key_updates_of_one_read_have_one_answer() {
     }
 }
 
-/// A server that says what rustls's never would: what it seals with, and what it opens the
-/// client's records with.
+/// A server that sends what rustls's never would: the cipher that it seals with, and the one that
+/// opens the client's records.
 fn meet(client: &mut RecordLayer) -> (RecordCipher, RecordCipher) {
     let secrets = || ConnectionTrafficSecrets::Aes256Gcm {
         key: AeadKey::from([7; 32]),
