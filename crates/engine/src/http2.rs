@@ -2,8 +2,8 @@
 //! events out.
 //!
 //! A connection has a fixed number of *lanes*; each carries one stream at a time. Bodies are
-//! counted and thrown away in place. What is to be sent gathers in `out`, so that the requests that
-//! answers of one read set off leave together.
+//! counted and discarded in place. Outgoing frames are gathered in `out`, so that all requests
+//! triggered by the answers of one read leave together.
 
 mod connection;
 mod dynamic_table;
@@ -21,7 +21,7 @@ mod peer;
 mod response_fields;
 
 pub(crate) mod error {
-    //! Error codes that decide what becomes of an operation (RFC 9113 §7).
+    //! Error codes that decide how an operation ends (RFC 9113 §7).
     pub(crate) use super::frame::code::{NO_ERROR, REFUSED_STREAM};
 }
 

@@ -1,4 +1,4 @@
-//! A connection's streams and lanes: opened, cancelled, asked about.
+//! A connection's streams and lanes: opening, cancelling and querying them.
 
 mod incoming;
 mod outgoing;
@@ -15,10 +15,11 @@ use crate::response::ReceivedResponse;
 use measure::Kind;
 use std::collections::VecDeque;
 
-/// Answers to what the peer asks that may wait, bytes. One that asks and never reads is broken.
+/// Most bytes of answers to the peer's requests that may wait. A peer that keeps asking and never
+/// reads is broken.
 pub(super) const MAX_WAITING: usize = 1024 * 1024;
 
-/// The client's side of a connection; [`HeaderBlocks`](super::HeaderBlocks) has its requests.
+/// The client's side of a connection; its requests are in [`HeaderBlocks`](super::HeaderBlocks).
 #[derive(Debug)]
 pub(crate) struct Http2Connection {
     streams: Vec<Stream>,
@@ -26,30 +27,31 @@ pub(crate) struct Http2Connection {
     active: VecDeque<(u32, u32)>,
     next_id: u32,
     peer: Peer,
-    /// What the connection as a whole may still send and has received since its window was opened.
+    /// The send window of the connection as a whole, and the bytes received since its own window
+    /// was last renewed.
     window: i64,
     received: u64,
     reader: FrameReader,
-    /// A header block whose end has not come.
+    /// A header block that is not complete yet.
     block: Option<BlockUnderWay>,
     /// The peer's dynamic table.
     table: DynamicTable,
     known: KnownBlock,
-    /// What the peer may send beside answers, and what it did beyond that.
+    /// The frames without content that the peer may still send, and the limit that it exceeded.
     budget: FrameBudget,
     excess: Option<Kind>,
-    /// Frames to be sent, as plaintext; and how many bytes of them are answers.
+    /// Frames to send, as plaintext; and how many bytes of them are answers.
     pub(crate) out: Vec<u8>,
     answers: usize,
-    /// What came and is for the lanes.
+    /// Events for the worker.
     pub(crate) events: Vec<StreamEvent>,
-    /// Lanes with a body that goes on.
+    /// Lanes whose bodies have made progress.
     pub(crate) progressed: Vec<u32>,
-    /// The peer opens no stream any more, or we do not.
+    /// No further streams are to be opened, by decision of the peer or ours.
     pub(crate) draining: bool,
 }
 
-/// A header block that comes in several frames, as far as it has come.
+/// The part of a header block, sent in several frames, that has arrived so far.
 #[derive(Debug)]
 struct BlockUnderWay {
     stream: u32,
@@ -62,44 +64,45 @@ struct BlockUnderWay {
 struct Stream {
     id: u32,
     answer: ReceivedResponse,
-    /// Interim answers that came before the answer.
+    /// Interim answers received before the final one.
     interim: u32,
-    /// Bytes that its body has, where that is known.
+    /// Length of its body, if that is known.
     content_length: Option<u64>,
     head_only: bool,
     window: i64,
     received: u64,
-    /// The request's body, until it has been put into frames whole.
+    /// The request's body, until all of it has been put into frames.
     upload: Option<BodyUpload>,
 }
 
-/// Something the worker must act on.
+/// An event that the worker must act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamEvent {
-    /// The peer's first settings, or later ones that allow more streams at once.
+    /// The peer's first settings, or later ones that allow more concurrent streams.
     Settled,
-    /// The peer allows so many streams at once, fewer than there are lanes, and fewer than before.
+    /// The peer allows `streams` concurrent streams, fewer than there are lanes, and fewer than
+    /// before.
     Limited { streams: u32, is_first: bool },
-    /// A response has begun to come on this lane.
+    /// A response has begun to arrive on this lane.
     Begun { lane: u32 },
-    /// A response is whole.
+    /// A response is complete.
     Whole { lane: u32 },
-    /// A response breaks the rules, or is beyond a limit of ours; its stream is given up.
+    /// A response breaks the rules, or exceeds one of our limits; its stream is abandoned.
     Malformed { lane: u32, kind: Kind },
-    /// The peer gave the stream up, for this reason (RFC 9113 §7), as it is counted.
+    /// The peer reset the stream, with this code (RFC 9113 §7) as it is counted.
     Reset { lane: u32, code: u32 },
-    /// The peer has not processed the stream, and never will: it may be sent again.
+    /// The peer has not processed the stream, and never will: its request may be sent again.
     Unprocessed { lane: u32 },
-    /// The peer closes the connection, for this reason, as it is counted.
+    /// The peer is closing the connection, with this code as it is counted.
     GoAway { code: u32 },
 }
 
-/// The peer breaks RFC 9113, or is beyond a limit of ours; a GOAWAY that says so stands in `out`.
+/// The peer breaks RFC 9113, or exceeds one of our limits; a GOAWAY that reports it is in `out`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Violation(pub(crate) Kind);
 
 impl Http2Connection {
-    /// A connection with so many lanes; what a client says first stands in `out`.
+    /// Creates a connection with `lanes` lanes; the client's preface is in `out`.
     pub(crate) fn new(lanes: u32) -> Http2Connection {
         let mut out = Vec::with_capacity(512);
         frame::put_preface(&mut out);
@@ -125,18 +128,18 @@ impl Http2Connection {
     }
 
     /// Whether another stream may be opened. Before the peer's settings are known only the first
-    /// one is, whose request goes out with the preface.
+    /// one may, whose request goes out with the preface.
     pub(crate) fn accepts(&self) -> bool {
         let settled = self.peer.is_known && self.active.len() < self.peer.max_streams as usize;
         !self.draining && (settled || self.next_id == 1) && !self.is_spent()
     }
 
-    /// Whether the peer allows no stream at all, until its next settings or for ever.
+    /// Whether the peer allows no streams at all, until its next settings or for ever.
     pub(crate) fn is_stuck(&self) -> bool {
         self.peer.is_known && self.peer.max_streams == 0 && self.active.is_empty() && !self.draining
     }
 
-    /// Whether the peer has said its settings.
+    /// Whether the peer has sent its settings.
     pub(crate) fn is_settled(&self) -> bool {
         self.peer.is_known
     }
@@ -146,12 +149,12 @@ impl Http2Connection {
         self.peer.is_known && (self.peer.max_streams as usize) < self.streams.len()
     }
 
-    /// Whether its numbers of streams are used up (RFC 9113 §5.1.1).
+    /// Whether its stream ids are used up (RFC 9113 §5.1.1).
     pub(crate) fn is_spent(&self) -> bool {
         self.next_id > MAX_WINDOW as u32
     }
 
-    /// What is to be sent, which the caller gives back emptied.
+    /// Takes the frames to send; the caller returns the buffer emptied.
     pub(crate) fn take_out(&mut self) -> Vec<u8> {
         self.answers = 0;
         std::mem::take(&mut self.out)
@@ -162,13 +165,13 @@ impl Http2Connection {
         self.active.len()
     }
 
-    /// What has come on the lane's latest stream.
+    /// The part of the answer that has arrived on the lane's latest stream.
     pub(crate) fn answer(&self, lane: u32) -> ReceivedResponse {
         self.streams[lane as usize].answer
     }
 
-    /// Opens a stream on a free lane; its frames go to `out`, of its body as much as the windows
-    /// let through.
+    /// Opens a stream on a free lane. Its frames go to `out`, with as much of its body as the
+    /// windows allow.
     pub(crate) fn open(
         &mut self,
         lane: u32,
@@ -177,7 +180,7 @@ impl Http2Connection {
         head_only: bool,
     ) {
         let id = self.next_id;
-        // A client's streams have odd numbers (RFC 9113 §5.1.1).
+        // A client's streams have odd ids (RFC 9113 §5.1.1).
         self.next_id += 2;
         self.active.push_back((id, lane));
         let stream = &mut self.streams[lane as usize];
@@ -199,7 +202,7 @@ impl Http2Connection {
         self.send_body(lane);
     }
 
-    /// Gives the lane's stream up, if it is under way.
+    /// Cancels the lane's stream, if one is under way.
     pub(crate) fn cancel(&mut self, lane: u32) {
         let id = self.streams[lane as usize].id;
         if self.end(id).is_some() {
@@ -207,12 +210,12 @@ impl Http2Connection {
         }
     }
 
-    /// Says that we close, for no error.
+    /// Announces that we close, without an error.
     pub(crate) fn say_good_bye(&mut self) {
         frame::put_go_away(&mut self.out, code::NO_ERROR);
     }
 
-    /// Whether the lane's request has gone out whole.
+    /// Whether all of the lane's request has been put into frames.
     pub(crate) fn is_sent(&self, lane: u32) -> bool {
         self.streams[lane as usize].upload.is_none()
     }
@@ -222,7 +225,7 @@ impl Http2Connection {
         Some(self.active[at].1)
     }
 
-    /// The stream is over; its lane, if it was under way.
+    /// Ends a stream. Returns its lane, if it was under way.
     fn end(&mut self, id: u32) -> Option<u32> {
         let at = self.active.binary_search_by_key(&id, |&(id, _)| id).ok()?;
         let (_, lane) = self.active.remove(at)?;

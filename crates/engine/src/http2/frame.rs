@@ -1,14 +1,14 @@
-//! HTTP/2 frames as bytes (RFC 9113 §4.1, §6): their heads, and those that a client sends.
+//! HTTP/2 frames as bytes (RFC 9113 §4.1, §6): frame heads, and the frames that a client sends.
 
 /// Sent first on every connection (RFC 9113 §3.4).
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes of a frame's head.
 pub(super) const HEAD: usize = 9;
-/// What every endpoint accepts, and what we accept (RFC 9113 §6.5.2).
+/// The size that every endpoint accepts, and the limit that we announce (RFC 9113 §6.5.2).
 pub(super) const DEFAULT_MAX_FRAME: usize = 16 * 1024;
-/// A peer's window before its settings say otherwise (RFC 9113 §6.9.2).
+/// A peer's window until its settings change it (RFC 9113 §6.9.2).
 pub(super) const DEFAULT_WINDOW: i64 = 65_535;
-/// A dynamic table before settings say otherwise (RFC 9113 §6.5.2).
+/// The size of a dynamic table until settings change it (RFC 9113 §6.5.2).
 pub(super) const DEFAULT_HEADER_TABLE: u32 = 4096;
 /// Largest window (RFC 9113 §6.9.1).
 pub(super) const MAX_WINDOW: i64 = (1 << 31) - 1;
@@ -26,7 +26,7 @@ pub(super) mod kind {
     pub(crate) const CONTINUATION: u8 = 9;
 }
 
-/// Flags; what they mean depends on the type.
+/// Flags; their meaning depends on the frame type.
 pub(super) mod flag {
     pub(crate) const ACK: u8 = 0x1;
     pub(crate) const END_STREAM: u8 = 0x1;
@@ -80,7 +80,7 @@ impl FrameHead {
         self.flags & flag != 0
     }
 
-    /// Puts the head into `out`; `length` is below 2^24, as every frame we make is.
+    /// Appends the head to `out`; `length` is below 2^24, like that of every frame we make.
     pub(super) fn put(self, out: &mut Vec<u8>) {
         // Nine bytes: 24 bits of length, type, flags, 31 bits of stream.
         let [_, l0, l1, l2] = (self.length as u32).to_be_bytes();
@@ -89,10 +89,10 @@ impl FrameHead {
     }
 }
 
-/// Puts a whole frame into `out`.
+/// Appends a whole frame to `out`.
 pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let head = FrameHead {
-        // Callers keep below the peer's largest frame, so it fits into 24 bits.
+        // Callers stay below the peer's largest frame, so this fits into 24 bits.
         length: payload.len(),
         kind,
         flags,
@@ -102,21 +102,21 @@ pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: 
     out.extend_from_slice(payload);
 }
 
-/// Puts a frame whose payload is one number into `out`: WINDOW_UPDATE, RST_STREAM.
+/// Appends a frame whose payload is one number to `out`: WINDOW_UPDATE, RST_STREAM.
 pub(super) fn put_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) {
     put(out, kind, 0, stream, &number.to_be_bytes());
 }
 
-/// Puts a GOAWAY without debug data into `out`: no stream of the server's was processed, for it
-/// opens none.
+/// Appends a GOAWAY without debug data to `out`. Its last stream id is 0, because servers open no
+/// streams.
 pub(super) fn put_go_away(out: &mut Vec<u8>, code: u32) {
     let mut payload = [0; 8];
     payload[4..].copy_from_slice(&code.to_be_bytes());
     put(out, kind::GOAWAY, 0, 0, &payload);
 }
 
-/// Puts what a client says first into `out`: the preface, its settings, and a window for the
-/// connection as large as those of streams, so that flow control never holds a response back.
+/// Appends a client's opening to `out`: the preface, its settings, and a connection window as large
+/// as those of streams, so that flow control never holds a response back.
 pub(super) fn put_preface(out: &mut Vec<u8>) {
     out.extend_from_slice(PREFACE);
     let settings = [
@@ -137,7 +137,7 @@ pub(super) fn put_preface(out: &mut Vec<u8>) {
     );
 }
 
-/// Puts a header block into `out` as HEADERS and, beyond `most` bytes, CONTINUATION frames.
+/// Appends a header block to `out` as HEADERS and, beyond `most` bytes, CONTINUATION frames.
 pub(super) fn put_headers(
     out: &mut Vec<u8>,
     stream: u32,
@@ -146,7 +146,7 @@ pub(super) fn put_headers(
     most: usize,
 ) {
     let (first, mut rest) = block.split_at(block.len().min(most));
-    // The end of the stream stands on HEADERS, the end of the block on the last frame.
+    // HEADERS carries the end of the stream, the last frame the end of the block.
     let mut flags = end_of_block(rest);
     if ends_stream {
         flags |= flag::END_STREAM;
@@ -159,7 +159,7 @@ pub(super) fn put_headers(
     }
 }
 
-/// The flag of a frame of a header block behind which `rest` is left.
+/// The flag of a frame of a header block that is followed by `rest`.
 fn end_of_block(rest: &[u8]) -> u8 {
     if rest.is_empty() {
         flag::END_HEADERS

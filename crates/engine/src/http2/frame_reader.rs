@@ -1,29 +1,30 @@
-//! Cuts a stream of bytes into frames: DATA in place as it comes, others whole.
+//! Splits a stream of bytes into frames: DATA is passed on in place as it arrives, other frames
+//! whole.
 
 use super::frame::{DEFAULT_MAX_FRAME, FrameHead, HEAD, code, flag, kind};
 
-/// What becomes of the frames. Errors are codes of RFC 9113 §7.
+/// Receives the frames. Errors are codes of RFC 9113 §7.
 pub(super) trait FrameHandler {
-    /// Whether a header block is under way, which only CONTINUATION may go on with.
+    /// Whether a header block is incomplete, which only CONTINUATION may follow.
     fn is_in_block(&self) -> bool;
 
-    /// A frame of DATA begins: its length is what flow control counts.
+    /// A DATA frame begins; flow control counts its length.
     fn begin_data(&mut self, head: FrameHead) -> Result<(), u32>;
 
-    /// Bytes of the body that stream `id` carries.
+    /// Bytes of the body on stream `id`.
     fn take_data(&mut self, id: u32, bytes: u64);
 
-    /// A frame of DATA is over.
+    /// A DATA frame has ended.
     fn end_data(&mut self, head: FrameHead);
 
-    /// A frame other than DATA, whole.
+    /// A complete frame other than DATA.
     fn take_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), u32>;
 }
 
-/// Where in the stream of frames a connection is.
+/// The position of a connection in its stream of frames.
 #[derive(Debug, Default)]
 pub(super) struct FrameReader {
-    /// Bytes of a head, or of a frame other than DATA, that came in pieces.
+    /// Bytes of a head, or of a frame other than DATA, that arrives in pieces.
     pieces: Vec<u8>,
     state: ReaderState,
 }
@@ -34,9 +35,9 @@ enum ReaderState {
     Head,
     /// In a frame other than DATA.
     Frame(FrameHead),
-    /// Before the padding's length of a DATA frame.
+    /// Before the padding length of a DATA frame.
     PadLength(FrameHead),
-    /// In a DATA frame: bytes of the body still to come, and of padding behind them.
+    /// In a DATA frame: bytes of the body still to come, and of the padding after them.
     Data {
         head: FrameHead,
         left: usize,
@@ -45,7 +46,7 @@ enum ReaderState {
 }
 
 impl FrameReader {
-    /// Gives what came to `handler`, frame by frame. Errors are codes of RFC 9113 §7.
+    /// Passes the input to `handler`, frame by frame. Errors are codes of RFC 9113 §7.
     pub(super) fn feed(
         &mut self,
         mut bytes: &[u8],
@@ -68,17 +69,18 @@ impl FrameReader {
         }
     }
 
-    /// Whether there was a whole head.
+    /// Returns whether there was a complete head.
     fn read_head(
         &mut self,
         bytes: &mut &[u8],
         handler: &mut impl FrameHandler,
     ) -> Result<bool, u32> {
         let head = self.whole(HEAD, bytes, |bytes| bytes.try_into().map(FrameHead::parse));
-        // Fewer than nine bytes so far; nine are always a head.
+        // Fewer than nine bytes so far; nine always make a head.
         let Some(Ok(head)) = head else {
             return Ok(false);
         };
+        // Our settings leave the largest frame at its default.
         if head.length > DEFAULT_MAX_FRAME {
             return Err(code::FRAME_SIZE_ERROR);
         }
@@ -117,7 +119,7 @@ impl FrameReader {
     }
 
     fn read_pad_length(&mut self, head: FrameHead, bytes: &mut &[u8]) -> Result<bool, u32> {
-        // The next byte would be that of another frame.
+        // The next byte would belong to another frame.
         if head.length == 0 {
             return Err(code::FRAME_SIZE_ERROR);
         }
@@ -168,15 +170,15 @@ impl FrameReader {
         is_over
     }
 
-    /// Gives the next `length` bytes to `take` once they are there, without a copy where they came
-    /// in one piece.
+    /// Passes the next `length` bytes to `take` once they have arrived; they are not copied if they
+    /// came in one piece.
     fn whole<T>(
         &mut self,
         length: usize,
         bytes: &mut &[u8],
         take: impl FnOnce(&[u8]) -> T,
     ) -> Option<T> {
-        // Nearly always: a read holds frames whole.
+        // The usual case: a read contains whole frames.
         if self.pieces.is_empty()
             && let Some((whole, rest)) = bytes.split_at_checked(length)
         {
@@ -195,7 +197,7 @@ impl FrameReader {
     }
 }
 
-/// A payload without the padding that its head says it has (RFC 9113 §6.1).
+/// Removes the padding that a frame's head announces (RFC 9113 §6.1).
 pub(super) fn without_padding(head: FrameHead, payload: &[u8]) -> Result<&[u8], u32> {
     if !head.has(flag::PADDED) {
         return Ok(payload);

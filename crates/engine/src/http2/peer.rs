@@ -1,13 +1,13 @@
-//! What the peer's settings say (RFC 9113 §6.5.2).
+//! The peer's settings (RFC 9113 §6.5.2).
 
 use super::frame::{
     DEFAULT_HEADER_TABLE, DEFAULT_MAX_FRAME, DEFAULT_WINDOW, MAX_WINDOW, code, setting,
 };
 
-/// What the peer's settings say.
+/// The peer's settings.
 #[derive(Debug)]
 pub(super) struct Peer {
-    /// Known, and so settled.
+    /// Whether the peer has sent them, so that the connection is settled.
     pub(super) is_known: bool,
     pub(super) max_streams: u32,
     /// The fewest streams that it has allowed so far.
@@ -17,20 +17,20 @@ pub(super) struct Peer {
     header_table: HeaderTable,
 }
 
-/// How large a dynamic table the peer reads our header blocks with. We use none, but it wants to
-/// hear so where it has less than the default (RFC 7541 §4.2).
+/// The size of the dynamic table with which the peer reads our header blocks. We use none, but have
+/// to say so if the peer's is smaller than the default (RFC 7541 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HeaderTable {
-    /// As large as it need not be told.
+    /// Large enough that we need not say anything.
     Default,
-    /// It is smaller: the next block begins with a size update.
+    /// Smaller than the default: the next block starts with a size update.
     Shrunk,
-    /// It has been told that the table is empty, which holds whatever comes.
+    /// We have said that the table is empty, which remains true whatever follows.
     Empty,
 }
 
 impl Default for Peer {
-    /// Before the peer has said anything.
+    /// The settings before the peer has sent any.
     fn default() -> Peer {
         Peer {
             is_known: false,
@@ -44,7 +44,7 @@ impl Default for Peer {
 }
 
 impl Peer {
-    /// Takes one setting; by how much windows of streams change. An error is a code of RFC 9113 §7.
+    /// Applies one setting. Returns the change of stream windows; errors are codes of RFC 9113 §7.
     pub(super) fn set(&mut self, name: u16, value: u32) -> Result<i64, u32> {
         match name {
             setting::HEADER_TABLE_SIZE
@@ -60,6 +60,7 @@ impl Peer {
                 }
                 return Ok(window - std::mem::replace(&mut self.window, window));
             }
+            // From 2^14 to 2^24 − 1 (RFC 9113 §6.5.2).
             setting::MAX_FRAME_SIZE => match value {
                 0x4000..=0xff_ffff => self.max_frame = value as usize,
                 _ => return Err(code::PROTOCOL_ERROR),
@@ -69,7 +70,7 @@ impl Peer {
         Ok(0)
     }
 
-    /// Whether the next block is to say that our table is empty; once it has, that holds.
+    /// Whether the next block has to say that our table is empty; this is needed once.
     pub(super) fn wants_size_update(&mut self) -> bool {
         let wants = self.header_table == HeaderTable::Shrunk;
         if wants {

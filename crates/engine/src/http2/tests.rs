@@ -1,4 +1,4 @@
-//! One connection, told what a server may say and what none should.
+//! One connection, fed what servers may send and what none should.
 
 use super::connection::MAX_WAITING;
 use super::dynamic_table::DynamicTable;
@@ -36,7 +36,7 @@ fn go_away(last: u32, code: u32) -> Vec<u8> {
     )
 }
 
-/// A connection whose peer has said its settings, with nothing waiting to be sent.
+/// A connection whose peer has sent its settings, with nothing waiting to be sent.
 fn settled(lanes: u32, entries: &[(u16, u32)]) -> Http2Connection {
     let mut session = Http2Connection::new(lanes);
     session.feed(&settings(entries)).expect("legal settings");
@@ -134,7 +134,7 @@ fn dynamic_table_of_the_peer_is_followed() {
     let mut session = settled(3, &[]);
     (0..3).for_each(|lane| get(&mut session, lane));
     let flags = flag::END_HEADERS | flag::END_STREAM;
-    // ":status: 404" and "content-length: 0" are kept, then used by their index.
+    // ":status: 404" and "content-length: 0" are stored, then used by their index.
     session
         .feed(&frame(kind::HEADERS, flags, 1, b"\x48\x03404\x5c\x010"))
         .expect("legal");
@@ -234,7 +234,7 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
     session
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)]))
         .expect("legal settings");
-    // Beyond what it allowed before, the limit is no news.
+    // Raising the limit above a former one is not reported as a limit.
     assert_eq!(
         session.events[2..],
         [limited(1, false), StreamEvent::Settled]
@@ -521,7 +521,7 @@ fn peer_that_asks_and_never_reads_is_refused() {
     assert!((0..100_000).any(|_| session.feed(&ping).is_err()));
 }
 
-/// Numbers that look random, the same at every run (Marsaglia's xorshift).
+/// Numbers that look random, but are the same in every run (Marsaglia's xorshift).
 fn numbers(seed: u64) -> impl Iterator<Item = u64> {
     std::iter::successors(Some(seed), |&last| {
         let next = last ^ last << 13;
@@ -546,7 +546,7 @@ fn frames_at_random_are_taken_or_refused() {
         }
         for _ in 0..20 {
             let payload: Vec<u8> = (0..next(40)).map(|_| next(256) as u8).collect();
-            // Mostly kinds and streams that there are.
+            // Mostly kinds and streams that exist.
             let bytes = frame(next(11) as u8, next(256) as u8, next(10) as u32, &payload);
             let bytes = if next(8) == 0 { payload } else { bytes };
             if session.feed(&bytes).is_err() {

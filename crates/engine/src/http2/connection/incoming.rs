@@ -1,4 +1,4 @@
-//! What the peer sends, frame by frame, and what becomes of it.
+//! Frames from the peer, and their effects.
 
 use super::{BlockUnderWay, Http2Connection, MAX_WAITING, StreamEvent, Violation};
 use crate::http2::frame::{self, FrameHead, MAX_WINDOW, code, flag, kind};
@@ -7,15 +7,15 @@ use crate::response::{MAX_HEAD, MAX_INTERIM};
 use measure::http2::counted_code;
 use measure::{HttpViolation, Kind};
 
-/// Received bytes after which a window is opened again: half of what the peer may send.
+/// Received bytes after which a window is renewed: half of what the peer may send.
 const RENEWAL: u64 = (MAX_WINDOW / 2) as u64;
-/// A frame of DATA that is padded and no longer than this may have no bytes of a body.
+/// A padded DATA frame no longer than this may contain no bytes of a body.
 const MOST_PADDING: usize = 1 + u8::MAX as usize;
-/// SETTINGS move the windows of all streams: one counts as so many other frames.
+/// SETTINGS move the windows of all streams, so one counts as this many other frames.
 const SETTINGS_COST: u32 = 10;
 
 impl Http2Connection {
-    /// Takes what came, as plaintext.
+    /// Processes received plaintext.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<(), Violation> {
         let mut reader = std::mem::take(&mut self.reader);
         let fed = reader.feed(bytes, self);
@@ -32,15 +32,15 @@ impl Http2Connection {
         })
     }
 
-    /// What comes next came at `at`, nanoseconds.
+    /// Sets the time, in nanoseconds, for the bytes that are fed next.
     #[inline]
     pub(crate) fn note_time(&mut self, at: u64) {
         self.budget.note_time(at);
     }
 
-    /// What an error with this code is counted as.
+    /// The kind of failure that an error with this code is counted as.
     fn kind_of(&self, code: u32) -> Kind {
-        // A server's settings come first (RFC 9113 §3.4); before them it may be no HTTP/2 at all.
+        // A server's settings come first (RFC 9113 §3.4); without them it may not be HTTP/2 at all.
         if !self.peer.is_known {
             return Kind::BadFraming;
         }
@@ -57,7 +57,7 @@ impl Http2Connection {
         })
     }
 
-    /// Frames that carry no answer on, which a peer may send so many of.
+    /// Counts frames that make no progress, of which a peer may send only so many.
     fn spend(&mut self, frames: u32, flood: HttpViolation) -> Result<(), u32> {
         if self.budget.spend(frames) {
             self.excess = Some(Kind::Violation(flood));
@@ -72,7 +72,7 @@ impl FrameHandler for Http2Connection {
         self.block.is_some()
     }
 
-    /// A frame of DATA begins: `length` is what flow control counts.
+    /// Begins a DATA frame; flow control counts its whole `length`.
     fn begin_data(&mut self, head: FrameHead) -> Result<(), u32> {
         if !self.peer.is_known {
             return Err(code::PROTOCOL_ERROR);
@@ -88,7 +88,7 @@ impl FrameHandler for Http2Connection {
             frame::put_number(&mut self.out, kind::WINDOW_UPDATE, 0, self.received as u32);
             self.received = 0;
         }
-        // What comes of a stream that is over counts for the connection's window alone.
+        // Data for a stream that has ended counts towards the connection's window only.
         let Some(lane) = self.lane_of(head.stream) else {
             return Ok(());
         };
@@ -113,13 +113,13 @@ impl FrameHandler for Http2Connection {
         Ok(())
     }
 
-    /// Bytes of a body.
+    /// Counts bytes of a body.
     fn take_data(&mut self, id: u32, bytes: u64) {
         let Some(lane) = self.lane_of(id) else { return };
         let stream = &mut self.streams[lane as usize];
         let most = stream.content_length.unwrap_or(u64::MAX);
         let came = stream.answer.body_bytes + bytes;
-        // What is beyond the length is nothing of the body, in however many pieces it comes.
+        // Bytes beyond the length do not belong to the body, in however many pieces they come.
         stream.answer.body_bytes = came.min(most);
         if self.progressed.last() != Some(&lane) {
             self.progressed.push(lane);
@@ -129,14 +129,14 @@ impl FrameHandler for Http2Connection {
         }
     }
 
-    /// A frame of DATA is over.
+    /// Ends a DATA frame.
     fn end_data(&mut self, head: FrameHead) {
         if head.has(flag::END_STREAM) {
             self.finish(head.stream);
         }
     }
 
-    /// A frame other than DATA, whole.
+    /// Handles a complete frame other than DATA.
     fn take_frame(&mut self, head: FrameHead, payload: &[u8]) -> Result<(), u32> {
         let is_out_of_turn = self.block.is_some() && head.kind != kind::CONTINUATION;
         // A server's settings come first (RFC 9113 §3.4).
@@ -152,7 +152,7 @@ impl FrameHandler for Http2Connection {
             kind::PING => self.take_ping(head, payload),
             kind::GOAWAY => self.take_go_away(payload),
             kind::WINDOW_UPDATE => self.take_window_update(head, payload),
-            // PRIORITY, and what is not known, is passed over (RFC 9113 §5.5).
+            // PRIORITY and unknown types are ignored (RFC 9113 §5.5).
             _ => self.spend(1, HttpViolation::FrameFlood),
         }
     }
@@ -163,7 +163,7 @@ impl Http2Connection {
         self.must_have_been_opened(head.stream)?;
         let mut fragment = without_padding(head, payload)?;
         if head.has(flag::PRIORITY) {
-            // A stream it depends on and a weight, deprecated (RFC 9113 §6.2).
+            // The stream that it depends on and a weight, both deprecated (RFC 9113 §6.2).
             fragment = fragment.get(5..).ok_or(code::FRAME_SIZE_ERROR)?;
         }
         let ends_stream = head.has(flag::END_STREAM);
@@ -196,9 +196,9 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// A header block is whole: the head of a response, an interim one, or trailers.
+    /// Handles a complete header block: the head of a response, an interim one, or trailers.
     fn take_block(&mut self, id: u32, ends_stream: bool, block: &[u8]) -> Result<(), u32> {
-        // Read for streams that are over too: it may fill the table.
+        // Also decoded for streams that have ended, since it may change the table.
         let fields = self.known.read(block, &mut self.table);
         let fields = fields.map_err(|_| code::COMPRESSION_ERROR)?;
         let Some(lane) = self.lane_of(id) else {
@@ -232,7 +232,7 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// An interim response (RFC 9110 §15.2); the answer follows.
+    /// Counts an interim response (RFC 9110 §15.2); the final one follows.
     fn take_interim(&mut self, id: u32, lane: u32) {
         let stream = &mut self.streams[lane as usize];
         stream.interim += 1;
@@ -292,7 +292,7 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// Windows of streams under way move with the settings, below 0 too (RFC 9113 §6.9.2).
+    /// Moves the windows of active streams with the settings, even below 0 (RFC 9113 §6.9.2).
     fn move_windows(&mut self, change: i64) -> Result<(), u32> {
         if change == 0 {
             return Ok(());
@@ -307,7 +307,7 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// The peer may allow fewer streams than ever before.
+    /// Reports if the peer allows fewer streams than ever before.
     fn note_limit(&mut self) {
         let (streams, lanes) = (self.peer.max_streams, self.streams.len());
         if (streams as usize) < lanes && streams < self.peer.fewest_streams {
@@ -329,7 +329,7 @@ impl Http2Connection {
     }
 
     fn take_go_away(&mut self, payload: &[u8]) -> Result<(), u32> {
-        // Behind these eight bytes stands what the peer says for people.
+        // These eight bytes may be followed by debug data.
         let [l0, l1, l2, l3, c0, c1, c2, c3, ..] = *payload else {
             return Err(code::FRAME_SIZE_ERROR);
         };
@@ -360,7 +360,7 @@ impl Http2Connection {
             return Ok(());
         }
         self.must_have_been_opened(head.stream)?;
-        // Nothing for a stream that is over.
+        // Streams that have ended are ignored.
         if let Some(lane) = self.lane_of(head.stream) {
             let stream = &mut self.streams[lane as usize];
             stream.window = widened(stream.window, more)?;
@@ -369,7 +369,7 @@ impl Http2Connection {
         Ok(())
     }
 
-    /// Frames of a stream that we never opened break the protocol (RFC 9113 §5.1).
+    /// Frames for a stream that we never opened break the protocol (RFC 9113 §5.1).
     fn must_have_been_opened(&self, id: u32) -> Result<(), u32> {
         if id % 2 == 1 && id < self.next_id {
             Ok(())
@@ -378,31 +378,31 @@ impl Http2Connection {
         }
     }
 
-    /// The peer has said all it says on a stream.
+    /// Handles the end of a stream by the peer.
     fn finish(&mut self, id: u32) {
-        // A stream that we have given up: what still comes of it is of no use.
+        // If we have abandoned the stream, what still arrives on it is of no use.
         let Some(lane) = self.lane_of(id) else { return };
         let stream = &self.streams[lane as usize];
         if stream.answer.status.is_none() {
             return self.break_off(id, lane, HttpViolation::MessageOrder);
         }
         let came = stream.answer.body_bytes;
-        // Without a body the length is that of one which there would be (RFC 9110 §8.6).
+        // Without a body, the length is the one that a body would have (RFC 9110 §8.6).
         if stream.content_length.is_some_and(|length| came != length) {
             return self.break_off(id, lane, self.wrong_length(lane));
         }
         if stream.upload.is_some() {
-            // Answered before it had the whole request: the rest of that is of no use (RFC 9113
-            // §8.1).
+            // The peer answered before it had the whole request, and does not need the rest (RFC
+            // 9113 §8.1).
             frame::put_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);
         }
         self.end(id);
-        // Its end counts all that is not counted yet.
+        // The stream's end counts everything that is not counted yet.
         self.progressed.pop_if(|last| *last == lane);
         self.events.push(StreamEvent::Whole { lane });
     }
 
-    /// Which rule a body of a wrong length breaks.
+    /// The rule that a body of the wrong length breaks.
     fn wrong_length(&self, lane: u32) -> HttpViolation {
         let stream = &self.streams[lane as usize];
         if stream.head_only || matches!(stream.answer.status, Some(204 | 304)) {
@@ -416,11 +416,11 @@ impl Http2Connection {
         self.give_up(id, lane, Kind::Violation(rule));
     }
 
-    /// A response that cannot be taken: the stream goes, the connection stays (RFC 9113 §8.1.1).
+    /// Abandons a stream whose response is unacceptable; the connection remains (RFC 9113 §8.1.1).
     fn give_up(&mut self, id: u32, lane: u32, kind: Kind) {
         self.end(id);
         let code = match kind {
-            // It may be valid, but is more than we bear.
+            // The response may be valid, but exceeds our limits.
             Kind::HeadTooLarge | Kind::Violation(HttpViolation::InterimFlood) => {
                 code::ENHANCE_YOUR_CALM
             }
@@ -430,7 +430,7 @@ impl Http2Connection {
         self.events.push(StreamEvent::Malformed { lane, kind });
     }
 
-    /// Puts a frame into `out` that the peer has caused.
+    /// Appends a frame to `out` that the peer has caused.
     fn answer_with(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
         frame::put(&mut self.out, kind, flags, stream, payload);
         // Counted against `MAX_WAITING`: a peer that only asks must not fill our memory.
@@ -445,7 +445,7 @@ fn number(payload: &[u8]) -> Result<u32, u32> {
         .map_err(|_| code::FRAME_SIZE_ERROR)
 }
 
-/// A window that is opened by so much more.
+/// A window enlarged by `more` bytes.
 fn widened(window: i64, more: i64) -> Result<i64, u32> {
     let window = window + more;
     (window <= MAX_WINDOW)

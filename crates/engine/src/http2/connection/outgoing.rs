@@ -1,11 +1,11 @@
-//! Request bodies as DATA frames, as far as windows and room let them through.
+//! Request bodies as DATA frames, as far as windows and buffer space allow.
 
 use super::Http2Connection;
 use crate::body;
 use crate::http2::frame::{FrameHead, flag, kind};
 
 impl Http2Connection {
-    /// Puts more of the bodies that wait into frames, where there is room.
+    /// Puts more of the waiting bodies into frames, if there is room.
     pub(crate) fn send_bodies(&mut self) {
         for index in 0..self.active.len() {
             if self.out.len() >= body::WINDOW {
@@ -15,13 +15,13 @@ impl Http2Connection {
         }
     }
 
-    /// Sends as much of the lane's body as both windows and the room in `out` let through.
+    /// Sends as much of the lane's body as both windows and the room in `out` allow.
     pub(super) fn send_body(&mut self, lane: u32) {
         let stream = &mut self.streams[lane as usize];
         while let Some(upload) = &mut stream.upload
             && self.out.len() < body::WINDOW
         {
-            // Below 0 where settings have made windows smaller (RFC 9113 §6.9.2).
+            // Below 0 if settings have shrunk the windows (RFC 9113 §6.9.2).
             let window = usize::try_from(stream.window.min(self.window)).unwrap_or(0);
             let length = upload
                 .left()

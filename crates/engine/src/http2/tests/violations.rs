@@ -88,7 +88,7 @@ fn malformed_response_spoils_its_stream_and_no_other() {
             session.out.clear();
             let fed = bytes.chunks(step).try_for_each(|piece| session.feed(piece));
             assert_eq!(fed, Ok(()), "{what}");
-            // Nothing beyond its length counts, in however many pieces it came.
+            // Bytes beyond the length do not count, in however many pieces they came.
             let came = session.answer(0).body_bytes;
             let most = match what {
                 "a body beyond its length" => 1,
@@ -128,7 +128,7 @@ fn table_is_followed_through_a_malformed_response() {
     get(&mut session, 0);
     get(&mut session, 1);
     let whole = flag::END_HEADERS | flag::END_STREAM;
-    // Two statuses, and a field that is kept: then its index stands for it.
+    // Two statuses, and a field that is stored, so that its index can be used afterwards.
     let bad = frame(kind::HEADERS, whole, 1, b"\x88\x89\x48\x03404");
     session.feed(&bad).expect("a stream error");
     let good = frame(kind::HEADERS, whole, 3, b"\xbe");
@@ -188,7 +188,7 @@ fn floods_are_ended_with_a_name_and_moderate_traffic_is_not() {
         assert_eq!(fed, violation(rule), "{what}");
         let said = &session.out[session.out.len() - 4..];
         assert_eq!(said, code::ENHANCE_YOUR_CALM.to_be_bytes(), "{what}");
-        // Some with each frame of a body, and as many in each second, are no flood.
+        // A few with each frame of a body, or 900 a second, are not a flood.
         let mut session = begun();
         let data = frame(kind::DATA, 0, 3, b"body");
         for _ in 0..5_000 {
