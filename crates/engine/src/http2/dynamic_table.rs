@@ -1,22 +1,22 @@
-//! HPACK's dynamic table (RFC 7541 §2.3.2), as the peer fills it: of a field, only what counts is
-//! kept.
+//! HPACK's dynamic table (RFC 7541 §2.3.2) as the peer fills it. Only the relevant part of each
+//! field is kept.
 
 use super::field::HeaderField;
 use super::hpack_error::BadBlock;
 use std::collections::VecDeque;
 
-/// What a table holds unless settings say otherwise (RFC 9113 §6.5.2). Servers that do not read our
+/// The size of a table unless settings change it (RFC 9113 §6.5.2). Servers that do not read our
 /// settings use it too.
 const MAX_SIZE: usize = 4096;
 
-/// The fields that the peer may name by an index; nothing is allocated before it keeps one.
+/// The fields that the peer can refer to by index. Allocates nothing before the peer stores one.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
     /// The newest first.
     entries: VecDeque<HeaderField>,
     size: usize,
     most: usize,
-    /// Counts what has changed it.
+    /// Counts changes of the table.
     version: u64,
 }
 
@@ -32,17 +32,17 @@ impl Default for DynamicTable {
 }
 
 impl DynamicTable {
-    /// The entry of so many that came after it.
+    /// Returns the entry that was followed by `behind` others.
     pub(super) fn entry(&self, behind: usize) -> Result<HeaderField, BadBlock> {
         self.entries.get(behind).copied().ok_or(BadBlock)
     }
 
-    /// Differs where an index may mean another field, or none.
+    /// Changes whenever an index may mean another field, or none.
     pub(super) fn version(&self) -> u64 {
         self.version
     }
 
-    /// Keeps a field, in the place of the oldest ones; one that is too large empties the table (RFC
+    /// Stores a field in place of the oldest ones; a field that is too large empties the table (RFC
     /// 7541 §4.4).
     pub(super) fn keep(&mut self, entry: HeaderField) {
         self.make_room(entry.size());
@@ -53,12 +53,12 @@ impl DynamicTable {
         }
     }
 
-    /// The peer wants no more than this (RFC 7541 §6.3).
+    /// Sets the table's size as the peer demands (RFC 7541 §6.3).
     pub(super) fn resize(&mut self, most: usize) -> Result<(), BadBlock> {
         if most > MAX_SIZE {
             return Err(BadBlock);
         }
-        // A larger one keeps what a smaller one empties.
+        // A larger table keeps entries that a smaller one would drop.
         self.version += u64::from(self.most != most);
         self.most = most;
         self.make_room(0);

@@ -1,47 +1,47 @@
-//! Fields of a response: those that count, and what none may be (RFC 9113 §8.2, §8.3).
+//! Fields of a response: the relevant ones, and rules for all of them (RFC 9113 §8.2, §8.3).
 
 use super::hpack_error::BadBlock;
 use super::hpack_string::HpackString;
 use measure::HttpViolation;
 
-/// What a field counts beyond its name and value, in a table (RFC 7541 §4.1) and in a list (RFC
+/// The overhead of a field beyond its name and value, in a table (RFC 7541 §4.1) and in a list (RFC
 /// 9113 §6.5.2).
 const OVERHEAD: usize = 32;
 
-/// A field, as far as it counts.
+/// The relevant part of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct HeaderField {
     pub(super) name: FieldName,
-    /// Bytes of the name.
+    /// Length of the name in bytes.
     pub(super) name_length: usize,
     pub(super) value_length: usize,
     pub(super) meaning: FieldMeaning,
 }
 
-/// Which field it is.
+/// The name of a field, as far as it is relevant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldName {
     Status,
     ContentLength,
-    /// May be `trailers` and nothing else (RFC 9113 §8.2.2).
+    /// Its value may only be `trailers` (RFC 9113 §8.2.2).
     Te,
     Other,
-    /// One that no response has.
+    /// A name that no response may have.
     Forbidden(HttpViolation),
 }
 
-/// What a field says.
+/// The meaning of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldMeaning {
     Status(u16),
     ContentLength(u64),
-    /// Nothing that counts.
+    /// Nothing relevant.
     Other,
     Broken(HttpViolation),
 }
 
 impl HeaderField {
-    /// A field with this name, of so many bytes, and this value.
+    /// Creates a field with this name, of `name_length` bytes, and this value.
     pub(super) fn new(
         (name, name_length): (FieldName, usize),
         value: HpackString<'_>,
@@ -52,7 +52,7 @@ impl HeaderField {
             _ if !is_sound => FieldMeaning::Broken(HttpViolation::FieldValue),
             FieldName::Other => FieldMeaning::Other,
             FieldName::Status => match value.number()? {
-                // HTTP/2 has no upgrade (RFC 9113 §8.6).
+                // HTTP/2 has no upgrade, hence no 101 (RFC 9113 §8.6).
                 Some(status @ (100 | 102..=999)) if value_length == 3 => {
                     FieldMeaning::Status(status as u16)
                 }
@@ -73,23 +73,23 @@ impl HeaderField {
         })
     }
 
-    /// Bytes that it counts, in a table and in a list.
+    /// The field's size in bytes, in a table and in a list.
     pub(super) fn size(&self) -> usize {
         self.name_length + self.value_length + OVERHEAD
     }
 }
 
 impl FieldName {
-    /// The name that a string is, and its length.
+    /// Reads a name. Also returns its length in bytes.
     pub(super) fn read(name: HpackString<'_>) -> Result<(FieldName, usize), BadBlock> {
-        // As long as the longest name that is asked for below.
+        // As long as the longest name that is compared below.
         let mut known = [0; 17];
         let (mut length, mut is_sound) = (0, true);
         name.each(|byte| {
             if let Some(place) = known.get_mut(length) {
                 *place = byte;
             }
-            // A colon begins the name of a pseudo-field, and stands nowhere else.
+            // A colon starts the name of a pseudo-field, and is forbidden elsewhere.
             is_sound &= matches!(byte, 0x21..=0x39 | 0x3b..=0x40 | 0x5b..=0x7e);
             length += 1;
         })?;
@@ -107,7 +107,7 @@ impl FieldName {
     }
 }
 
-/// Bytes of a value, and whether it may be one.
+/// The length of a value in bytes, and whether it is valid.
 fn look_at(value: HpackString<'_>) -> Result<(usize, bool), BadBlock> {
     let (mut length, mut first, mut last, mut is_sound) = (0, 0, 0, true);
     value.each(|byte| {

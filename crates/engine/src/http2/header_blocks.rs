@@ -1,4 +1,4 @@
-//! HeaderBlocks as header blocks, built before the run; only templates are filled in during it.
+//! Requests as header blocks, built before the run; only templates are filled in during it.
 
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
@@ -21,7 +21,7 @@ struct PrebuiltBlock {
 #[derive(Debug)]
 enum Part {
     Bytes(Vec<u8>),
-    /// A string with its length before it.
+    /// A string, preceded by its length.
     Text(Vec<Fill>),
     /// The body's length as a string.
     BodyLength,
@@ -37,7 +37,7 @@ impl HeaderBlocks {
         )
     }
 
-    /// Puts the request's block into `block`; its body, where it has one.
+    /// Appends the request's block to `block`. Returns its body, if it has one.
     pub(crate) fn write(
         &self,
         index: u16,

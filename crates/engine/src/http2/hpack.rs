@@ -1,8 +1,9 @@
-//! HPACK (RFC 7541): blocks of requests are written once, of responses only what counts is read.
+//! HPACK (RFC 7541): request blocks are written once; of response blocks only the relevant fields
+//! are read.
 //!
 //! We use no dynamic table, so that a block of ours means the same on every connection and can be
-//! built before the run. A server may use one, of the default size. Of a response the status and
-//! the length matter; of other fields, whether it may have them.
+//! built before the run. A server may use one, of the default size. Of a response, status and
+//! length matter; other fields are only checked for being allowed.
 
 use super::dynamic_table::DynamicTable;
 use super::field::{FieldMeaning, FieldName, HeaderField};
@@ -53,20 +54,21 @@ const NAME_LENGTHS: [u8; 61] = [
     16, 13, 12, 6, 4, 4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10,
     25, 17, 10, 4, 3, 16,
 ];
-/// Last entry of the static table.
+/// Index of the last entry of the static table.
 const STATIC: usize = NAME_LENGTHS.len();
-/// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: ours is
-/// empty anyway.
+/// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: we leave
+/// it empty anyway.
 pub(super) const NO_TABLE: u8 = 0x20;
-/// Entries of the static table for `:status` and the statuses of them; then those for
-/// `accept-encoding`, the last with a value, `content-length` and `transfer-encoding`.
+/// The values of the static table's `:status` entries; then the indices of the first of these, of
+/// `accept-encoding`, which is the last entry with a value, of `content-length` and of
+/// `transfer-encoding`.
 const STATUSES: [u16; 7] = [200, 204, 206, 304, 400, 404, 500];
 const FIRST_STATUS: usize = 8;
 const ACCEPT_ENCODING: usize = 16;
 const CONTENT_LENGTH: usize = 28;
 const TRANSFER_ENCODING: usize = 57;
 
-/// A field that every block may use as it stands in the static table.
+/// Fields that can be used as they are in the static table.
 pub(super) mod indexed {
     pub(crate) const METHOD_GET: u8 = 0x82;
     pub(crate) const METHOD_POST: u8 = 0x83;
@@ -82,9 +84,9 @@ pub(super) mod name {
     pub(crate) const PATH: u8 = 4;
 }
 
-/// Puts the name of a literal field that is not to be indexed into `out`; its value follows as a
-/// string. A name with an index of the static table is at most 61, which takes one more byte from
-/// 15 on (RFC 7541 §5.1, §6.2.2).
+/// Appends the name of a literal field that is not to be indexed to `out`; its value follows as a
+/// string. An index of the static table is at most 61, which takes one more byte from 15 on (RFC
+/// 7541 §5.1, §6.2.2).
 pub(super) fn put_name(out: &mut Vec<u8>, name: &str) {
     match NAMES.iter().find(|(known, _)| *known == name) {
         Some(&(_, index)) => put_name_index(out, index),
@@ -96,7 +98,7 @@ pub(super) fn put_name(out: &mut Vec<u8>, name: &str) {
     }
 }
 
-/// See [`put_name`], for a name by its index.
+/// Like [`put_name`], for the index of a name.
 pub(super) fn put_name_index(out: &mut Vec<u8>, index: u8) {
     match index {
         0..=14 => out.push(index),
@@ -104,7 +106,7 @@ pub(super) fn put_name_index(out: &mut Vec<u8>, index: u8) {
     }
 }
 
-/// Puts the head of a string into `out` that is not in Huffman code (RFC 7541 §5.2).
+/// Appends the length of a string that is not Huffman-coded to `out` (RFC 7541 §5.2).
 pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
     let Some(mut rest) = length.checked_sub(0x7f) else {
         return out.push(length as u8);
@@ -117,7 +119,7 @@ pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
     out.push(rest as u8);
 }
 
-/// Reads a block that was written with `table`, and follows what it does to that.
+/// Reads a block that was encoded with `table`, and applies its changes to the table.
 pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<ResponseFields, BadBlock> {
     let mut fields = ResponseFields::default();
     let mut is_beginning = true;
@@ -128,7 +130,7 @@ pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<Respons
                 index @ 1..=STATIC => static_field(index),
                 index => table.entry(index - STATIC - 1)?,
             }),
-            // Before all fields (RFC 7541 §4.2).
+            // Only before all fields (RFC 7541 §4.2).
             0x20..=0x3f if is_beginning => {
                 table.resize(integer(&mut block, 5)?)?;
                 continue;
@@ -162,7 +164,7 @@ fn literal(block: &mut &[u8], prefix: u32, table: &DynamicTable) -> Result<Heade
 /// The name at this index of the static table, and its length.
 fn static_name(index: usize) -> (FieldName, usize) {
     let name = match index {
-        // Requests have these (RFC 9113 §8.3.1).
+        // Only requests have these (RFC 9113 §8.3.1).
         1..FIRST_STATUS => FieldName::Forbidden(HttpViolation::PseudoField),
         FIRST_STATUS..15 => FieldName::Status,
         CONTENT_LENGTH => FieldName::ContentLength,
@@ -192,8 +194,8 @@ fn static_field(index: usize) -> HeaderField {
     }
 }
 
-/// Takes an integer with a prefix of so many bits (RFC 7541 §5.1); what is beyond 2^28 is no length
-/// or index of ours.
+/// Takes an integer with a prefix of `prefix` bits (RFC 7541 §5.1). Lengths and indices beyond 2^28
+/// are never valid here.
 fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, BadBlock> {
     let (&first, rest) = block.split_first().ok_or(BadBlock)?;
     *block = rest;
@@ -214,7 +216,7 @@ fn integer(block: &mut &[u8], prefix: u32) -> Result<usize, BadBlock> {
 }
 
 fn string<'a>(block: &mut &'a [u8]) -> Result<HpackString<'a>, BadBlock> {
-    // One bit says Huffman, the other seven begin the length (RFC 7541 §5.2).
+    // One bit marks Huffman coding, the other seven start the length (RFC 7541 §5.2).
     let first = *block.first().ok_or(BadBlock)?;
     let is_huffman = first & 0x80 != 0;
     let length = integer(block, 7)?;
@@ -230,7 +232,7 @@ mod tests {
 
     type Said = Result<(Option<u16>, Option<u64>, Option<Kind>), BadBlock>;
 
-    /// What a block says, and what is wrong with it.
+    /// Reads a block. Returns status, length, and what is wrong with it.
     fn read_with(block: &[u8], table: &mut DynamicTable) -> Said {
         let fields = read(block, table)?;
         Ok((fields.status, fields.content_length, fields.fault()))
@@ -244,17 +246,17 @@ mod tests {
     fn blocks_of_real_servers_are_read() {
         let cases: [(&[u8], Said); 6] = [
             (b"\x88", fields(200, None)),
-            // nginx: indexed status, literal length with an indexed name, plain.
+            // nginx: indexed status, literal length with an indexed name, not Huffman-coded.
             (b"\x88\x0f\x0d\x03356", fields(200, Some(356))),
-            // RFC 7541 appendix C.6.1, whose ":status: 302" is a literal in Huffman code; then the
+            // RFC 7541 appendix C.6.1, whose ":status: 302" is a Huffman-coded literal; then the
             // rest of that block.
             (
                 b"\x48\x82\x64\x02\x58\x85\xae\xc3\x77\x1a\x4b",
                 fields(302, None),
             ),
-            // A size update first, as RFC 7541 §4.2 wants after our settings.
+            // A size update first, as RFC 7541 §4.2 requires after our settings.
             (b"\x20\x8d", fields(404, None)),
-            // Names as literals, plain and in Huffman code.
+            // Names as literals, without and with Huffman coding.
             (b"\x00\x07:status\x03204", fields(204, None)),
             (b"\x88\x10\x03foo\x03bar\x5c\x0212", fields(200, Some(12))),
         ];
@@ -304,7 +306,7 @@ mod tests {
             ("a space", b"\x88\x00\x03x a\x01b", FieldName),
             ("a colon", b"\x88\x00\x03x:a\x01b", FieldName),
             ("no name", b"\x88\x00\x00\x01b", FieldName),
-            // "Date" in Huffman code.
+            // "Date", Huffman-coded.
             (
                 "in Huffman code",
                 b"\x88\x00\x83\xbe\x34\x97\x01b",
@@ -314,7 +316,7 @@ mod tests {
             ("CR", b"\x88\x61\x02\ra", FieldValue),
             ("a space before it", b"\x88\x61\x02 a", FieldValue),
             ("a tab behind it", b"\x88\x61\x02a\t", FieldValue),
-            // "a\n" in Huffman code.
+            // "a\n", Huffman-coded.
             ("LF", b"\x88\x61\x85\x1f\xff\xff\xff\x9f", FieldValue),
             (
                 "connection",
@@ -332,7 +334,7 @@ mod tests {
             let mut table = DynamicTable::default();
             let (.., fault) = read_with(block, &mut table).unwrap();
             assert_eq!(fault, Some(Kind::Violation(rule)), "{what}: {block:02x?}");
-            // What is kept of it is known by its index.
+            // A field stored in the table is refused by its index too.
             let kept = [block, b"\x40\x01k\x01v\xbe"].concat();
             assert_eq!(
                 read_with(&kept, &mut table).map(|(.., fault)| fault),
@@ -390,15 +392,15 @@ mod tests {
     fn broken_blocks_are_refused() {
         let cases: [&[u8]; 12] = [
             b"\x80",                             // index 0
-            b"\xbe",                             // index 62: a table that is empty
+            b"\xbe",                             // index 62: an empty table
             b"\x7f\x00\x011",                    // a name from there
             b"\x3f\xe2\x1f",                     // a table of 4097 bytes
-            b"\x88\x20",                         // a size update behind a field
-            b"\x88\x61\x81\xff",                 // a string of filling
-            b"\x88\x61\x82\x1f\xff",             // as much behind a letter
-            b"\x88\x61\x81\x18",                 // filled with zeros
-            b"\x88\x00\x84\xff\xff\xff\xff\x00", // the end within a name
-            b"\x88\x00\x05abc",                  // cut
+            b"\x88\x20",                         // a size update after a field
+            b"\x88\x61\x81\xff",                 // a string of padding
+            b"\x88\x61\x82\x1f\xff",             // as much after a letter
+            b"\x88\x61\x81\x18",                 // padded with zeros
+            b"\x88\x00\x84\xff\xff\xff\xff\x00", // the end symbol within a name
+            b"\x88\x00\x05abc",                  // truncated
             b"\xff\xff\xff\xff\xff\x0f",         // too large an integer
             b"\x40",                             // nothing follows
         ];
@@ -411,7 +413,7 @@ mod tests {
         }
     }
 
-    /// The three responses of RFC 7541 appendix C.6, and the size of the table behind each.
+    /// The three responses of RFC 7541 appendix C.6, and the size of the table after each.
     #[test]
     fn responses_of_the_rfc_are_read_and_fill_the_table_as_it_says() {
         const SIZE_256: &[u8] = b"\x3f\xe1\x01";

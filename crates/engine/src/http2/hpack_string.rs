@@ -1,4 +1,4 @@
-//! A string of a header block (RFC 7541 §5.2), still as it was written.
+//! A string of a header block (RFC 7541 §5.2) in its encoded form.
 
 use super::hpack_error::BadBlock;
 use super::huffman::Symbols;
@@ -10,7 +10,7 @@ pub(super) struct HpackString<'a> {
 }
 
 impl HpackString<'_> {
-    /// Gives each byte of what it says to `take`.
+    /// Passes each decoded byte to `take`.
     pub(super) fn each(self, mut take: impl FnMut(u8)) -> Result<(), BadBlock> {
         if self.is_huffman {
             Symbols::new(self.bytes).try_for_each(|symbol| symbol.map(&mut take))
@@ -20,7 +20,7 @@ impl HpackString<'_> {
         }
     }
 
-    /// The decimal number it is, if it is one.
+    /// The string's value as a decimal number, if it is one.
     pub(super) fn number(self) -> Result<Option<u64>, BadBlock> {
         let mut number = None;
         let mut is_number = true;

@@ -1,10 +1,10 @@
-//! HPACK's Huffman code (RFC 7541 appendix B), symbol by symbol: strings are looked at, and kept
-//! nowhere.
+//! HPACK's Huffman code (RFC 7541 appendix B), decoded symbol by symbol: strings are examined but
+//! not stored.
 
 use super::hpack_error::BadBlock;
 
-/// Lengths of codes, each with how many symbols have it. The code is canonical: codes of a length
-/// follow one another, behind those that are shorter. The last code of 30 bits ends a string, and
+/// Code lengths, each with the number of symbols that have it. The code is canonical: codes of one
+/// length follow one another, after the shorter ones. The last code of 30 bits ends a string, and
 /// must not occur in one.
 const LENGTHS: [(u32, u32); 21] = [
     (5, 10),
@@ -29,7 +29,7 @@ const LENGTHS: [(u32, u32); 21] = [
     (28, 29),
     (30, 4),
 ];
-/// Symbols in the order of their codes; the 257th is the end.
+/// Symbols in the order of their codes; the 257th is the end symbol.
 const SYMBOLS: [u8; 256] = [
     0x30, 0x31, 0x32, 0x61, 0x63, 0x65, 0x69, 0x6f, 0x73, 0x74, 0x20, 0x25, 0x2d, 0x2e, 0x2f, 0x33,
     0x34, 0x35, 0x36, 0x37, 0x38, 0x39, 0x3d, 0x41, 0x5f, 0x62, 0x64, 0x66, 0x67, 0x68, 0x6c, 0x6d,
@@ -48,16 +48,17 @@ const SYMBOLS: [u8; 256] = [
     0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x0b, 0x0c, 0x0e, 0x0f, 0x10, 0x11, 0x12, 0x13, 0x14,
     0x15, 0x17, 0x18, 0x19, 0x1a, 0x1b, 0x1c, 0x1d, 0x1e, 0x1f, 0x7f, 0xdc, 0xf9, 0x0a, 0x0d, 0x16,
 ];
-/// All ones: the end of a string, whose first bits fill its last byte.
+/// All ones: the end symbol, whose first bits pad the last byte of a string.
 const END: u32 = (1 << 30) - 1;
-/// What a byte begins with: a symbol and the length of its code, or 0 for a code longer than this.
+/// The symbol at the start of a byte and the length of its code, which is 0 if the code is longer
+/// than a byte.
 const SHORT: [(u8, u8); 256] = short_codes();
 
 /// The symbols of a string.
 pub(super) struct Symbols<'a> {
-    /// What has not been looked at yet.
+    /// Bytes that have not been read yet.
     rest: &'a [u8],
-    /// Bits of the code, from the highest on, and how many of them are there.
+    /// Bits of the code, from the highest on, and how many of them are valid.
     bits: u64,
     filled: u32,
 }
@@ -81,7 +82,7 @@ impl<'a> Symbols<'a> {
         }
     }
 
-    /// Whether what is left only fills the last byte (RFC 7541 §5.2).
+    /// Whether the rest only pads the last byte (RFC 7541 §5.2).
     fn is_filling(&self) -> bool {
         self.filled < 8 && self.bits.leading_ones() >= self.filled
     }
@@ -92,7 +93,7 @@ impl Iterator for Symbols<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<Result<u8, BadBlock>> {
-        // No code is longer.
+        // No code is longer than 30 bits.
         if self.filled < 30 {
             self.fill();
         }
@@ -110,7 +111,7 @@ impl Iterator for Symbols<'_> {
     }
 }
 
-/// The symbol that these 30 bits begin with, and the length of its code; `None` for the end.
+/// The symbol at the start of these 30 bits, and the length of its code; `None` for the end symbol.
 const fn code_at(bits: u32) -> Option<(u8, u8)> {
     let (mut first, mut before, mut nth) = (0, 0, 0);
     while nth < LENGTHS.len() {
@@ -145,7 +146,8 @@ mod tests {
         Symbols::new(bytes).collect()
     }
 
-    /// The code of each symbol, as the appendix lists it: canonical, so that lengths say all.
+    /// Encodes with the codes that the appendix lists; they are canonical, so the lengths determine
+    /// them.
     fn encode(text: &[u8]) -> Vec<u8> {
         let mut bits = String::new();
         for &byte in text {
@@ -216,10 +218,10 @@ mod tests {
             ),
             (b"\x64\x02", Some("302")),
             (b"", Some("")),
-            (b"\xff", None),             // eight bits of filling
-            (b"\x64\x02\xff", None),     // as many behind a string
-            (b"\x00\x00", None),         // filled with zeros
-            (b"\xff\xff\xff\xff", None), // the end within a string
+            (b"\xff", None),             // eight bits of padding
+            (b"\x64\x02\xff", None),     // as many after a string
+            (b"\x00\x00", None),         // padded with zeros
+            (b"\xff\xff\xff\xff", None), // the end symbol within a string
         ];
         for (bytes, expected) in cases {
             let read = read(bytes).ok();

@@ -1,28 +1,29 @@
-//! The header block that came last on a connection, recognised without being decoded.
+//! The latest header block on a connection, recognised without decoding it.
 
 use super::dynamic_table::DynamicTable;
 use super::hpack;
 use super::hpack_error::BadBlock;
 use super::response_fields::ResponseFields;
 
-/// Largest block that is kept: a connection holds as much of it.
+/// Largest block that is kept, which bounds the memory per connection.
 const MAX_KNOWN: usize = 2048;
 
-/// A block that was read before and left the table as it was, so that it means the same as long as
-/// the table stays. A server says the same to every request, but for the date once a second.
+/// A block that was read before and left the table unchanged, so that it means the same as long as
+/// the table does not change. Servers send the same block to every request, except for the date,
+/// which changes once a second.
 #[derive(Debug, Default)]
 pub(super) struct KnownBlock {
-    /// Empty before the second block of a connection: the first one may be its last.
+    /// Empty before the second block on a connection, since the first may be its last.
     bytes: Vec<u8>,
     fields: ResponseFields,
-    /// State of the table that it was read with.
+    /// Version of the table that it was read with.
     table_version: u64,
-    /// A block has come before.
+    /// Whether a block has come before.
     has_come: bool,
 }
 
 impl KnownBlock {
-    /// What `block` says, read with `table`.
+    /// Returns the fields of `block`, read with `table`.
     pub(super) fn read(
         &mut self,
         block: &[u8],
@@ -63,7 +64,7 @@ mod tests {
         assert_eq!(status(&mut known, b"\x48\x03302", &mut table), Some(302));
         assert_eq!(status(&mut known, b"\xbe", &mut table), Some(302));
         assert_eq!(status(&mut known, b"\xbf", &mut table), Some(301));
-        // The table is emptied.
+        // This empties the table.
         assert_eq!(status(&mut known, b"\x20\x88", &mut table), Some(200));
         assert!(known.read(b"\xbf", &mut table).is_err());
     }
@@ -75,7 +76,7 @@ mod tests {
             status(&mut known, b"\x88\x40\x01a\x01b", &mut table);
             assert_eq!(table.size(), times * 34);
         }
-        // No table at all: it stays as it is, and the block is known.
+        // Without a table nothing changes, so the block is recognised.
         status(&mut known, b"\x20\x88", &mut table);
         let version = table.version();
         for _ in 0..3 {

@@ -1,10 +1,10 @@
-//! What all fields of a response's header block say together.
+//! All fields of a response's header block taken together.
 
 use super::field::{FieldMeaning, HeaderField};
 use crate::response::MAX_HEAD;
 use measure::{HttpViolation, Kind};
 
-/// What a header block says, as far as it counts.
+/// The relevant content of a header block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ResponseFields {
     pub(super) status: Option<u16>,
@@ -13,7 +13,7 @@ pub(super) struct ResponseFields {
     violation: Option<HttpViolation>,
     /// Size of the list (RFC 9113 §6.5.2).
     bytes: usize,
-    /// A field has come that is no pseudo-field.
+    /// Whether a field other than a pseudo-field has come.
     has_regular: bool,
 }
 
@@ -47,7 +47,7 @@ impl ResponseFields {
         self.violation.get_or_insert(rule);
     }
 
-    /// What makes the response malformed, or too large; `None` where nothing does.
+    /// Why the response is malformed, or too large; `None` if it is neither.
     pub(super) fn fault(&self) -> Option<Kind> {
         if self.bytes > MAX_HEAD {
             return Some(Kind::HeadTooLarge);
