@@ -1,4 +1,4 @@
-//! What sockets say: connected, readable, ended; and the sending side of the same.
+//! Events of sockets: connected, readable, closed; and sending on them.
 
 use super::sender::SendOutcome;
 use super::{Cut, Worker};
@@ -7,10 +7,11 @@ use crate::poller::Ready;
 use crate::tls::TlsStream;
 use measure::{Failure, FailureStage, Kind, OperationEnd};
 
-/// Reads of one connection before the others, timers and orders have their turn: 2 MiB.
+/// Reads of one connection before the others, timers and orders get their turn: 2 MiB.
 const READS_AT_ONCE: usize = 16;
 
-/// A connection that was left with more to read; edge-triggered, the kernel does not tell again.
+/// A connection that was left with more to read. Being edge-triggered, the poller does not report
+/// it again.
 pub(super) struct Unread {
     seat: u32,
     generation: u32,
@@ -21,22 +22,22 @@ pub(super) struct Unread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NextRead {
     AtOnce,
-    /// When its socket is ready again, if it stands.
+    /// When its socket is ready again, if the connection still exists then.
     WhenReady,
 }
 
-/// What the end of its connection means for the response under way in HTTP/1.1.
+/// HTTP/1.1: the effect of a connection's end on the response under way.
 enum ResponseLoss {
-    /// The end has made it whole.
+    /// The end completes it.
     Whole,
-    /// The server may never have seen the request, and may be asked again.
+    /// The server may never have seen the request, which may be sent again.
     Unseen,
     /// The operation has failed.
     Failed(Kind),
 }
 
 impl Worker {
-    /// Something happened on the connection of `seat`.
+    /// Handles an event on the connection of `seat`.
     pub(super) fn on_ready(&mut self, seat: u32, ready: Ready) {
         let generation = self.seats.seat(seat).generation;
         if let Some(slot) = self.seats.connecting_slot(seat) {
@@ -45,8 +46,8 @@ impl Worker {
             }
             self.on_connected(slot);
         }
-        // Before the rest of a request is sent: a server that answers early may have reset what is
-        // still to come.
+        // Reading comes before the rest of a request is sent: a server that answers early may have
+        // reset the connection because of what is still to come.
         if ready.readable || ready.ended {
             self.read(seat, generation, ready.ended);
         }
@@ -65,8 +66,8 @@ impl Worker {
         let failure = connection.and_then(|connection| connection.failure());
         let now = self.clock.now();
         match failure {
-            // A connect is refused; only a connection that stood is reset (tcp_reset() in the
-            // kernel's tcp_input.c).
+            // A connect is refused, never reset: only an established connection is reset
+            // (tcp_reset() in the kernel's tcp_input.c).
             Some(Kind::Reset) => self.on_reset_at_once(slot, now),
             Some(kind) => self.fail(slot, FailureStage::Connect, kind, now),
             None if ready.failed => self.fail(slot, FailureStage::Connect, Kind::Reset, now),
@@ -74,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// TCP stood, and was gone before anything could be sent.
+    /// TCP was established, and gone before anything could be sent.
     fn on_reset_at_once(&mut self, slot: u32, now: u64) {
         self.note_connected(slot, now);
         let stage = if self.tls.is_some() {
@@ -85,29 +86,29 @@ impl Worker {
         self.fail(slot, stage, Kind::Reset, now);
     }
 
-    /// Goes on with a connection that had more to read than its share.
+    /// Continues with a connection that had more to read than one turn allows.
     pub(super) fn read_on(&mut self, unread: Unread) {
         self.read(unread.seat, unread.generation, unread.ended);
     }
 
-    /// Reads until there is nothing more for now, or the seat has another connection than this one.
+    /// Reads until there is nothing more for now, or until the seat no longer has this connection.
     fn read(&mut self, seat: u32, generation: u32, ended: bool) {
         for _ in 0..READS_AT_ONCE {
             let Some(received) = self.receive(seat, generation, ended) else {
-                return; // the connection has gone, and what it might say concerns nobody
+                return; // the connection has gone, and with it all that it could still deliver
             };
             let next = match received {
                 Ok(received) => self.on_received(seat, generation, received),
                 Err(fault) => {
                     self.on_last_answers(seat);
-                    // An answer may have ended it, and begun the next one.
+                    // An answer may have ended the connection, and begun the next one.
                     if self.seats.stands(seat, generation) {
                         self.on_fault(seat, fault);
                     }
                     return;
                 }
             };
-            // After the peer's end there is more until the end itself has been read.
+            // After the peer has closed there is more to read until the end itself has been read.
             let goes_on = match received {
                 Ok(Received::Bytes { more, .. }) => more || ended,
                 _ => false,
@@ -123,7 +124,7 @@ impl Worker {
         });
     }
 
-    /// Reads once from the connection that `generation` counts, where it stands.
+    /// Reads once from the connection numbered `generation`, if it still exists.
     #[inline]
     fn receive(
         &mut self,
@@ -132,7 +133,7 @@ impl Worker {
         ended: bool,
     ) -> Option<Result<Received, TransferFault>> {
         let owner = self.seats.owner_of_standing(seat, generation)?;
-        // With several slots it is HTTP/2, where every frame names its stream.
+        // A seat with several slots speaks HTTP/2, where every frame names its stream.
         let expecting = self.seats.is_sent(self.seats.of_seat(seat).start);
         let user = self.seats.seat(seat).user;
         let connection = self.seats.connection(seat)?;
@@ -140,7 +141,7 @@ impl Worker {
             tls.sessions.select(owner, connection.id.address);
             tls.identities.select(user);
         }
-        // What the kernel says now; a close_notify in what is read says it, too.
+        // This is the kernel's report; a close_notify in the bytes read sets it too.
         connection.peer_ended = ended;
         let before = connection.received_bytes;
         let outgoing = self.sender.outgoing(seat);
@@ -159,7 +160,7 @@ impl Worker {
         Some(received)
     }
 
-    /// Acts on what a read brought.
+    /// Acts on the outcome of a read.
     #[inline]
     fn on_received(&mut self, seat: u32, generation: u32, received: Received) -> NextRead {
         match received {
@@ -184,7 +185,7 @@ impl Worker {
         }
     }
 
-    /// Bytes were read at `at` and digested.
+    /// Handles bytes that were read at `at` and processed.
     fn on_bytes(&mut self, seat: u32, at: u64, answered: bool) {
         let Some(connection) = self.seats.connection(seat) else {
             return; // nothing ends a connection between a read and this
@@ -212,7 +213,7 @@ impl Worker {
         }
     }
 
-    /// Counts what has come of a body.
+    /// Counts what has arrived of a body.
     pub(super) fn count_body(&mut self, slot: u32, at: u64) {
         let lane = self.seats.lane_of(slot);
         if let Some((connection, operation)) = self.seats.both(slot) {
@@ -220,7 +221,8 @@ impl Worker {
         }
     }
 
-    /// `answered` where the response to a request that went out as early data has begun to come.
+    /// Continues the handshake. `answered` if the response to a request sent as early data has
+    /// begun.
     fn on_handshake_bytes(&mut self, seat: u32, at: u64, answered: bool) {
         let is_done = self
             .seats
@@ -232,7 +234,7 @@ impl Worker {
             if self.sender.has_outgoing(seat) {
                 self.flush(seat);
             }
-            return; // the handshake goes on with the server's next words
+            return; // the handshake continues with the server's next bytes
         };
         let now = self.clock.now();
         let generation = self.seats.seat(seat).generation;
@@ -248,8 +250,8 @@ impl Worker {
         }
     }
 
-    /// The handshake is done: what early data was answered with may be here, and our Finished waits
-    /// to go out.
+    /// The handshake is done: the answer to early data may have arrived, and our Finished waits to
+    /// be sent.
     fn on_taken_early(&mut self, seat: u32, generation: u32) {
         let connection = self.seats.standing(seat, generation);
         let tls = connection.and_then(|connection| connection.tls.as_ref());
@@ -258,8 +260,8 @@ impl Worker {
         }
     }
 
-    /// HTTP/1.1: a server may answer before it is asked, and what came with the end of the
-    /// handshake comes but once.
+    /// HTTP/1.1: takes an answer that came with the end of the handshake. A server may answer
+    /// before it is asked, and these bytes are not reported again.
     fn on_answer_ahead(&mut self, seat: u32, generation: u32) {
         let slot = self.seats.of_seat(seat).start;
         let is_asked = self.seats.is_sent(slot);
@@ -277,7 +279,7 @@ impl Worker {
         }
     }
 
-    /// HTTP/1.1, where slot and seat are one.
+    /// HTTP/1.1, where each seat has one slot, with the same number.
     fn on_open_bytes(&mut self, slot: u32) {
         // TLS answers a key update.
         if self.sender.has_outgoing(slot) && !self.flush(slot) {
@@ -295,7 +297,7 @@ impl Worker {
         }
     }
 
-    /// The peer has ended its side.
+    /// Handles the peer closing its side.
     fn on_end(&mut self, seat: u32) {
         let now = self.clock.now();
         self.ledger.roll(now);
@@ -332,7 +334,7 @@ impl Worker {
         let connection = self.seats.connection(seat);
         let is_open = connection.is_some_and(|one| one.stage == ConnectionStage::Open);
         match self.seats.busy_slot(seat) {
-            // As if TCP had ended: what it says may have crossed a request.
+            // Treated like an end of TCP: the peer's message may have crossed a request.
             Some(_) if is_open && stage == FailureStage::Tls => {
                 self.on_open_lost(seat, Failure { stage, kind }, now)
             }
@@ -341,8 +343,8 @@ impl Worker {
         }
     }
 
-    /// What came in the same read as the fault that ends the connection counts before it; nothing
-    /// begins on it any more.
+    /// Counts answers that came in the same read as the fault that ends the connection, before the
+    /// fault; no more operations begin on it.
     fn on_last_answers(&mut self, seat: u32) {
         let at = self.clock.now();
         let slot = self.seats.of_seat(seat).start;
@@ -357,7 +359,7 @@ impl Worker {
         match &connection.http {
             Http::Two(_) => _ = self.act_on_happened(seat, at),
             Http::One(response) if is_busy && response.is_whole() => {
-                // Whatever came behind the answer was not asked for.
+                // Anything after the answer was not asked for.
                 connection.unsolicited = true;
                 if let Some(operation) = self.seats.operation_mut(slot) {
                     operation.note_first_byte(at);
@@ -369,12 +371,12 @@ impl Worker {
         }
     }
 
-    /// What TLS and HTTP/2 want to say goes out before the connection goes: an alert, a GOAWAY.
+    /// Sends what TLS and HTTP/2 still have to say before the connection goes: an alert, a GOAWAY.
     pub(super) fn say_alert(&mut self, seat: u32) {
         if self.sender.is_allowed()
             && let Some(connection) = self.seats.connection(seat)
         {
-            // What cannot be wrapped any more is not said.
+            // If TLS has failed the frames are not sent.
             let _ = connection.wrap_frames(self.sender.outgoing(seat));
             let now = self.clock.now();
             let bytes = self.sender.send_last(seat, connection);
@@ -384,7 +386,7 @@ impl Worker {
         self.sender.forget();
     }
 
-    /// The connection ended under the seat: end of stream or a reset.
+    /// The seat's connection ended: end of stream or a reset.
     fn on_lost(&mut self, seat: u32, kind: Kind, now: u64) {
         if !self.seats.is_seat_busy(seat) {
             return self.lose_idle(seat, now);
@@ -427,7 +429,7 @@ impl Worker {
             return ResponseLoss::Failed(kind);
         };
         if kind == Kind::Eof && connection.end_makes_whole() {
-            // The end has come: there is none to wait for.
+            // The peer has closed already, so there is no end to wait for.
             connection.stage = ConnectionStage::Ending;
             return ResponseLoss::Whole;
         }
@@ -438,12 +440,12 @@ impl Worker {
         ResponseLoss::Failed(if is_short { Kind::ShortBody } else { kind })
     }
 
-    /// Whether the slot's operation, whose connection has ended, may be sent once more: the server
-    /// cannot have worked on it, or only if it ends connections within a few milliseconds of a
-    /// request, and once more does no harm (RFC 9110 §9.2.2).
+    /// Whether the slot's operation, whose connection has ended, may be sent once more. That holds
+    /// if the server cannot have worked on it, or only could if it closes connections within a few
+    /// milliseconds of a request, and if a repetition does no harm (RFC 9110 §9.2.2).
     pub(super) fn may_send_again(&mut self, slot: u32, now: u64) -> bool {
         let Some((connection, operation)) = self.seats.both(slot) else {
-            return false; // both are there until the loss has been acted on
+            return false; // both exist until the loss has been handled
         };
         let request = self.requests.request_of(operation);
         request.is_idempotent
@@ -466,8 +468,8 @@ impl Worker {
         self.on_idle_lost(seat, awaited, now);
     }
 
-    /// A connection without an operation is gone: an idle one, which is opened again when it is
-    /// needed, or one whose end was awaited.
+    /// Handles the end of a connection without an operation: an idle one, which is opened again
+    /// when it is needed, or one that was waiting for the server to close.
     fn on_idle_lost(&mut self, seat: u32, awaited: bool, now: u64) {
         let slot = self.seats.of_seat(seat).start;
         if awaited {
@@ -477,8 +479,8 @@ impl Worker {
         self.wake(seat, now);
     }
 
-    /// Sends what waits for the seat's socket. Whether the connection still stands: where it does
-    /// not, its operations have ended, and the seat may have the next one under way.
+    /// Sends what waits for the seat's socket. Returns whether the connection still exists: if not,
+    /// its operations have ended, and the seat may have the next one under way.
     pub(super) fn flush(&mut self, seat: u32) -> bool {
         let Some(connection) = self.seats.connection(seat) else {
             self.sender.forget();
@@ -494,7 +496,7 @@ impl Worker {
                 false
             }
             SendOutcome::Sent { bytes, is_whole } => {
-                // Frames that are not encrypted yet are not written either.
+                // Frames that are not encrypted yet have not been written either.
                 if is_whole && !has_frames {
                     self.seats.note_written(seat, now);
                 }
@@ -509,8 +511,8 @@ impl Worker {
         }
     }
 
-    /// A reset overtakes nothing that the peer said before it: an early answer or an alert counts
-    /// before the failure.
+    /// Handles a failed send. A reset does not overtake what the peer sent before it: an early
+    /// answer or an alert counts before the failure.
     fn on_send_failed(&mut self, seat: u32, kind: Kind) {
         let generation = self.seats.seat(seat).generation;
         if let Some(connection) = self.seats.connection(seat)

@@ -16,7 +16,7 @@ use plan::Close;
 use std::net::SocketAddr;
 
 impl Worker {
-    /// Opens a connection for the slot's operation; its seat's other slots wait for it.
+    /// Opens a connection for the slot's operation; the seat's other slots wait for it.
     pub(super) fn open(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         self.seats.seat(seat).opener = Opener::Opens(slot);
@@ -39,9 +39,9 @@ impl Worker {
         }
     }
 
-    /// Who issued the session that the seat's next connection offers; 0 where it offers none. That
-    /// it is settled before the address is known lets every address be offered the sessions of
-    /// every other one.
+    /// The issuer of the session that the seat's next connection offers; 0 if it offers none. It is
+    /// settled before the address is known, so that every address is offered the sessions of all
+    /// others.
     fn issuer(&mut self, seat: u32) -> u16 {
         let Some(tls) = self.tls.as_ref().filter(|tls| tls.offering_share != 0.0) else {
             return 0;
@@ -56,8 +56,8 @@ impl Worker {
         }
     }
 
-    /// A lookup has ended; an operation that gave up waiting is not concerned any more, nor is the
-    /// one after it.
+    /// Handles a finished lookup. If the operation has given up waiting, neither it nor the slot's
+    /// next one is affected.
     pub(super) fn on_resolved(
         &mut self,
         question: Question,
@@ -109,7 +109,7 @@ impl Worker {
         self.deadlines.await_connect(slot, at);
     }
 
-    /// The HTTP of a new connection.
+    /// The HTTP state of a new connection.
     fn http(&self) -> Http {
         if self.requests.speak_http2() && !self.rules.is_handshake_only() {
             Http::Two(Box::new(Http2Connection::new(self.seats.width())))
@@ -118,7 +118,7 @@ impl Worker {
         }
     }
 
-    /// TCP stands: TLS begins, or the request goes out.
+    /// TCP is connected: starts TLS, or sends the request.
     pub(super) fn on_connected(&mut self, slot: u32) {
         let now = self.clock.now();
         self.note_lag(now);
@@ -165,8 +165,8 @@ impl Worker {
         self.flush(number);
     }
 
-    /// Writes the ClientHello, with the request that was written last as early data where that
-    /// `is_early`; whether that went.
+    /// Writes the ClientHello, followed by the request that was written last as early data if
+    /// `is_early`. Returns whether that went with it.
     fn say_hello(&mut self, seat: u32, offering: bool, is_early: bool) -> Result<bool, Broken> {
         let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(seat)) else {
             return Ok(false);
@@ -178,12 +178,13 @@ impl Worker {
         Ok(connection.tls.insert(stream).early_data().is_some())
     }
 
-    /// Whether the slot's request, which is then written, may go out with the ClientHello.
+    /// Whether the slot's request may go out with the ClientHello; if so, it has been written.
     fn may_be_early(&mut self, slot: u32) -> bool {
         let tls = self.tls.as_ref();
         let Some(tls) = tls.filter(|tls| tls.early_config.is_some()) else {
             return false;
         };
+        // Early data is a single record: see `TlsStream::new`.
         let room = tls.sessions.early_data_room().min(FRAGMENT);
         let may = |operation: &LiveOperation| {
             operation.early == Early::May && self.requests.request_of(operation).is_safe
@@ -194,7 +195,7 @@ impl Worker {
         self.write_alone(slot).is_none() && self.sender.written().len() <= room
     }
 
-    /// The handshake is done; what it agreed on is tallied.
+    /// The handshake is done: tallies what it agreed on.
     pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         let unsent = self.sender.outgoing_bytes(seat);
@@ -205,14 +206,14 @@ impl Worker {
                 .tally_handshake(connection, operation, unsent, now);
         }
         if alpn == AlpnOutcome::NoHttp2 {
-            // The server wants to see our Finished, and has nothing to say in HTTP/2.
+            // The server expects our Finished, and does not speak HTTP/2.
             self.say_alert(seat);
             return self.fail(slot, FailureStage::Tls, Kind::NoHttp2, now);
         }
         self.on_open(slot, now);
     }
 
-    /// The connection is ready for the operation that opened it.
+    /// Makes the connection ready for the operation that opened it.
     fn on_open(&mut self, slot: u32, now: u64) {
         let number = self.seats.seat_of(slot);
         self.seats.seat(number).end_opening();
@@ -236,7 +237,7 @@ impl Worker {
         }
     }
 
-    /// The server has the request already: its time counts from when it was sent.
+    /// The server has the request already: its time-out counts from when it was sent.
     fn on_early_data_taken(&mut self, slot: u32) {
         let operation = self.seats.operation(slot);
         if let Some(sent) = operation.and_then(LiveOperation::sent) {
@@ -244,23 +245,24 @@ impl Worker {
         }
     }
 
-    /// The server has passed the request over: it goes out again as if it never had.
+    /// The server has ignored the early data: the request goes out again as if it had never been
+    /// sent.
     fn withdraw_early_data(&mut self, slot: u32) {
         if let Some((connection, operation)) = self.seats.both(slot) {
             connection.requests_begun -= 1;
             connection.unwritten.retain(|&unwritten| unwritten != slot);
-            // What came nevertheless is no answer to it.
+            // Anything that came nevertheless does not answer it.
             connection.unsolicited |= operation.has_first_byte();
             operation.withdraw_early_data();
         }
     }
 
-    /// The server has taken the request as early data, and answers that it wants it after the
-    /// handshake (RFC 8470 §5.2): once more on this connection, where that serves on, else on a new
-    /// one.
+    /// The server took the request as early data, and answers that it wants it after the handshake
+    /// (RFC 8470 §5.2): it is sent once more, on this connection if that can still be used, or else
+    /// on a new one.
     pub(super) fn retry_after_handshake(&mut self, slot: u32, now: u64) {
         let Some((connection, operation)) = self.seats.both(slot) else {
-            return; // an answer belongs to both
+            return; // an answer has both
         };
         self.ledger.recorder.too_early(operation.id);
         if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {
@@ -274,8 +276,8 @@ impl Worker {
         self.open(slot, now);
     }
 
-    /// Handshake only, where slot and seat are one: our Finished goes out, then our end of the
-    /// connection, and the server's is awaited if asked for.
+    /// Handshake only, where each seat has one slot, with the same number: our Finished goes out,
+    /// then our close; the server's is awaited if the plan asks for that.
     fn end_handshake_only(&mut self, slot: u32) {
         if !self.flush(slot) {
             return;

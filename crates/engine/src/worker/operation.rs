@@ -14,24 +14,24 @@ use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
 
-/// The server wants the request once the handshake is done (RFC 8470 §5.2).
+/// The status by which a server wants the request after the handshake (RFC 8470 §5.2).
 const TOO_EARLY: u16 = 425;
 
-/// What becomes of a connection when an operation has had its answer on it.
+/// The next step for a connection on which an operation has had its answer.
 enum AfterAnswer {
-    /// It serves on, or others close it.
+    /// It remains in use, or is closed elsewhere.
     Stays,
-    /// It has ended already.
+    /// It has closed already.
     Gone,
-    /// The server is to close it, and the slot waits for that.
+    /// The server is expected to close it, and the slot waits for that.
     ServerCloses,
     /// We close it.
     Close,
 }
 
 impl Worker {
-    /// Begins an operation on `slot`, over its seat's connection where that has one. `noticed_at`
-    /// is when the loop saw that an arrival of an open loop was due.
+    /// Begins an operation on `slot`, over its seat's connection if it has one. `noticed_at` is
+    /// when the loop noticed that an arrival of an open loop was due.
     pub(super) fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
         self.ledger.roll(now);
         self.ledger.recorder.begun(now);
@@ -43,7 +43,8 @@ impl Worker {
             request: self.requests.at(arrival.seq),
             address: address.unwrap_or(0),
         };
-        // Drawn for every operation, so that a seed gives the same numbers whatever a request has.
+        // Drawn for every operation, so that a seed gives the same numbers whether requests use
+        // them or not.
         let random = self.random.bits();
         self.pauses.clear(slot);
         let intended_at = arrival.intended_at;
@@ -76,7 +77,7 @@ impl Worker {
         }
     }
 
-    /// HTTP/1.1, where slot and seat are one.
+    /// HTTP/1.1, where each seat has one slot, with the same number.
     fn send_alone(&mut self, slot: u32, now: u64) {
         let upload = self.write_alone(slot);
         self.note_sent(slot, now);
@@ -88,12 +89,12 @@ impl Worker {
         }
     }
 
-    /// Encrypts what was written; `upload` is left of it.
+    /// Encrypts what was written; `upload` is the rest of the request's body.
     fn wrap_alone(&mut self, slot: u32, upload: Option<BodyUpload>) -> Result<(), TransferFault> {
         let Some(connection) = self.seats.connection(slot) else {
             return Ok(());
         };
-        // Of the only request of a connection, the rest would wait for an acknowledgement.
+        // The rest of a connection's only request would otherwise wait for an acknowledgement.
         if upload.is_some() && self.rules.requests_each == 1 {
             connection.send_at_once();
         }
@@ -101,8 +102,8 @@ impl Worker {
         self.sender.wrap(slot, connection)
     }
 
-    /// Writes the slot's request, the next of its connection; what is left of it, where it is
-    /// large.
+    /// Writes the slot's request, the next one of its connection. Returns the rest of its body if
+    /// that is large.
     pub(super) fn write_alone(&mut self, slot: u32) -> Option<BodyUpload> {
         let user = self.seats.seat(slot).user;
         let (connection, operation) = self.seats.both(slot)?;
@@ -111,7 +112,7 @@ impl Worker {
             .write_http1(self.rules, user, place, &mut self.sender)
     }
 
-    /// The request that was written last is on its way.
+    /// Notes that the request that was written last is being sent.
     pub(super) fn note_sent(&mut self, slot: u32, now: u64) {
         if let Some((connection, operation)) = self.seats.both(slot)
             && let Http::One(response) = &mut connection.http
@@ -124,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// The response is whole: judged by what the plan expects.
+    /// Judges the complete response by what the plan expects.
     pub(super) fn on_response(&mut self, slot: u32) {
         let now = self.clock.now();
         let lane = self.seats.lane_of(slot);
@@ -142,8 +143,8 @@ impl Worker {
         }
     }
 
-    /// The operation has its answer, wanted or not: recorded, and the connection goes on or is
-    /// closed.
+    /// Ends an operation that has its answer, expected or not: records it, and keeps or closes the
+    /// connection.
     pub(super) fn succeed(&mut self, slot: u32, end: OperationEnd, now: u64) {
         self.record(slot, end, now);
         let seat = self.seats.seat_of(slot);
@@ -161,7 +162,7 @@ impl Worker {
         self.go_on(slot, now);
     }
 
-    /// The slot is busy until the server has closed; the operation itself is over.
+    /// Keeps the slot occupied until the server has closed; the operation itself is over.
     fn await_end(&mut self, slot: u32, now: u64) {
         if let Some(connection) = self.seats.connection(self.seats.seat_of(slot)) {
             connection.stage = ConnectionStage::Ending;
@@ -170,17 +171,17 @@ impl Worker {
         self.deadlines.await_answer(slot, now);
     }
 
-    /// The operation failed, and its connection is of no use any more, to none of the seat's
-    /// operations.
+    /// Fails the operation together with all others of its seat, since its connection is of no
+    /// further use.
     pub(super) fn fail(&mut self, slot: u32, stage: FailureStage, kind: Kind, now: u64) {
         let Some(operation) = self.seats.operation(slot) else {
-            return; // an operation ends but once, and what ended it has told its slot
+            return; // an operation ends only once, and its slot has gone on since
         };
         let opened = operation.has_had_connection();
         let id = operation.id;
         let seat = self.seats.seat_of(slot);
-        // A server that accepts connections and breaks every one at once is let alone, too; a
-        // time-out has waited already.
+        // A server that accepts connections and breaks each one at once gets a back-off too. After
+        // a time-out the user has waited already.
         let connection = self.seats.connection(seat);
         let served = connection.is_some_and(|connection| connection.has_served);
         let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
@@ -202,14 +203,14 @@ impl Worker {
         self.wake(seat, now);
     }
 
-    /// The operation ends, and is recorded: the one place that takes it out of its slot.
+    /// Ends and records the operation; only this takes it out of its slot.
     pub(super) fn record(&mut self, slot: u32, end: OperationEnd, now: u64) {
         let Some(mut operation) = self.seats.end(slot) else {
             return; // it has ended: an operation ends exactly once
         };
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
-        // One that never had an address is counted as started under none.
+        // An operation that never had an address is counted as started under none.
         self.ledger.count_start(&mut operation);
         self.deadlines.clear(slot);
         let mut answer = ReceivedResponse::default();
@@ -226,8 +227,8 @@ impl Worker {
         self.ledger.recorder.ended(&ended);
     }
 
-    /// The slot is free: its user's next operation now or after a pause; in an open loop it waits
-    /// for an arrival.
+    /// Frees the slot: its user begins the next operation now or after a pause; in an open loop the
+    /// slot waits for an arrival.
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
         if self.requests.speak_http2() {
             let seat = self.seats.seat_of(slot);
@@ -246,7 +247,7 @@ impl Worker {
         }
     }
 
-    /// Closes the seat's connection as the plan says.
+    /// Closes the seat's connection in the way that the plan demands.
     pub(super) fn close(&mut self, seat: u32) {
         if let Some(mut connection) = self.seats.seat(seat).connection.take() {
             if self.rules.close == Close::Rst {
@@ -262,8 +263,7 @@ impl Worker {
         }
     }
 
-    /// Drops the seat's connection without a word; where the plan closes by a reset, this is one
-    /// too.
+    /// Drops the seat's connection without notice; if the plan closes by a reset, this does so too.
     pub(super) fn give_up(&mut self, seat: u32) {
         if let Some(connection) = self.seats.seat(seat).connection.take()
             && self.rules.close == Close::Rst
@@ -272,7 +272,7 @@ impl Worker {
         }
     }
 
-    /// An operation's time is up, or that of a connection whose end was awaited.
+    /// Handles the time-out of an operation, or of a connection that waits for the server to close.
     pub(super) fn time_out(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         if !self.seats.is_busy(slot) {
@@ -286,8 +286,8 @@ impl Worker {
         self.fail(slot, stage, Kind::TimeOut, now);
     }
 
-    /// The server did not close a connection that was over; nothing depends on it but the user's
-    /// next one.
+    /// The server did not close a connection that was finished; only the user's next operation
+    /// depends on it.
     fn on_end_missed(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         self.ledger.roll(now);
@@ -301,7 +301,7 @@ impl Worker {
         self.go_on(slot, now);
     }
 
-    /// Where the slot's operation is.
+    /// The stage that the slot's operation is in.
     pub(super) fn stage_of(&mut self, slot: u32) -> FailureStage {
         match self
             .seats
@@ -321,7 +321,7 @@ impl Worker {
         }
     }
 
-    /// Whether operations have streams of HTTP/2.
+    /// Whether operations use HTTP/2 streams.
     pub(super) fn has_streams(&self) -> bool {
         self.requests.speak_http2() && !self.rules.is_handshake_only()
     }
@@ -332,8 +332,8 @@ impl Worker {
             .expect("called for a slot whose operation was just begun")
     }
 
-    /// The server closed an open connection as we sent on it: once more on a new one, instants
-    /// unchanged (RFC 9112 §9.3.1).
+    /// The server closed an open connection as we sent on it: sends the request once more on a new
+    /// one, with unchanged instants (RFC 9112 §9.3.1).
     pub(super) fn retry_on_new_connection(&mut self, slot: u32, now: u64) {
         self.seats.seat(slot).connection = None;
         let operation = self.begun(slot);
@@ -344,7 +344,7 @@ impl Worker {
     }
 }
 
-/// What is wrong with the answer, by what the plan expects.
+/// Compares the answer with what the plan expects; `None` if it is as expected.
 fn fault_of(answer: ReceivedResponse, request: &Http1Request) -> Option<Kind> {
     let expect = &request.expect;
     let status = answer.status.unwrap_or(0);
@@ -362,7 +362,7 @@ fn after_answer(rules: ConnectionRules, connection: &mut WorkerConnection) -> Af
     let is_full = connection.is_full();
     let is_over = rules.is_handshake_only() || is_full || connection.is_spoilt();
     match (&connection.http, connection.stage) {
-        // Its streams may go on: see `close_if_over`.
+        // Its streams may continue: see `close_if_over`.
         (Http::Two(_), _) => AfterAnswer::Stays,
         (Http::One(_), ConnectionStage::Ending) => AfterAnswer::Gone,
         (Http::One(_), _) if !is_over => AfterAnswer::Stays,
@@ -373,7 +373,7 @@ fn after_answer(rules: ConnectionRules, connection: &mut WorkerConnection) -> Af
     }
 }
 
-/// Whether the end of the connection is the server's to begin, and nothing speaks against it.
+/// Whether the server is to close the connection first, and can be expected to.
 fn server_closes(rules: ConnectionRules, connection: &WorkerConnection) -> bool {
     rules.close == Close::Server && !connection.unsolicited
 }
@@ -382,7 +382,7 @@ pub(super) fn failed(stage: FailureStage, kind: Kind) -> OperationEnd {
     OperationEnd::Failed(Failure { stage, kind })
 }
 
-/// What a key log asks of an operation.
+/// Classifies an operation's end for the key log.
 fn ending(operation: &LiveOperation, end: OperationEnd, now: u64) -> OperationEnding {
     match end {
         _ if operation.id.period == Period::WarmUp => OperationEnding::WarmUp,

@@ -9,10 +9,10 @@ use crate::live_operation::LiveOperation;
 use crate::seat::{Opener, SeatRole};
 use measure::{CellId, Failure, FailureStage, Kind};
 
-/// What the end of its connection means for one of its operations.
+/// The effect of a connection's end on one of its operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamLoss {
-    /// It has not been sent, or is to be sent once more.
+    /// It has not been sent, or will be sent once more.
     GoesOn,
     /// It has failed.
     Failed,
@@ -20,24 +20,24 @@ enum StreamLoss {
 
 /// Whether more frames of a connection can be sent at once.
 enum Flushed {
-    /// The socket took all, and there may be more.
+    /// The socket took everything, and there may be more.
     All,
     /// Nothing is left, or the rest waits for the socket.
     Done,
 }
 
 impl Worker {
-    /// Sends the operation of `slot` on a stream of its own; the frames leave with those of the
-    /// seat's other slots.
+    /// Sends the operation of `slot` on a stream of its own; its frames leave together with those
+    /// of the seat's other slots.
     pub(super) fn send_stream(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
         let user = self.seats.seat(seat).user;
         let Some((connection, operation)) = self.seats.both(slot) else {
-            return; // an operation is sent over a connection that stands
+            return; // operations are sent over existing connections only
         };
         let Http::Two(session) = &mut connection.http else {
-            return; // every connection speaks HTTP/2 where the plan does
+            return; // if the plan speaks HTTP/2, every connection does
         };
         if !session.accepts() {
             let since = operation.attempt.tried_at;
@@ -56,15 +56,15 @@ impl Worker {
         }
     }
 
-    /// Sends the frames that have gathered.
+    /// Sends the frames that have accumulated.
     pub(super) fn send_frames(&mut self) {
         while let Some(seat) = self.dirty.pop() {
             self.flush_frames(seat);
         }
     }
 
-    /// Sends the frames of one open connection, behind what waits for its socket: as much as that
-    /// takes.
+    /// Sends the frames of one open connection, after what waits for its socket, as many as the
+    /// socket takes.
     pub(super) fn flush_frames(&mut self, seat: u32) {
         while let Flushed::All = self.flush_some_frames(seat) {}
     }
@@ -84,7 +84,7 @@ impl Worker {
         let Http::Two(session) = &mut connection.http else {
             return Flushed::Done;
         };
-        // What windows have let through since goes with the frames that wait.
+        // Bodies that flow-control windows have released since go out with the waiting frames.
         session.send_bodies();
         if let Err(fault) = connection.wrap_frames(self.sender.outgoing(seat)) {
             self.on_fault(seat, fault);
@@ -99,9 +99,9 @@ impl Worker {
         }
     }
 
-    /// Frames came at `at` and were taken in.
+    /// Handles frames that arrived at `at` and have been parsed.
     pub(super) fn on_frames(&mut self, seat: u32, at: u64) {
-        // TLS answers a key update, and what is begun below may want the place.
+        // TLS answers a key update, and operations begun below need the buffer.
         if self.sender.has_outgoing(seat) && !self.flush(seat) {
             return;
         }
@@ -129,11 +129,11 @@ impl Worker {
             self.count_body(first + lane, at);
         }
         if let Some(session) = self.seats.session(seat) {
-            session.progressed = progressed; // its room serves again
+            session.progressed = progressed; // the buffer is used again
         }
     }
 
-    /// Acts on all that has happened on the seat's connection; whether that still stands.
+    /// Acts on all events of the seat's connection. Returns whether the connection still exists.
     pub(super) fn act_on_happened(&mut self, seat: u32, at: u64) -> bool {
         let generation = self.seats.seat(seat).generation;
         let Some(session) = self.seats.session(seat) else {
@@ -147,7 +147,7 @@ impl Worker {
         }
         let stands = self.seats.stands(seat, generation);
         if let Some(session) = self.seats.session(seat).filter(|_| stands) {
-            session.events = happened; // its room serves again
+            session.events = happened; // the buffer is used again
         }
         stands
     }
@@ -157,7 +157,7 @@ impl Worker {
         self.ledger.roll(now);
         let first = self.seats.of_seat(seat).start;
         match happened {
-            // The other slots may begin.
+            // The first settings have arrived, so the other slots can begin.
             StreamEvent::Settled => self.wake(seat, now),
             StreamEvent::Limited { streams, is_first } => self.note_limit(seat, streams, is_first),
             StreamEvent::Begun { lane } => {
@@ -180,7 +180,7 @@ impl Worker {
         }
     }
 
-    /// The server allows fewer streams than the plan asks for.
+    /// Records that the server allows fewer streams than the plan asks for.
     fn note_limit(&mut self, seat: u32, streams: u32, is_first: bool) {
         if let Some(connection) = self.seats.connection(seat) {
             let recorder = &mut self.ledger.recorder;
@@ -198,20 +198,21 @@ impl Worker {
         self.retry_unprocessed(slot, Kind::StreamReset(code), now);
     }
 
-    /// The server goes away, and will not process the operation.
+    /// The server is going away, and will not process the operation.
     fn on_unprocessed(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         let connection = self.seats.connection(seat);
         let code = connection.and_then(|connection| connection.go_away);
         let kind = Kind::GoAway(code.unwrap_or(error::NO_ERROR));
-        // Its user would wait for a server that sends one connection away after the other.
+        // Its user would otherwise keep trying a server that turns away one connection after the
+        // other.
         if self.has_users() && self.seats.seat(seat).failures > 0 {
             return self.fail_stream(slot, kind, now);
         }
         self.retry_unprocessed(slot, kind, now);
     }
 
-    /// The server has not processed the operation, so it may be sent once more, whatever its method
+    /// Sends the operation once more, whatever its method, since the server has not processed it
     /// (RFC 9113 §8.7).
     fn retry_unprocessed(&mut self, slot: u32, kind: Kind, now: u64) {
         match self.seats.operation_mut(slot) {
@@ -225,7 +226,7 @@ impl Worker {
         }
     }
 
-    /// Sends an operation that waits, from where its user is, unless it has to wait there.
+    /// Sends a waiting operation from its user's own seat, unless it has to wait there.
     fn send_at_home(&mut self, slot: u32, now: u64) {
         let slot = self.bring_home(slot);
         if !self.seats.must_wait(slot) {
@@ -233,14 +234,14 @@ impl Worker {
         }
     }
 
-    /// The operation failed; its connection stays.
+    /// Fails the operation; its connection remains.
     pub(super) fn fail_stream(&mut self, slot: u32, kind: Kind, now: u64) {
         let stage = self.stage_of(slot);
         self.record(slot, failed(stage, kind), now);
         self.go_on(slot, now);
     }
 
-    /// The operation's time is up; its stream is cancelled.
+    /// Handles an operation's time-out; its stream is cancelled.
     pub(super) fn cancel_stream(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
@@ -251,14 +252,14 @@ impl Worker {
         {
             match sent_at {
                 None => session.draining |= session.is_stuck(),
-                // It has never spoken HTTP/2, and takes nothing else before it does.
+                // The server has not sent its settings, so nothing else can be sent before it does.
                 Some(_) if !session.is_settled() => {
                     return self.fail(slot, FailureStage::Http, Kind::TimeOut, now);
                 }
                 Some(sent_at) => {
                     session.cancel(lane);
-                    // Nothing at all came since, or no stream is allowed: the next operations try
-                    // another connection.
+                    // Nothing at all has come since, or no stream is allowed: further operations
+                    // try another connection.
                     let is_silent = connection.heard_at < sent_at;
                     let is_shut = session.active() == 0 && !session.accepts();
                     session.draining |= is_silent || is_shut;
@@ -287,8 +288,8 @@ impl Worker {
         }
     }
 
-    /// A connection of the seat has gone without having served: in a closed loop its user opens the
-    /// next one after a pause, unless there is one. Whether that is so.
+    /// The seat's connection has gone without having served: in a closed loop its user opens the
+    /// next one after a pause, unless there is one already. Returns whether the user pauses.
     pub(super) fn open_later(&mut self, seat: u32, id: CellId, now: u64) -> bool {
         let home = match self.seats.seat(seat).role {
             SeatRole::Serving => seat,
@@ -304,8 +305,8 @@ impl Worker {
         true
     }
 
-    /// Slots that wait for the seat's connection go on, as far as it takes them: operations that
-    /// are to be sent again first, then those that would begin.
+    /// Lets slots that wait for the seat's connection continue, as far as it takes them: first
+    /// operations that are to be sent again, then those that would begin.
     pub(super) fn wake(&mut self, seat: u32, now: u64) {
         if self.seats.width() == 1 && !self.requests.speak_http2() {
             return;
@@ -317,7 +318,7 @@ impl Worker {
         }
         for slot in self.seats.of_seat(seat) {
             if self.seats.unpark(slot) {
-                // A pause, where there is one, is over for a slot that was parked.
+                // A parked slot's pause, if it had one, is over.
                 if self.has_users() {
                     self.begin_as_user(slot, now);
                 } else {
@@ -327,8 +328,8 @@ impl Worker {
         }
     }
 
-    /// The stream of `slot` is over. Where the server allows fewer streams than the seat has slots,
-    /// those that wait for one have it next, in turn, before the slot's own next operation.
+    /// The stream of `slot` is over. If the server allows fewer streams than the seat has slots,
+    /// waiting slots get it next, in turn, before the slot's own next operation.
     pub(super) fn pass_stream_on(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
@@ -347,13 +348,13 @@ impl Worker {
             if self.seats.is_unsent(other) {
                 self.send_waiting(other, now);
             } else if self.has_users() && self.seats.unpark(other) {
-                // An open loop's arrivals find the stream with `slot`.
+                // Arrivals of an open loop find the stream through `slot`.
                 self.begin_as_user(other, now);
             }
         }
     }
 
-    /// Sends an operation that waited for a connection, over the one there is or a new one.
+    /// Sends an operation that waited for a connection, over the existing one or a new one.
     fn send_waiting(&mut self, slot: u32, now: u64) {
         match self.seats.both(slot) {
             Some((connection, operation)) => {
@@ -365,7 +366,7 @@ impl Worker {
     }
 
     /// The connection ended under its streams. Those that the server cannot have worked on are sent
-    /// once more on a new one, instants unchanged; the others failed.
+    /// once more on a new one, with unchanged instants; the others have failed.
     pub(super) fn on_streams_lost(&mut self, seat: u32, failure: Failure, now: u64) {
         let connection = self.seats.connection(seat);
         let go_away = connection.and_then(|connection| connection.go_away);
@@ -388,8 +389,8 @@ impl Worker {
         }
     }
 
-    /// The connection of the slot's operation has ended, where it has one: recorded where it
-    /// failed.
+    /// Decides what the end of the connection means for the slot's operation, if it has one;
+    /// records it if it failed.
     fn lose_stream(&mut self, slot: u32, failure: Failure, now: u64) -> StreamLoss {
         let lane = self.seats.lane_of(slot);
         let may_send_again = self.may_send_again(slot, now);
