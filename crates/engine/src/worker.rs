@@ -1,10 +1,10 @@
-//! One worker: an OS thread with an event loop of its own. Nothing here is shared with another
-//! worker but what is read.
+//! One worker: an OS thread with its own event loop. It shares only read-only data with other
+//! workers.
 //!
-//! The loop waits for sockets until the next instant that matters ([`SocketWatch`]), then does what
-//! is due. When something is due is the [`LoadSource`]'s business, until when the [`Timeline`]'s.
-//! How an operation goes is in `operation`, `opening`, `streams` and `io`; what is recorded leaves
-//! by the [`Ledger`], what is sent by the [`Sender`].
+//! The loop waits for sockets until the next instant that matters ([`SocketWatch`]), then acts on
+//! what is due. The [`LoadSource`] decides when operations are due, the [`Timeline`] until when.
+//! `operation`, `opening`, `streams` and `io` carry an operation out; what is recorded leaves
+//! through the [`Ledger`], what is sent through the [`Sender`].
 
 mod arrivals;
 mod connector;
@@ -56,20 +56,20 @@ use thread_account::ThreadAccount;
 use uploads::Unsent;
 use watch::{Patience, SocketWatch};
 
-/// Arrivals and users that begin before the sockets are looked at again, so that a burst of them
-/// starves nobody.
+/// Arrivals and users that begin before the sockets are checked again, so that a burst of them
+/// starves no socket.
 const BEGUN_AT_ONCE: usize = 64;
 
-/// How far a worker is.
+/// The phase of a worker's load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WorkerPhase {
-    /// Operations begin as the plan says.
+    /// Operations begin as the plan demands.
     Firing,
-    /// Nothing begins; what has begun may finish. So much had been spent before.
+    /// Nothing begins; operations under way may finish. `firing` is what had been spent before.
     Draining { firing: Spent },
 }
 
-/// All a worker needs, of its own.
+/// Everything that a worker needs and owns.
 pub(crate) struct WorkerSetup {
     pub(crate) number: usize,
     pub(crate) plan: Arc<Plan>,
@@ -89,18 +89,18 @@ pub(crate) struct WorkerSetup {
     pub(crate) cpu: Option<u32>,
 }
 
-/// What a worker acts on.
+/// An event that a worker acts on.
 enum WorkerEvent {
-    /// A wait is over: lease and orders are looked at.
+    /// A wait is over: the lease and orders are checked.
     Woke,
-    /// A connection had more to read, or a socket took more, than the share of one turn.
+    /// A connection had more to read, or a socket could take more, than one turn allows.
     MoreToRead(Unread),
     MoreToSend(Unsent),
     /// Something has happened to a socket.
     Ready(Ready),
     /// A lookup has ended.
     Resolved(Question, Result<SocketAddr, Kind>),
-    /// An operation's time is up, or that of a connection whose end is awaited.
+    /// The time of an operation is up, or that of a connection that waits for the peer to close.
     TimeIsUp {
         slot: u32,
     },
@@ -108,7 +108,7 @@ enum WorkerEvent {
     PauseIsOver {
         slot: u32,
     },
-    /// The events of a turn have been acted on: arrivals may be due, or the end.
+    /// The events of a turn have been handled: arrivals may be due, or the end.
     Tick,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct Worker {
     seats: SeatTable,
     /// Time-outs of operations.
     deadlines: Deadlines,
-    /// Ends of pauses: think time, back-off, a user's next span.
+    /// The ends of pauses: think time, back-off, a user's next span.
     pauses: Timers,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
@@ -175,8 +175,8 @@ impl Worker {
         }
     }
 
-    /// Runs from the start instant to the end of the drain. It stays a function of its own, since
-    /// the bench `instructions` counts within it.
+    /// Runs from the start instant to the end of the drain. Never inlined, because the bench
+    /// `instructions` counts within it.
     #[inline(never)]
     pub(crate) fn run(mut self) {
         self.account.begin();
@@ -190,7 +190,7 @@ impl Worker {
         self.leave();
     }
 
-    /// One turn of the loop: waits, then acts on all that has happened, in this order.
+    /// Runs one turn of the loop: waits, then acts on everything that has happened, in this order.
     fn turn(&mut self) {
         let (ready, now) = self.watch.wait(self.patience());
         if let Some(lag) = self.watch.take_held_up() {
@@ -212,8 +212,8 @@ impl Worker {
             self.on(WorkerEvent::Resolved(question, found), now);
         }
         self.ledger.roll(now);
-        // Each with its own instant: of many at once, the last must not seem to have begun with the
-        // first.
+        // Each gets its own instant: if many end at once, the last must not seem to have begun
+        // together with the first.
         while let Some(slot) = self.deadlines.pop(now) {
             self.on(WorkerEvent::TimeIsUp { slot }, self.clock.now());
         }
@@ -226,7 +226,7 @@ impl Worker {
         self.on(WorkerEvent::Tick, now);
     }
 
-    /// Acts on an event. Each caller knows which one it is, and inlined none is ever built.
+    /// Acts on an event. Each caller knows its variant, so with inlining no event is ever built.
     #[inline(always)]
     fn on(&mut self, event: WorkerEvent, now: u64) {
         match event {
@@ -241,7 +241,7 @@ impl Worker {
         }
     }
 
-    /// A socket is ready; one that was closed in this turn concerns nobody.
+    /// Handles a ready socket. An event of a socket that was closed in this turn is ignored.
     fn on_socket(&mut self, ready: Ready) {
         let (seat, generation) = seat_of(ready.token);
         if self.seats.stands(seat, generation) {
@@ -254,6 +254,8 @@ impl Worker {
 
     /// How long nothing is due.
     fn patience(&self) -> Patience {
+        // The poller is edge-triggered: it does not report again what was left over in the last
+        // turn.
         if !self.unread.is_empty() || !self.uploads.is_empty() {
             return Patience::Look;
         }
@@ -268,7 +270,7 @@ impl Worker {
         }
     }
 
-    /// The ready socket is being handled at `at`.
+    /// Records how late a ready socket is handled, at `at`.
     #[inline]
     fn note_lag(&mut self, at: u64) {
         if let Some(lag) = self.watch.take_lag(at) {
@@ -287,7 +289,7 @@ impl Worker {
         }
     }
 
-    /// Looks at lease and orders.
+    /// Checks the lease and obeys orders.
     fn obey(&mut self, now: u64) {
         if self.cut != Some(Cut::LeaseExpired) && !self.sender.is_allowed() {
             self.cut_all(Cut::LeaseExpired, now);
@@ -305,20 +307,20 @@ impl Worker {
         }
     }
 
-    /// Nothing begins from here on, before the plan would have ended it.
+    /// Lets nothing begin from here on, although the plan has not ended.
     fn cut_short(&mut self, cut: Cut, now: u64) {
         self.cut = self.cut.max(Some(cut));
         self.end_measuring(now);
         self.drain();
     }
 
-    /// The measured part ends before the plan would have ended it; whether it had not ended yet.
+    /// Ends the measured part before the plan does. Returns whether it was still going on.
     fn end_measuring(&mut self, now: u64) -> bool {
         self.ledger.roll(now);
         self.ledger.recorder.close_window(now)
     }
 
-    /// Ends everything at once; what was under way failed: cut.
+    /// Ends everything at once; operations under way fail as cut.
     fn cut_all(&mut self, cut: Cut, now: u64) {
         self.cut_short(cut, now);
         for seat in 0..self.seats.seats() {
@@ -330,7 +332,7 @@ impl Worker {
         }
     }
 
-    /// Nothing begins from here on.
+    /// Lets nothing begin from here on.
     fn drain(&mut self) {
         if self.phase != WorkerPhase::Firing {
             return;
@@ -360,13 +362,13 @@ impl Worker {
             }
             self.watch.sleep(left);
         }
-        // Stopped before the start: the run clock stands at 0, and yet nothing is due.
+        // Stopped before the start: the run clock is at 0, yet arrivals due at 0 must not begin.
         self.source.end_arrivals();
     }
 
     fn leave(mut self) {
         let whole = self.account.spent(&self.watch, self.clock.now());
-        // The server is told of the end of kept connections as of that of any other.
+        // The server is notified of the end of kept connections, as of any other.
         for seat in 0..self.seats.seats() {
             let now = self.clock.now();
             self.ledger.roll(now);

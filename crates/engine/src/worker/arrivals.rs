@@ -1,26 +1,26 @@
-//! Open loop: which connection an arrival goes to, and those that wait for one.
+//! Open loop: which connection an arrival goes to, and the arrivals that wait for one.
 
 use super::{BEGUN_AT_ONCE, Cut, Worker, WorkerPhase};
 use crate::source::Arrival;
 use measure::Kind;
 
-/// Arrivals that wait for a connection at most; what comes beyond is not sent.
+/// Most arrivals that wait for a connection; further ones are not sent.
 const QUEUE: usize = 65_536;
-/// The loop wakes microseconds after the end, and what was due before it is still begun then; a
-/// process that was stopped wakes seconds after it, and begins nothing.
+/// The loop wakes microseconds after the end, and still begins what was due before it. A process
+/// that was stopped wakes seconds after the end, and begins nothing.
 const GRACE_NS: u64 = 10_000_000;
 
 /// An arrival that waits for a connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WaitingArrival {
     pub(super) arrival: Arrival,
-    /// When the loop saw that it was due.
+    /// When the loop noticed that it was due.
     pub(super) noticed_at: u64,
 }
 
 impl Worker {
-    /// Serves who waits for a connection, and takes the arrivals that are due already: a burst of
-    /// answers must not hold them up.
+    /// Serves waiting arrivals and takes those that are due already: a burst of answers must not
+    /// hold them up.
     pub(super) fn keep_schedule(&mut self) {
         if !self.queue.is_empty() {
             self.serve_queue();
@@ -35,8 +35,8 @@ impl Worker {
         }
     }
 
-    /// Gives due arrivals to slots, while the run lasts. At its end all that are due, else a batch;
-    /// what a worker that overslept the end finds is left to the drain, and not sent.
+    /// Gives due arrivals to slots while the run lasts: all of them at its end, otherwise a batch.
+    /// A worker that overslept the end leaves them to the drain, which does not send them.
     pub(super) fn take_arrivals(&mut self, now: u64) {
         let last = now >= self.timeline.end_at;
         let overslept = now > self.timeline.end_at.saturating_add(GRACE_NS);
@@ -51,7 +51,8 @@ impl Worker {
         }
     }
 
-    /// The most recently idle connection, else a new one, else the queue, else not sent.
+    /// Tries the most recently idle connection, then a new one, then the queue; otherwise the
+    /// arrival is not sent.
     fn dispatch(&mut self, arrival: Arrival) {
         let noticed_at = self.clock.now();
         let slot = if self.queue.is_empty() {
@@ -84,12 +85,12 @@ impl Worker {
         }
     }
 
-    /// A slot for an arrival.
+    /// Picks a slot for an arrival.
     pub(super) fn pick_slot(&mut self) -> Option<u32> {
         self.seats.pick().or_else(|| self.add_seat())
     }
 
-    /// Another connection, where the worker may have one.
+    /// Adds a seat for another connection, if the worker may have one.
     fn add_seat(&mut self) -> Option<u32> {
         let user = self.source.connection_user(self.seats.serving())?;
         let seat = self.seats.add(user);
@@ -100,9 +101,10 @@ impl Worker {
         Some(slots.start)
     }
 
-    /// The plan's end: who waits still is not sent, nor is what was due and not looked at yet. That
-    /// is the client's failure, and is said. After the lease's end it may be seconds of the plan,
-    /// of a process that was stopped, and none of them has waited for a connection.
+    /// Ends the arrivals with the plan. Those that still wait are not sent, nor are those that were
+    /// due but not noticed yet; this counts as the client's failure. After the lease's end the
+    /// latter can be seconds of the plan, if the process was stopped; none of them has waited for a
+    /// connection, so they count as `NoLease`.
     pub(super) fn end_arrivals(&mut self, now: u64) {
         for waiting in std::mem::take(&mut self.queue) {
             self.not_sent(waiting, Kind::NotSent, now);
@@ -122,7 +124,7 @@ impl Worker {
         self.source.end_arrivals();
     }
 
-    /// From when on no operation can begin any more, run clock, as far as that is known.
+    /// From when no operation can begin any more, run clock, as far as that is known.
     #[inline]
     pub(super) fn nothing_begins_from(&self) -> u64 {
         if self.queue.is_empty() {
@@ -132,7 +134,7 @@ impl Worker {
         }
     }
 
-    /// An arrival that is never sent.
+    /// Records an arrival that is never sent.
     fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
         let request = self.requests.at(waiting.arrival.seq);
         self.ledger.not_sent(request, waiting, kind, now);

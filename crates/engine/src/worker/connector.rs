@@ -1,4 +1,4 @@
-//! What a new connection is for, where it goes, and whether it offers a session.
+//! The purpose of a new connection, its addresses, and whether it offers a session.
 
 use crate::clock::RunClock;
 use crate::connection::{Http, WorkerConnection};
@@ -9,13 +9,13 @@ use measure::{CellId, Kind};
 use plan::{Close, Plan, RequestsPerConnection};
 use std::net::SocketAddr;
 
-/// What the plan says of every connection.
+/// The plan's rules for every connection.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionRules {
     pub(super) close: Close,
-    /// A handshake alone is confirmed by the server's end.
+    /// A handshake without a request counts as confirmed once the server closes.
     pub(super) confirm: bool,
-    /// Requests that a connection is for; none where it is for its handshake alone.
+    /// Requests that a connection may carry; 0 if it is opened for its handshake alone.
     pub(super) requests_each: u32,
 }
 
@@ -33,27 +33,27 @@ impl ConnectionRules {
         }
     }
 
-    /// Whether an operation is a handshake, without a request.
+    /// Whether operations are handshakes without a request.
     #[inline]
     pub(super) fn is_handshake_only(self) -> bool {
         self.requests_each == 0
     }
 }
 
-/// Makes a worker's connections.
+/// Opens a worker's connections.
 pub(super) struct Connector {
     pub(super) endpoints: Endpoints,
     ports: LocalPorts,
-    /// What is left of the share of handshakes that offer a session, below one.
+    /// The fractional rest of the handshakes that should have offered a session.
     offering: f64,
 }
 
-/// What a new connection begins with.
+/// The properties of a new connection.
 pub(super) struct NewConnection {
     pub(super) address: SocketAddr,
     pub(super) http: Http,
     pub(super) requests_each: u32,
-    /// What its bytes are counted under.
+    /// The cell that its bytes are counted under.
     pub(super) id: CellId,
     pub(super) connect_at: u64,
 }
@@ -67,8 +67,8 @@ impl Connector {
         }
     }
 
-    /// Whether one more handshake is to offer a session, where `share` of them are: exact over many
-    /// by carrying the remainder.
+    /// Whether one more handshake is to offer a session, so that `share` of them do: carrying the
+    /// remainder makes the share exact over many.
     pub(super) fn offers(&mut self, share: f64) -> bool {
         self.offering += share;
         let offers = self.offering >= 1.0;
@@ -78,14 +78,14 @@ impl Connector {
         offers
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     pub(super) fn connect(
         &mut self,
         new: NewConnection,
         clock: RunClock,
     ) -> Result<WorkerConnection, Kind> {
         let socket = self.socket(new.address, new.connect_at, clock)?;
-        // A single small request leaves in one write, and needs no system call more.
+        // A single small request leaves in one write anyway, which saves this system call.
         if new.requests_each > 1 || matches!(new.http, Http::Two(_)) {
             socket.send_at_once();
         }
@@ -98,7 +98,7 @@ impl Connector {
         ))
     }
 
-    /// A socket from the first source in turn that has a port for it.
+    /// Opens a socket from the first source, in turn, that has a port for it.
     fn socket(
         &mut self,
         address: SocketAddr,

@@ -1,10 +1,10 @@
-//! Until when an operation's connect, handshake and answer are waited for.
+//! How long an operation's connect, handshake and answer may take.
 
 use crate::source::nanoseconds;
 use crate::timers::Timers;
 use plan::Plan;
 
-/// One deadline per slot: that of what its operation waits for now.
+/// One deadline per slot, for whatever its operation waits for now.
 pub(super) struct Deadlines {
     timers: Timers,
     connect_ns: u64,
@@ -23,17 +23,18 @@ impl Deadlines {
         }
     }
 
-    /// The slot's lookup or connect began at `from`.
+    /// Sets the deadline of the slot's lookup or connect, which began at `from`.
     pub(super) fn await_connect(&mut self, slot: u32, from: u64) {
         self.timers.set(slot, from + self.connect_ns);
     }
 
-    /// The slot's handshake began at `from`.
+    /// Sets the deadline of the slot's handshake, which began at `from`.
     pub(super) fn await_handshake(&mut self, slot: u32, from: u64) {
         self.timers.set(slot, from + self.handshake_ns);
     }
 
-    /// The slot's request was sent at `from`, or waits for a stream or for the peer's end since.
+    /// Sets the deadline of the slot's answer: its request was sent at `from`, or since then it has
+    /// waited for a stream or for the server to close.
     pub(super) fn await_answer(&mut self, slot: u32, from: u64) {
         self.timers.set(slot, from + self.request_ns);
     }
@@ -42,17 +43,17 @@ impl Deadlines {
         self.timers.clear(slot);
     }
 
-    /// The operation of `slot` goes on in `other`, and its deadline with it.
+    /// Moves the deadline of `slot` to `other`, where its operation continues.
     pub(super) fn hand_on(&mut self, slot: u32, other: u32) {
         self.timers.hand_on(slot, other);
     }
 
-    /// No deadline passes before this one; it may be earlier than the first that does.
+    /// A lower bound on the first deadline; it can be earlier than the first that passes.
     pub(super) fn next(&self) -> Option<u64> {
         self.timers.next()
     }
 
-    /// A slot whose time is up at `now`, if there is one; its deadline is cleared.
+    /// Takes a slot whose time is up at `now`, if there is one, and clears its deadline.
     pub(super) fn pop(&mut self, now: u64) -> Option<u32> {
         self.timers.pop(now)
     }

@@ -1,5 +1,5 @@
-//! HTTP/2 connections that take no more operations while some are still under way: these end there,
-//! on a seat of its own, and the next connection is opened at once.
+//! HTTP/2 connections that take no more operations while some are still under way. These finish on
+//! a seat of their own, and the next connection is opened at once.
 
 use super::Worker;
 use crate::connection::{ConnectionStage, Http, WorkerConnection};
@@ -7,8 +7,8 @@ use crate::seat::{SeatRole, token};
 use crate::source::LoadSource;
 
 impl Worker {
-    /// Sets the seat's connection aside where it takes no more operations and has some under way;
-    /// its seat now.
+    /// Sets the seat's connection aside if it takes no more operations and has some under way.
+    /// Returns the seat that it is on now.
     pub(super) fn set_aside_if_draining(&mut self, seat: u32) -> u32 {
         let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
         let connection = self.seats.connection(seat).filter(|_| is_serving);
@@ -30,7 +30,7 @@ impl Worker {
                 *slot = *slot - from + to;
             }
             self.ledger.recorder.draining(connection.id);
-            // Tells at once what there is to read, too.
+            // Also reports at once what there is to read.
             self.watch
                 .move_to(connection.descriptor(), token(aside, generation));
         }
@@ -46,18 +46,18 @@ impl Worker {
         aside
     }
 
-    /// Moves an operation that is under way on a draining connection to the slot of that one's
-    /// seat. What waits to be sent stays.
+    /// Moves an operation that is under way on a draining connection to the draining seat.
+    /// Operations that have not been sent remain.
     fn lend(&mut self, home: u32, guest: u32) {
-        // An arrival's slot takes the next arrival; a user has one operation at a time.
+        // The slot of an arrival takes the next arrival; a user has one operation at a time.
         let user_waits = matches!(self.source, LoadSource::Closed(_));
         if self.seats.lend(home, guest, user_waits) {
             self.deadlines.hand_on(home, guest);
         }
     }
 
-    /// An operation that is to be sent again leaves a draining connection, where another seat has
-    /// room for it; its slot then.
+    /// Moves an operation that is to be sent again away from a draining connection, if another seat
+    /// has room for it. Returns its slot.
     pub(super) fn bring_home(&mut self, slot: u32) -> u32 {
         let seat = self.seats.seat_of(slot);
         if self.seats.seat(seat).role == SeatRole::Serving {
@@ -73,7 +73,7 @@ impl Worker {
         home
     }
 
-    /// The slot's operation has ended on a draining connection: its user goes on at home.
+    /// Ends the slot's operation on a draining connection; its user continues on its own seat.
     pub(super) fn leave_draining(&mut self, slot: u32, now: u64) {
         let home = self.seats.leave(slot);
         self.end_drained(self.seats.seat_of(slot));
@@ -92,7 +92,7 @@ impl Worker {
     }
 }
 
-/// Whether the server has sent a connection away that has served nothing.
+/// Whether the server has sent GOAWAY on a connection before it answered anything.
 pub(super) fn is_useless(connection: &WorkerConnection) -> bool {
     !connection.has_served && connection.go_away.is_some()
 }

@@ -1,4 +1,4 @@
-//! What a worker records, and its way to the collector: one interval after the other, by swap.
+//! The record of a worker, and how it reaches the collector: one interval after the other, by swap.
 
 use super::arrivals::WaitingArrival;
 use super::handover::{Handover, WorkerFigures};
@@ -11,23 +11,24 @@ use measure::{
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 
-/// What ALPN calls HTTP/2 over TLS (RFC 9113 §3.2).
+/// ALPN's name of HTTP/2 over TLS (RFC 9113 §3.2).
 const H2: &str = "h2";
 
-/// The recorder of a worker and the channel that its intervals leave by.
+/// The recorder of a worker and the channel through which its intervals leave.
 ///
-/// Everything of a second is recorded before the second is cut: whoever records rolls first.
+/// Everything of a second is recorded before the second is cut: every method that records rolls
+/// first.
 pub(super) struct Ledger {
     pub(super) recorder: Recorder,
     worker: usize,
     handover: SyncSender<Handover>,
     spares: Receiver<Spare>,
-    /// What the collector has not taken yet.
+    /// Messages that the collector has not taken yet.
     backlog: VecDeque<Handover>,
     chains: Chains,
 }
 
-/// What ALPN agreed on, against what the plan asks for.
+/// The outcome of ALPN, compared with what the plan asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AlpnOutcome {
     AsAsked,
@@ -51,7 +52,8 @@ impl Ledger {
         }
     }
 
-    /// Cuts the interval that `now` lies beyond, before anything of a later second is recorded.
+    /// Cuts every interval that ends at or before `now`, before anything of a later second is
+    /// recorded.
     #[inline]
     pub(super) fn roll(&mut self, now: u64) {
         while now >= self.recorder.boundary() {
@@ -59,20 +61,20 @@ impl Ledger {
         }
     }
 
-    /// The worker's first act was at `at`, on the monotonic clock.
+    /// Reports that the worker began at `at` of the monotonic clock.
     pub(super) fn begin(&mut self, at: u64) {
         let worker = self.worker;
         self.tell(Handover::Began { worker, at });
     }
 
-    /// Nothing begins any more.
+    /// Reports that no more operations begin.
     pub(super) fn drain(&mut self) {
         let worker = self.worker;
         self.tell(Handover::Draining { worker });
     }
 
-    /// The operation goes to this address: counted as started there, wherever it may have gone
-    /// before.
+    /// Directs the operation to this address: it counts as started there, even if it was counted
+    /// elsewhere before.
     pub(super) fn go_to(&mut self, operation: &mut LiveOperation, address: u16) {
         let before = operation.id;
         operation.id.address = address;
@@ -82,8 +84,7 @@ impl Ledger {
         self.count_start(operation);
     }
 
-    /// Counts the operation as started, once, under the address it goes to; one that never had
-    /// one, under none.
+    /// Counts the operation as started, once, under its address; under none if it never had one.
     #[inline]
     pub(super) fn count_start(&mut self, operation: &mut LiveOperation) {
         let before = std::mem::replace(&mut operation.start, StartCount::Counted);
@@ -92,7 +93,7 @@ impl Ledger {
         }
     }
 
-    /// An arrival that is never sent, given up at `now` for the reason `kind`.
+    /// Records an arrival that is never sent, given up at `now` for the reason `kind`.
     pub(super) fn not_sent(&mut self, request: u16, waiting: WaitingArrival, kind: Kind, now: u64) {
         self.roll(now);
         let arrival = waiting.arrival;
@@ -112,7 +113,7 @@ impl Ledger {
         });
     }
 
-    /// The connection's handshake is done; what it agreed on is tallied. `unsent` bytes of it wait
+    /// Tallies what the connection's finished handshake agreed on. `unsent` bytes of it still wait
     /// for the socket.
     pub(super) fn tally_handshake(
         &mut self,
@@ -137,7 +138,7 @@ impl Ledger {
             offered: stream.offered,
             none_at_hand: stream.none_at_hand,
             early_data: stream.early_data(),
-            // Early data is the request's, not the handshake's.
+            // Early data belongs to the request, not to the handshake.
             bytes_sent: encrypted.saturating_sub(stream.early_bytes()),
             bytes_received: connection.received_bytes,
         };
@@ -151,7 +152,8 @@ impl Ledger {
         }
     }
 
-    /// Bytes of a body that goes on count in the second in which they come, not in that of its end.
+    /// Counts bytes of an unfinished body in the second in which they arrive, not in that of its
+    /// end.
     #[inline]
     pub(super) fn count_body(
         &mut self,
@@ -172,22 +174,21 @@ impl Ledger {
         }
     }
 
-    /// The socket of a connection took so many bytes.
+    /// Counts the bytes that the socket of a connection took.
     #[inline]
     pub(super) fn count_sent(&mut self, id: CellId, bytes: u64, now: u64) {
         self.roll(now);
         self.recorder.wire_bytes(id, now, bytes, 0);
     }
 
-    /// The worker has ended at `now`: all that is left goes to the collector.
+    /// Ends the record at `now`: everything that is left goes to the collector.
     pub(super) fn end(mut self, now: u64, figures: WorkerFigures) {
         self.roll(now);
         self.cut(now);
         let worker = self.worker;
         self.backlog.push_back(Handover::Ended { worker, figures });
         for last in self.backlog {
-            // The collector lives until every worker has ended; blocking here delays nothing any
-            // more.
+            // The collector lives until every worker has ended; by now blocking delays nothing.
             let _ = self.handover.send(last);
         }
     }
@@ -204,7 +205,8 @@ impl Ledger {
         });
     }
 
-    /// Gives the collector what it takes; the rest waits here rather than the load there.
+    /// Sends the collector as much as it takes; the rest waits here, so that the load does not
+    /// wait.
     fn tell(&mut self, message: Handover) {
         self.backlog.push_back(message);
         while let Some(next) = self.backlog.pop_front() {

@@ -1,30 +1,30 @@
-//! Asks the kernel, several times a second, how a few of the connections do that are in use: what
-//! tells a queue on the way from a server that takes its time.
+//! Reads the kernel's figures of some connections in use, several times a second. They distinguish
+//! a queue on the path from a server that takes its time.
 
 use super::Worker;
 use crate::connection::ConnectionStage;
 use measure::PathSample;
 use std::collections::HashMap;
 
-/// Time between two rounds. What the kernel keeps is smoothed over several round trips.
+/// Time between two rounds. The kernel smooths its figures over several round trips.
 const PERIOD_NS: u64 = 100_000_000;
-/// Connections that are asked in a round; each takes a system call of a microsecond.
+/// Connections that are sampled in a round; each takes a system call of a microsecond.
 const ASKED_AT_ONCE: u32 = 16;
-/// Seats that are looked at in a round for connections in use.
+/// Seats that are checked in a round for connections in use.
 const LOOKED_AT_ONCE: u32 = 256;
 
-/// When the next round is due, and where it begins.
+/// When the next round is due, and where it starts.
 #[derive(Debug, Default)]
 pub(super) struct PathProbe {
     due: u64,
     next_seat: u32,
-    /// By address: the shortest round trip of any connection to it, nanoseconds. A connection that
-    /// was opened into a queue has only seen round trips that waited in it.
+    /// By address: the shortest round trip of any connection to it, in nanoseconds. A connection
+    /// that was opened while there was a queue has only seen round trips that waited in it.
     least_ns: HashMap<u16, u64>,
 }
 
 impl PathProbe {
-    /// The shortest round trip to the address of `sample`, which may be the new one.
+    /// Updates the shortest round trip to `address` from `sample`, and writes it back to `sample`.
     fn renew_least(&mut self, address: u16, sample: &mut PathSample) {
         let least_ns = &mut sample.sums.least_ns;
         if *least_ns > 0 {
@@ -36,7 +36,7 @@ impl PathProbe {
 }
 
 impl Worker {
-    /// Makes a round where one is due.
+    /// Makes a round if one is due.
     #[inline]
     pub(super) fn probe_path(&mut self, now: u64) {
         if now >= self.path_probe.due {
@@ -44,7 +44,7 @@ impl Worker {
         }
     }
 
-    /// Goes on where the last round ended, so that all connections have their turn.
+    /// Starts where the last round ended, so that all connections get their turn.
     #[cold]
     #[inline(never)]
     fn probe_some(&mut self, now: u64) {
@@ -61,8 +61,8 @@ impl Worker {
         }
     }
 
-    /// Whether the seat has a connection in use, which was asked. What an idle one would say is
-    /// old.
+    /// Samples the seat's connection if it is in use; the figures of an idle one would be old.
+    /// Returns whether it was.
     fn probe_seat(&mut self, seat: u32, now: u64) -> bool {
         if !self.seats.is_seat_busy(seat) {
             return false;

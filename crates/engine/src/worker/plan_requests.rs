@@ -1,4 +1,4 @@
-//! The plan's requests, written in the HTTP that the plan speaks.
+//! The plan's requests, written in the HTTP version that the plan speaks.
 
 use super::connector::ConnectionRules;
 use super::sender::Sender;
@@ -11,21 +11,21 @@ use crate::template::Values;
 use measure::Period;
 use plan::{Close, HttpVersion, Plan};
 
-/// `{seq}` of the warm-up begins here. How many operations it will have is not known, and no two of
-/// a run may have one number.
+/// `{seq}` of the warm-up starts here. How many operations the warm-up will have is unknown, and no
+/// two operations of a run may have the same number.
 const WARM_UP_FROM: u64 = 9_000_000_000_000_000_000;
 
 /// The plan's requests, built before the run.
 pub(super) struct PlanRequests {
     http1: Http1Requests,
-    /// The same requests for HTTP/2, where the plan speaks that.
+    /// The same requests for HTTP/2, if the plan speaks it.
     http2: Option<http2::HeaderBlocks>,
 }
 
-/// A request that was written: its header block and what is left of its body.
+/// The rest of a request whose header block has been written.
 pub(super) struct WrittenStream {
     pub(super) body: Option<BodyUpload>,
-    /// Its answer has no body, whatever its fields say.
+    /// Its answer has no body, whatever the fields say.
     pub(super) head_only: bool,
 }
 
@@ -43,20 +43,20 @@ impl PlanRequests {
         self.http2.is_some()
     }
 
-    /// Which request operation `seq` of the cluster sends.
+    /// The request that operation `seq` of the cluster sends.
     #[inline]
     pub(super) fn at(&self, seq: u64) -> u16 {
         self.http1.at(seq)
     }
 
-    /// What the operation's request is, whatever the HTTP.
+    /// The operation's request, whatever the HTTP version.
     #[inline]
     pub(super) fn request_of(&self, operation: &LiveOperation) -> &Http1Request {
         self.http1.request(operation.id.request)
     }
 
-    /// Writes the operation's request, the next of its connection, for HTTP/1.1; what is left of
-    /// it, where it is large.
+    /// Writes the operation's request, the next one of its connection, for HTTP/1.1. Returns the
+    /// rest of its body if that is large.
     pub(super) fn write_http1(
         &self,
         rules: ConnectionRules,
@@ -70,7 +70,7 @@ impl PlanRequests {
             .write(closes, values, sender.plain())
     }
 
-    /// Writes the operation's header block, where the plan speaks HTTP/2.
+    /// Writes the operation's header block; `None` if the plan does not speak HTTP/2.
     pub(super) fn write_http2(
         &self,
         user: u64,

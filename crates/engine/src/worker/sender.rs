@@ -4,28 +4,28 @@ use crate::connection::{TransferFault, WorkerConnection};
 use crate::lease::FiringLease;
 use measure::Kind;
 
-/// The buffers that all connections of a worker send through, one at a time, and the permission to
+/// The buffers through which all connections of a worker send, one at a time, and the permission to
 /// send.
 ///
-/// What is encrypted for a seat waits here until that seat's [`Sender::send`]: so our last message
-/// of a handshake leaves in one write with the request behind it. Another seat never sends it.
+/// Ciphertext for a seat waits here until that seat's [`Sender::send`], so that our last handshake
+/// message leaves in one write with the request behind it. It is never sent by another seat.
 pub(super) struct Sender {
     lease: FiringLease,
-    /// A request, or a window of its body: overwritten by the next one.
+    /// A request, or a window of its body; the next one overwrites it.
     plain: Vec<u8>,
-    /// What waits for the socket of `seat`.
+    /// Bytes that wait for the socket of `seat`.
     outgoing: Vec<u8>,
     seat: u32,
 }
 
-/// What became of bytes that were to be sent.
+/// The outcome of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SendOutcome {
-    /// The lease has run out: they are dropped, and nothing may be sent any more.
+    /// The lease has expired: the bytes are dropped, and nothing may be sent any more.
     LeaseExpired,
-    /// The socket took so many; `is_whole` where nothing waits for it.
+    /// The socket took `bytes`; `is_whole` if nothing is left waiting for it.
     Sent { bytes: u64, is_whole: bool },
-    /// The socket took so many, and then failed.
+    /// The socket took `bytes`, and then failed.
     Failed { bytes: u64, kind: Kind },
 }
 
@@ -44,37 +44,37 @@ impl Sender {
         self.lease.holds()
     }
 
-    /// Where the next request is written, emptied.
+    /// The buffer for the next request, emptied.
     #[inline]
     pub(super) fn plain(&mut self) -> &mut Vec<u8> {
         self.plain.clear();
         &mut self.plain
     }
 
-    /// What was written last.
+    /// The plaintext that was written last.
     pub(super) fn written(&self) -> &[u8] {
         &self.plain
     }
 
-    /// Where ciphertext for this seat goes, behind what waits for its socket already.
+    /// The buffer for this seat's ciphertext, with what waits for its socket already.
     #[inline]
     pub(super) fn outgoing(&mut self, seat: u32) -> &mut Vec<u8> {
         if self.seat != seat {
-            // Left by a connection that is gone.
+            // Left over from a connection that is gone.
             self.outgoing.clear();
             self.seat = seat;
         }
         &mut self.outgoing
     }
 
-    /// What was written last, and where ciphertext for this seat goes.
+    /// The plaintext that was written last, and the buffer for this seat's ciphertext.
     #[inline]
     pub(super) fn written_and_outgoing(&mut self, seat: u32) -> (&[u8], &mut Vec<u8>) {
         self.outgoing(seat);
         (&self.plain, &mut self.outgoing)
     }
 
-    /// Whether something waits for the socket of this seat.
+    /// Whether anything waits for the socket of this seat.
     #[inline]
     pub(super) fn has_outgoing(&self, seat: u32) -> bool {
         self.seat == seat && !self.outgoing.is_empty()
@@ -89,12 +89,12 @@ impl Sender {
         }
     }
 
-    /// Drops what has not been given to a socket.
+    /// Drops what no socket has taken.
     pub(super) fn forget(&mut self) {
         self.outgoing.clear();
     }
 
-    /// Encrypts what was written last, for this seat's connection.
+    /// Encrypts the plaintext that was written last for this seat's connection.
     #[inline]
     pub(super) fn wrap(
         &mut self,
@@ -105,7 +105,7 @@ impl Sender {
         connection.wrap(plain, outgoing)
     }
 
-    /// Gives the seat's socket what waits for it, while the lease holds.
+    /// Passes waiting bytes to the seat's socket, if the lease holds.
     #[inline]
     pub(super) fn send(&mut self, seat: u32, connection: &mut WorkerConnection) -> SendOutcome {
         if !self.is_allowed() {
@@ -121,8 +121,8 @@ impl Sender {
         }
     }
 
-    /// Sends the last words of a connection that is given up, as far as the socket takes them at
-    /// once; how many bytes that were.
+    /// Sends the last bytes of a connection that is being dropped, as far as the socket takes them
+    /// at once. Returns how many it took.
     pub(super) fn send_last(&mut self, seat: u32, connection: &mut WorkerConnection) -> u64 {
         let before = connection.sent_bytes;
         let _ = connection.send(self.outgoing(seat));

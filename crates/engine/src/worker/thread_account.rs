@@ -1,11 +1,11 @@
-//! What the worker's thread spends.
+//! The time that a worker's thread spends.
 
 use super::handover::Spent;
 use super::watch::SocketWatch;
 
 /// CPU time of a worker's thread since its run began.
 pub(super) struct ThreadAccount {
-    /// CPU the thread is pinned to.
+    /// The CPU that the thread is pinned to.
     pub(super) cpu: Option<u32>,
     cpu_before_ns: u64,
 }
@@ -18,12 +18,12 @@ impl ThreadAccount {
         }
     }
 
-    /// Counts from here on; called on the thread itself.
+    /// Starts counting; called on the thread itself.
     pub(super) fn begin(&mut self) {
         self.cpu_before_ns = thread_cpu_ns();
     }
 
-    /// What the thread has spent up to `now` of the run clock.
+    /// The time spent up to `now` of the run clock.
     pub(super) fn spent(&self, watch: &SocketWatch, now: u64) -> Spent {
         Spent {
             cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_before_ns),

@@ -5,12 +5,12 @@ use crate::seat::Opener;
 use crate::source::{Arrival, LoadSource, UserSpan};
 use measure::CellId;
 
-/// First and longest wait of a user after a failed opening.
+/// First and longest pause of a user after a failed opening.
 const BACK_OFF_FIRST_NS: u64 = 10_000_000;
 const BACK_OFF_LONGEST_NS: u64 = 1_000_000_000;
 
 impl Worker {
-    /// Every user gets its seat, and begins when its span does.
+    /// Gives every user a seat; each begins when its first span does.
     pub(super) fn seat_users(&mut self) {
         for (user, begin) in self.source.users() {
             let seat = self.seats.add(user);
@@ -22,8 +22,7 @@ impl Worker {
         }
     }
 
-    /// The pause of `slot` is over. After a back-off, operations that are to be sent again go
-    /// first.
+    /// Ends the pause of `slot`. After a back-off, operations that are to be sent again go first.
     pub(super) fn on_pause_over(&mut self, slot: u32, now: u64) {
         let number = self.seats.seat_of(slot);
         let seat = self.seats.seat(number);
@@ -34,8 +33,8 @@ impl Worker {
         self.begin_as_user(slot, now);
     }
 
-    /// The user of `slot` begins its next operation, waits for its connection, or rests until its
-    /// next span.
+    /// Makes the user of `slot` begin its next operation, wait for its connection, or rest until
+    /// its next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
         let is_over = self.phase != WorkerPhase::Firing || now >= self.timeline.end_at;
         if is_over || self.seats.is_taken(slot) {
@@ -61,8 +60,7 @@ impl Worker {
         }
     }
 
-    /// Whether the user may begin now; where not, its connection is closed and its next span
-    /// awaited.
+    /// Whether the user may begin now; if not, its connection is closed until its next span.
     fn is_active(&mut self, slot: u32, now: u64) -> bool {
         let number = self.seats.seat_of(slot);
         let seat = self.seats.seat(number);
@@ -86,7 +84,7 @@ impl Worker {
         }
     }
 
-    /// The user has nothing to do in this slot: its connection is closed, where no other one has.
+    /// The user has nothing to do in this slot: closes its connection, unless another slot uses it.
     fn retire(&mut self, slot: u32) {
         let seat = self.seats.seat_of(slot);
         if self.seats.connection(seat).is_some() && !self.seats.is_seat_busy(seat) {
@@ -94,7 +92,8 @@ impl Worker {
         }
     }
 
-    /// The user's last operation in this slot is over: its next one begins now, or after a pause.
+    /// The user's last operation in this slot is over: the next one begins now, or after its think
+    /// time.
     pub(super) fn go_on_as_user(&mut self, slot: u32, now: u64) {
         match self.source.think_time_ns() {
             None => self.begin_as_user(slot, now),
@@ -105,12 +104,12 @@ impl Worker {
         }
     }
 
-    /// Whether operations belong to users, who wait after a connection that served nobody.
+    /// Whether operations belong to users, who pause after a connection that served no request.
     pub(super) fn has_users(&self) -> bool {
         matches!(self.source, LoadSource::Closed(_))
     }
 
-    /// A user whose connection could not be opened, or broke before it served, waits: 10 ms
+    /// Makes a user pause whose connection could not be opened, or broke before it served: 10 ms
     /// doubling to 1 s, jittered.
     pub(super) fn back_off(&mut self, slot: u32, id: CellId, now: u64) {
         if self.phase != WorkerPhase::Firing {
@@ -121,7 +120,7 @@ impl Worker {
         let longest = (BACK_OFF_FIRST_NS << seat.failures.min(16)).min(BACK_OFF_LONGEST_NS);
         seat.failures += 1;
         seat.opener = Opener::BacksOff(slot);
-        // Users that failed together do not try again together.
+        // Keeps users that failed together from trying again together.
         let wait = self.random.between(longest / 2, longest);
         self.ledger.recorder.backed_off(id, wait);
         self.pauses.set(slot, now + wait);

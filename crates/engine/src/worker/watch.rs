@@ -1,4 +1,4 @@
-//! How a worker waits: for its sockets, until the next instant that matters, asleep or on the CPU.
+//! How a worker waits for its sockets until the next instant that matters, asleep or on the CPU.
 
 use crate::clock::RunClock;
 use crate::poller::{Events, Poller, Ready};
@@ -6,39 +6,40 @@ use crate::spin::Spin;
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
-/// Longest sleep, so that a stopped or forgotten worker sees its orders and its lease.
+/// The longest sleep, so that a stopped or forgotten worker notices its orders and its lease.
 const LONGEST_WAIT_NS: u64 = 250_000_000;
-/// The same while answers are awaited. That a thread stood still in its sleep shows only if it
-/// wakes after the sleep should have ended, so this much of it can hide.
+/// The longest sleep while answers are awaited. A stall of the thread during its sleep shows only
+/// if it wakes after the sleep should have ended, so a stall of up to this length can go unnoticed.
 const LONGEST_WATCHFUL_WAIT_NS: u64 = 10_000_000;
-/// A wait that ends, or a turn that lasts, so long after its time was held up. Waking up takes 20
+/// A wait that ends, or a turn that lasts, this much too long counts as held up. Waking up takes 20
 /// to 100 µs.
 const HELD_UP_NS: u64 = 1_000_000;
-/// A look at the sockets that takes longer has slept: they became ready while it did.
+/// A poll that takes longer than this has slept, and the sockets became ready during it.
 const SLEPT_NS: u64 = 10_000;
 
-/// A worker's watch over its sockets; it tells the time it waited, and how long a ready socket did.
+/// A worker's watch over its sockets. It measures the time it waited, and how long ready sockets
+/// did.
 pub(super) struct SocketWatch {
     poller: Poller,
     events: Events,
     spin: Spin,
     clock: RunClock,
     idle_ns: u64,
-    /// When the sockets were looked at last.
+    /// When the sockets were last polled.
     looked_at: u64,
-    /// Since when the sockets that it found were ready, at most.
+    /// The earliest instant at which the sockets of the last poll can have become ready.
     ready_since: u64,
-    /// The same of the socket that is being handled, until it is.
+    /// The same for the socket that is being handled; taken once it has been handled.
     unhandled_since: Option<u64>,
-    /// How much too late the last wait began or ended, if it did.
+    /// How much too late the last wait began or ended; `None` if it was in time.
     held_up_ns: Option<u64>,
 }
 
-/// How long a wait may be.
+/// How long a wait may last.
 pub(super) enum Patience {
     /// Something is left to do at once.
     Look,
-    /// Nothing is due before the first of these instants; `arrival` is that of the next arrival.
+    /// Nothing is due before `due`; `arrival` is when the next arrival is.
     Until {
         due: u64,
         arrival: Option<u64>,
@@ -61,7 +62,7 @@ impl SocketWatch {
         }
     }
 
-    /// The loop begins: the time before it was no turn.
+    /// Starts the clock of the first turn.
     pub(super) fn begin(&mut self) {
         self.looked_at = self.clock.now();
     }
@@ -71,9 +72,10 @@ impl SocketWatch {
         self.poller.add(socket, token)
     }
 
-    /// A watched socket is told of under another token; what there is to read is told again.
+    /// Reports a watched socket under another token from now on; what there is to read is reported
+    /// again.
     pub(super) fn move_to(&self, socket: impl AsFd, token: u64) {
-        // A socket that cannot be watched any more ends by its operations' time-outs.
+        // If this fails, the operations of the socket end by their time-outs.
         let _ = self.poller.modify(socket, token);
     }
 
@@ -82,7 +84,7 @@ impl SocketWatch {
         let _ = self.poller.wait(&mut self.events, ns.min(LONGEST_WAIT_NS));
     }
 
-    /// Waits for events; how many there are, and when it is then.
+    /// Waits for events. Returns their number and the time.
     pub(super) fn wait(&mut self, patience: Patience) -> (usize, u64) {
         let before = self.clock.now();
         let turn_ns = before.saturating_sub(self.looked_at);
@@ -92,7 +94,7 @@ impl SocketWatch {
         (events, now)
     }
 
-    /// The same, with when the wait was to end at the latest.
+    /// Waits likewise; also returns when the wait was to end at the latest.
     fn wait_from(&mut self, before: u64, patience: Patience) -> (usize, u64, u64) {
         let Patience::Until {
             due,
@@ -113,7 +115,7 @@ impl SocketWatch {
             let (events, now) = self.look(before, 0);
             return (events, now, before);
         }
-        // Shortly before an arrival the CPU stays awake: waking up would take it too long.
+        // Shortly before an arrival the CPU stays awake, since waking up would take too long.
         let (events, now, due) = match self.spin.begins_at(arrival) {
             Some(begin) if begin <= before => {
                 let (events, now) = self.spin(due, before);
@@ -134,20 +136,20 @@ impl SocketWatch {
         self.events.at(index)
     }
 
-    /// An event is being handled from here on.
+    /// Marks the start of handling an event.
     pub(super) fn begin_handling(&mut self) {
         self.unhandled_since = Some(self.ready_since);
     }
 
-    /// The event is handled at `at`: how long its socket has waited, where that was not told yet.
+    /// Takes how long the socket has waited until it was handled at `at`; `None` if that was taken.
     #[inline]
     pub(super) fn take_lag(&mut self, at: u64) -> Option<u64> {
         let since = self.unhandled_since.take()?;
         Some(at.saturating_sub(since))
     }
 
-    /// How much later the last wait began or ended than it should have, if it is not told yet and
-    /// something held the loop up: a long turn, or a thread that stood still.
+    /// Takes how much later the last wait began or ended than it should have, if something held the
+    /// loop up: a long turn, or a stalled thread.
     #[inline]
     pub(super) fn take_held_up(&mut self) -> Option<u64> {
         self.held_up_ns.take()
@@ -161,7 +163,7 @@ impl SocketWatch {
         self.spin.spun_ns()
     }
 
-    /// Looks for events on the CPU until something is due.
+    /// Polls for events on the CPU until something is due.
     fn spin(&mut self, due: u64, before: u64) -> (usize, u64) {
         self.spin.begin(before);
         loop {
@@ -176,14 +178,14 @@ impl SocketWatch {
         }
     }
 
-    /// Looks for events, asleep for at most `timeout` nanoseconds from `before` on.
+    /// Polls for events, sleeping for at most `timeout` nanoseconds from `before` on.
     fn look(&mut self, before: u64, timeout: u64) -> (usize, u64) {
-        // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop goes on by its
+        // A failing epoll_wait (EBADF, EINVAL) would be a defect here; the loop continues by its
         // timers.
         let events = self.poller.wait(&mut self.events, timeout).unwrap_or(0);
         let now = self.clock.now();
         let has_slept = timeout > 0 && now.saturating_sub(before) > SLEPT_NS;
-        // A thread that woke late may have slept on while the socket was ready.
+        // A thread that woke late may have slept on after the socket became ready.
         self.ready_since = if has_slept {
             now.min(before.saturating_add(timeout))
         } else {
@@ -205,7 +207,7 @@ mod tests {
 
     fn watch() -> SocketWatch {
         let spin = Spin::new(false, SpunTime::of_workers(1), 0);
-        // A second into the run.
+        // One second into the run.
         let clock = RunClock::starting_at(monotonic_ns() - 1000 * MS);
         let mut watch = SocketWatch::new(Poller::new().unwrap(), spin, clock);
         watch.begin();
@@ -231,7 +233,8 @@ mod tests {
 
     #[test]
     fn wait_for_answers_is_short_so_that_standing_still_in_it_shows() {
-        // On a busy machine a wait may be long; the shortest of some is as long as it should be.
+        // On a busy machine a single wait can be long; the shortest of several is as long as it
+        // should be.
         let mut watch = watch();
         let mut shortest = |awaits_answers| {
             let waits = (0..5).map(|_| {
@@ -248,7 +251,7 @@ mod tests {
     #[test]
     fn socket_of_a_wait_that_ended_late_is_ready_since_the_wait_should_have_ended() {
         let mut watch = watch();
-        // As if the thread had gone to sleep 30 ms ago, for 10.
+        // Pretend that the thread went to sleep 30 ms ago, for 10 ms.
         let before = watch.clock.now() - 30 * MS;
         watch.look(before, 10 * MS);
         assert_eq!(watch.ready_since, before + 10 * MS);
