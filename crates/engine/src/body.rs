@@ -1,23 +1,23 @@
-//! Request bodies, and how far one has been sent: large ones go out window by window and are never
-//! copied whole.
+//! Request bodies and the progress of their uploads. Large bodies go out window by window and are
+//! never copied whole.
 
 use crate::template::{Fill, Values};
 use std::sync::Arc;
 
-/// Bytes that are encrypted and given to a socket at once; what follows waits until it has taken
-/// them. A connection that its peer reads slowly holds no more than this.
+/// Bytes that are encrypted and handed to a socket at once; the rest waits until the socket has
+/// taken them. A connection whose peer reads slowly buffers no more than this.
 pub(crate) const WINDOW: usize = 64 * 1024;
 
-/// A body as it is sent: nothing of it is kept per operation.
+/// A body as it is sent; operations share it and copy none of it.
 #[derive(Debug)]
 pub(crate) struct RequestBody(Vec<Fill>);
 
-/// A body on its way.
+/// A body that is being sent.
 #[derive(Debug)]
 pub(crate) struct BodyUpload {
     body: Arc<RequestBody>,
     values: Values,
-    /// The piece that goes on, and bytes of it that have been put already.
+    /// The current piece, and how many of its bytes have been put already.
     piece: usize,
     offset: usize,
     left: usize,
@@ -32,19 +32,19 @@ impl RequestBody {
         self.0.iter().map(|piece| piece.length(values)).sum()
     }
 
-    /// Puts all of it into `out`.
+    /// Appends the whole body to `out`.
     pub(crate) fn fill(&self, values: Values, out: &mut Vec<u8>) {
         self.0.iter().for_each(|piece| piece.fill(values, out));
     }
 
-    /// Whether it is the same for every operation.
+    /// Whether the body is the same for every operation.
     pub(crate) fn is_fixed(&self) -> bool {
         self.0.iter().all(Fill::is_fixed)
     }
 }
 
 impl BodyUpload {
-    /// Nothing of it has been put yet.
+    /// Starts an upload of the whole body.
     pub(crate) fn new(body: Arc<RequestBody>, values: Values) -> BodyUpload {
         let left = body.length(values);
         BodyUpload {
@@ -61,7 +61,7 @@ impl BodyUpload {
         self.left
     }
 
-    /// Puts the next `most` bytes into `out`, or what is left.
+    /// Appends the next `most` bytes to `out`, or fewer if fewer are left.
     pub(crate) fn put(&mut self, most: usize, out: &mut Vec<u8>) {
         let end = out.len() + most.min(self.left);
         while out.len() < end {
@@ -69,7 +69,8 @@ impl BodyUpload {
             self.body.0[self.piece].fill_part(self.values, self.offset, end - before, out);
             let put = out.len() - before;
             (self.offset, self.left) = (self.offset + put, self.left - put);
-            // A window may end with a piece: the next one goes on behind it, whatever its length.
+            // A window can end with a piece: the next window continues behind it, whatever its
+            // length.
             if out.len() < end {
                 (self.piece, self.offset) = (self.piece + 1, 0);
             }

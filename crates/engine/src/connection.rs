@@ -1,5 +1,5 @@
-//! One connection: socket, TLS, and what of HTTP is under way. Moves bytes; what they mean for the
-//! load is the worker's, which knows of the transport only that it can be watched.
+//! One connection: socket, TLS and the HTTP exchange under way. It moves bytes; what they mean for
+//! the load is up to the worker, which only knows that the transport can be polled.
 
 use crate::body::{self, BodyUpload};
 use crate::clock::RunClock;
@@ -12,11 +12,11 @@ use crate::tls::{Broken, TlsStream};
 use measure::{CellId, Kind, PathSample};
 use rustix::fd::OwnedFd;
 
-/// Plaintext and ciphertext of one read: large, since a download is cheaper in big reads.
+/// Plaintext and ciphertext of one read. Large, because big reads make downloads cheaper.
 pub(crate) const READ_BYTES: usize = 128 * 1024;
 
-/// A server that ends a connection within this time of a request, or within two round trips, may
-/// have begun to end it before the request came.
+/// If a server closes a connection within this time of a request, or within two round trips, it may
+/// have started to close before the request arrived.
 const CROSSING_NS: u64 = 5_000_000;
 
 /// Where a connection is in its life.
@@ -28,7 +28,7 @@ pub(crate) enum ConnectionStage {
     Handshaking,
     /// Ready for requests, or with one under way.
     Open,
-    /// We are done with it and wait for the peer's end.
+    /// We have finished with it and wait for the peer to close.
     Ending,
 }
 
@@ -36,49 +36,50 @@ pub(crate) struct WorkerConnection {
     socket: Socket,
     pub(crate) tls: Option<TlsStream>,
     pub(crate) stage: ConnectionStage,
-    /// What its bytes are counted under: the cell of its latest operation.
+    /// The cell that its bytes are counted under: that of its latest operation.
     pub(crate) id: CellId,
     /// When connect was called.
     pub(crate) connect_at: u64,
-    /// When TCP stood.
+    /// When TCP was connected.
     pub(crate) connected_at: u64,
     /// When bytes last came.
     pub(crate) heard_at: u64,
-    /// When the wait for the peer's end began.
+    /// When the wait for the peer to close began.
     pub(crate) ending_at: u64,
-    /// An operation has had its answer on it, or its handshake.
+    /// Whether an operation has had its answer, or its handshake, on this connection.
     pub(crate) has_served: bool,
     /// Requests sent on it.
     pub(crate) requests_begun: u32,
-    /// Requests it is for.
+    /// Requests it may carry.
     requests_each: u32,
     pub(crate) http: Http,
-    /// Slots whose request the socket has not taken whole.
+    /// Slots whose request has not been taken whole by the socket.
     pub(crate) unwritten: Vec<u32>,
-    /// Bytes came that no request had asked for.
+    /// Bytes arrived that no request had asked for.
     pub(crate) unsolicited: bool,
-    /// The peer has ended its side: the kernel or TLS has said so.
+    /// The peer has closed its side, as the kernel or TLS reported.
     pub(crate) peer_ended: bool,
-    /// TLS has said that nothing follows (close_notify).
+    /// The peer's TLS has sent close_notify: nothing follows.
     notified: bool,
     /// The reason of the peer's GOAWAY.
     pub(crate) go_away: Option<u32>,
     /// Why nothing can be sent any more.
     pub(crate) broken: Option<Kind>,
-    /// Input of an unfinished TLS record.
+    /// The input of an incomplete TLS record.
     leftover: Vec<u8>,
-    /// HTTP/1.1: plaintext that came with the end of the handshake, before the request could leave.
+    /// HTTP/1.1: plaintext that arrived with the end of the handshake, before the request could be
+    /// sent.
     ahead: Vec<u8>,
-    /// Output the socket has not taken yet, and how much of it has gone since.
+    /// Output that the socket has not taken yet, and the offset up to which it has gone since.
     unsent: Vec<u8>,
     unsent_from: usize,
-    /// HTTP/1.1: what is left of the request's body.
+    /// HTTP/1.1: the rest of the request's body.
     pub(crate) upload: Option<BodyUpload>,
-    /// Wire bytes written, all of its life.
+    /// Wire bytes written over its lifetime.
     pub(crate) sent_bytes: u64,
-    /// Wire bytes read, all of its life.
+    /// Wire bytes read over its lifetime.
     pub(crate) received_bytes: u64,
-    /// What the kernel said of it last, once it was asked.
+    /// The kernel's counters at the last look; `None` before the first.
     path_mark: Option<Box<PathMark>>,
 }
 
@@ -86,17 +87,17 @@ pub(crate) struct WorkerConnection {
 pub(crate) enum Http {
     /// HTTP/1.1: one response at a time.
     One(ResponseParser),
-    /// HTTP/2: as many responses at once as it has lanes.
+    /// HTTP/2: as many responses at once as there are lanes.
     Two(Box<Http2Connection>),
 }
 
-/// What one read brought.
+/// The outcome of one read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Received {
     /// Nothing to read for now.
     Nothing,
-    /// Bytes, read `at`; `answered` where some belong to a response, `more` where there may be more
-    /// at once, `closed` where the peer has said that nothing follows.
+    /// Bytes, read `at`. `answered` if some belong to a response, `more` if more may be readable at
+    /// once, `closed` if the peer has announced that nothing follows.
     Bytes {
         at: u64,
         answered: bool,
@@ -156,39 +157,39 @@ impl WorkerConnection {
         }
     }
 
-    /// What to watch for events.
+    /// The socket to poll.
     pub(crate) fn descriptor(&self) -> &OwnedFd {
         &self.socket.0
     }
 
-    /// Why the transport failed; `None` where it did not.
+    /// Why the transport failed; `None` if it did not.
     pub(crate) fn failure(&self) -> Option<Kind> {
         self.socket.failure()
     }
 
-    /// Sends every write at once: no small one waits for an acknowledgement.
+    /// Makes every write leave at once: small ones do not wait for an acknowledgement.
     pub(crate) fn send_at_once(&self) {
         self.socket.send_at_once();
     }
 
-    /// Ends our side; the peer reads an end of stream.
+    /// Closes our side; the peer reads an end of stream.
     pub(crate) fn end_sending(&self) {
         self.socket.shutdown();
     }
 
-    /// Makes the close a reset.
+    /// Makes closing the socket send a reset.
     pub(crate) fn reset_on_close(&self) {
         self.socket.reset_on_close();
     }
 
-    /// Whether an end of the stream is one that the peer has meant: within TLS anybody can cut a
-    /// connection, and only a close_notify is the peer's word (RFC 9112 §9.8).
+    /// Whether the peer meant an end of the stream. Under TLS anyone on the path can cut a
+    /// connection, and only a close_notify comes from the peer itself (RFC 9112 §9.8).
     pub(crate) fn is_end_meant(&self) -> bool {
         self.tls.is_none() || self.notified
     }
 
-    /// How it does, as the kernel says at `now`, since it was asked before; `None` where the kernel
-    /// does not say.
+    /// Samples the path at `now` from the kernel's counters, as the change since the last sample;
+    /// `None` if the kernel has no counters for it.
     pub(crate) fn probe_path(&mut self, now: u64) -> Option<PathSample> {
         let info = self.socket.path()?;
         let from = self.connected_at;
@@ -198,8 +199,9 @@ impl WorkerConnection {
         Some(mark.pass(now, info))
     }
 
-    /// Whether the server cannot have worked on a request of this connection, which has ended at
-    /// `now`: it never came to its kernel, or the end had been under way when it did.
+    /// Whether the server cannot have worked on a request of this connection, which ended at `now`:
+    /// the request never reached the server's kernel, or the close was already under way when it
+    /// did.
     pub(crate) fn is_unseen(&self, sent: &SentRequest, now: u64) -> bool {
         let delivery = self.socket.delivery();
         let crossing = CROSSING_NS.max(delivery.map_or(0, |delivery| 2 * delivery.rtt_ns));
@@ -207,13 +209,13 @@ impl WorkerConnection {
         !has_come || now.saturating_sub(sent.at) <= crossing
     }
 
-    /// HTTP/1.1: whether the response is whole.
+    /// HTTP/1.1: whether the response is complete.
     #[inline]
     pub(crate) fn is_answered(&self) -> bool {
         matches!(&self.http, Http::One(response) if response.is_whole())
     }
 
-    /// HTTP/1.1: the stream has ended; whether that makes the response whole.
+    /// HTTP/1.1: the stream has ended. Returns whether that completes the response.
     pub(crate) fn end_makes_whole(&mut self) -> bool {
         let is_meant = self.is_end_meant();
         match &mut self.http {
@@ -233,7 +235,7 @@ impl WorkerConnection {
         self.requests_begun >= self.requests_each
     }
 
-    /// Whether no request may follow its latest response, however many it is for.
+    /// Whether no request may follow its latest response, even if it has not had all its requests.
     pub(crate) fn is_spoilt(&self) -> bool {
         let ends = matches!(&self.http, Http::One(response) if !response.keep_alive);
         ends || self.unsolicited || self.peer_ended || self.has_unsent() || self.upload.is_some()
@@ -254,7 +256,7 @@ impl WorkerConnection {
                 let stands = self.stage == ConnectionStage::Open
                     && !self.peer_ended
                     && self.broken.is_none();
-                // Where no stream is allowed, an operation begins and waits for one, so that its
+                // If the peer allows no stream, an operation begins and waits for one, so that its
                 // time-out runs.
                 stands && !self.is_full() && (session.accepts() || session.is_stuck())
             }
@@ -266,7 +268,7 @@ impl WorkerConnection {
         matches!(&self.http, Http::Two(session) if !session.out.is_empty())
     }
 
-    /// What has come of the lane's latest response.
+    /// The part that has arrived of the lane's latest response.
     #[inline]
     pub(crate) fn answer(&self, lane: u32) -> ReceivedResponse {
         match &self.http {
@@ -275,8 +277,8 @@ impl WorkerConnection {
         }
     }
 
-    /// Whether nothing of the lane's request waits to be encrypted: behind a window of ours, or
-    /// HTTP/2's flow control.
+    /// Whether all of the lane's request has been encrypted: nothing is held back by our upload
+    /// window or by HTTP/2's flow control.
     pub(crate) fn is_sent(&self, lane: u32) -> bool {
         match &self.http {
             Http::One(_) => self.upload.is_none(),
@@ -284,7 +286,7 @@ impl WorkerConnection {
         }
     }
 
-    /// Puts the HTTP/2 frames that wait into `outgoing`.
+    /// Moves the waiting HTTP/2 frames to `outgoing`.
     pub(crate) fn wrap_frames(&mut self, outgoing: &mut Vec<u8>) -> Result<(), TransferFault> {
         let Http::Two(session) = &mut self.http else {
             return Ok(());
@@ -301,7 +303,7 @@ impl WorkerConnection {
         wrapped
     }
 
-    /// Puts the next window of the request's body into `plain`; whether there was one.
+    /// Appends the next window of the request's body to `plain`. Returns whether there was one.
     pub(crate) fn next_window(&mut self, plain: &mut Vec<u8>) -> bool {
         let Some(upload) = &mut self.upload else {
             return false;
@@ -313,7 +315,8 @@ impl WorkerConnection {
         true
     }
 
-    /// Sends `outgoing` behind what still waits, and empties it. Whether everything went out.
+    /// Sends `outgoing` behind what is still unsent, and empties it. Returns whether everything
+    /// went out.
     pub(crate) fn send(&mut self, outgoing: &mut Vec<u8>) -> Result<bool, Kind> {
         let sent = if self.unsent.is_empty() {
             self.write(outgoing)
@@ -336,7 +339,7 @@ impl WorkerConnection {
         if self.unsent_from == unsent.len() {
             self.unsent_from = 0;
             unsent.clear();
-            // Room of a large request is of no use to what follows it.
+            // The buffer of a large request is of no use to what follows it.
             if self.upload.is_none() && unsent.capacity() >= body::WINDOW {
                 unsent = Vec::new();
             }
@@ -345,7 +348,7 @@ impl WorkerConnection {
         sent
     }
 
-    /// Gives the socket as much of `bytes` as it takes now; how much that was.
+    /// Writes as much of `bytes` as the socket takes now. Returns how much that was.
     fn write(&mut self, bytes: &[u8]) -> Result<usize, Kind> {
         let mut sent = 0;
         while sent < bytes.len() {
@@ -363,7 +366,7 @@ impl WorkerConnection {
         !self.unsent.is_empty()
     }
 
-    /// Puts a request's bytes into `outgoing`, encrypted where the connection is.
+    /// Appends a request's bytes to `outgoing`, encrypted if the connection uses TLS.
     pub(crate) fn wrap(
         &mut self,
         plain: &[u8],
@@ -380,7 +383,7 @@ impl WorkerConnection {
         }
     }
 
-    /// Reads once and digests: TLS, then the response, where `expecting` one.
+    /// Reads once and processes the input: TLS first, then the response if `expecting` one.
     pub(crate) fn receive(
         &mut self,
         clock: RunClock,
@@ -413,7 +416,8 @@ impl WorkerConnection {
         })
     }
 
-    /// Whether part of it belonged to a response, and whether the peer has said close_notify.
+    /// Returns whether any of it belonged to a response, and whether the peer has sent
+    /// close_notify.
     fn digest(
         &mut self,
         input: &mut [u8],
@@ -447,8 +451,8 @@ impl WorkerConnection {
         }
     }
 
-    /// Takes what was there before the request as its answer, now that it has been sent: so it
-    /// would be taken had it come a moment later. Whether there was any.
+    /// Takes bytes that arrived before the request was sent as its answer, just as if they had
+    /// arrived a moment later. Returns whether there were any.
     pub(crate) fn take_ahead(&mut self) -> Result<bool, TransferFault> {
         let bytes = std::mem::take(&mut self.ahead);
         let mut intake = Intake {
@@ -466,13 +470,13 @@ impl WorkerConnection {
             .map_or(Ok(intake.answered), |why| Err(TransferFault::Http(why)))
     }
 
-    /// Says that nothing follows: GOAWAY in HTTP/2, close_notify where the connection is encrypted.
+    /// Announces the close: GOAWAY in HTTP/2, close_notify if the connection is encrypted.
     pub(crate) fn notify_close(&mut self, outgoing: &mut Vec<u8>) {
         if let Http::Two(session) = &mut self.http
             && self.stage == ConnectionStage::Open
         {
             session.say_good_bye();
-            // What cannot be wrapped any more is not said.
+            // If TLS has failed the frames are not sent.
             let _ = self.wrap_frames(outgoing);
         }
         if let Some(tls) = self.tls.as_mut().filter(|tls| !tls.is_handshaking()) {
@@ -484,7 +488,7 @@ impl WorkerConnection {
 /// Plaintext on its way into responses.
 struct Intake<'a> {
     http: &'a mut Http,
-    /// Where to keep what comes with the end of the handshake.
+    /// Buffer for what arrives with the end of the handshake.
     ahead: Option<&'a mut Vec<u8>>,
     expecting: bool,
     answered: bool,

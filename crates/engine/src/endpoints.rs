@@ -1,4 +1,4 @@
-//! Where the next connection of a worker goes, and from where.
+//! Chooses which address a worker's next connection goes to, and from which.
 
 use crate::policy::Policy;
 use crate::poller::Waker;
@@ -8,28 +8,28 @@ use plan::{Dns, Host, Plan, Target};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-/// What a refresh of the shared list is asked for: no slot waits for it.
+/// The question that refreshes the shared list; no slot waits for its answer.
 const REFRESH: Question = Question {
     slot: u32::MAX,
     begun_at: 0,
     issuer: 0,
 };
 
-/// A worker's choice of addresses: in turn, each checked against the agent's policy.
+/// A worker's choice of addresses: round robin, each checked against the agent's policy.
 ///
 /// The sessions of each address have a turn of their own. With one turn for all, a connection that
-/// follows another one of the same user would go to the next address, and no address were ever
-/// offered its own sessions. Each address gets as many connections either way, since each turn
-/// gives each as many.
+/// follows another one of the same user would go to the next address, and no address would ever be
+/// offered its own sessions. Each address gets as many connections either way, since every turn
+/// spreads them evenly.
 pub(crate) struct Endpoints {
     host: String,
     port: u16,
     policy: Arc<Policy>,
     known: Vec<SocketAddr>,
-    /// The worker's number in the cluster: workers, and turns, begin at different addresses.
+    /// The worker's number in the cluster: workers and turns start at different addresses.
     rank: usize,
-    /// By index of who issued the session to be offered; the first is for connections that offer
-    /// none.
+    /// Indexed by the issuer of the session to be offered; the first entry is for connections that
+    /// offer none.
     turns: Vec<usize>,
     sources: Vec<IpAddr>,
     source_turn: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Endpoints {
     refreshing: bool,
 }
 
-/// What stands between an operation and its connection.
+/// How an operation gets its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NextEndpoint {
     /// Connect to this.
@@ -49,7 +49,8 @@ pub(crate) enum NextEndpoint {
 }
 
 impl Endpoints {
-    /// `known` are the addresses found before the run, `rank` the worker's number in the cluster.
+    /// Creates it from the addresses `known` before the run; `rank` is the worker's number in the
+    /// cluster.
     pub(crate) fn new(
         plan: &Plan,
         known: Vec<SocketAddr>,
@@ -74,7 +75,7 @@ impl Endpoints {
             Dns::Once
         };
         let port = target.url.port;
-        // Workers begin at different ones.
+        // Workers start at different source addresses.
         let source_turn = rank.wrapping_mul(known.len());
         Ok(Endpoints {
             host,
@@ -92,12 +93,12 @@ impl Endpoints {
         })
     }
 
-    /// Where the operation that asks connects to, or that it has to wait for a lookup.
+    /// Returns the address to connect to, or that the operation has to wait for a lookup.
     pub(crate) fn next(&mut self, question: Question, now: u64) -> Result<NextEndpoint, Kind> {
         match self.dns {
             Dns::EveryConnection => match &self.resolver {
                 Some(resolver) if resolver.ask(question) => Ok(NextEndpoint::Wait),
-                _ => Err(Kind::NotSent), // at once, so it is no time-out, whose time would count
+                _ => Err(Kind::NotSent), // at once: a time-out would count the waiting time
             },
             Dns::Every(period) => {
                 self.refresh(now, nanoseconds(period));
@@ -107,7 +108,7 @@ impl Endpoints {
         }
     }
 
-    /// A lookup that has ended for an operation, with the address it connects to.
+    /// Returns the next finished lookup of an operation, with the address to connect to.
     pub(crate) fn answer(&mut self, now: u64) -> Option<(Question, Result<SocketAddr, Kind>)> {
         loop {
             let (question, found) = self.resolver.as_ref()?.answer().ok()?;
@@ -117,7 +118,7 @@ impl Endpoints {
             }
             let found = match found {
                 Ok(found) => found,
-                Err(_) if question == REFRESH => continue, // the old list serves on
+                Err(_) if question == REFRESH => continue, // the old list remains in use
                 Err(kind) => return Some((question, Err(kind))),
             };
             self.known = found
@@ -130,20 +131,20 @@ impl Endpoints {
         }
     }
 
-    /// The local address to connect to `peer` from; only one of the same family serves.
+    /// Returns the local address to connect to `peer` from, which has to be of the same family.
     pub(crate) fn source(&mut self, peer: SocketAddr) -> Option<IpAddr> {
         let number = self.sources_to(peer);
         if number == 0 {
             return None;
         }
-        // Once for each round over the addresses: two turns of one length that go together would
-        // leave pairs out, and their ports.
+        // Advances once per round over the addresses: if two turns of the same length moved
+        // together, some pairs would never be used, and their ports would be left over.
         let round = self.source_turn / self.known.len().max(1);
         self.source_turn = self.source_turn.wrapping_add(1);
         self.of_family(peer).nth(round % number)
     }
 
-    /// How many of the plan's local addresses serve for a connection to `peer`.
+    /// How many of the plan's local addresses can connect to `peer`.
     pub(crate) fn sources_to(&self, peer: SocketAddr) -> usize {
         self.of_family(peer).count()
     }
@@ -154,7 +155,7 @@ impl Endpoints {
 
     fn choose(&mut self, issuer: u16) -> Result<SocketAddr, Kind> {
         let (rank, issuer) = (self.rank, usize::from(issuer));
-        // Every turn begins at another address, so that none is first for all of them.
+        // Every turn starts at a different address, so that no address comes first in all of them.
         for index in self.turns.len()..=issuer {
             self.turns.push(rank.wrapping_add(index));
         }
@@ -186,8 +187,8 @@ fn sources_of(sources: &[IpAddr], peer: SocketAddr) -> impl Iterator<Item = IpAd
     sources.filter(move |source| source.is_ipv4() == peer.is_ipv4())
 }
 
-/// Pairs of a source and a target address that connections of `plan` have, each with local ports of
-/// its own. The kernel chooses one source for each target, unless the plan names some of its
+/// Counts the pairs of source and target address that connections of `plan` use, each with its own
+/// local ports. The kernel chooses one source for each target, unless the plan names some of that
 /// family.
 #[must_use]
 pub fn port_pairs(plan: &Plan, addresses: &[SocketAddr]) -> usize {
@@ -198,8 +199,8 @@ pub fn port_pairs(plan: &Plan, addresses: &[SocketAddr]) -> usize {
         .sum()
 }
 
-/// The name that the policy may know an address by: none where the plan gives addresses, for which
-/// its name says nothing.
+/// The name by which the policy may allow an address. Empty if the plan gives addresses, since its
+/// host name says nothing about them.
 pub(crate) fn policy_name(target: &Target) -> String {
     if target.addresses.is_empty() {
         host_text(&target.url.host)
@@ -208,7 +209,7 @@ pub(crate) fn policy_name(target: &Target) -> String {
     }
 }
 
-/// The host as people and the resolver know it.
+/// The host as people and the resolver write it.
 pub(crate) fn host_text(host: &Host) -> String {
     match host {
         Host::Name(name) => name.clone(),

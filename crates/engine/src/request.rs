@@ -1,4 +1,4 @@
-//! Request bytes, built before the run; only templates are filled in during it.
+//! HTTP/1.1 requests as bytes, built before the run; only templates are filled in during it.
 
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::template::{Fill, Values, literal, template};
@@ -15,23 +15,23 @@ pub(crate) struct Http1Requests {
 /// One request of the plan as bytes.
 #[derive(Debug)]
 pub(crate) struct Http1Request {
-    /// With `Connection: close` for the last request of a connection, and without.
+    /// Without `Connection: close`, and with it for the last request of a connection.
     keeping: RequestBytes,
     closing: RequestBytes,
     /// The response has no body.
     pub(crate) is_head: bool,
-    /// May be sent again on a new connection (RFC 9110 §9.2.2).
+    /// It may be sent again on a new connection (RFC 9110 §9.2.2).
     pub(crate) is_idempotent: bool,
-    /// Asks for nothing to be changed, so that it may go out as early data (RFC 9110 §9.2.1, RFC
-    /// 8470 §4).
+    /// It changes nothing on the server, so it may go out as early data (RFC 9110 §9.2.1, RFC 8470
+    /// §4).
     pub(crate) is_safe: bool,
     pub(crate) expect: plan::Expect,
 }
 
-/// Bytes of a request, or the pieces of them.
+/// The bytes of a request, or the pieces that they are made from.
 #[derive(Debug)]
 enum RequestBytes {
-    /// All of a request, body included.
+    /// The whole request, including the body.
     Fixed(Vec<u8>),
     Pieces {
         pieces: Vec<Fill>,
@@ -57,7 +57,7 @@ impl Http1Requests {
         }
     }
 
-    /// Which request operation `seq` of the cluster sends.
+    /// The request that operation `seq` of the cluster sends.
     #[inline]
     pub(crate) fn at(&self, seq: u64) -> u16 {
         self.mix.at(seq)
@@ -89,8 +89,9 @@ impl Http1Request {
         }
     }
 
-    /// Puts the request's bytes into `out`, of its body at most a window: what is left of that is
-    /// returned. `last` on its connection, where the server is to close.
+    /// Appends the request's bytes to `out`, with at most a window of the body; returns the rest of
+    /// the body as an upload. `last` marks the last request of a connection, after which the server
+    /// is to close it.
     #[inline]
     pub(crate) fn write(
         &self,
@@ -161,7 +162,7 @@ impl RequestBytes {
         };
         let is_fixed =
             pieces.iter().all(Fill::is_fixed) && body.as_ref().is_none_or(|body| body.is_fixed());
-        // What is fixed is the same for any values.
+        // Fixed pieces are the same for any values.
         let none = Values {
             user: 0,
             seq: 0,
@@ -175,7 +176,7 @@ impl RequestBytes {
             return self;
         }
         let mut bytes = Vec::new();
-        // Nothing is left of a window.
+        // The body fits a window, so no upload remains.
         let _ = fill_request(pieces, body.as_ref(), none, &mut bytes);
         RequestBytes::Fixed(bytes)
     }
@@ -186,7 +187,7 @@ pub(crate) fn body_of(request: &plan::Request) -> Option<RequestBody> {
     match &request.body {
         Some(plan::Body::Text(text)) => template(&mut pieces, text),
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
-        // A method that anticipates content says that there is none (RFC 9110 §8.6).
+        // Methods that anticipate content send `Content-Length: 0` without it (RFC 9110 §8.6).
         None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}
         None => return None,
     }
@@ -203,7 +204,7 @@ fn fill_request(
     pieces.iter().for_each(|piece| piece.fill(values, out));
     let body = body?;
     let length = body.length(values);
-    // Writing to a Vec cannot fail.
+    // Writing to a `Vec` cannot fail.
     let _ = write!(out, "Content-Length: {length}\r\n\r\n");
     if length <= body::WINDOW {
         body.fill(values, out);
@@ -214,7 +215,7 @@ fn fill_request(
     Some(upload)
 }
 
-/// `host[:port]` of the URL; the port only where it is not the scheme's (RFC 9110 §7.2).
+/// `host[:port]` of the URL; the port only if it is not the scheme's default (RFC 9110 §7.2).
 pub(crate) fn authority(plan: &Plan) -> String {
     let url = &plan.target().url;
     let host = match &url.host {

@@ -1,5 +1,5 @@
-//! HTTP/1.1 response framing (RFC 9112 §6, §7), in place: bodies are counted and thrown away,
-//! nothing is copied.
+//! HTTP/1.1 response framing (RFC 9112 §6, §7), in place: bodies are counted and discarded, nothing
+//! is copied.
 
 mod chunk;
 mod framing;
@@ -15,24 +15,24 @@ use state::ResponseState;
 use std::mem::MaybeUninit;
 pub(crate) use unreadable::Unreadable;
 
-/// Largest response head that is read, in HTTP/2 too.
+/// Largest response head that is read, also in HTTP/2.
 pub(crate) const MAX_HEAD: usize = 256 * 1024;
-/// Interim answers (1xx) before an answer, in HTTP/2 too.
+/// Most interim answers (1xx) before an answer, also in HTTP/2.
 pub(crate) const MAX_INTERIM: u32 = 16 * 1024;
 /// Most header fields of a head.
 const MAX_FIELDS: usize = 4096;
-/// So many are read without a list of their own.
+/// Fields that are read into a list on the stack; heads with more get one on the heap.
 const USUAL_FIELDS: usize = 128;
 
-/// One response, fed with bytes as they come.
+/// The parser of one response, fed with bytes as they arrive.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseParser {
     state: ResponseState,
-    /// Bytes of a head that came in pieces, and how many of them were there when it was last
+    /// Bytes of a head that arrives in pieces, and how many of them there were when it was last
     /// parsed.
     head: Vec<u8>,
     parsed: usize,
-    /// Bytes of empty lines before heads, and interim heads, of this response.
+    /// Bytes of empty lines before the heads of this response, and the number of interim heads.
     blank: usize,
     interim: u32,
     /// The request was HEAD: there is no body, whatever the fields say.
@@ -44,7 +44,7 @@ pub(crate) struct ResponseParser {
     pub(crate) keep_alive: bool,
 }
 
-/// What has come of a response.
+/// The part that has arrived of a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ReceivedResponse {
     pub(crate) status: Option<u16>,
@@ -63,12 +63,12 @@ impl ResponseParser {
         self.keep_alive = true;
     }
 
-    /// Takes bytes; how many of them belong to this response. Less than all only once it is whole.
+    /// Feeds it bytes. Returns how many of them belong to this response: all, unless it is whole.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
         let mut taken = 0;
         while taken < bytes.len() && self.state != ResponseState::Whole {
             let rest = &bytes[taken..];
-            // Each takes at least a byte, so this ends.
+            // Each call takes at least one byte, so this ends.
             taken += match self.state {
                 ResponseState::Head => self.feed_head(rest)?,
                 ResponseState::Length(left) => self.feed_length(rest, left),
@@ -80,7 +80,7 @@ impl ResponseParser {
         Ok(taken)
     }
 
-    /// The connection has ended; whether that makes the response whole.
+    /// The connection has ended. Returns whether that makes the response whole.
     pub(crate) fn ended(&mut self) -> bool {
         if self.state == ResponseState::UntilEof {
             self.state = ResponseState::Whole;
@@ -126,15 +126,15 @@ impl ResponseParser {
             self.parsed = bytes.len();
             return Ok(bytes.len());
         }
-        // The end of an empty line that came in pieces.
+        // The rest of an empty line that came in pieces.
         if self.head == b"\r" && bytes[0] == b'\n' {
             self.head.clear();
             return self.skip(1);
         }
         let before = self.head.len();
         self.head.extend_from_slice(bytes);
-        // It is parsed again at its end, and where it has doubled since, so that nonsense is not
-        // waited for.
+        // It is parsed again when it could be complete, and whenever it has doubled, so that
+        // garbage is detected without waiting for its end.
         let may_be_whole = has_empty_line(&self.head[before.saturating_sub(3)..]);
         if !may_be_whole && self.head.len() < 2 * self.parsed {
             return Ok(bytes.len());
@@ -152,8 +152,8 @@ impl ResponseParser {
         }
     }
 
-    /// Passes over empty lines before a head, as the parser would: those of a head that comes in
-    /// pieces would be parsed with each piece.
+    /// Skips empty lines before a head, as the parser would. If a head arrives in pieces, the
+    /// parser would go over them with every piece.
     #[cold]
     fn skip(&mut self, bytes: usize) -> Result<usize, Unreadable> {
         self.blank += bytes;
@@ -163,7 +163,7 @@ impl ResponseParser {
         Ok(bytes)
     }
 
-    /// What the head that was parsed last means.
+    /// The meaning of the head that was parsed last.
     fn meaning(&self) -> HeadMeaning {
         HeadMeaning {
             status: self.status,
@@ -172,7 +172,7 @@ impl ResponseParser {
         }
     }
 
-    /// Length of the head, where it is complete.
+    /// Parses a head. Returns its length if it is complete.
     fn parse_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unreadable> {
         let mut fields = [const { MaybeUninit::uninit() }; USUAL_FIELDS];
         match self.parse_with(bytes, &mut fields) {
@@ -191,7 +191,7 @@ impl ResponseParser {
         }
     }
 
-    /// A later HTTP/1 is read as the latest that we know (RFC 9110 §2.5), which is 1.1.
+    /// Reads a later HTTP/1 version as the latest one that we know, which is 1.1 (RFC 9110 §2.5).
     #[cold]
     fn parse_newer_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unreadable> {
         const NAME: &[u8] = b"HTTP/1.";
@@ -212,7 +212,7 @@ impl ResponseParser {
         self.parse_head(&known)
     }
 
-    /// What the parser makes of it; within, what we make of that.
+    /// The outer result is the parser's, the inner one is our judgement of what it read.
     fn parse_with<'b>(
         &mut self,
         bytes: &'b [u8],
@@ -220,7 +220,7 @@ impl ResponseParser {
     ) -> Result<Result<Option<usize>, Unreadable>, httparse::Error> {
         let mut head = httparse::Response::new(&mut []);
         let mut config = httparse::ParserConfig::default();
-        // A user agent reads a folded field as one with spaces (RFC 9112 §5.2).
+        // A user agent reads a folded field as if it had spaces (RFC 9112 §5.2).
         config.allow_obsolete_multiline_headers_in_responses(true);
         Ok(
             match config.parse_response_with_uninit_headers(&mut head, bytes, fields)? {
@@ -238,7 +238,7 @@ impl ResponseParser {
             return Err(BadFraming);
         };
         match status {
-            101 => return Err(BadFraming), // nobody asked for an upgrade
+            101 => return Err(BadFraming), // we never ask for an upgrade
             // Interim; the answer follows (RFC 9110 §15.2).
             100..=199 => {
                 self.interim += 1;
@@ -296,7 +296,7 @@ impl ResponseParser {
     }
 }
 
-/// Bytes of the empty lines that `bytes` begins with.
+/// The bytes of the empty lines at the beginning of `bytes`.
 fn empty_lines(bytes: &[u8]) -> usize {
     let mut rest = bytes;
     while let [b'\n', after @ ..] | [b'\r', b'\n', after @ ..] = rest {
@@ -305,7 +305,7 @@ fn empty_lines(bytes: &[u8]) -> usize {
     bytes.len() - rest.len()
 }
 
-/// Whether an empty line may end in `bytes`, after which a head is whole.
+/// Whether `bytes` contain an empty line, which would complete a head.
 fn has_empty_line(bytes: &[u8]) -> bool {
     bytes.windows(2).any(|pair| pair == b"\n\n") || bytes.windows(3).any(|three| three == b"\n\r\n")
 }

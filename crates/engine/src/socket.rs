@@ -1,4 +1,4 @@
-//! TCP sockets by plain system calls: as few as possible per connection.
+//! TCP sockets by plain system calls, as few as possible per connection.
 
 use crate::local_ports;
 use measure::Kind;
@@ -10,16 +10,16 @@ use rustix::net::{self, AddressFamily, SendFlags, Shutdown, SocketFlags, SocketT
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// A non-blocking TCP socket; closed on drop.
+/// A non-blocking TCP socket, closed on drop.
 #[derive(Debug)]
 pub(crate) struct Socket(pub(crate) OwnedFd);
 
-/// The kernel's `struct tcp_info` (linux/tcp.h) as far as it is asked for, in words of 32 bits:
-/// later kernels have more behind it, and those that the poller needs have as much.
+/// The part of the kernel's `struct tcp_info` (linux/tcp.h) that we read, in 32-bit words. Later
+/// kernels append to it, and every kernel that has what the poller needs has this much.
 #[derive(Debug, Clone, Copy)]
 struct TcpInfo;
 
-/// Up to tcpi_snd_wnd (Linux 5.4).
+/// Up to `tcpi_snd_wnd` (Linux 5.4).
 const TCP_INFO_WORDS: usize = 58;
 
 nix::getsockopt_impl!(
@@ -30,54 +30,54 @@ nix::getsockopt_impl!(
     sockopt::GetStruct<[u32; TCP_INFO_WORDS]>
 );
 
-/// What the kernel knows of a connection, which goes on being known once it has ended.
+/// The kernel's delivery figures of a connection, available even after the connection has ended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Delivery {
     /// Bytes of ours that the peer's kernel has acknowledged.
     pub(crate) acknowledged: u64,
-    /// The shortest round trip, nanoseconds; 0 if there was none.
+    /// The shortest round trip in nanoseconds; 0 if there was none.
     pub(crate) rtt_ns: u64,
 }
 
-/// What the kernel knows of the way to the peer. Counters begin with the connection.
+/// The kernel's figures for the path to the peer. Counters start with the connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PathInfo {
-    /// Smoothed round trip, nanoseconds; 0 if there was none.
+    /// Smoothed round trip in nanoseconds; 0 if there was none.
     pub(crate) round_trip_ns: u64,
-    /// The shortest round trip, nanoseconds; 0 if there was none.
+    /// The shortest round trip in nanoseconds; 0 if there was none.
     pub(crate) least_ns: u64,
-    /// Time with bytes that were not acknowledged.
+    /// Time during which bytes were unacknowledged.
     pub(crate) busy_ns: u64,
-    /// Of it, with a peer that took no more.
+    /// The part of it during which the peer's window was full.
     pub(crate) peer_limited_ns: u64,
-    /// Segments sent with data, those sent again included.
+    /// Segments sent with data, including retransmissions.
     pub(crate) segments_sent: u32,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub(crate) segments_resent: u32,
     /// Segments received with data.
     pub(crate) segments_received: u32,
-    /// Segments received out of their order.
+    /// Segments received out of order.
     pub(crate) segments_out_of_order: u32,
 }
 
-/// What a read or write did.
+/// The outcome of a read or write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Io {
-    /// So many bytes; a read of 0 is the end of the stream.
+    /// This many bytes; a read of 0 is the end of the stream.
     Bytes(usize),
-    /// Nothing now: the kernel tells when there is.
+    /// Nothing now: the poller reports when there is.
     Later,
 }
 
 impl Socket {
-    /// Begins to connect to `address`, from `source` where one is given.
+    /// Starts to connect to `address`, from `source` if one is given.
     pub(crate) fn connect(address: SocketAddr, source: Option<IpAddr>) -> Result<Socket, Kind> {
         let family = family(address.ip());
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
             .map_err(kind)?;
         if let Some(source) = source {
-            // The port is chosen at connect, so that one port serves many destinations (ip(7),
+            // The port is chosen at connect, so that one port can serve many destinations (ip(7),
             // since Linux 4.2).
             let _ = setsockopt(&socket, sockopt::IpBindAddressNoPort, &true);
             net::bind(&socket, &SocketAddr::new(source, 0)).map_err(kind)?;
@@ -90,14 +90,14 @@ impl Socket {
         }
     }
 
-    /// Sends every write at once. By default a small one waits until an earlier one is acknowledged
-    /// (Nagle's algorithm, RFC 9293 §3.7.4): a request of HTTP/2, or the end of a large body, would
-    /// wait for a round trip.
+    /// Makes every write leave at once. By default a small one waits until an earlier one is
+    /// acknowledged (Nagle's algorithm, RFC 9293 §3.7.4): an HTTP/2 request, or the end of a large
+    /// body, would wait for a round trip.
     pub(crate) fn send_at_once(&self) {
         let _ = net::sockopt::set_tcp_nodelay(&self.0, true);
     }
 
-    /// Why the socket failed; `None` where it did not.
+    /// Why the socket failed; `None` if it did not.
     pub(crate) fn failure(&self) -> Option<Kind> {
         match net::sockopt::socket_error(&self.0) {
             Ok(Ok(())) => None,
@@ -105,10 +105,10 @@ impl Socket {
         }
     }
 
-    /// How far what was sent has come; `None` where the kernel does not say.
+    /// How much of what was sent has arrived; `None` if the kernel does not report it.
     pub(crate) fn delivery(&self) -> Option<Delivery> {
         let info = getsockopt(&self.0, TcpInfo).ok()?;
-        // tcpi_bytes_acked, which counts the SYN too (RFC 4898), and tcpi_min_rtt in microseconds.
+        // `tcpi_bytes_acked`, which also counts the SYN (RFC 4898).
         let acknowledged = join(info[30], info[31]).saturating_sub(1);
         Some(Delivery {
             acknowledged,
@@ -116,7 +116,7 @@ impl Socket {
         })
     }
 
-    /// How the way to the peer is; `None` where the kernel does not say.
+    /// The state of the path to the peer; `None` if the kernel does not report it.
     pub(crate) fn path(&self) -> Option<PathInfo> {
         let info = getsockopt(&self.0, TcpInfo).ok()?;
         Some(PathInfo {
@@ -147,24 +147,24 @@ impl Socket {
         }
     }
 
-    /// Ends our side; the peer reads an end of stream.
+    /// Closes our side; the peer reads an end of stream.
     pub(crate) fn shutdown(&self) {
         let _ = net::shutdown(&self.0, Shutdown::Write);
     }
 
-    /// Makes the close a reset, which leaves no TIME_WAIT on either side (socket(7), SO_LINGER).
+    /// Makes closing send a reset, which leaves no TIME_WAIT on either side (socket(7), SO_LINGER).
     pub(crate) fn reset_on_close(&self) {
         let _ = net::sockopt::set_socket_linger(&self.0, Some(Duration::ZERO));
     }
 }
 
-/// tcpi_min_rtt, which is in microseconds, as nanoseconds; 0 where it is not known.
+/// `tcpi_min_rtt`, which is in microseconds, as nanoseconds; 0 if it is unknown.
 fn shortest_ns(info: &[u32; TCP_INFO_WORDS]) -> u64 {
     let rtt_us = Some(info[37]).filter(|&rtt| rtt != u32::MAX);
     u64::from(rtt_us.unwrap_or(0)) * 1000
 }
 
-/// A number of 64 bits that lies in two words as the machine has it.
+/// Joins two words into a 64-bit number, in the machine's byte order.
 fn join(first: u32, second: u32) -> u64 {
     let (low, high) = if cfg!(target_endian = "little") {
         (first, second)
@@ -174,7 +174,7 @@ fn join(first: u32, second: u32) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
-/// Whether sockets of this machine may have this address.
+/// Whether `address` belongs to this machine, so that sockets can bind to it.
 pub(crate) fn is_own(address: IpAddr) -> bool {
     let family = family(address);
     let socket = net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
@@ -182,8 +182,8 @@ pub(crate) fn is_own(address: IpAddr) -> bool {
     bound != Err(Errno::ADDRNOTAVAIL)
 }
 
-/// Whether this machine has an address to reach `peer` from. Without one connect(2) says what it
-/// says where no port is free; a connected UDP socket sends nothing, and needs no port of TCP.
+/// Whether this machine has an address from which to reach `peer`. Without one connect(2) fails as
+/// if no port were free. A connected UDP socket sends nothing, and needs no TCP port.
 fn has_source(peer: SocketAddr) -> bool {
     let family = family(peer.ip());
     let socket = net::socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
@@ -219,7 +219,7 @@ mod tests {
     use std::net::TcpListener;
     use std::time::Instant;
 
-    /// Asks until it is so.
+    /// Polls until the condition holds.
     fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
         let begin = Instant::now();
         while !is_so() {

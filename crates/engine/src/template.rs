@@ -1,5 +1,5 @@
-//! Templates of requests: pieces of bytes and placeholders, and what an operation fills in for
-//! them. Knows nothing of HTTP.
+//! Templates of requests: pieces of bytes and placeholders, and the values that an operation fills
+//! in. Knows nothing of HTTP.
 
 use plan::{Piece, Template};
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use std::sync::Arc;
 #[derive(Debug, Clone)]
 pub(crate) enum Fill {
     Bytes(Vec<u8>),
-    /// A file of the plan, which all workers share.
+    /// A file of the plan, shared by all workers.
     Shared(Arc<[u8]>),
     User,
     Seq,
     Random,
 }
 
-/// What placeholders stand for in one operation.
+/// The values of placeholders in one operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Values {
     pub(crate) user: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Values {
 }
 
 impl Fill {
-    /// Whether it is the same for every operation.
+    /// Whether the piece is the same for every operation.
     pub(crate) fn is_fixed(&self) -> bool {
         matches!(self, Fill::Bytes(_) | Fill::Shared(_))
     }
@@ -46,7 +46,7 @@ impl Fill {
         };
     }
 
-    /// Puts at most `most` bytes from its byte `from` on into `out`.
+    /// Appends at most `most` bytes of the piece, starting at its byte `from`, to `out`.
     pub(crate) fn fill_part(&self, values: Values, from: usize, most: usize, out: &mut Vec<u8>) {
         let part = |bytes: &[u8], out: &mut Vec<u8>| {
             out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))])
@@ -55,7 +55,7 @@ impl Fill {
             Fill::Bytes(bytes) => part(bytes, out),
             Fill::Shared(bytes) => part(bytes, out),
             Fill::User | Fill::Seq | Fill::Random => {
-                // Written whole and cut: 20 bytes at most.
+                // Written whole and then cut: 20 bytes at most.
                 let before = out.len();
                 self.fill(values, out);
                 out.truncate(before + from.saturating_add(most));

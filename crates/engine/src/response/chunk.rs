@@ -1,11 +1,11 @@
-//! The chunked coding (RFC 9112 §7.1), byte by byte but for the data.
+//! The chunked coding (RFC 9112 §7.1), read byte by byte except for the data.
 
 use super::unreadable::Unreadable::{self, BadFraming, TooLarge};
 
 /// Longest chunk-size line with its extensions, and longest trailer line.
 const MAX_LINE: u32 = 16 * 1024;
 
-/// Where in the chunked coding (RFC 9112 §7.1).
+/// Position within the chunked coding (RFC 9112 §7.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunk {
     /// In a size line: value so far, digits so far, whether an extension has begun, bytes of the
@@ -17,9 +17,9 @@ pub(super) enum Chunk {
         length: u32,
     },
     Data(u64),
-    /// CR LF after data: how much of it has come.
+    /// CR LF after data: how many of the two have arrived.
     DataEnd(u8),
-    /// In the trailer section: bytes of the current line without CR, bytes of all.
+    /// In the trailer section: bytes of the current line without CR, bytes of all lines.
     Trailer {
         line: u32,
         all: u32,
@@ -34,7 +34,7 @@ pub(super) const SIZE_LINE: Chunk = Chunk::Size {
 };
 
 impl Chunk {
-    /// Where one more byte of framing leads; `None` is the end of the body.
+    /// The state after one more byte of framing; `None` at the end of the body.
     pub(super) fn after(self, byte: u8) -> Result<Option<Chunk>, Unreadable> {
         match self {
             Chunk::Size {
@@ -89,7 +89,7 @@ impl Chunk {
                 extension: true,
                 length,
             })),
-            // Extensions are passed over, whatever they say (RFC 9112 §7.1.1).
+            // Extensions are skipped, whatever they contain (RFC 9112 §7.1.1).
             _ if extension => Ok(Some(Chunk::Size {
                 value,
                 digits,

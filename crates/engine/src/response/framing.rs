@@ -1,10 +1,10 @@
-//! What the fields of a head say about its body and its connection (RFC 9112 §6.3, §9.3).
+//! The meaning of a head's fields for its body and its connection (RFC 9112 §6.3, §9.3).
 
 use super::chunk::SIZE_LINE;
 use super::state::ResponseState;
 use super::unreadable::Unreadable::{self, BadFraming};
 
-/// What the fields say about framing and the connection.
+/// The meaning of the fields for framing and the connection.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     length: Option<u64>,
@@ -15,11 +15,11 @@ pub(super) struct Framing {
 }
 
 impl Framing {
-    /// What these fields say; an error where they contradict each other.
+    /// Reads the fields; fails if they contradict each other.
     pub(super) fn new(fields: &[httparse::Header<'_>]) -> Result<Framing, Unreadable> {
         let mut framing = Framing::default();
         for field in fields {
-            // Most fields are told apart by their length alone.
+            // Most fields can be skipped by their length alone.
             match field.name.len() {
                 14 if field.name.eq_ignore_ascii_case("content-length") => {
                     framing.take_length(field.value)?
@@ -57,7 +57,7 @@ impl Framing {
 
     fn take_coding(&mut self, value: &[u8]) {
         for coding in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
-            // Only a last coding of "chunked" frames the body.
+            // The body is framed only if "chunked" is the last coding.
             self.other_coding |= self.chunked;
             self.chunked = coding.eq_ignore_ascii_case(b"chunked");
             self.other_coding |= !self.chunked;
@@ -87,10 +87,12 @@ impl Framing {
             return Ok(ResponseState::Chunked(SIZE_LINE));
         }
         match self.length {
+            // Without "chunked" it is just as suspicious (§6.3 item 3).
             Some(_) if self.other_coding => Err(BadFraming),
             Some(0) => Ok(ResponseState::Whole),
             Some(length) => Ok(ResponseState::Length(length)),
             None => {
+                // The end of the connection ends the body (§6.3 item 8), so no request can follow.
                 *keep_alive = false;
                 Ok(ResponseState::UntilEof)
             }

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Feeds `bytes` in pieces of `step`; status, body bytes, whether whole, and bytes taken.
+/// Feeds `bytes` in pieces of `step`. Returns status, body bytes, whether whole, and bytes taken.
 fn read(
     bytes: &[u8],
     step: usize,
@@ -221,7 +221,7 @@ fn broken_framing_is_refused() {
     }
 }
 
-/// A legal head of so many fields, each with a value of so many bytes.
+/// A legal head of `fields` fields, each with a value of `length` bytes.
 fn head_of(fields: usize, length: usize) -> Vec<u8> {
     let mut head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n".to_vec();
     (0..fields)

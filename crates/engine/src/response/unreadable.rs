@@ -6,9 +6,9 @@ use measure::{HttpViolation, Kind};
 /// Why a response cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// Head or framing breaks RFC 9112.
+    /// The head or the framing breaks RFC 9112.
     BadFraming,
-    /// It may be valid, but is beyond a limit of ours: of a head, its fields, or a line between
+    /// It may be valid, but exceeds one of our limits on the head, its fields, or a line between
     /// chunks.
     TooLarge,
     /// Interim answers without end.
