@@ -1,11 +1,11 @@
-//! An operation under way: when it was due and began, and how its latest attempt goes.
+//! An operation under way: when it was due and began, and the progress of its latest attempt.
 //!
 //! Instants are nanoseconds of the run clock.
 
 use crate::response::ReceivedResponse;
 use measure::{CellId, HandshakeKind, Operation, OperationEnd};
 
-/// An operation under way. It may take two attempts, which share its instants.
+/// An operation under way. It can take two attempts, which share its instants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveOperation {
     pub(crate) id: CellId,
@@ -13,7 +13,7 @@ pub(crate) struct LiveOperation {
     pub(crate) seq: u64,
     pub(crate) random: u64,
     pub(crate) intended_at: u64,
-    /// Open loop: when the loop saw that it was due.
+    /// Open loop: when the loop noticed that it was due.
     pub(crate) noticed_at: Option<u64>,
     pub(crate) begun_at: u64,
     pub(crate) start: StartCount,
@@ -22,30 +22,30 @@ pub(crate) struct LiveOperation {
     pub(crate) attempt: Attempt,
 }
 
-/// Whether an operation is counted as started: under its address, as soon as it has one.
+/// Whether an operation has been counted as started; it is counted once its address is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartCount {
     Uncounted,
     Counted,
 }
 
-/// What an operation has to do with early data (0-RTT).
+/// How an operation relates to early data (0-RTT).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Early {
-    /// Its request may go out so, where its connection offers a session that allows it.
+    /// Its request may go out as early data, if its connection offers a session that allows it.
     May,
-    /// Its request went out so.
+    /// Its request went out as early data.
     Went,
-    /// The server wants its request after a handshake.
+    /// The server wants its request after the handshake.
     MustNot,
 }
 
-/// Which attempt of its operation an attempt is.
+/// The rank of an attempt within its operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trial {
-    /// The first one, over a connection that is opened for it.
+    /// The first one, on a connection that is opened for it.
     OnNewConnection,
-    /// The first one, over a connection that an earlier operation had opened.
+    /// The first one, on a connection that an earlier operation opened.
     OnReusedConnection,
     /// The second one: there is no third.
     Retry,
@@ -54,13 +54,13 @@ pub(crate) enum Trial {
 /// One attempt of an operation.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attempt {
-    /// Its first act.
+    /// When the attempt began.
     pub(crate) tried_at: u64,
     pub(crate) opening: OpeningTimes,
     pub(crate) state: AttemptState,
 }
 
-/// How long the parts of opening a connection took, where the attempt opened one.
+/// How long each part of opening a connection took, if the attempt opened one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OpeningTimes {
     pub(crate) dns: Option<u64>,
@@ -70,29 +70,29 @@ pub(crate) struct OpeningTimes {
     pub(crate) ready_at: Option<u64>,
 }
 
-/// How far an attempt is.
+/// How far an attempt has got.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AttemptState {
-    /// It waits for a connection that another operation opens, or for a stream of one.
+    /// Waits for a connection that another operation is opening, or for a stream on one.
     Waiting,
     /// The name is being looked up for its connection.
     Resolving,
-    /// Its connection is being opened, or its handshake is all it is about.
+    /// Its connection is being opened, or the handshake is all that it does.
     Opening,
-    /// Its request has been sent; as early data, before its connection is open.
+    /// Its request has been sent; with early data, before the connection is open.
     Sent(SentRequest),
 }
 
-/// A request on its way, and what has come back of it.
+/// A request that has been sent, and what has come back.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentRequest {
     pub(crate) at: u64,
-    /// Wire bytes of its connection that went before it.
+    /// Wire bytes sent on its connection before it.
     pub(crate) behind: u64,
-    /// The socket had taken all of it.
+    /// When the socket had taken all of it.
     pub(crate) written_at: Option<u64>,
     pub(crate) first_byte_at: Option<u64>,
-    /// Bytes of the answer's body that are counted already, in the second in which they came.
+    /// Bytes of the answer's body that are counted already, in the seconds in which they arrived.
     pub(crate) payload_counted: u64,
 }
 
@@ -144,8 +144,8 @@ impl LiveOperation {
         self.sent().is_some()
     }
 
-    /// Bytes of its answer came at `at`; only the first ones count. There is no answer to a request
-    /// that has not been sent.
+    /// Notes that bytes of its answer arrived at `at`; only the first ones count. A request that
+    /// has not been sent has no answer.
     #[inline]
     pub(crate) fn note_first_byte(&mut self, at: u64) {
         if let Some(sent) = self.sent_mut() {
@@ -153,13 +153,13 @@ impl LiveOperation {
         }
     }
 
-    /// Whether anything of its answer has come.
+    /// Whether any of its answer has arrived.
     #[inline]
     pub(crate) fn has_first_byte(&self) -> bool {
         self.sent().is_some_and(|sent| sent.first_byte_at.is_some())
     }
 
-    /// Its request is sent, behind so many wire bytes of its connection.
+    /// Marks its request as sent, after `behind` wire bytes on its connection.
     #[inline]
     pub(crate) fn send(&mut self, now: u64, behind: u64) {
         self.attempt.state = AttemptState::Sent(SentRequest {
@@ -171,19 +171,19 @@ impl LiveOperation {
         });
     }
 
-    /// Its attempt opens a connection from `now` on, beginning with a lookup or a connect.
+    /// Its attempt opens a connection from `now` on, starting with a lookup or a connect.
     pub(crate) fn open(&mut self, now: u64) {
         self.attempt.tried_at = now;
         self.attempt.state = AttemptState::Opening;
     }
 
-    /// The lookup for its connection has ended.
+    /// Notes that the lookup for its connection has ended.
     pub(crate) fn resolved(&mut self, now: u64) {
         self.attempt.opening.dns = Some(now.saturating_sub(self.attempt.tried_at));
         self.attempt.state = AttemptState::Opening;
     }
 
-    /// Its connection is open, ready for its request.
+    /// Notes that its connection is open, ready for its request.
     pub(crate) fn opened(&mut self, now: u64) {
         self.attempt.opening.ready_at = Some(now);
         if !self.is_sent() {
@@ -191,15 +191,15 @@ impl LiveOperation {
         }
     }
 
-    /// Its early data is as if it had not been sent: its request goes out on this connection now
-    /// that the handshake is done.
+    /// Treats its early data as if it had not been sent: the request goes out on this connection
+    /// now that the handshake is done.
     pub(crate) fn withdraw_early_data(&mut self) {
         self.early = Early::MustNot;
         self.attempt.state = AttemptState::Waiting;
     }
 
-    /// It is to be sent once more, on this connection or another one: when it was due and begun
-    /// stays, its phases are those of the new attempt.
+    /// Prepares it to be sent once more, on this connection or another one. The instants at which
+    /// it was due and begun remain; its phases are those of the new attempt.
     pub(crate) fn retry(&mut self, now: u64) {
         self.trial = Trial::Retry;
         self.attempt = Attempt {
@@ -213,18 +213,19 @@ impl LiveOperation {
         self.trial == Trial::Retry
     }
 
-    /// Whether an attempt of it has had an open connection.
+    /// Whether one of its attempts has had an open connection.
     pub(crate) fn has_had_connection(&self) -> bool {
         self.trial != Trial::OnNewConnection || self.attempt.opening.ready_at.is_some()
     }
 
-    /// Whether the server may have closed its connection before it saw the request: one that it
-    /// had kept open, with nothing of an answer. Such a loss is no answer (RFC 9112 §9.3.1).
+    /// Whether the server may have closed the connection before it saw the request: the connection
+    /// was kept open from an earlier operation, and no byte of an answer came. Such a loss is not
+    /// an answer (RFC 9112 §9.3.1).
     pub(crate) fn may_have_crossed_the_end(&self) -> bool {
         self.trial == Trial::OnReusedConnection && !self.has_first_byte()
     }
 
-    /// As it is recorded, done at `now`.
+    /// Returns what is recorded of it, done at `now`.
     #[inline]
     pub(crate) fn ended(&self, answer: ReceivedResponse, end: OperationEnd, now: u64) -> Operation {
         let sent = self.sent();

@@ -1,12 +1,12 @@
 //! Local ports of new connections: how the kernel looks for a free one, and which pairs of
-//! addresses have none left.
+//! addresses have run out.
 //!
-//! By default connect(2) looks among the ports of one parity first. Once these are all taken
-//! (14,116 of the usual range, each for the 60 s of TIME_WAIT) every connection looks at all of
-//! them again: 2 ms of CPU. With a range of the socket's own, however wide, the kernel looks among
-//! all ports (since Linux 6.8), from where the last connection of the same pair found one, with
-//! small random steps. All processes share that place, so workers and agents of a machine do not
-//! get in each other's way. Reserved ports and those of other programs are left out as ever.
+//! By default connect(2) searches the ports of one parity first. Once these are all taken (14,116
+//! of the usual range, each for the 60 s of TIME_WAIT), every connection searches all of them
+//! again: 2 ms of CPU. With a range of the socket's own, however wide, the kernel searches all
+//! ports (since Linux 6.8), starting where the last connection of the same pair found one, with
+//! small random steps. All processes share that position, so workers and agents on one machine do
+//! not get in each other's way. Reserved ports and those of other programs are left out as ever.
 
 use nix::libc;
 use nix::setsockopt_impl;
@@ -15,21 +15,21 @@ use nix::sys::socket::sockopt::SetStruct;
 use rustix::fd::AsFd;
 use std::net::{IpAddr, SocketAddr};
 
-/// Of linux/in.h.
+/// From linux/in.h.
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
 
-/// First port in the low half, last in the high one. A bound outside `ip_local_port_range` has no
-/// effect (ip(7)), so these leave that range as it is.
+/// The first port in the low half, the last in the high half. Bounds outside `ip_local_port_range`
+/// have no effect (ip(7)), so this leaves that range as it is.
 const EVERY_PORT: u32 = 65_535 << 16 | 1;
 
-/// To look for a port in vain takes 3 ms with the usual range: at most this part of a CPU's time
-/// goes into it.
+/// A search that finds no port takes 3 ms over the usual range. Such searches take at most one part
+/// in this many of a CPU's time.
 const LOOKING_SHARE: u64 = 20;
 
-/// No pair waits for longer, however many there are.
+/// No pair is paused for longer than this, however many there are.
 const PAUSE_MAX_NS: u64 = 1_000_000_000;
 
-/// A range of its own for a socket.
+/// The socket option that gives a socket its own port range.
 #[derive(Debug, Clone, Copy)]
 struct PortRange;
 
@@ -41,19 +41,18 @@ setsockopt_impl!(
     SetStruct<'_, u32>
 );
 
-/// A source address, where the plan names one, and a target: a port serves one connection of each
-/// pair.
+/// A source address, if the plan names one, and a target. A port serves one connection per pair.
 pub(crate) type AddressPair = (Option<IpAddr>, SocketAddr);
 
-/// What a worker knows of local ports. Times are nanoseconds of the run clock.
+/// A worker's knowledge of local ports. Times are nanoseconds of the run clock.
 #[derive(Debug, Default)]
 pub(crate) struct LocalPorts {
-    /// Each with the instant until which no port is looked for.
+    /// Each pair with the instant until which no port is searched for.
     exhausted: Vec<(AddressPair, u64)>,
 }
 
 impl LocalPorts {
-    /// Whether to look for a port now: not shortly after all were taken.
+    /// Whether to search for a port now; not until a pause after all were taken is over.
     pub(crate) fn may_look(&mut self, pair: AddressPair, now: u64) -> bool {
         if self.exhausted.is_empty() {
             return true;
@@ -62,7 +61,7 @@ impl LocalPorts {
         self.exhausted.iter().all(|&(paused, _)| paused != pair)
     }
 
-    /// All ports were taken, which it took from `begun_at` until now to find out.
+    /// Notes that all ports were taken; the search lasted from `begun_at` until `now`.
     pub(crate) fn all_taken(&mut self, pair: AddressPair, begun_at: u64, now: u64) {
         if frees_soon(pair.1) {
             return;
@@ -75,15 +74,15 @@ impl LocalPorts {
     }
 }
 
-/// Has the kernel look among all ports for a connection to `target`, where they run short. A kernel
-/// before 6.3 refuses, and looks in its own way.
+/// Makes the kernel search all ports for a connection to `target`, if ports could run short there.
+/// Kernels before 6.3 refuse the option and search in their own way.
 pub(crate) fn look_among_all(socket: &impl AsFd, target: SocketAddr) {
     if !frees_soon(target) {
         let _ = setsockopt(socket, PortRange, &EVERY_PORT);
     }
 }
 
-/// Over loopback a port in TIME_WAIT can be taken again after a second (`tcp_tw_reuse`).
+/// Over loopback a port in TIME_WAIT can be reused after a second (`tcp_tw_reuse`).
 fn frees_soon(target: SocketAddr) -> bool {
     target.ip().to_canonical().is_loopback()
 }

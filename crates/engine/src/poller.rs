@@ -10,19 +10,19 @@ use std::sync::Arc;
 /// Events taken from the kernel at once.
 const BATCH: usize = 256;
 
-/// The same without epoll_pwait2(2), where nothing is fast anyway.
+/// Events taken at once without epoll_pwait2(2), in environments where nothing is fast anyway.
 const COARSE_BATCH: usize = 16;
 
-/// Token of the waker; no slot has this number.
+/// Token of the waker; no slot has this token.
 const WAKER: u64 = u64::MAX;
 
-/// What became ready.
+/// A socket that became ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ready {
     pub(crate) token: u64,
     pub(crate) readable: bool,
     pub(crate) writable: bool,
-    /// The peer has ended its side, or the socket has an error: reading will tell.
+    /// The peer has closed its side, or the socket has an error: a read will show which.
     pub(crate) ended: bool,
     /// The socket has an error.
     pub(crate) failed: bool,
@@ -31,12 +31,12 @@ pub(crate) struct Ready {
 pub(crate) struct Poller {
     epoll: OwnedFd,
     waker: Waker,
-    /// The same instance where epoll_pwait2(2) is missing, as under valgrind and in some sandboxes:
-    /// time-outs are then whole milliseconds, and a schedule is kept less well.
+    /// The same instance if epoll_pwait2(2) is missing, as under valgrind and in some sandboxes.
+    /// Time-outs are then whole milliseconds, and schedules are kept less precisely.
     coarse: Option<Epoll>,
 }
 
-/// Room for the events of one wait; stays on the thread that waits.
+/// The buffer for the events of one wait; it remains on the thread that waits.
 pub(crate) struct Events {
     buffer: Box<[MaybeUninit<epoll::Event>; BATCH]>,
     ready: Vec<Ready>,
@@ -62,7 +62,7 @@ pub(crate) struct Waker(Arc<OwnedFd>);
 
 impl Waker {
     pub(crate) fn wake(&self) {
-        // A full counter means that the worker is going to wake anyway.
+        // If the counter is full the worker is going to wake anyway.
         let _ = write(&*self.0, &1_u64.to_ne_bytes());
     }
 }
@@ -89,7 +89,7 @@ impl Poller {
         self.waker.clone()
     }
 
-    /// Watches a socket until it is closed; each change is told once.
+    /// Watches a socket until it is closed; each change is reported once.
     pub(crate) fn add(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
         use epoll::EventFlags as On;
         epoll::add(
@@ -100,8 +100,8 @@ impl Poller {
         )
     }
 
-    /// What happens to a watched socket is told under another token from now on, beginning with
-    /// what it is now.
+    /// Reports a watched socket's events under another token from now on, starting with its current
+    /// state.
     pub(crate) fn modify(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
         use epoll::EventFlags as On;
         epoll::modify(
@@ -112,8 +112,8 @@ impl Poller {
         )
     }
 
-    /// Waits for events, at most `timeout_ns` (0: only looks). A wake-up from outside ends the wait
-    /// without an event.
+    /// Waits for events for at most `timeout_ns`; 0 only looks. A wake-up from another thread ends
+    /// the wait without an event.
     pub(crate) fn wait(&self, room: &mut Events, timeout_ns: u64) -> Result<usize, Errno> {
         room.ready.clear();
         if let Some(coarse) = &self.coarse {
@@ -136,7 +136,7 @@ impl Poller {
     fn note(&self, ready: &mut Vec<Ready>, token: u64, flags: epoll::EventFlags) {
         use epoll::EventFlags as On;
         if token == WAKER {
-            // Empties the counter; epoll would tell of it again and again.
+            // Empties the counter; otherwise epoll would report it again and again.
             let _ = read(&*self.waker.0, &mut [0_u8; 8]);
             return;
         }
@@ -172,7 +172,7 @@ impl Poller {
     }
 }
 
-/// Another hold of the instance where the system cannot wait for nanoseconds.
+/// Duplicates the instance if the system cannot wait with nanosecond precision.
 fn coarse(epoll: &OwnedFd) -> Result<Option<Epoll>, Errno> {
     let mut room = [MaybeUninit::<epoll::Event>::uninit(); 1];
     let now = Timespec {

@@ -1,6 +1,6 @@
-//! Places of a worker: a *seat* is a virtual user of a closed loop or a connection of an open one,
-//! and has as many *slots*, for one operation each, as its connection carries at once: one in
-//! HTTP/1.1, `streams` in HTTP/2.
+//! A worker's places for connections and operations. A *seat* is a virtual user of a closed loop or
+//! a connection of an open one. It has as many *slots*, each for one operation, as its connection
+//! carries at once: one in HTTP/1.1, `streams` in HTTP/2.
 
 use crate::connection::{ConnectionStage, Http, WorkerConnection};
 use crate::http2::Http2Connection;
@@ -13,43 +13,43 @@ use std::ops::Range;
 /// One connection, one session store, one identity.
 #[derive(Default)]
 pub(crate) struct Seat {
-    /// Number in the cluster, from 0.
+    /// The user's number in the cluster, from 0.
     pub(crate) user: u64,
     pub(crate) connection: Option<Box<WorkerConnection>>,
     pub(crate) opener: Opener,
     /// Failed openings in a row.
     pub(crate) failures: u32,
-    /// Counts connections, so that an event for a closed one is told apart.
+    /// Counts connections, so that events of a closed one are recognised.
     pub(crate) generation: u32,
-    /// Whether the next handshake is to offer a session, where that is settled.
+    /// Whether the next handshake is to offer a session; `None` until that is settled.
     pub(crate) offering: Option<bool>,
-    /// The user may begin operations until then, nanoseconds of the run clock.
+    /// Until when the user may begin operations, nanoseconds of the run clock.
     pub(crate) active_until: u64,
     pub(crate) role: SeatRole,
 }
 
-/// Who opens the seat's next connection; the other slots wait for it.
+/// The slot that opens the seat's next connection; the other slots wait for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Opener {
-    /// Nobody yet: whose operation begins first.
+    /// None yet: the slot whose operation begins first.
     #[default]
     Nobody,
     /// The operation of this slot is opening it, from the lookup on.
     Opens(u32),
-    /// This slot, once its pause after a failed opening is over.
+    /// This slot will, once its pause after a failed opening is over.
     BacksOff(u32),
 }
 
-/// What a seat is for.
+/// The purpose of a seat.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum SeatRole {
-    /// A user, or a connection of an open loop: operations begin on it.
+    /// For a user, or a connection of an open loop: operations begin on it.
     #[default]
     Serving,
-    /// A connection that takes no more operations, until those under way have ended; it was this
-    /// seat's.
+    /// For a connection that came from the seat `home` and takes no more operations, until those
+    /// under way have ended.
     Draining { home: u32 },
-    /// Nothing, until another connection drains.
+    /// For nothing, until another connection drains.
     Vacant,
 }
 
@@ -60,17 +60,18 @@ pub(crate) struct SeatTable {
     width: u32,
     /// Operations under way.
     live: u32,
-    /// Open loop: slots that could send at once when they came here.
+    /// Open loop: slots that could send at once when they were pushed.
     idle: UniqueStack,
-    /// Open loop: seats that had no connection when they came here.
+    /// Open loop: seats that had no connection when they were pushed.
     unconnected: UniqueStack,
-    /// Seats for connections that drain, and those of them that may be vacant, the oldest first.
+    /// The number of seats for draining connections, and those of them that are vacant, oldest
+    /// first.
     draining: u32,
     vacant: VecDeque<u32>,
 }
 
 impl Seat {
-    /// Its operations are over, or its connection is there.
+    /// Its operations are over, or its connection is open.
     pub(crate) fn end_opening(&mut self) {
         if let Opener::Opens(_) = self.opener {
             self.opener = Opener::Nobody;
@@ -96,7 +97,7 @@ impl Seat {
 }
 
 impl SeatTable {
-    /// Seats with so many slots each.
+    /// Creates a table whose seats have `width` slots each.
     pub(crate) fn new(width: u32) -> SeatTable {
         SeatTable {
             seats: Vec::new(),
@@ -110,7 +111,7 @@ impl SeatTable {
         }
     }
 
-    /// Adds a seat for this user; its number.
+    /// Adds a seat for `user`. Returns the seat's number.
     pub(crate) fn add(&mut self, user: u64) -> u32 {
         self.seats.push(Seat {
             user,
@@ -121,7 +122,7 @@ impl SeatTable {
         self.seats.len() as u32 - 1
     }
 
-    /// Moves the seat's connection to a seat of its own: that one's number.
+    /// Moves the seat's connection to a draining seat. Returns that seat's number.
     pub(crate) fn set_aside(&mut self, home: u32) -> u32 {
         let user = self.seats[home as usize].user;
         let number = self.vacant.pop_front().unwrap_or_else(|| {
@@ -129,7 +130,8 @@ impl SeatTable {
             self.add(user)
         });
         let connection = self.seats[home as usize].connection.take();
-        // Its generation is new: events for the connection that sat here before are told apart.
+        // The generation is new, so that events of the connection that was here before are
+        // recognised.
         let seat = &mut self.seats[number as usize];
         seat.user = user;
         seat.connection = connection;
@@ -138,11 +140,12 @@ impl SeatTable {
         number
     }
 
-    /// Moves an operation that has been sent to the slot `guest` of a draining seat; whether there
-    /// was one. The slot `home` is then free, or waits for it.
+    /// Moves an operation whose request has been sent to the slot `guest` of a draining seat.
+    /// Returns whether there was one. The slot `home` is free afterwards, or `Away` if it waits for
+    /// the operation.
     pub(crate) fn lend(&mut self, home: u32, guest: u32, home_waits: bool) -> bool {
         let Some(operation) = self.operation(home).filter(|one| one.is_sent()).copied() else {
-            return false; // what waits to be sent stays
+            return false; // requests that have not been sent stay
         };
         self.slots[home as usize] = if home_waits { Slot::Away } else { Slot::Free };
         self.slots[guest as usize] = Slot::Busy {
@@ -160,16 +163,17 @@ impl SeatTable {
         }
     }
 
-    /// Moves the operation of `guest` to the slot `home`, to be sent again from there.
+    /// Moves the operation of `guest` back to the slot `home`, to be sent again from there.
     pub(crate) fn bring_home(&mut self, guest: u32, home: u32) {
         if let Slot::Busy { operation, .. } = std::mem::take(&mut self.slots[guest as usize]) {
             self.slots[home as usize].begin(operation);
         }
     }
 
-    /// The operation of `guest` is over: the slot whose user waited for it, and may go on.
+    /// Frees `guest`, whose operation is over. Returns the slot whose user waited for it and can go
+    /// on.
     pub(crate) fn leave(&mut self, guest: u32) -> Option<u32> {
-        // An operation that is dropped here would never end.
+        // An operation dropped here would never end.
         debug_assert!(!matches!(self.slots[guest as usize], Slot::Busy { .. }));
         let Slot::Over { home } = std::mem::take(&mut self.slots[guest as usize]) else {
             return None;
@@ -178,7 +182,7 @@ impl SeatTable {
         Some(home)
     }
 
-    /// The draining seat has nothing to do any more.
+    /// Marks the draining seat as vacant.
     pub(crate) fn vacate(&mut self, seat: u32) {
         let before = std::mem::replace(&mut self.seats[seat as usize].role, SeatRole::Vacant);
         if let SeatRole::Draining { .. } = before {
@@ -191,7 +195,7 @@ impl SeatTable {
         self.seats() - self.draining
     }
 
-    /// The seat whose sessions this one's connection offers and keeps.
+    /// The seat whose sessions this seat's connection offers and keeps.
     pub(crate) fn owner(&self, seat: u32) -> u32 {
         match self.seats[seat as usize].role {
             SeatRole::Draining { home } => home,
@@ -199,7 +203,7 @@ impl SeatTable {
         }
     }
 
-    /// The token of the seat's next connection.
+    /// Returns the token for the seat's next connection.
     pub(crate) fn next_token(&mut self, number: u32) -> u64 {
         let seat = self.seat(number);
         seat.generation = seat.generation.wrapping_add(1);
@@ -229,7 +233,7 @@ impl SeatTable {
         }
     }
 
-    /// Number of the slot among those of its seat.
+    /// The slot's number among those of its seat.
     #[inline]
     pub(crate) fn lane_of(&self, slot: u32) -> u32 {
         if self.width == 1 {
@@ -255,7 +259,7 @@ impl SeatTable {
         self.seats[seat as usize].connection.as_deref_mut()
     }
 
-    /// HTTP/2 of the seat's connection, where it speaks that.
+    /// The HTTP/2 session of the seat's connection; `None` if it speaks HTTP/1.1 or there is none.
     pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Http2Connection> {
         match &mut self.connection(seat)?.http {
             Http::Two(session) => Some(session),
@@ -263,14 +267,14 @@ impl SeatTable {
         }
     }
 
-    /// An operation begins in a slot that has none.
+    /// Begins an operation in a slot that has none.
     #[inline]
     pub(crate) fn begin(&mut self, slot: u32, operation: LiveOperation) {
         self.live += 1;
         self.slots[slot as usize].begin(operation);
     }
 
-    /// The slot's operation ends: an operation is taken out but once.
+    /// Ends the slot's operation; it can be taken out only once.
     #[inline]
     pub(crate) fn end(&mut self, slot: u32) -> Option<LiveOperation> {
         let ended = self.slots[slot as usize].take()?;
@@ -288,7 +292,7 @@ impl SeatTable {
         self.slots[slot as usize].operation_mut()
     }
 
-    /// The slot's operation and the connection of its seat, where there are both.
+    /// The slot's operation and the connection of its seat, if both exist.
     #[inline]
     pub(crate) fn both(
         &mut self,
@@ -306,7 +310,7 @@ impl SeatTable {
         self.operation(slot).is_some()
     }
 
-    /// Whether the slot's request has been sent and not answered.
+    /// Whether the slot's request has been sent; its operation is still under way.
     #[inline]
     pub(crate) fn is_sent(&self, slot: u32) -> bool {
         self.operation(slot).is_some_and(LiveOperation::is_sent)
@@ -337,7 +341,7 @@ impl SeatTable {
         self.busy_slot(seat).is_some()
     }
 
-    /// Whether the seat's connection is the one that `generation` counts.
+    /// Whether the seat still has the connection numbered `generation`.
     #[inline]
     pub(crate) fn stands(&self, seat: u32, generation: u32) -> bool {
         self.seats
@@ -345,7 +349,7 @@ impl SeatTable {
             .is_some_and(|seat| seat.generation == generation && seat.connection.is_some())
     }
 
-    /// The connection that `generation` counts, while it stands.
+    /// The seat's connection, if it is still the one numbered `generation`.
     #[inline]
     pub(crate) fn standing(&mut self, seat: u32, generation: u32) -> Option<&mut WorkerConnection> {
         let seat = self.seats.get_mut(seat as usize)?;
@@ -353,13 +357,13 @@ impl SeatTable {
         connection.filter(|_| seat.generation == generation)
     }
 
-    /// See [`SeatTable::owner`], while that connection stands.
+    /// See [`SeatTable::owner`]; `None` if that connection is gone.
     #[inline]
     pub(crate) fn owner_of_standing(&self, seat: u32, generation: u32) -> Option<u32> {
         self.stands(seat, generation).then(|| self.owner(seat))
     }
 
-    /// The slot whose operation opens the seat's connection, while that waits for TCP.
+    /// The slot whose operation opens the seat's connection, if that is waiting for TCP.
     #[inline]
     pub(crate) fn connecting_slot(&self, seat: u32) -> Option<u32> {
         let seat = &self.seats[seat as usize];
@@ -385,7 +389,7 @@ impl SeatTable {
         seat.takes() && seat.opening_slot().is_none() && !self.is_busy(slot)
     }
 
-    /// Requests that were under way to the socket have all been taken by it, but for bodies that
+    /// Notes that the socket has taken all requests that were being written, except for bodies that
     /// HTTP/2's windows hold back.
     pub(crate) fn note_written(&mut self, seat: u32, now: u64) {
         let mut index = 0;
@@ -400,24 +404,24 @@ impl SeatTable {
             };
             connection.unwritten.swap_remove(index);
             let operation = self.operation_mut(slot);
-            // None where its stream has ended before its request was written whole.
+            // `None` if its stream ended before its request was written whole.
             if let Some(sent) = operation.and_then(|operation| operation.sent_mut()) {
                 sent.written_at.get_or_insert(now);
             }
         }
     }
 
-    /// The slot's next operation waits for the seat's connection.
+    /// Makes the slot's next operation wait for the seat's connection.
     pub(crate) fn park(&mut self, slot: u32) {
         self.slots[slot as usize].park();
     }
 
-    /// Ends such a wait; whether there was one.
+    /// Ends such a wait. Returns whether there was one.
     pub(crate) fn unpark(&mut self, slot: u32) -> bool {
         self.slots[slot as usize].unpark()
     }
 
-    /// Open loop: the slot waits for an arrival, or for a connection first.
+    /// Open loop: makes the slot available for arrivals, or lets it wait for a connection first.
     pub(crate) fn offer(&mut self, slot: u32) {
         if self.is_idle(slot) {
             self.idle.push(slot);
@@ -426,8 +430,8 @@ impl SeatTable {
         }
     }
 
-    /// Open loop: a slot for an arrival, that of the most recently idle connection, else one whose
-    /// seat may open a connection.
+    /// Open loop: picks a slot for an arrival, from the connection that became idle last, or else
+    /// from a seat that can open a connection.
     pub(crate) fn pick(&mut self) -> Option<u32> {
         while let Some(slot) = self.idle.pop() {
             if self.is_idle(slot) {
@@ -445,11 +449,11 @@ impl SeatTable {
         None
     }
 
-    /// Open loop: a slot that cannot send now waits until its connection can; a seat without one
-    /// can have another.
+    /// Open loop: lets a slot that cannot send wait until its connection can; a seat without a
+    /// connection may be picked to open one.
     fn put_aside(&mut self, slot: u32) {
         if self.is_busy(slot) {
-            return; // it comes again when its operation has ended
+            return; // it is offered again when its operation has ended
         }
         self.park(slot);
         let number = self.seat_of(slot);
@@ -466,12 +470,12 @@ impl SeatTable {
     }
 }
 
-/// Puts a seat and the number of its connection into an event's token.
+/// Combines a seat and the number of its connection into an event token.
 pub(crate) fn token(seat: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(seat)
 }
 
-/// Takes a token apart.
+/// Splits a token into its seat and generation.
 pub(crate) fn seat_of(token: u64) -> (u32, u32) {
     (token as u32, (token >> 32) as u32)
 }

@@ -1,30 +1,30 @@
-//! Room for one operation, and how it waits while there is none.
+//! A place for one operation, and how it waits while it has none.
 
 use crate::live_operation::LiveOperation;
 
-/// Room for one operation of a seat.
+/// A seat's place for one operation.
 #[derive(Default)]
 pub(crate) enum Slot {
-    /// No operation: a pause's end, an arrival or nothing begins the next one.
+    /// No operation; the end of a pause or an arrival can begin the next one.
     #[default]
     Free,
     /// No operation: the next one begins once the seat's connection can take it.
     Parked,
-    /// An operation is under way; on a draining seat of a closed loop it is that of the slot
+    /// An operation is under way. On a draining seat of a closed loop it belongs to the slot
     /// `home`, whose user waits for it.
     Busy {
         operation: LiveOperation,
         home: Option<u32>,
     },
-    /// On a draining seat: the operation of the slot `home` has ended, and its user has not gone on
-    /// yet.
+    /// On a draining seat: the operation of the slot `home` has ended, and its user has not
+    /// continued yet.
     Over { home: u32 },
-    /// Closed loop: the operation goes on at a draining seat, and the user waits for it.
+    /// Closed loop: the operation continues on a draining seat, and the user waits for it.
     Away,
 }
 
 impl Slot {
-    /// An operation begins.
+    /// Begins an operation.
     #[inline]
     pub(crate) fn begin(&mut self, operation: LiveOperation) {
         *self = Slot::Busy {
@@ -33,7 +33,7 @@ impl Slot {
         };
     }
 
-    /// Takes the operation out: it ends, or moves to another slot.
+    /// Takes the operation out, because it ends or moves to another slot.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<LiveOperation> {
         let Slot::Busy { operation, home } = self else {
@@ -44,14 +44,14 @@ impl Slot {
         Some(operation)
     }
 
-    /// The next operation waits for the seat's connection.
+    /// Makes the next operation wait for the seat's connection.
     pub(crate) fn park(&mut self) {
         if matches!(self, Slot::Free) {
             *self = Slot::Parked;
         }
     }
 
-    /// Ends such a wait; whether there was one.
+    /// Ends such a wait. Returns whether there was one.
     pub(crate) fn unpark(&mut self) -> bool {
         let was_parked = matches!(self, Slot::Parked);
         if was_parked {

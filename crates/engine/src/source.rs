@@ -1,4 +1,4 @@
-//! When operations begin and when they end to begin: the one place that knows open from closed
+//! When operations begin, and when no more do: the only place that distinguishes open from closed
 //! loop.
 
 pub(crate) use measure::nanoseconds;
@@ -10,18 +10,18 @@ use plan::{
 use std::ops::Range;
 use std::time::Duration;
 
-/// What of a plan a worker fires.
+/// The part of a plan that a worker fires.
 #[derive(Debug, Clone)]
 pub(crate) struct Duty {
-    /// Its part of the load.
+    /// The worker's part of the load.
     pub(crate) portion: Portion,
-    /// Only what is due from here on; run clock.
+    /// It fires only what is due from here on; run clock.
     pub(crate) from: u64,
-    /// Not beyond `from`.
+    /// Positions in the schedules, at `from` or before.
     pub(crate) bookmarks: Bookmarks,
 }
 
-/// How far an open loop's arrivals are drawn, in both parts of the run.
+/// How far an open loop's arrivals have been drawn, in both parts of the run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Bookmarks {
     warm_up: Option<Bookmark>,
@@ -29,38 +29,38 @@ pub(crate) struct Bookmarks {
     measured_from: u64,
 }
 
-/// Where a worker's operations come from.
+/// The source of a worker's operations.
 pub(crate) enum LoadSource {
-    /// Virtual users, each with its next operation when the last one is done.
+    /// Virtual users, each of which begins its next operation when the last one is done.
     Closed(Users),
-    /// Arrivals at instants of their own.
+    /// Arrivals, each due at its own instant.
     Open(Box<ArrivalSchedule>),
 }
 
-/// The worker's virtual users and what they may still do.
+/// The worker's virtual users and the operations that they may still begin.
 pub(crate) struct Users {
-    /// Number in the cluster and spans of activity (run clock), by seat.
+    /// By seat: number in the cluster and spans of activity (run clock).
     users: Vec<(u64, Vec<Range<u64>>)>,
-    /// No user is active from here on.
+    /// No user is active from this instant on.
     last_end: u64,
     think_time: Option<ThinkTime>,
     warm_up: Box<UserOperations>,
     measured: UserOperations,
-    /// When the last one of a number of operations began, run clock; 0 if there was none.
+    /// When the last of a fixed number of operations began, run clock; 0 if there was none.
     last_begun_at: u64,
 }
 
-/// The worker's part of the cluster's schedule, warm-up first, on the run clock.
+/// The worker's part of the cluster's schedule on the run clock, warm-up first.
 pub(crate) struct ArrivalSchedule {
     warm_up: Option<Instants>,
     measured: Option<Instants>,
     measured_from: u64,
     next: Option<Arrival>,
-    /// Connections this worker may open.
+    /// Connections that this worker may open.
     seats: Seats,
 }
 
-/// When a user may begin operations, seen from an instant; run clock.
+/// When a user may begin operations, seen from a given instant; run clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UserSpan {
     Now { until: u64 },
@@ -68,25 +68,25 @@ pub(crate) enum UserSpan {
     Never,
 }
 
-/// One arrival of the cluster's schedule, due at this worker.
+/// One arrival of the cluster's schedule that this worker serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Number in its part of the run, over the whole cluster.
+    /// Its number in its part of the run, over the whole cluster.
     pub(crate) seq: u64,
-    /// When it is due, nanoseconds of the run clock.
+    /// When it is due, in nanoseconds of the run clock.
     pub(crate) intended_at: u64,
     pub(crate) period: Period,
 }
 
-/// When what begins belongs to which period, and until when anything begins.
+/// The periods of a run, and when its load ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timeline {
-    /// The measured part begins; run clock.
+    /// When the measured part begins; run clock.
     pub(crate) measured_from: u64,
-    /// Nothing begins any more; `u64::MAX` where only a count ends the run.
+    /// When nothing begins any more; `u64::MAX` if only a count ends the run.
     pub(crate) end_at: u64,
-    /// The measured part ends: with the last of so many arrivals too; `u64::MAX` where only a count
-    /// ends it.
+    /// When the measured part ends; if a number of arrivals ends it, with the last of them.
+    /// `u64::MAX` if it ends with a number of operations of a closed loop.
     measured_until: u64,
 }
 
@@ -106,7 +106,7 @@ impl Timeline {
         }
     }
 
-    /// The measured part, as far as the plan's clock says when it ends.
+    /// The measured part, as far as the plan determines when it ends.
     pub(crate) fn window(self) -> Window {
         Window::new(self.measured_from, self.measured_until)
     }
@@ -137,7 +137,7 @@ impl LoadSource {
         }
     }
 
-    /// When the next arrival is due; users of a closed loop do not arrive.
+    /// When the next arrival is due; `None` in a closed loop, whose users do not arrive.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<u64> {
         match self {
@@ -146,7 +146,7 @@ impl LoadSource {
         }
     }
 
-    /// The next arrival of an open loop, where it is due at `now`.
+    /// Takes the next arrival of an open loop, if it is due at `now`.
     #[inline]
     pub(crate) fn take_arrival(&mut self, now: u64) -> Option<Arrival> {
         match self {
@@ -155,14 +155,14 @@ impl LoadSource {
         }
     }
 
-    /// Nothing arrives any more.
+    /// Drops the remaining arrivals.
     pub(crate) fn end_arrivals(&mut self) {
         if let LoadSource::Open(arrivals) = self {
             arrivals.next = None;
         }
     }
 
-    /// Open loop: number in the cluster of this worker's `nth` connection, while it may open so
+    /// Open loop: the number in the cluster of this worker's `nth` connection, if it may open that
     /// many.
     pub(crate) fn connection_user(&self, nth: u32) -> Option<u64> {
         match self {
@@ -179,8 +179,8 @@ impl LoadSource {
         }
     }
 
-    /// Closed loop: number in its part of the cluster's operations of the next one, which begins at
-    /// `now`, where one may.
+    /// Closed loop: takes the number of the next operation, which begins at `now`, among the
+    /// cluster's operations in the same period; `None` if none may begin.
     #[inline]
     pub(crate) fn next_of_user(&mut self, period: Period, now: u64) -> Option<u64> {
         match self {
@@ -189,7 +189,7 @@ impl LoadSource {
         }
     }
 
-    /// From when on nothing can begin any more, run clock, as far as that is known: no arrival is
+    /// From when nothing can begin any more, run clock, as far as that is known: no arrival is
     /// left, the last user's last span is over, or all of a number of operations have begun.
     #[inline]
     pub(crate) fn dry_from(&self) -> u64 {
@@ -201,7 +201,7 @@ impl LoadSource {
         }
     }
 
-    /// Closed loop: when the last one of a number of operations began; 0 if there was none.
+    /// Closed loop: when the last of a number of operations began; 0 if there was none.
     pub(crate) fn last_begun_at(&self) -> u64 {
         match self {
             LoadSource::Closed(users) => users.last_begun_at,
@@ -217,7 +217,8 @@ impl LoadSource {
         }
     }
 
-    /// Closed loop: the shortest and longest pause between operations, where users make one.
+    /// Closed loop: the shortest and longest pause between operations; `None` if users do not
+    /// pause.
     #[inline]
     pub(crate) fn think_time_ns(&self) -> Option<(u64, u64)> {
         match self {
@@ -262,7 +263,7 @@ impl Users {
         }
     }
 
-    /// Number of the next operation, where one may begin.
+    /// Takes the number of the next operation, if one may begin.
     #[inline]
     fn take(&mut self, period: Period, now: u64) -> Option<u64> {
         if period == Period::WarmUp {
@@ -283,12 +284,12 @@ impl Users {
         })
     }
 
-    /// The span of the user of `seat` that holds `now`, or else the next one.
+    /// The span of the user of `seat` that contains `now`, or else the next one.
     fn span(&self, seat: u32, now: u64) -> UserSpan {
         let Some((_, spans)) = self.users.get(seat as usize) else {
             return UserSpan::Never; // the seat of a draining connection has no user of its own
         };
-        // Spans follow one another: the first that has not ended is this one or the next.
+        // Spans are in order: the first that has not ended is the current or the next one.
         match spans.iter().find(|span| span.end > now) {
             Some(span) if span.start <= now => UserSpan::Now { until: span.end },
             Some(span) => UserSpan::Later { from: span.start },
@@ -297,7 +298,7 @@ impl Users {
     }
 }
 
-/// Initial users do not all connect at once where the plan spreads them.
+/// The delay that spreads the connects of initial users, if the plan has a connect ramp.
 fn ramp_delay(user: u32, initial: f64, ramp: Duration) -> u64 {
     let user = f64::from(user);
     if user < initial {
@@ -307,7 +308,7 @@ fn ramp_delay(user: u32, initial: f64, ramp: Duration) -> u64 {
     }
 }
 
-/// Spans of the run clock in which `user` is active.
+/// The spans of the run clock in which `user` is active.
 fn active(
     user: u32,
     warm_up: &Profile,
@@ -325,18 +326,20 @@ fn active(
         .chain(measured.active_spans(user).into_iter().map(shift));
     let mut spans: Vec<Range<u64>> = Vec::new();
     for span in all.filter(|span| !span.is_empty()) {
+        // A user active across the end of the warm-up is not interrupted there.
         match spans.last_mut() {
             Some(last) if last.end == span.start => last.end = span.end,
             _ => spans.push(span),
         }
     }
+    // Only users active from the start connect together, so only they are spread.
     if let Some(first) = spans.first_mut().filter(|first| first.start == 0) {
         first.start = delay.min(first.end);
     }
     spans
 }
 
-/// What is left of `spans` at `from`.
+/// The rest of `spans` from `from` on.
 fn starting_at(from: u64, mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
     spans.retain(|span| span.end > from);
     if let Some(first) = spans.first_mut() {
@@ -346,7 +349,7 @@ fn starting_at(from: u64, mut spans: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 impl Bookmarks {
-    /// At the beginning.
+    /// Bookmarks at the start of the run.
     pub(crate) fn new(plan: &Plan) -> Bookmarks {
         let at_zero = |schedule: Schedule| schedule.bookmark();
         Bookmarks {
@@ -356,7 +359,7 @@ impl Bookmarks {
         }
     }
 
-    /// Goes on to `at` of the run clock.
+    /// Advances to `at` of the run clock.
     pub(crate) fn advance_to(&mut self, at: u64) {
         if let Some(warm_up) = &mut self.warm_up {
             warm_up.advance_to(at.min(self.measured_from));
@@ -395,7 +398,7 @@ impl ArrivalSchedule {
         self.next.map(|arrival| arrival.intended_at)
     }
 
-    /// The next arrival, where it is due at `now`.
+    /// Takes the next arrival, if it is due at `now`.
     fn take(&mut self, now: u64) -> Option<Arrival> {
         let due = self.next.filter(|arrival| arrival.intended_at <= now)?;
         self.advance();

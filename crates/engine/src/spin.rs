@@ -1,52 +1,53 @@
-//! Waiting on the CPU: shortly before an arrival a worker looks for events instead of sleeping,
-//! since waking up takes a halted CPU some 20 to 100 µs, and an arrival must not be that late.
+//! Waiting on the CPU: shortly before an arrival a worker polls for events instead of sleeping. A
+//! halted CPU takes some 20 to 100 µs to wake, and an arrival must not be that late.
 //!
-//! Nobody else is to suffer from it: each look gives the CPU to whoever wants it, and where
-//! somebody did the worker sleeps for a while. The time is told, so that it does not count as work.
+//! Other threads should not suffer from it: each look yields the CPU, and after another thread
+//! wanted it the worker sleeps for a while. The time is reported separately, so that it does not
+//! count as work.
 
 use nix::sys::resource::{UsageWho, getrusage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// So long before an arrival a worker is awake: what waking up takes on a virtual machine, mostly.
+/// How long before an arrival a worker is awake: mostly the time to wake up on a virtual machine.
 const REACH_NS: u64 = 60_000;
-/// Between two looks; more than this, and something else had the CPU: a thread, or another virtual
-/// machine.
+/// The longest gap between two looks. If it is longer, something else had the CPU: a thread, or
+/// another virtual machine.
 const GAP_NS: u64 = 20_000;
-/// For so long a worker sleeps to its arrivals once another thread wanted its CPU.
+/// How long a worker sleeps until its arrivals after another thread wanted its CPU.
 const RESPITE_NS: u64 = 10_000_000;
 
-/// A worker's waiting on the CPU.
+/// A worker's waiting on its CPU.
 #[derive(Debug)]
 pub(crate) struct Spin {
     is_allowed: bool,
     spun: SpunTime,
     worker: usize,
-    /// Run clock; not before.
+    /// It does not spin before this instant of the run clock.
     rests_until: u64,
-    /// Times the kernel has taken the CPU from this thread; looked up where there is doubt.
+    /// How often the kernel has taken the CPU from this thread; looked up only when in doubt.
     preemptions: Option<i64>,
     last_look: u64,
 }
 
-/// Time that workers had a CPU only to wait there, while a run lasts.
+/// Time during which workers had a CPU only to wait on it, updated during the run.
 #[derive(Debug, Clone)]
 pub struct SpunTime(Arc<[OwnLine]>);
 
-/// A worker's time, on cache lines that no other worker writes: processors fetch them in pairs of
-/// 64 bytes.
+/// A worker's time, on cache lines that no other worker writes: processors fetch 64-byte lines in
+/// pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct OwnLine(AtomicU64);
 
 impl SpunTime {
-    /// Of so many workers, none of which has waited yet.
+    /// Creates it for `number` workers, none of which has waited yet.
     #[must_use]
     pub fn of_workers(number: usize) -> SpunTime {
         SpunTime((0..number).map(|_| OwnLine::default()).collect())
     }
 
-    /// Nanoseconds of each worker up to now, by its number.
+    /// Nanoseconds of each worker so far, in the order of their numbers.
     pub fn by_worker(&self) -> impl Iterator<Item = u64> {
         self.0.iter().map(|ns| ns.0.load(Ordering::Relaxed))
     }
@@ -64,19 +65,19 @@ impl Spin {
         }
     }
 
-    /// From when on to look instead of sleeping, where `arrival` is the next one.
+    /// When to begin looking instead of sleeping, if `arrival` is the next one.
     pub(crate) fn begins_at(&self, arrival: Option<u64>) -> Option<u64> {
         let begin = arrival?.saturating_sub(REACH_NS);
         (self.is_allowed && begin >= self.rests_until).then_some(begin)
     }
 
-    /// The first look.
+    /// Starts with the first look.
     pub(crate) fn begin(&mut self, now: u64) {
         self.last_look = now;
         self.preemptions.get_or_insert_with(preemptions);
     }
 
-    /// After a look that ended at `now` and found nothing; whether to look again.
+    /// Called after a look that ended at `now` and found nothing. Returns whether to look again.
     pub(crate) fn goes_on(&mut self, now: u64) -> bool {
         let gap = self.looked(now);
         if gap > GAP_NS && self.was_preempted() {
@@ -88,8 +89,8 @@ impl Spin {
         true
     }
 
-    /// After any look: what passed since the last one. A gap was not spent by this thread, and is
-    /// not counted.
+    /// Called after any look. Returns the time since the previous one. A gap was not spent by this
+    /// thread, and is not counted.
     pub(crate) fn looked(&mut self, now: u64) -> u64 {
         let gap = now.saturating_sub(self.last_look);
         self.last_look = now;
@@ -99,7 +100,7 @@ impl Spin {
         gap
     }
 
-    /// Nanoseconds of this worker up to now.
+    /// Nanoseconds of this worker so far.
     pub(crate) fn spun_ns(&self) -> u64 {
         self.spun.0[self.worker].0.load(Ordering::Relaxed)
     }
@@ -110,8 +111,7 @@ impl Spin {
     }
 }
 
-/// Times the kernel has taken the CPU from this thread, which giving it away by sched_yield(2)
-/// counts as too.
+/// How often the kernel has taken the CPU from this thread; sched_yield(2) counts too.
 fn preemptions() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).map_or(0, |usage| usage.involuntary_context_switches())
 }
@@ -153,7 +153,7 @@ mod tests {
         let mut spin = spin(true);
         spin.begin(0);
         assert!(spin.goes_on(GAP_NS), "no gap");
-        // As if the kernel had counted one more since.
+        // Pretend that the kernel has counted one more since.
         spin.preemptions = Some(-1);
         let now = 3 * GAP_NS;
         assert!(!spin.goes_on(now));

@@ -1,4 +1,4 @@
-//! When which slot must be looked at again.
+//! When each slot must be looked at again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,8 +6,9 @@ use std::collections::BinaryHeap;
 /// One pending instant per slot, in nanoseconds of the run clock.
 ///
 /// A slot's instant moves with every operation, far more often than it comes due. So the heap keeps
-/// an entry that may be too early: when it comes up the slot's real instant decides, and the entry
-/// goes back with that. A slot costs a heap operation once per time-out, not once per request.
+/// an entry that may be too early: when the entry comes up, the slot's real instant decides, and
+/// the entry is pushed again with that. A slot costs a heap operation once per time-out, not once
+/// per request.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(u64, u32)>>,
@@ -23,7 +24,7 @@ struct Due {
 const NEVER: u64 = u64::MAX;
 
 impl Timers {
-    /// Looks at `slot` again at `at`; replaces what was set before.
+    /// Sets the instant of `slot` to `at`; replaces the previous one.
     pub(crate) fn set(&mut self, slot: u32, at: u64) {
         let index = slot as usize;
         if index >= self.slots.len() {
@@ -43,14 +44,14 @@ impl Timers {
         }
     }
 
-    /// Forgets what was set for `slot`.
+    /// Removes the instant of `slot`.
     pub(crate) fn clear(&mut self, slot: u32) {
         if let Some(due) = self.slots.get_mut(slot as usize) {
             due.at = NEVER;
         }
     }
 
-    /// What is set for `slot` is for `other` from now on.
+    /// Moves the instant of `slot` to `other`.
     pub(crate) fn hand_on(&mut self, slot: u32, other: u32) {
         let at = self.slots.get(slot as usize).map_or(NEVER, |due| due.at);
         self.clear(slot);
@@ -61,12 +62,12 @@ impl Timers {
         }
     }
 
-    /// No slot is due before this; may be earlier than the first that is.
+    /// A lower bound on the first instant; it can be earlier than the first slot is due.
     pub(crate) fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// A slot that is due at `now`, if there is one; it is cleared.
+    /// Takes a slot that is due at `now`, if there is one, and clears it.
     pub(crate) fn pop(&mut self, now: u64) -> Option<u32> {
         while let Some(&Reverse((at, slot))) = self.heap.peek() {
             if at > now {
@@ -75,7 +76,7 @@ impl Timers {
             self.heap.pop();
             let due = &mut self.slots[slot as usize];
             if due.entry != at {
-                continue; // an older entry; the newer one stands in the heap too
+                continue; // an older entry; the newer one is in the heap too
             }
             due.entry = NEVER;
             if due.at <= now {

@@ -1,15 +1,15 @@
-//! A stack in which a number stands at most once.
+//! A stack that holds each number at most once.
 
 /// Numbers of slots or seats, the most recently pushed first.
 #[derive(Debug, Default)]
 pub(crate) struct UniqueStack {
     numbers: Vec<u32>,
-    /// By number, whether it stands in the stack.
+    /// Indexed by number: whether it is in the stack.
     stands: Vec<bool>,
 }
 
 impl UniqueStack {
-    /// Pushes `number`; one that stands in the stack already stays where it is.
+    /// Pushes `number`; if it is in the stack already, it keeps its place.
     #[inline]
     pub(crate) fn push(&mut self, number: u32) {
         let index = number as usize;
