@@ -4,13 +4,13 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
 
-/// Nanoseconds of the monotonic clock.
+/// The monotonic clock in nanoseconds.
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Monotonic))
 }
 
-/// Nanoseconds of the boot-time clock, which goes on through a suspended machine.
+/// The boot-time clock in nanoseconds; it keeps running while the machine is suspended.
 #[must_use]
 pub fn boot_time_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Boottime))
@@ -21,7 +21,7 @@ fn to_ns(time: Timespec) -> u64 {
     time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
 }
 
-/// Time since a run's start, in nanoseconds; 0 before it.
+/// Time since a run's start in nanoseconds; 0 before it.
 #[derive(Debug, Clone, Copy)]
 pub struct RunClock {
     start_at: u64,

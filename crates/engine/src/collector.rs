@@ -1,4 +1,4 @@
-//! Makes the agent's intervals of its workers': beside the load, on a thread of its own.
+//! Merges the workers' intervals into the agent's, on a thread of its own beside the load.
 
 mod attendance;
 #[cfg(feature = "rehearsal")]
@@ -16,37 +16,38 @@ use measure::{Interval, Snapshot, Spare, Totals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{Receiver, Sender};
 
-/// What a run tells.
+/// An event in the course of a run.
 #[derive(Debug)]
 pub enum Event {
-    /// Every worker has begun, or died of a defect; the first event. Missing where none began.
+    /// Every worker has begun, or died of a defect. The first event; missing if no worker began.
     Began {
-        /// When the last of them did, nanoseconds of the monotonic clock.
+        /// When the last worker began, in nanoseconds of the monotonic clock.
         at: u64,
     },
-    /// Nothing begins any more: what has begun may finish.
+    /// No new operations begin; those under way may finish.
     Draining,
     /// A second of the run clock is complete and will not change. Numbers are consecutive from 0.
     Interval {
         /// Second of the run clock.
         number: u32,
-        /// What was recorded in it by all workers.
+        /// Everything that all workers recorded in it.
         snapshot: Snapshot,
     },
-    /// All secrets that the plan wants are written; just before the end, where it wants any.
+    /// All secrets that the plan wants are written. Comes just before the end, if the plan has a
+    /// key log.
     KeysWritten(KeysWritten),
     /// The run is over; the last event.
     Ended {
         /// Sum of all intervals.
         totals: Totals,
-        /// What each worker spent; nothing of one that died of a defect, whose last seconds are
-        /// then missing too.
+        /// Each worker's figures; `None` for a worker that died of a defect, whose last seconds
+        /// are then missing too.
         workers: Vec<Option<WorkerFigures>>,
     },
 }
 
-/// Merges the workers' intervals second by second; a second is complete when every worker has gone
-/// beyond it.
+/// Merges the workers' intervals second by second. A second is complete once every worker has
+/// passed it.
 pub(crate) struct Collector {
     handed: Receiver<Handover>,
     attendance: Attendance,
@@ -57,9 +58,10 @@ pub(crate) struct Collector {
     pending: BTreeMap<u32, Snapshot>,
     next: u32,
     totals: Totals,
-    /// Whether somebody may take a share over: the arrivals are then drawn as far as they are told.
+    /// Whether another agent may take over a share. Arrivals are then drawn up to the seconds that
+    /// have been reported.
     keeps_bookmarks: bool,
-    /// Tells what came of the key log.
+    /// Delivers the outcome of the key log.
     keys: Option<Receiver<KeysWritten>>,
 }
 
@@ -84,7 +86,7 @@ impl Collector {
         }
     }
 
-    /// For a plan whose lost shares others take over.
+    /// Configures it for a plan whose lost shares other agents take over.
     pub(crate) fn keeping_bookmarks(self, keeps_bookmarks: bool) -> Collector {
         Collector {
             keeps_bookmarks,
@@ -92,7 +94,7 @@ impl Collector {
         }
     }
 
-    /// Where more workers can join the run.
+    /// The handle through which more workers join the run.
     pub(crate) fn attendance(&self) -> Attendance {
         self.attendance.clone()
     }
@@ -136,19 +138,19 @@ impl Collector {
         });
     }
 
-    /// The worker has begun, or never will: a run that none has begun did not begin.
+    /// The worker has begun, or never will. If no worker begins, neither does the run.
     fn begin(&mut self, worker: usize, at: u64, on_event: &mut impl FnMut(Event)) {
         if !self.waiting.remove(&worker) {
-            return; // it joined a run that has begun without it, or dies later
+            return; // it joined a run that had begun without it, or died after it began
         }
         self.began_at = self.began_at.max(at);
-        // 0 where every worker has died before it began.
+        // `began_at` is 0 if every worker died before it began.
         if self.waiting.is_empty() && self.began_at > 0 {
             on_event(Event::Began { at: self.began_at });
         }
     }
 
-    /// The worker begins nothing any more.
+    /// The worker begins no more operations.
     fn drain(&mut self, worker: usize, on_event: &mut impl FnMut(Event)) {
         if self.attendance.drained(worker) == Some(Left::Nobody) {
             on_event(Event::Draining);
@@ -242,7 +244,7 @@ mod tests {
         }
     }
 
-    /// One operation of second `second` on an open connection, with a response time of its own.
+    /// One operation in second `second` on an open connection, with its own response time.
     fn operation(second: u64) -> Operation {
         let begun_at = second * SECOND;
         let done_at = begun_at + 1_000_000 + second % 100 * 1000;
@@ -270,7 +272,7 @@ mod tests {
         }
     }
 
-    /// Bytes of the totals of a run of so many seconds.
+    /// Returns the encoded size of the totals of a run of `seconds` seconds, in bytes.
     fn bytes_of_totals(seconds: u64) -> usize {
         let (handover, handed) = sync_channel(16);
         let (spares, spared) = channel();

@@ -1,5 +1,5 @@
-//! Doors for fuzzing: what reads a server's bytes, without the worker around it. Only with the
-//! feature `fuzzing`; nothing of a run goes through here.
+//! Entry points for fuzzing: everything that reads a server's bytes, without the worker around it.
+//! Only with the feature `fuzzing`; runs do not use them.
 
 use crate::body::{BodyUpload, RequestBody};
 use crate::http2::{Http2Connection, StreamEvent};
@@ -26,20 +26,20 @@ impl Http1Door {
         self.0.expect(head_only);
     }
 
-    /// Takes bytes; how many of them belong to this response.
+    /// Feeds it bytes. Returns how many of them belong to this response.
     ///
     /// # Errors
-    /// Why the response cannot be read.
+    /// Fails if the response cannot be read.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, String> {
         self.0.feed(bytes).map_err(|why| format!("{why:?}"))
     }
 
-    /// The connection has ended; whether that makes the response whole.
+    /// The connection has ended. Returns whether that completes the response.
     pub fn ended(&mut self) -> bool {
         self.0.ended()
     }
 
-    /// Whether the response is whole.
+    /// Whether the response is complete.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.0.is_whole()
@@ -51,7 +51,7 @@ impl Http1Door {
         self.0.keep_alive
     }
 
-    /// Status and bytes of the body.
+    /// Status and body bytes.
     #[must_use]
     pub fn answer(&self) -> (Option<u16>, u64) {
         (self.0.status, self.0.body_bytes)
@@ -68,7 +68,7 @@ pub struct Http2Door {
 }
 
 impl Http2Door {
-    /// A connection with so many lanes.
+    /// Creates a connection with `lanes` lanes.
     #[must_use]
     pub fn new(lanes: u32) -> Http2Door {
         Http2Door {
@@ -79,7 +79,7 @@ impl Http2Door {
         }
     }
 
-    /// Opens a stream with a body of so many bytes, where the lane is free and the peer allows it.
+    /// Opens a stream with a body of `body_bytes` bytes if the lane is free and the peer allows it.
     pub fn open(&mut self, lane: u32, body_bytes: usize, head_only: bool) {
         if self.is_under_way[lane as usize] || !self.connection.accepts() {
             return;
@@ -93,17 +93,17 @@ impl Http2Door {
         self.is_under_way[lane as usize] = true;
     }
 
-    /// Gives the lane's stream up.
+    /// Abandons the lane's stream.
     pub fn cancel(&mut self, lane: u32) {
         if std::mem::take(&mut self.is_under_way[lane as usize]) {
             self.connection.cancel(lane);
         }
     }
 
-    /// Takes what the peer says, and acts on it as a worker does.
+    /// Feeds it the peer's bytes, and acts on them as a worker does.
     ///
     /// # Errors
-    /// How the peer breaks the protocol.
+    /// Fails if the peer breaks the protocol.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), String> {
         let fed = self.connection.feed(bytes);
         for event in std::mem::take(&mut self.connection.events) {
@@ -113,25 +113,25 @@ impl Http2Door {
         fed.map_err(|violation| format!("{violation:?}"))
     }
 
-    /// Sends what waits, which makes room for more of the bodies.
+    /// Sends waiting bodies and frames, which makes room for more of the bodies.
     pub fn send(&mut self) {
         self.connection.send_bodies();
         self.sent.extend(self.connection.take_out());
     }
 
-    /// What happened: events with the answers of their lanes, one a line.
+    /// Events with the answers of their lanes, one per line.
     #[must_use]
     pub fn log(&self) -> &str {
         &self.log
     }
 
-    /// Everything that was said, after [`Http2Door::send`].
+    /// Everything that the connection has sent, up to the last [`Http2Door::send`].
     #[must_use]
     pub fn sent(&self) -> &[u8] {
         &self.sent
     }
 
-    /// Streams under way, as the connection counts them and as its events say.
+    /// Streams under way, by the connection's count and by its events.
     #[must_use]
     pub fn active(&self) -> (usize, usize) {
         let told = self.is_under_way.iter().filter(|active| **active);

@@ -1,5 +1,5 @@
-//! The file with connections' secrets: written by a thread of its own, so that no worker ever waits
-//! for a disk. What goes into it is decided by the workers, see `tls::Keys`.
+//! The file with connections' secrets, written by a thread of its own so that no worker ever waits
+//! for a disk. The workers decide what goes into it, see `tls::Keys`.
 
 use crate::prepare_error::PrepareError;
 use plan::KeyLog;
@@ -12,35 +12,36 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Connections whose secrets may wait for the disk, about 1 KiB each; beyond, they are dropped and
+/// Connections whose secrets may wait for the disk, about 1 KiB each. Further ones are dropped and
 /// counted.
 const WAITING: usize = 4096;
 
-/// The disk has taken everything by then, or is not waited for.
+/// How long the collector waits for the disk at the end of a run.
 const LAST_WRITE_MAX: Duration = Duration::from_secs(5);
 
-/// What came of a key log.
+/// The outcome of a key log.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeysWritten {
     /// The file.
     pub path: PathBuf,
     /// Connections whose secrets are in it.
     pub connections: u64,
-    /// Connections whose secrets were to be in it and are not: the disk was too slow, or failed.
+    /// Connections whose secrets should be in it but are not, because the disk was too slow or
+    /// failed.
     pub dropped: u64,
-    /// Why the disk failed, where it did.
+    /// Why the disk failed; `None` if it did not.
     pub failure: Option<String>,
 }
 
-/// How workers hand secrets over. Clones share what is left of the sample.
+/// The workers' end of the key log. Clones share what is left of the sample.
 #[derive(Debug, Clone)]
 pub(crate) struct KeySink {
     handover: SyncSender<String>,
     quota: Arc<Quota>,
 }
 
-/// How many connections are still wanted, over all workers; looked at only where one is a
-/// candidate.
+/// How many connections are still wanted, over all workers. Only read for connections that are
+/// candidates.
 #[derive(Debug)]
 struct Quota {
     log: KeyLog,
@@ -49,18 +50,19 @@ struct Quota {
     dropped: AtomicU64,
 }
 
-/// How an operation ended, as far as a sample of connections asks.
+/// How an operation ended, as far as it matters to the sample of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OperationEnding {
-    /// As the plan expects, after this service time.
+    /// As the plan expects, with this service time.
     Ok(Duration),
-    /// Otherwise.
+    /// In any other way.
     Failed,
-    /// Either way, before the measured part.
+    /// In either way, before the measured part.
     WarmUp,
 }
 
-/// The file and what is to be written to it. Dropped before its run began, it leaves no file.
+/// The file and what is to be written to it. If it is dropped before its run begins, the file is
+/// removed.
 #[derive(Debug)]
 pub(crate) struct KeyFile {
     /// Taken once the run begins.
@@ -70,7 +72,8 @@ pub(crate) struct KeyFile {
     quota: Arc<Quota>,
 }
 
-/// Makes the file of a plan that asks for one. It must be new, and only its owner may read it.
+/// Creates the key log of a plan that asks for one. The file must be new, and is readable by its
+/// owner only.
 pub(crate) fn open(
     log: KeyLog,
     path: Option<&Path>,
@@ -122,7 +125,8 @@ impl KeySink {
         *log == KeyLog::All || failed.load(Relaxed) > 0 || slow.load(Relaxed) > 0
     }
 
-    /// Whether the connection of an operation that ended so is wanted; it then counts as taken.
+    /// Whether the connection of an operation with this ending is wanted; if so, it counts as
+    /// taken.
     pub(crate) fn wants(&self, ending: OperationEnding) -> bool {
         let take = |left: &AtomicU32| {
             left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1))
@@ -138,7 +142,7 @@ impl KeySink {
         }
     }
 
-    /// Hands over one connection's lines; where the disk does not keep up they are dropped and
+    /// Hands over one connection's lines. If the disk does not keep up they are dropped and
     /// counted.
     pub(crate) fn give(&self, lines: String) {
         if self.handover.try_send(lines).is_err() {
@@ -148,7 +152,7 @@ impl KeySink {
 }
 
 impl KeyFile {
-    /// Starts the thread that writes until all workers have ended, and then tells what came of it.
+    /// Starts the thread that writes until all workers have ended and then reports the outcome.
     pub(crate) fn write(mut self) -> std::io::Result<Receiver<KeysWritten>> {
         let (tell, told) = sync_channel(1);
         let write = move || {
@@ -156,7 +160,7 @@ impl KeyFile {
                 .file
                 .take()
                 .map(|file| self.write_to(BufWriter::new(file)));
-            // Nobody listens where the collector has given up waiting.
+            // The receiver is gone if the collector has stopped waiting.
             let _ = tell.send(written.unwrap_or_default());
         };
         std::thread::Builder::new()
@@ -171,8 +175,8 @@ impl KeyFile {
             ..KeysWritten::default()
         };
         while let Ok(first) = self.handed.recv() {
-            // What is there is written together and then flushed, so that the file can be read
-            // while the run goes on.
+            // Whatever is waiting is written together and then flushed, so that the file can be
+            // read during the run.
             let batch: Vec<String> = std::iter::once(first)
                 .chain(self.handed.try_iter())
                 .collect();
@@ -196,13 +200,13 @@ impl KeyFile {
 impl Drop for KeyFile {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // One that cannot be removed is empty.
+            // A file that cannot be removed stays behind, empty.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// What came of the file, once all workers have ended.
+/// Waits for the outcome, once all workers have ended.
 pub(crate) fn outcome(told: &Receiver<KeysWritten>) -> KeysWritten {
     told.recv_timeout(LAST_WRITE_MAX)
         .unwrap_or_else(|error| KeysWritten {

@@ -1,4 +1,4 @@
-//! The permission to fire, and the orders that end it early.
+//! The permission to fire, and orders that end it early.
 
 use crate::clock::boot_time_ns;
 use std::sync::Arc;
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// Permission to fire until an instant of the boot-time clock.
 ///
-/// Every send looks at it, so a process that was stopped or a machine that slept sends nothing
-/// after the lease has run out, whatever its timers think. It can be extended while it holds; one
-/// that has run out stays so.
+/// It is checked before every send, so a stopped process or a machine that slept sends nothing
+/// after the lease has expired, whatever its timers say. It can be extended while it holds; once
+/// expired it stays expired.
 #[derive(Debug, Clone)]
 pub struct FiringLease {
     until: Arc<AtomicU64>,
 }
 
 impl FiringLease {
-    /// A lease that holds until `boot_time` nanoseconds of the boot-time clock.
+    /// Creates a lease that holds until `boot_time` nanoseconds of the boot-time clock.
     #[must_use]
     pub fn until(boot_time: u64) -> FiringLease {
         FiringLease {
@@ -23,13 +23,13 @@ impl FiringLease {
         }
     }
 
-    /// A lease without end, for benches and tests that have no coordinator.
+    /// Creates a lease without end, for benches and tests that have no coordinator.
     #[must_use]
     pub fn unlimited() -> FiringLease {
         FiringLease::until(u64::MAX)
     }
 
-    /// Extends a lease that still holds; never shortens one. Whether it holds afterwards.
+    /// Extends a lease that still holds; never shortens it. Returns whether it holds afterwards.
     pub fn extend(&self, boot_time: u64) -> bool {
         let holds = self.holds();
         if holds {
@@ -54,13 +54,13 @@ impl FiringLease {
 /// An order from outside to end a run before its plan does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopMode {
-    /// Nothing new begins; what has begun may finish until its time-out.
+    /// Nothing new begins; operations under way may finish until their time-out.
     Drain,
-    /// What has begun is cut.
+    /// Operations under way are cut.
     Now,
 }
 
-/// Carries a [`StopMode`] to the workers; the strongest order wins.
+/// Passes a [`StopMode`] to the workers; the strongest order wins.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StopOrder {
     order: Arc<AtomicU8>,

@@ -1,5 +1,5 @@
-//! Does a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or wires:
-//! a plan with a start instant goes in, intervals come out.
+//! Executes a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or
+//! wire protocols: a plan with a start instant goes in, intervals come out.
 
 mod body;
 mod ceilings;

@@ -1,10 +1,9 @@
-//! How far a connection was when the kernel was asked last, so that the next look tells what has
-//! come about since.
+//! A connection's kernel counters at the last look, from which the next look computes the change.
 
 use crate::socket::PathInfo;
 use measure::{PathSample, PathSums};
 
-/// What a connection's counters were at the last look.
+/// A connection's counters at the last look.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PathMark {
     at: u64,
@@ -12,7 +11,7 @@ pub(crate) struct PathMark {
 }
 
 impl PathMark {
-    /// Of a connection that has stood since `at`: all its counters were 0.
+    /// Creates the mark of a connection established at `at`, when all counters were 0.
     pub(crate) fn new(at: u64) -> PathMark {
         PathMark {
             at,
@@ -20,7 +19,7 @@ impl PathMark {
         }
     }
 
-    /// What has come about until `now`, when the counters are `info`.
+    /// Returns the change until `now`, when the counters are `info`.
     pub(crate) fn pass(&mut self, now: u64, info: PathInfo) -> PathSample {
         let PathMark { at, info: before } = std::mem::replace(self, PathMark { at: now, info });
         let since = |now: u32, before: u32| u64::from(now.wrapping_sub(before));

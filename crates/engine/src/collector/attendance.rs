@@ -1,4 +1,4 @@
-//! Which workers a second waits for, and how another one joins a run that is under way.
+//! The workers that a second waits for, and how a worker joins a run that is under way.
 
 use crate::clock::SECOND_NS;
 use crate::key_log::KeySink;
@@ -9,39 +9,40 @@ use std::collections::BTreeSet;
 use std::sync::mpsc::{Sender, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The workers of a run, as the collector and whoever adds one see them. A worker never comes here.
+/// The workers of a run, as seen by the collector and by code that adds workers. Workers never use
+/// it.
 #[derive(Debug, Clone)]
 pub(crate) struct Attendance(Arc<Mutex<Book>>);
 
 #[derive(Debug)]
 struct Book {
     workers: Vec<Attendee>,
-    /// Those that still begin operations.
+    /// Workers that still begin operations.
     firing: BTreeSet<usize>,
-    /// All seconds below are told, or are about to be.
+    /// All seconds below have been reported, or are about to be.
     told_below: u32,
-    /// Gone once nothing begins any more: who joins then would come too late.
+    /// `None` once nothing begins any more: a worker that joined then would come too late.
     entrance: Option<Entrance>,
 }
 
 #[derive(Debug)]
 struct Attendee {
-    /// All its intervals below this number are here.
+    /// All its intervals below this number have arrived.
     complete_below: u32,
-    /// Gives the memory of its merged intervals back.
+    /// Returns the memory of its merged intervals.
     spares: Sender<Spare>,
 }
 
-/// What a worker needs to join.
+/// Everything that a worker needs to join.
 #[derive(Debug, Clone)]
 pub(crate) struct Entrance {
     pub(crate) handover: SyncSender<Handover>,
     pub(crate) sink: Option<KeySink>,
-    /// At what is told, or before.
+    /// The arrivals drawn so far, up to the seconds reported or fewer.
     pub(crate) bookmarks: Bookmarks,
 }
 
-/// Whether somebody is left.
+/// Whether any worker still fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Left {
     Some,
@@ -49,7 +50,7 @@ pub(super) enum Left {
 }
 
 impl Attendance {
-    /// Workers from 0 on, all of them firing, with who gives their memory back.
+    /// Registers workers from 0 on, all of them firing, with the channels that return their memory.
     pub(super) fn new(spares: Vec<Sender<Spare>>) -> Attendance {
         let attendance = Attendance(Arc::new(Mutex::new(Book {
             workers: Vec::new(),
@@ -66,32 +67,32 @@ impl Attendance {
         self.book().entrance = Some(entrance);
     }
 
-    /// The way in, while there is one.
+    /// The entrance for more workers; `None` once nothing begins any more.
     pub(crate) fn entrance(&self) -> Option<Entrance> {
         self.book().entrance.clone()
     }
 
-    /// More workers join, with the next numbers; all of them, or where it is too late none. Gives
-    /// the number of their first interval: no second that is told can still change.
+    /// Adds workers with the next numbers, either all of them or, if it is too late, none. Returns
+    /// the number of their first interval: a second that has been reported cannot change any more.
     pub(crate) fn join(&self, spares: Vec<Sender<Spare>>) -> Option<u32> {
         let mut book = self.book();
         book.entrance.is_some().then(|| book.add(spares))
     }
 
-    /// An interval of the worker is merged.
+    /// Notes that an interval of the worker has been merged.
     pub(super) fn took(&self, worker: usize, number: u32, spare: Spare) {
         let attendee = &mut self.book().workers[worker];
-        // A worker that has ended wants nothing back.
+        // A worker that has ended needs no memory back.
         let _ = attendee.spares.send(spare);
         attendee.complete_below = number + 1;
     }
 
-    /// The worker hands nothing over any more.
+    /// Notes that the worker hands nothing over any more.
     pub(super) fn ended(&self, worker: usize) {
         self.book().workers[worker].complete_below = u32::MAX;
     }
 
-    /// The worker begins nothing any more. `None` where that is known.
+    /// Notes that the worker begins no more operations. `None` if that was known.
     pub(super) fn drained(&self, worker: usize) -> Option<Left> {
         let mut book = self.book();
         if !book.firing.remove(&worker) {
@@ -105,7 +106,7 @@ impl Attendance {
         }
     }
 
-    /// All seconds below are complete; they are told now.
+    /// Returns the second below which all are complete, and counts those as reported.
     pub(super) fn complete_below(&self) -> u32 {
         let mut book = self.book();
         let complete = book.workers.iter().map(|worker| worker.complete_below);
@@ -113,19 +114,19 @@ impl Attendance {
         book.told_below
     }
 
-    /// Draws the arrivals of the seconds below `told`, so that who joins has few to draw.
+    /// Draws the arrivals of the seconds below `told`, so that a worker that joins has few to draw.
     pub(super) fn draw_arrivals(&self, told: u32) {
         let Some(Entrance { mut bookmarks, .. }) = self.entrance() else {
-            return; // nobody joins any more
+            return; // no worker joins any more
         };
-        // Without the lock: at high rates this takes milliseconds.
+        // Outside the lock: at high rates this takes milliseconds.
         bookmarks.advance_to(u64::from(told) * SECOND_NS);
         if let Some(entrance) = &mut self.book().entrance {
             entrance.bookmarks = bookmarks;
         }
     }
 
-    /// How many workers have been there.
+    /// How many workers the run has had.
     pub(super) fn workers(&self) -> usize {
         self.book().workers.len()
     }
@@ -175,7 +176,8 @@ mod tests {
         attendance.took(1, 2, Spare::default());
         assert_eq!(attendance.complete_below(), 3);
         attendance.took(1, 7, Spare::default());
-        // Seconds up to 3 are complete, and not told yet: who joins may still write them.
+        // Seconds up to 3 are complete, but not reported yet: a worker that joins can still write
+        // them.
         assert_eq!(attendance.join(spares(1)), Some(3));
         assert_eq!((attendance.complete_below(), attendance.workers()), (3, 3));
         attendance.took(2, 3, Spare::default());

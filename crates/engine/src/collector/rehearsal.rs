@@ -1,5 +1,5 @@
-//! A collector without workers, for benches: intervals are handed over by whoever has made them.
-//! Nothing of a run goes through here.
+//! A collector without workers, for benches: the caller hands over the intervals. Runs do not use
+//! it.
 
 use super::{Collector, Event};
 use crate::worker::Handover;
@@ -7,7 +7,7 @@ use measure::{Interval, Spare};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
-/// Intervals that may wait, as in a run.
+/// Intervals that can wait, as many as in a run.
 const HANDOVERS: usize = 64;
 
 /// The collector of an agent with one worker, which is the caller.
@@ -31,10 +31,10 @@ impl CollectorRehearsal {
         }
     }
 
-    /// Hands an interval over, and gives back the memory of an earlier one.
+    /// Hands an interval over, and returns the memory of an earlier one.
     ///
     /// # Panics
-    /// Where the collector has panicked.
+    /// Panics if the collector has panicked.
     pub fn hand_over(&self, interval: Interval) -> Option<Spare> {
         let number = interval.number();
         self.handover
@@ -47,10 +47,10 @@ impl CollectorRehearsal {
         self.spares.try_recv().ok()
     }
 
-    /// Ends the run: everything has been told when this returns.
+    /// Ends the run. Every event has been emitted when this returns.
     ///
     /// # Panics
-    /// Where the collector has panicked.
+    /// Panics if the collector has panicked.
     pub fn end(self) {
         drop(self.handover);
         self.thread.join().expect("the collector does not panic");
