@@ -1,4 +1,4 @@
-//! Whether an agent's share of a plan stays below the agent's own ceilings.
+//! Checks that an agent's share of a plan stays below the agent's own ceilings.
 
 use crate::placement::Placement;
 use crate::policy::Policy;
@@ -7,8 +7,8 @@ use crate::source::Timeline;
 use plan::{Plan, Rate, Share};
 use std::time::Duration;
 
-/// Refuses a plan of which this agent's share is above one of its ceilings, or has no bound where
-/// there is one.
+/// Rejects a plan if this agent's share exceeds one of the agent's ceilings, or has no bound where
+/// the agent has a ceiling.
 pub(crate) fn check(
     plan: &Plan,
     placement: &Placement,
@@ -19,7 +19,7 @@ pub(crate) fn check(
     check_duration(plan, policy)
 }
 
-/// Refuses shares of one plan that are together above one of the agent's ceilings.
+/// Rejects shares of one plan that together exceed one of the agent's ceilings.
 pub(crate) fn check_shares(
     shares: &[Share],
     placement: &Placement,
@@ -57,7 +57,7 @@ fn check_rate(
 }
 
 fn check_connections(shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
-    // Virtual users of a closed loop, or the bound of an open one.
+    // Virtual users of a closed loop, or the connection limit of an open one.
     let each = shares
         .iter()
         .filter_map(|share| share.peak_connections.or(share.max_connections));
@@ -82,7 +82,7 @@ fn check_connections(shares: &[Share], policy: &Policy) -> Result<(), PrepareErr
 }
 
 fn check_duration(plan: &Plan, policy: &Policy) -> Result<(), PrepareError> {
-    // `u64::MAX` where the number of requests ends the run, however long that takes.
+    // `u64::MAX` if the number of requests ends the run, however long that takes.
     let longest = Timeline::new(plan).end_at;
     let Some(ceiling) = policy
         .max_duration
@@ -141,7 +141,7 @@ mod tests {
         policy
     }
 
-    /// What agent 0 of `agents` under `policy` says of such a load; nothing where it takes it.
+    /// Returns why agent 0 of `agents` under `policy` rejects such a load; `None` if it accepts it.
     fn refusal(load: &str, agents: u32, policy: &Policy) -> Option<String> {
         let plan = Plan::parse(
             &format!("target.url = \"http://127.0.0.1:1/\"\nload = {{ {load} }}"),

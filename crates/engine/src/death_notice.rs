@@ -1,9 +1,9 @@
-//! A worker that dies of a defect says so, so that nobody waits for its intervals.
+//! Reports a worker that dies of a defect, so that the collector does not wait for its intervals.
 
 use crate::worker::Handover;
 use std::sync::mpsc::SyncSender;
 
-/// Held by a worker's thread for as long as it lives.
+/// Held by a worker's thread for its whole life.
 pub(crate) struct DeathNotice {
     pub(crate) worker: usize,
     pub(crate) handover: SyncSender<Handover>,

@@ -1,14 +1,14 @@
-//! Open files of an agent that takes over more: its own share is compared before the run, by who
-//! prepares it.
+//! The open-files limit of an agent that takes over shares. The agent's own share is checked before
+//! the run, by its caller.
 
 use crate::prepare_error::PrepareError;
 use plan::Share;
 use rustix::process::{Resource, getrlimit};
 
-/// Files an agent has open beside its connections, generously.
+/// A generous bound on the files that an agent has open beside its connections.
 pub const OPEN_FILES_BESIDE: u64 = 128;
 
-/// Compares the hard limit of open files with the virtual users of all `shares` of the agent.
+/// Checks that the virtual users of all `shares` of the agent fit the hard limit of open files.
 pub(crate) fn check_open_files(shares: &[Share]) -> Result<(), PrepareError> {
     let users = shares.iter().filter_map(|share| share.peak_connections);
     let asked = users.fold(0, u32::saturating_add);

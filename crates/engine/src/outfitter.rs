@@ -1,4 +1,4 @@
-//! Makes what a worker has before it runs, also for one that joins a run under way.
+//! Makes what a worker needs before it runs, also for workers that join a run under way.
 
 use crate::endpoints::Endpoints;
 use crate::key_log::KeySink;
@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// What the resources of every worker are made of.
+/// The common material of all workers' resources.
 pub(crate) struct Outfitter {
     pub(crate) plan: Arc<Plan>,
     pub(crate) placement: Placement,
@@ -24,7 +24,7 @@ pub(crate) struct Outfitter {
 }
 
 impl Outfitter {
-    /// For worker `number`, whose users have the client identities at `places`.
+    /// Makes the resources of worker `number`, whose users have the client identities at `places`.
     pub(crate) fn worker(
         &self,
         number: usize,
@@ -43,7 +43,7 @@ impl Outfitter {
     }
 
     fn endpoints(&self, number: usize, poller: &Poller) -> Result<Endpoints, PrepareError> {
-        // Among all workers of the run, so that each begins with another address.
+        // Counted among all workers of the run, so that each starts at a different address.
         let rank = self.placement.agent as usize * self.placement.cpus.len() + number;
         Ok(Endpoints::new(
             &self.plan,

@@ -1,20 +1,20 @@
-//! Where an agent and its workers stand among all of a run.
+//! The place of an agent and its workers among all of a run.
 
 use plan::Owner;
 
-/// An agent's place in a run and the threads it may use.
+/// An agent's place in a run and the CPUs that it may use.
 #[derive(Debug, Clone)]
 pub struct Placement {
-    /// Which agent, from 0.
+    /// The agent's index, from 0.
     pub agent: u32,
     /// Agents in the run.
     pub agents: u32,
-    /// CPUs to pin one worker each to; an entry of `None` is a worker that is not pinned.
+    /// One worker per entry: the CPU to pin it to, or `None` to leave it unpinned.
     pub cpus: Vec<Option<u32>>,
 }
 
 impl Placement {
-    /// The agent alone, as if it had one worker.
+    /// The agent as if it had a single worker.
     pub(crate) fn agent(&self) -> Owner {
         Owner {
             agent: self.agent,
@@ -34,7 +34,7 @@ impl Placement {
     }
 }
 
-/// CPUs this process may use, by its affinity mask, which cgroups and `taskset` narrow.
+/// The CPUs that this process may use by its affinity mask, which cgroups and `taskset` narrow.
 #[must_use]
 pub fn allowed_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {

@@ -1,29 +1,29 @@
-//! What this agent may fire at, whatever a coordinator says.
+//! The targets that this agent may fire at, whatever a coordinator asks for.
 
 use plan::Rate;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-/// An agent's own policy: the resolved address is checked at every connection.
+/// An agent's own policy. The resolved address is checked at every connection.
 ///
-/// The default allows loopback and private addresses only; each `--allow` opens more. A host name
-/// in the list allows whatever address that name resolves to.
+/// The default allows only loopback and private addresses; each `--allow` adds more. A host name in
+/// the list allows every address that it resolves to.
 #[derive(Debug, Clone)]
 pub struct Policy {
     networks: Vec<Network>,
     hosts: Vec<(String, Option<u16>)>,
-    /// Most arrivals per second of this agent's own share; closed loops, which have no rate, are
-    /// then refused.
+    /// Most arrivals per second of this agent's own share. If set, closed loops are refused, since
+    /// they have no rate.
     pub max_rate: Option<Rate>,
     /// Most connections of this agent.
     pub max_connections: Option<u32>,
     /// Longest run.
     pub max_duration: Option<std::time::Duration>,
-    /// New file for the secrets of connections, where a plan asks for them (`tls.key_log`); where
-    /// there is none, such a plan is refused.
+    /// A new file for the secrets of connections, if a plan asks for them (`tls.key_log`). With
+    /// `None` such a plan is refused.
     pub key_log: Option<std::path::PathBuf>,
-    /// Workers may wait on their CPUs for the next arrival where it is near, rather than sleep.
+    /// Whether workers may wait on their CPUs for a near arrival rather than sleep.
     pub spin: bool,
 }
 
@@ -35,7 +35,7 @@ struct Network {
     port: Option<u16>,
 }
 
-/// An `--allow` that cannot be understood.
+/// An `--allow` value that cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "--allow {text}: {reason}; write a host (edge.example), an address (192.0.2.7), a network \
@@ -74,10 +74,10 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Opens one more network, address or host; `text` is the value of `--allow`.
+    /// Allows one more network, address or host; `text` is the value of `--allow`.
     ///
     /// # Errors
-    /// Where it is none of these.
+    /// Fails if it is none of these.
     pub fn allow(&mut self, text: &str) -> Result<(), AllowError> {
         let error = |reason| AllowError {
             text: text.to_owned(),
@@ -116,8 +116,8 @@ impl Policy {
     }
 }
 
-/// Splits a trailing `:port`; IPv6 addresses need brackets to carry one. `None`: the port is no
-/// port.
+/// Splits off a trailing `:port`; IPv6 addresses need brackets to carry one. `None` if the port is
+/// not a port number.
 fn split_port(text: &str) -> Option<(&str, Option<u16>)> {
     if let Some(rest) = text.strip_prefix('[') {
         let (inside, after) = rest.split_once(']')?;
@@ -145,7 +145,7 @@ impl Network {
         };
         let base = IpAddr::from_str(address).ok()?;
         let bits = if base.is_ipv4() { 32 } else { 128 };
-        // Without a prefix the network is this one address.
+        // Without a prefix length the network is this one address.
         let prefix = match digits {
             Some(digits) => digits.parse().ok().filter(|&prefix| prefix <= bits)?,
             None => bits,

@@ -1,4 +1,4 @@
-//! Gets a plan ready to start, or says why it cannot be run here.
+//! Gets a plan ready to start, or explains why it cannot be run here.
 
 use crate::ceilings;
 use crate::endpoints::{host_text, policy_name};
@@ -18,13 +18,13 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// A plan that this agent may run, and can: what is left takes memory and makes files.
+/// A plan that this agent can run and is allowed to. What remains takes memory and creates files.
 pub struct CheckedPlan(Outfitter);
 
-/// Gets everything ready for `plan` that can be ready before the start instant.
+/// Prepares everything for `plan` that can be ready before the start instant.
 ///
 /// # Errors
-/// Each says what to change.
+/// Each error says what to change.
 pub fn prepare(
     plan: Arc<Plan>,
     placement: Placement,
@@ -33,11 +33,11 @@ pub fn prepare(
     check(plan, placement, policy)?.prepare()
 }
 
-/// Checks `plan` against the agent's own ceilings and policy, and finds the target's addresses.
-/// What bounds the machine is not looked at.
+/// Checks `plan` against the agent's own ceilings and policy, and finds the target's addresses. The
+/// machine's limits are not checked.
 ///
 /// # Errors
-/// Each says what to change.
+/// Each error says what to change.
 pub fn check(
     plan: Arc<Plan>,
     placement: Placement,
@@ -59,22 +59,22 @@ pub fn check(
 }
 
 impl CheckedPlan {
-    /// Addresses the load will go to; names that are resolved during the run can add others.
+    /// Addresses that the load goes to; names that are resolved during the run can add others.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.0.addresses
     }
 
-    /// Gets everything else ready, as [`prepare`] does.
+    /// Prepares everything else, as [`prepare`] does.
     ///
     /// # Errors
-    /// Each says what to change.
+    /// Each error says what to change.
     pub fn prepare(self) -> Result<PreparedEngine, PrepareError> {
         let outfitter = self.0;
         let (plan, policy) = (&outfitter.plan, &outfitter.policy);
         raise_open_files();
         let log = plan.tls().map_or(KeyLog::Off, |tls| tls.key_log);
-        // Last of what may be refused: it makes a file.
+        // The last step that can be refused, because it creates a file.
         let (keys, sink) = key_log::open(log, policy.key_log.as_deref())?.unzip();
         let spun = SpunTime::of_workers(outfitter.placement.cpus.len());
         let worker = |number: usize| {
@@ -105,7 +105,7 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// The policy holds for every address of the target.
+/// Checks that the policy allows every address of the target.
 fn check_allowed(
     plan: &Plan,
     addresses: &[SocketAddr],
@@ -123,7 +123,8 @@ fn check_allowed(
     })
 }
 
-/// Without this a bind fails at each connection, as if no port were left.
+/// Checks that this machine has the source addresses; otherwise every bind would fail during the
+/// run, as if no port were left.
 fn check_sources(plan: &Plan) -> Result<(), PrepareError> {
     let sources = &plan.connection().source_addresses;
     let foreign = sources.iter().find(|&&source| !is_own(source));
@@ -156,7 +157,7 @@ fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
     }
 }
 
-/// What every second and the totals have to hold follows from these two alone.
+/// Checks the number of cells, which bounds the size of every second and of the totals.
 fn check_cells(requests: usize, addresses: usize) -> Result<(), PrepareError> {
     let cells = Totals::cells_of(requests, addresses);
     let most = Totals::CELLS_MAX;

@@ -16,29 +16,29 @@ pub enum PrepareError {
          target.addresses"
     )]
     Resolve {
-        /// Name.
+        /// The name.
         host: String,
-        /// What the resolver says.
+        /// The resolver's message.
         reason: String,
     },
-    /// This agent may not fire there.
+    /// This agent's policy forbids the target.
     #[error(
         "target: {address} (for {host}) is not among the addresses this agent may fire at; start \
          it with --allow {address} if you are entitled to load that machine"
     )]
     NotAllowed {
-        /// Host of the plan.
+        /// Host in the plan.
         host: String,
-        /// Address it resolves to.
+        /// Address that it resolves to.
         address: std::net::IpAddr,
     },
-    /// No connection can be made from there.
+    /// No connection can be made from a source address.
     #[error(
         "connection.source_addresses: {address} is not an address of this machine; leave it out, \
          or add it (ip address add {address} dev …)"
     )]
     ForeignSource {
-        /// Of the plan.
+        /// The address in the plan.
         address: std::net::IpAddr,
     },
     /// The plan asks for more than the agent's ceilings.
@@ -49,14 +49,14 @@ pub enum PrepareError {
     AboveCeiling {
         /// Field of the plan.
         field: &'static str,
-        /// What this agent would have to do.
+        /// This agent's share.
         asked: String,
-        /// What it allows.
+        /// The most that the agent allows.
         ceiling: String,
         /// Flag that sets the ceiling.
         flag: &'static str,
     },
-    /// The agent bounds its rate, and the plan has none.
+    /// The agent limits its rate, and the plan has none.
     #[error(
         "load.connections: a closed loop sends as fast as it is answered, and this agent bounds \
          its rate (--max-rate {ceiling}); write load.rate = \"{}\" or less in place of \
@@ -65,12 +65,12 @@ pub enum PrepareError {
         for_all(*ceiling, *agents)
     )]
     NoRate {
-        /// What this agent allows.
+        /// The rate that this agent allows.
         ceiling: Rate,
         /// Agents in the run.
         agents: u32,
     },
-    /// More connections than the process may have open files.
+    /// The share has more connections than the process may open files.
     #[error(
         "load.connections: this agent's share is {asked}, and it may open {limit} files; raise \
          the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"
@@ -91,25 +91,25 @@ pub enum PrepareError {
         requests: usize,
         /// Addresses of the target.
         addresses: usize,
-        /// Cells of both, in warm-up and measured part.
+        /// Cells of both together, in warm-up and measured part.
         cells: usize,
-        /// Bound on them.
+        /// The limit on cells.
         most: usize,
     },
-    /// The plan wants secrets written, and this agent does not.
+    /// The plan wants secrets written, and this agent does not write any.
     #[error(
         "tls.key_log: this agent writes no secrets of connections; start it, or `coordinator \
          start --local`, with --key-log DIR, or write key_log = \"off\""
     )]
     KeysNotAllowed,
-    /// The file for secrets cannot be made.
+    /// The file for secrets cannot be created.
     #[error(
         "tls.key_log: cannot make the file {path} ({reason}); name another folder by --key-log"
     )]
     KeyFile {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's message.
         reason: String,
     },
     /// The operating system refuses something that every run needs.
@@ -117,7 +117,7 @@ pub enum PrepareError {
     System(#[from] std::io::Error),
 }
 
-/// The rate of a plan of which each of its agents has this much.
+/// The rate of a plan in which each agent's share is `ceiling`.
 fn for_all(ceiling: Rate, agents: u32) -> Rate {
     Rate::per_second(ceiling.as_per_second() * f64::from(agents.max(1))).unwrap_or(ceiling)
 }

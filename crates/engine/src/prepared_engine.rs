@@ -14,7 +14,7 @@ use plan::LostAgents;
 use std::net::SocketAddr;
 use std::sync::mpsc::sync_channel;
 
-/// Intervals that may wait for the collector, per worker: more than a minute of them.
+/// Intervals that can wait for the collector, per worker: more than a minute's worth.
 const HANDOVERS: usize = 64;
 
 /// A plan that is ready to start: names resolved, files parsed, workers built and waiting.
@@ -27,43 +27,43 @@ pub struct PreparedEngine {
 }
 
 impl PreparedEngine {
-    /// Addresses the load will go to; names that are resolved during the run can add others.
+    /// Addresses that the load goes to; names that are resolved during the run can add others.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.outfitter.addresses
     }
 
-    /// Load threads.
+    /// Number of load threads.
     #[must_use]
     pub fn workers(&self) -> u32 {
         self.workers.len() as u32
     }
 
-    /// The measured part, nanoseconds of the run clock; it may end sooner, with
+    /// The measured part in nanoseconds of the run clock; it can end sooner, with
     /// [`Event::Draining`].
     #[must_use]
     pub fn window(&self) -> measure::Window {
         Timeline::new(&self.outfitter.plan).window()
     }
 
-    /// As [`port_pairs`], for the addresses that are known before the run.
+    /// Like [`port_pairs`], for the addresses that are known before the run.
     #[must_use]
     pub fn port_pairs(&self) -> usize {
         port_pairs(&self.outfitter.plan, &self.outfitter.addresses)
     }
 
-    /// How long the workers wait on their CPUs, as the run goes.
+    /// How long the workers have waited on their CPUs; it is updated during the run.
     #[must_use]
     pub fn spun(&self) -> SpunTime {
         self.spun.clone()
     }
 
-    /// Starts the workers; they fire from `start_at` (monotonic clock, nanoseconds) on while
-    /// `lease` holds. `on_event` is called on a thread of its own: it may block, which delays
-    /// nothing but what it hears.
+    /// Starts the workers, which fire from `start_at` (monotonic clock, nanoseconds) on while
+    /// `lease` holds. `on_event` is called on a thread of its own: if it blocks, it delays nothing
+    /// but its own events.
     ///
     /// # Errors
-    /// Where a thread cannot be started.
+    /// Fails if a thread cannot be started.
     pub fn start(
         self,
         start_at: u64,
@@ -72,8 +72,7 @@ impl PreparedEngine {
     ) -> Result<RunningEngine, PrepareError> {
         let (handover, handed) = sync_channel(HANDOVERS * self.workers.len());
         let workers = self.workers.len();
-        // Made first: where a later thread cannot be started, dropping it stops those that run
-        // already.
+        // Created first: if a later thread cannot be started, dropping it stops those that run.
         let mut running = RunningEngine::new(self.outfitter, start_at, lease);
         let mut spare_senders = Vec::new();
         let bookmarks = Bookmarks::new(&running.outfitter.plan);
@@ -93,8 +92,8 @@ impl PreparedEngine {
         let redistributes = running.outfitter.plan.fleet().lost() == LostAgents::Redistribute;
         let collector =
             Collector::new(workers, handed, spare_senders, keys).keeping_bookmarks(redistributes);
-        // The collector ends when the last worker has dropped its own: from when nothing begins any
-        // more, no other one can join.
+        // The collector ends when the last worker has dropped its sender. The one in the entrance
+        // goes once nothing begins any more, since no worker can join after that.
         running.attendance = Some(collector.attendance());
         collector.attendance().open(Entrance {
             handover,

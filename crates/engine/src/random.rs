@@ -1,4 +1,4 @@
-//! A worker's own random numbers: seeded, small, fast; nothing here is a secret.
+//! A worker's own random numbers: seeded, small, fast. Nothing here is secret.
 
 use measure::SplitMix;
 
@@ -9,7 +9,7 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// A stream of its own for every `(seed, stream)`.
+    /// Creates the stream for `(seed, stream)`; each pair has its own.
     pub(crate) fn new(seed: u64, stream: u64) -> Random {
         let mut random = Random {
             numbers: SplitMix::new(seed ^ stream.wrapping_mul(0xd1b5_4a32_d192_ed03)),

@@ -7,15 +7,15 @@ use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex};
 
-/// Lookups under way at once for one worker: `getaddrinfo` blocks a thread each.
+/// Concurrent lookups of one worker; each blocks a thread in `getaddrinfo`.
 const THREADS: usize = 4;
-/// Lookups waiting for a thread; what finds the queue full is not sent.
+/// Lookups that can wait for a thread. If the queue is full, an operation is not sent.
 const WAITING: usize = 1024;
 
-/// Addresses of `host` by the system's resolver, in its order, without duplicates.
+/// Resolves `host` with the system's resolver; keeps its order and drops duplicates.
 ///
 /// # Errors
-/// Where there is none, or the resolver cannot be asked.
+/// Fails if the name has no address or the resolver cannot be asked.
 pub(crate) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     let mut addresses = Vec::new();
     for address in (host, 0).to_socket_addrs()? {
@@ -33,21 +33,21 @@ pub(crate) fn resolve(host: &str) -> io::Result<Vec<IpAddr>> {
     }
 }
 
-/// What a lookup is for: a slot, and the instant at which its operation began. An answer that comes
-/// when the slot has another operation is not that one's.
+/// The purpose of a lookup: a slot, and the instant at which its operation began. If the slot has
+/// another operation by the time the answer comes, the answer does not belong to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Question {
     pub(crate) slot: u32,
     pub(crate) begun_at: u64,
-    /// Who issued the session that the connection is to offer: its index in the recorder, 0 where
-    /// it offers none.
+    /// The issuer of the session that the connection is to offer: its index in the recorder, or 0
+    /// if the connection offers none.
     pub(crate) issuer: u16,
 }
 
-/// A lookup that is over: the question, and what was found.
+/// A finished lookup: the question and the result.
 pub(crate) type LookedUp = (Question, Result<Vec<IpAddr>, Kind>);
 
-/// Looks names up on threads of its own and wakes the worker when an answer is there.
+/// Looks names up on threads of its own, and wakes the worker when there is an answer.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     questions: SyncSender<Question>,
@@ -55,7 +55,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// Threads end when the resolver is dropped and their lookup has returned.
+    /// Starts the threads. They end when the resolver is dropped and their lookup has returned.
     pub(crate) fn new(host: &str, waker: &Waker) -> io::Result<Resolver> {
         let (questions, asked) = sync_channel(WAITING);
         let (answer, answers) = sync_channel(WAITING + THREADS);
@@ -72,12 +72,12 @@ impl Resolver {
         Ok(Resolver { questions, answers })
     }
 
-    /// Asks; whether there was room.
+    /// Queues a question. Returns whether there was room.
     pub(crate) fn ask(&self, question: Question) -> bool {
         self.questions.try_send(question).is_ok()
     }
 
-    /// An answer that has come.
+    /// Takes the next answer, if one has come.
     pub(crate) fn answer(&self) -> Result<LookedUp, TryRecvError> {
         self.answers.try_recv()
     }
@@ -94,10 +94,10 @@ fn serve(
             .lock()
             .expect("no thread panics while it waits for a question")
             .recv();
-        // The resolver has been dropped: nobody asks any more.
+        // The resolver has been dropped.
         let Ok(question) = question else { return };
         let found = resolve(host).map_err(|error| kind(&error));
-        // The worker has ended meanwhile.
+        // The send fails if the worker has ended meanwhile.
         if answer.send((question, found)).is_err() {
             return;
         }
@@ -105,9 +105,9 @@ fn serve(
     }
 }
 
-/// What `getaddrinfo` says of a name that does not exist or has no address: `EAI_NONAME`,
-/// `EAI_NODATA` and `EAI_ADDRFAMILY` by glibc, `EAI_NONAME` by musl. The standard library keeps
-/// these words only, not the number.
+/// The messages of `getaddrinfo` for a name that does not exist or has no address: `EAI_NONAME`,
+/// `EAI_NODATA` and `EAI_ADDRFAMILY` in glibc, `EAI_NONAME` in musl. The standard library keeps
+/// only these texts, not the number.
 const NO_SUCH_NAME: [&str; 4] = [
     "Name or service not known",
     "No address associated with hostname",
@@ -115,8 +115,8 @@ const NO_SUCH_NAME: [&str; 4] = [
     "Name does not resolve",
 ];
 
-/// Only what is known not to exist is said not to exist; anything else may be another answer a
-/// moment later.
+/// Only a name known not to exist is reported as missing; any other failure could have a different
+/// answer a moment later.
 fn kind(error: &io::Error) -> Kind {
     let text = error.to_string();
     let is_missing = error.kind() == io::ErrorKind::NotFound

@@ -1,4 +1,4 @@
-//! A run under way: its threads, and what can be said to them.
+//! A run under way: its threads and the orders that they take.
 
 use crate::ceilings;
 use crate::clock::{RunClock, monotonic_ns};
@@ -19,8 +19,8 @@ use std::sync::mpsc::{SyncSender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A share of an open loop that was to begin longer ago is refused: what was due since then would
-/// come as one burst. Below, it comes late, and is recorded so.
+/// A share of an open loop whose start is longer ago is refused, because the arrivals due since
+/// then would come in one burst. Below this it starts late, and is recorded as late.
 const LATE_MAX: Duration = Duration::from_secs(1);
 
 /// A run under way. Dropping it stops the workers and waits for them.
@@ -31,9 +31,9 @@ pub struct RunningEngine {
     order: StopOrder,
     wakers: Vec<Waker>,
     threads: Vec<JoinHandle<()>>,
-    /// Parts of lost agents' shares that are fired here, and from when on.
+    /// The parts of lost agents' shares that are fired here, and from when.
     taken: Vec<(Portion, u64)>,
-    /// Where more workers can join.
+    /// Through this more workers join.
     pub(crate) attendance: Option<Attendance>,
     pub(crate) collector: Option<JoinHandle<()>>,
 }
@@ -48,7 +48,7 @@ impl std::fmt::Debug for RunningEngine {
 }
 
 impl RunningEngine {
-    /// Without threads yet.
+    /// Creates the run, without threads yet.
     pub(crate) fn new(outfitter: Outfitter, start_at: u64, lease: FiringLease) -> RunningEngine {
         RunningEngine {
             outfitter,
@@ -63,7 +63,7 @@ impl RunningEngine {
         }
     }
 
-    /// Extends the lease, while it holds; whether it does.
+    /// Extends the lease if it holds. Returns whether it did.
     pub fn extend_lease(&self, boot_time: u64) -> bool {
         self.lease.extend(boot_time)
     }
@@ -74,19 +74,21 @@ impl RunningEngine {
         self.wakers.iter().for_each(Waker::wake);
     }
 
-    /// Fires a part of a lost agent's share too: everything of it that the plan has from `from`
-    /// (monotonic clock, nanoseconds) on. `lost_agent` is that agent's index, `parts` what was
-    /// dealt of its share: (part, of how many), and again, if the part was dealt again.
+    /// Also fires a part of a lost agent's share: everything that the plan has for it from `from`
+    /// (monotonic clock, nanoseconds) on. `lost_agent` is that agent's index; `parts` locates the
+    /// part within its share, as (part, number of parts), followed by another such pair each time
+    /// the part was divided again.
     ///
-    /// It gets threads of its own, in proportion to its size. They are pinned to no CPU and do not
-    /// wait on one for a near arrival. What they record is in the agent's intervals, beginning with
-    /// the first that is not told yet. Asked for the same part again, it is armed already.
+    /// The part gets threads of its own, in proportion to its size. They are not pinned to CPUs and
+    /// do not wait on them for near arrivals. What they record is in the agent's intervals,
+    /// starting with the first that has not been reported. Taking the same part over again changes
+    /// nothing.
     ///
-    /// Gives the instant from which it is fired: `from` for arrivals, of which none is left out
-    /// however late they are; for users, who begin when they can, that or now.
-    ///
+    /// Returns the instant from which the part is fired: `from` for arrivals, none of which is left
+    /// out however late they are; for users, who begin when they can, `from` or now, whichever is
+    /// later.
     /// # Errors
-    /// Why it cannot be fired here; the run goes on without it.
+    /// Fails if it cannot be fired here; the run goes on without it.
     pub fn take_over(
         &mut self,
         lost_agent: u32,
@@ -101,12 +103,13 @@ impl RunningEngine {
         self.check_kind(&portion)?;
         let portions = self.dealt_to_workers(&portion);
         if portions.is_empty() {
-            return Ok(from); // more parts than connections: there is nothing in this one
+            return Ok(from); // more parts than connections: this part is empty
         }
         self.check_amount(&portion, from)?;
         let entrance = self.entrance().ok_or(TakeOverError::Ended)?;
         let since_start = from.saturating_sub(self.start_at);
-        // Drawn once, and before anybody joins: every second waits for all who have joined.
+        // Drawn once, and before any worker joins, because every second waits for all that have
+        // joined.
         let mut bookmarks = entrance.bookmarks.clone();
         bookmarks.advance_to(since_start);
         let (mut starting, before) = (Vec::new(), self.threads.len());
@@ -135,7 +138,7 @@ impl RunningEngine {
         Ok(fired_from)
     }
 
-    /// Whether such a portion can be fired here at all.
+    /// Checks that such a portion can be fired here at all.
     fn check_kind(&self, portion: &Portion) -> Result<(), TakeOverError> {
         let plan = &self.outfitter.plan;
         if self.held().iter().any(|held| held.overlaps(portion)) {
@@ -151,7 +154,7 @@ impl RunningEngine {
         }
     }
 
-    /// Whether `portion` is not too much, nor too much at once, beside what is fired here already.
+    /// Checks that `portion` fits beside what is fired here already, and does not begin too late.
     fn check_amount(&self, portion: &Portion, from: u64) -> Result<(), TakeOverError> {
         let Outfitter {
             plan,
@@ -159,7 +162,7 @@ impl RunningEngine {
             policy,
             ..
         } = &self.outfitter;
-        // Users who come late have missed nothing.
+        // Users who begin late have missed nothing.
         if matches!(plan.load().shape, Shape::Open { .. }) {
             check_late(from)?;
         }
@@ -171,7 +174,7 @@ impl RunningEngine {
         Ok(())
     }
 
-    /// What the agent fires: its own share, and what it has taken over.
+    /// Everything that the agent fires: its own share, and what it has taken over.
     fn held(&self) -> Vec<Portion> {
         let own = Portion::from(self.outfitter.placement.agent());
         [own]
@@ -180,8 +183,8 @@ impl RunningEngine {
             .collect()
     }
 
-    /// The portion over as many threads as fit its size, where there is something in it: as many
-    /// as its lost agent had for it, if that had as many as this one.
+    /// Divides the portion among as many threads as fit its size: as many as the lost agent had for
+    /// it, if it had as many as this one. Empty if the portion is.
     fn dealt_to_workers(&self, portion: &Portion) -> Vec<Portion> {
         let Outfitter {
             plan, placement, ..
@@ -203,8 +206,8 @@ impl RunningEngine {
         duty: Duty,
         entrance: &Entrance,
     ) -> Result<StartingWorker, TakeOverError> {
-        // The time of waiting on a CPU is told by worker from before the run on: these have no
-        // place there.
+        // Waiting times are kept per worker in a list made before the run, which has no entry for
+        // workers that join later.
         let spin = Spin::new(false, SpunTime::of_workers(1), 0);
         let number = self.threads.len();
         let sink = entrance.sink.clone();
@@ -242,8 +245,8 @@ impl RunningEngine {
         Ok(StartingWorker { begin, spares })
     }
 
-    /// Lets the workers whose threads are there from `before` on join the run, all of them, or none
-    /// if it is too late.
+    /// Lets the workers whose threads were started since `before` join the run, all of them, or
+    /// none if it is too late.
     fn let_in(&mut self, starting: Vec<StartingWorker>, before: usize) -> bool {
         let spares = starting.iter().map(|worker| worker.spares.clone());
         let joined = self
@@ -257,7 +260,7 @@ impl RunningEngine {
         joined.is_some()
     }
 
-    /// Ends threads that have not begun.
+    /// Ends threads that have not begun work.
     fn dismiss(&mut self, before: usize, starting: Vec<StartingWorker>) {
         drop(starting);
         self.wakers.truncate(before);
@@ -266,14 +269,15 @@ impl RunningEngine {
         }
     }
 
-    /// Waits until every worker has ended and every event is delivered.
+    /// Waits until every worker has ended and every event has been delivered.
     pub fn join(mut self) {
         self.wait();
     }
 
     fn wait(&mut self) {
         for thread in self.threads.drain(..).chain(self.collector.take()) {
-            // A worker that panicked has said so on stderr; its missing figures show in the result.
+            // A worker that panicked has printed so on stderr; its missing figures show in the
+            // result.
             let _ = thread.join();
         }
     }

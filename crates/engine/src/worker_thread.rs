@@ -1,4 +1,4 @@
-//! The thread of a worker: where it runs, and what it begins with.
+//! The thread of a worker: where it runs, and what it starts with.
 
 use crate::clock::{RunClock, SECOND_NS};
 use crate::death_notice::DeathNotice;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-/// What a worker has that is made before the run; it goes to the worker's thread whole.
+/// The parts of a worker that are made before the run and moved to its thread.
 pub(crate) struct WorkerResources {
     pub(crate) poller: Poller,
     pub(crate) tls: Option<WorkerTls>,
@@ -26,32 +26,32 @@ pub(crate) struct WorkerResources {
     pub(crate) spin: Spin,
 }
 
-/// A worker's thread before it runs: everything but what the thread makes itself.
+/// A worker's thread before it runs: everything except what the thread makes itself.
 pub(crate) struct WorkerThread {
     pub(crate) number: usize,
     pub(crate) clock: RunClock,
     pub(crate) lease: FiringLease,
     pub(crate) order: StopOrder,
     pub(crate) plan: Arc<Plan>,
-    /// The agent, from 0.
+    /// The agent's index, from 0.
     pub(crate) agent: u32,
     pub(crate) duty: Duty,
-    /// CPU to pin it to.
+    /// CPU to pin the thread to.
     pub(crate) cpu: Option<u32>,
     pub(crate) handover: SyncSender<Handover>,
     pub(crate) spares: Receiver<Spare>,
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-/// A worker's thread that waits for its first interval's number.
+/// A worker's thread that waits for the number of its first interval.
 pub(crate) struct StartingWorker {
     pub(crate) begin: Sender<u32>,
-    /// Gives the memory of its merged intervals back.
+    /// Returns the memory of its merged intervals.
     pub(crate) spares: Sender<Spare>,
 }
 
 impl StartingWorker {
-    /// Its first interval is `first`.
+    /// Lets it begin with interval `first`.
     pub(crate) fn begin_at(&self, first: u32) {
         // The thread waits for nothing else.
         let _ = self.begin.send(first);
@@ -59,8 +59,8 @@ impl StartingWorker {
 }
 
 impl WorkerThread {
-    /// Starts the thread. It works once it is told the number of its first interval; if nobody
-    /// tells it any more, it ends.
+    /// Starts the thread. It begins work when it receives the number of its first interval, and
+    /// ends if the sender is dropped instead.
     pub(crate) fn spawn(
         self,
         resources: WorkerResources,
@@ -81,8 +81,8 @@ impl WorkerThread {
             handover: self.handover.clone(),
         };
         pin(self.cpu);
-        // The kernel may delay a timer by 50 µs for the sake of batching (prctl(2),
-        // PR_SET_TIMERSLACK); a schedule must not.
+        // By default the kernel may delay a timer by 50 µs for batching (prctl(2),
+        // PR_SET_TIMERSLACK), which is too much for a schedule.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         if let Some(tls) = &resources.tls {
             tls.seed_thread();
@@ -114,24 +114,25 @@ impl WorkerThread {
     }
 }
 
-/// The recorder's next interval is `first`: those before it are told already.
+/// Makes `first` the recorder's next interval; the ones before it have been reported.
 fn skip_to(first: u32, recorder: &mut Recorder) {
     if first > 0 {
-        // Nothing is in it, and nobody waits for it.
+        // It is empty, and no second waits for it.
         drop(recorder.cut(u64::from(first) * SECOND_NS, None));
     }
 }
 
 fn pin(cpu: Option<u32>) {
-    // The agent has more workers than CPUs: they share them as the kernel likes.
+    // Without a CPU the kernel places the thread: the agent has more workers than CPUs, or the
+    // worker joined during the run.
     let Some(cpu) = cpu else { return };
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu as usize);
-    // A CPU that went away since it was chosen leaves the thread where the kernel puts it.
+    // If the CPU has gone away since it was chosen, the thread stays where the kernel puts it.
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 
-/// What the names of workers' threads begin with.
+/// The prefix of the names of workers' threads.
 const NAME: &str = "worker-";
 
 /// Whether a thread of this name is a worker's.
@@ -141,7 +142,7 @@ pub fn is_worker_thread(name: &str) -> bool {
     number.is_some_and(|number| number.parse::<usize>().is_ok())
 }
 
-/// Name of the thread of an agent's worker `number`, as the system shows it.
+/// The name of an agent's worker thread `number`, as the system shows it.
 #[must_use]
 pub fn thread_name(number: usize) -> String {
     format!("{NAME}{number}")
