@@ -1,5 +1,5 @@
-//! Broken servers: each fault is one counted kind at its stage, never a hang, a panic or a busy
-//! loop.
+//! Broken servers: each fault counts as one kind at its stage, and never causes a hang, a panic or
+//! a busy loop.
 
 use crate::support::{parse, run};
 use measure::{Counters, Period};
@@ -42,7 +42,7 @@ fn measured(config: Config, sections: &str) -> Counters {
     outcome.counters(Period::Measured)
 }
 
-/// Names of the failures and how often each came.
+/// Names of the failures, and how often each occurred.
 fn failures(counters: &Counters) -> Vec<(String, u64)> {
     counters
         .failures
@@ -303,8 +303,8 @@ fn unexpected_length_and_status_are_failures() {
 
 #[test]
 fn reused_connection_that_the_server_closed_is_no_failure() {
-    // The server says nothing and closes when the third request comes: each reused connection is
-    // tried once and replaced.
+    // The server closes silently when the third request arrives: each reused connection is tried
+    // once and replaced.
     let keep_alive = KeepAlive {
         requests: std::num::NonZeroU32::new(2),
         last: LastRequest::Silent,
@@ -315,7 +315,7 @@ fn reused_connection_that_the_server_closed_is_no_failure() {
         ..Config::plain()
     };
     let mut seen = Vec::new();
-    // On a busy machine it may close so late that it could have worked on the request.
+    // On a busy machine it can close so late that it could have worked on the request.
     for _ in 0..5 {
         let counters = measured(
             config.clone(),
@@ -340,7 +340,8 @@ fn refused_connections_are_retried_with_back_off() {
         failures(&counters),
         [("connect.refused".to_owned(), refused)]
     );
-    // 10, 20, 40 … ms at most, jittered down to half: 8 to 15 tries a user in 1.5 s, not thousands.
+    // At most 10, 20, 40 … ms, jittered down to half: 8 to 15 tries per user in 1.5 s, not
+    // thousands.
     assert!((20..=80).contains(&refused), "{refused}");
     assert_eq!(
         counters.connections.back_offs, refused,

@@ -1,5 +1,5 @@
-//! Servers and proxies written by hand, for what the `target` crate does not do: ends at the worst
-//! moment, early answers.
+//! Hand-written servers and proxies for what the `target` crate does not do: closing at the worst
+//! moment, answering early.
 
 use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
 use crate::support::{Named, Outcome, parse, run, run_share};
@@ -17,7 +17,7 @@ use target::{
     BodyFraming, Config, ConnectionEnd, RunningTarget, ServerTls, TargetAnswer, TargetFault,
 };
 
-/// Gives every connection to `serve`, on a thread of its own, for as long as the test lives.
+/// Passes every connection to `serve`, on its own thread, for as long as the test lives.
 pub fn listen(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -52,8 +52,8 @@ pub fn measured(url: &str, sections: &str, ca: Option<&str>) -> Counters {
     .measured()
 }
 
-/// Takes what the client says to the server, and gives all that the server says to it until it is
-/// quiet, at once.
+/// Passes one message of the client to the server. Returns everything that the server sends until
+/// it is quiet.
 pub fn exchange(mut client: &TcpStream, mut server: &TcpStream) -> Vec<u8> {
     let mut bytes = [0; 16 * 1024];
     let said = client.read(&mut bytes).unwrap_or(0);
@@ -68,8 +68,8 @@ pub fn exchange(mut client: &TcpStream, mut server: &TcpStream) -> Vec<u8> {
     answer
 }
 
-/// Takes the server's whole first flight to the client and resets the connection before the
-/// client's Finished can come.
+/// Passes the server's whole first flight to the client, and resets the connection before the
+/// client's Finished can arrive.
 fn reset_after_the_servers_flight(mut client: TcpStream, server: SocketAddr) {
     let flight = exchange(&client, &TcpStream::connect(server).unwrap());
     let _ = client.write_all(&flight);
@@ -93,7 +93,7 @@ fn handshake_that_is_reset_as_it_ends_is_never_ok() {
             (6, 6, 6),
             "confirm {confirm}: {counters:?}"
         );
-        // Unconfirmed, an operation is ok where the reset comes only after our Finished.
+        // Unconfirmed, an operation is ok if the reset only comes after our Finished.
         let resets = 6 - counters.unconfirmed;
         assert_eq!(
             (counters.ok, confirm && resets < 6),
@@ -148,7 +148,7 @@ fn body_that_ends_with_the_connection_leaves_no_end_to_wait_for() {
 
 #[test]
 fn waits_for_an_end_that_does_not_come_are_counted() {
-    // Answers, and never closes.
+    // It answers, and never closes.
     let server = listen(|mut client| {
         while let Ok(1..) = client.read(&mut [0; 512]) {
             let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
@@ -159,7 +159,7 @@ fn waits_for_an_end_that_does_not_come_are_counted() {
     let counters = measured(&format!("http://{server}/"), sections, None);
     let connections = &counters.connections;
     assert_eq!((counters.ok, connections.opened), (3, 3));
-    // The last one is awaited by nobody.
+    // The end of the last one is not awaited.
     assert_eq!(connections.left_open, 2, "{connections:?}");
     assert!(
         (400_000_000..).contains(&connections.end_wait_ns),
@@ -220,7 +220,7 @@ fn kept_connections_are_told_that_the_run_ends() {
     );
 }
 
-/// The server's answer but for its last record, a close_notify.
+/// Passes on the server's answers without their last record, a close_notify.
 fn without_close_notify(mut client: TcpStream, server: SocketAddr) {
     let server = TcpStream::connect(server).unwrap();
     for _ in ["hello", "request"] {
@@ -230,7 +230,7 @@ fn without_close_notify(mut client: TcpStream, server: SocketAddr) {
             last = rest.len();
             rest = &rest[5 + usize::from(u16::from_be_bytes([high, low]))..];
         }
-        // A close_notify is the one record of 24 bytes: header, level and code, type, tag.
+        // A close_notify is the only record of 24 bytes: header, level and code, type, tag.
         let end = if last == 24 {
             said.len() - last
         } else {
@@ -346,7 +346,7 @@ fn connection_ended_by_close_notify_is_not_used_again() {
         for _ in ["hello", "request"] {
             let _ = client.write_all(&exchange(&client, &server));
         }
-        // TLS alone has ended: TCP waits for the client.
+        // Only TLS has ended: TCP waits for the client.
         let _ = client.read(&mut [0; 512]);
     });
     let sections =
@@ -502,7 +502,7 @@ fn operation_sent_again_to_another_address_has_begun_there() {
         assert_eq!(started, 30);
         moved
     };
-    // On a busy machine the sound address can serve all before the other one answers.
+    // On a busy machine the sound address can serve everything before the other one answers.
     assert!(
         (0..5).any(|_| moved() > 0),
         "some are sent again to the other address"
@@ -592,7 +592,7 @@ fn connection_that_is_given_up_is_reset_where_the_plan_says_so() {
     }
 }
 
-/// Answers with chunks of a byte each, faster than they can be read, for as long as the client
+/// Answers with chunks of one byte each, faster than they can be read, for as long as the client
 /// takes them.
 fn answer_without_end(mut client: TcpStream) {
     let mut head = [0; 512];
@@ -620,7 +620,7 @@ fn answer_without_end_keeps_nothing_else_waiting() {
     );
 }
 
-/// A server that says `words` to everybody, then nothing, and reads on.
+/// A server that sends `words` to every client, then nothing, and keeps reading.
 fn saying(words: &'static [u8]) -> SocketAddr {
     listen(move |mut stream| {
         let _ = stream.write_all(words);
@@ -685,7 +685,7 @@ fn odd_http2_servers_fail_every_operation_and_hold_nobody_up() {
     }
 }
 
-/// A server of HTTP/2 that allows one stream at a time and answers each with 200 and nothing more.
+/// An HTTP/2 server that allows one stream at a time and answers each with an empty 200.
 fn one_stream_at_a_time() -> SocketAddr {
     const ONE_STREAM: &[u8] = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x01";
     const HEADERS: u8 = 1;
@@ -739,7 +739,7 @@ fn slots_that_wait_for_a_stream_have_it_while_another_pauses() {
 
 #[test]
 fn http2_users_whose_connections_fail_at_once_wait_and_end() {
-    // Nobody can connect to the broadcast address: the failure is known before connect returns.
+    // No TCP connection to the broadcast address is possible: connect itself fails at once.
     let text = "name = \"t\"\ntarget.url = \"http://127.255.255.255:9/\"\nconnection = { http = \
                 \"2\", streams = 4 }\nload = { connections = 3, requests = 30 }\n";
     let counters = run(parse(text, None)).measured();

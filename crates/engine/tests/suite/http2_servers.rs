@@ -1,5 +1,4 @@
-//! HTTP/2 servers written by hand: they go away, allow no stream any more, or answer one request
-//! late.
+//! Hand-written HTTP/2 servers: they go away, allow no more streams, or answer one request late.
 
 use crate::support::{Outcome, parse, run};
 use measure::Metric;
@@ -33,13 +32,13 @@ fn max_streams(number: u32) -> Vec<u8> {
     )
 }
 
-/// 200 and nothing more.
+/// An empty 200.
 pub fn answer(stream: u32) -> Vec<u8> {
     frame(HEADERS, 0x05, stream, &[0x88])
 }
 
-/// Gives each connection's number and each request's stream to `serve`, which says what the server
-/// writes.
+/// Passes each connection's number and each request's stream to `serve`, and writes the bytes that
+/// it returns.
 pub fn serving(
     first: Vec<u8>,
     serve: impl Fn(u64, u32, &TcpStream) -> Vec<u8> + Send + Sync + 'static,
@@ -72,8 +71,8 @@ pub fn serving(
     address
 }
 
-/// Answers stream 1 of the first connection after `late`, everything else at once; that connection
-/// goes away after its third stream. Counts what it has answered before the late one.
+/// Answers stream 1 of the first connection after `late`, everything else at once. The first
+/// connection goes away after its third stream. `before` counts the answers before the late one.
 fn going_away(late: Duration, before: Arc<AtomicU64>) -> SocketAddr {
     let is_over = Arc::new(AtomicU64::new(0));
     serving(
@@ -205,7 +204,7 @@ fn bytes_of_a_body_count_in_the_second_in_which_they_come() {
 #[test]
 fn operation_on_a_draining_connection_is_sent_again_from_its_user() {
     for load in ["connections = 2", "rate = \"100/s\", max_connections = 2"] {
-        // The second GOAWAY says that the late one was not processed after all.
+        // The second GOAWAY reports that the late request was not processed after all.
         let server = serving(
             frame(SETTINGS, 0, 0, &[]),
             move |connection, id, stream| match (connection, id) {
@@ -249,7 +248,7 @@ fn operation_that_waits_for_a_stream_times_out_under_its_own_name() {
         "connections = 1, requests = 30",
         "rate = \"100/s\", max_connections = 1, requests = 30",
     ] {
-        // The first connection allows no stream any more after its third request.
+        // The first connection allows no more streams after its third request.
         let server = serving(max_streams(10), |connection, id, _| {
             match (connection, id) {
                 (0, 5) => [max_streams(0), answer(5)].concat(),

@@ -1,4 +1,4 @@
-//! Open and closed loop against the built-in target: what the server counted is what is reported.
+//! Open and closed loop against the built-in target: the report equals what the server counted.
 
 use crate::support::{FiringAgent, parse, run, run_share};
 use engine::{Cut, FiringLease, Placement, Policy, boot_time_ns, monotonic_ns};
@@ -10,7 +10,7 @@ fn server(config: Config) -> RunningTarget {
     RunningTarget::new(config).unwrap()
 }
 
-/// Runs `load` against a server of this configuration, over one agent with one worker.
+/// Runs `load` against a server with this configuration, on one agent with one worker.
 fn against(config: Config, sections: &str) -> (crate::support::Outcome, Counts) {
     let server = server(config);
     let text = format!(
@@ -178,7 +178,7 @@ fn shares_of_agents_and_workers_sum_to_the_plan() {
                 .ok
         })
         .collect();
-    // By user: 2, 2 and 3 of them, with 14 or 15 each.
+    // By user: 2, 2 and 3 of them, with 14 or 15 operations each.
     assert_eq!(ok, [28, 29, 44]);
     assert_eq!(server.stop().requests, 101);
 }
@@ -218,7 +218,7 @@ fn worker_without_users_makes_the_measured_part_no_longer() {
     }
 }
 
-/// What began before the last one began, and ended after it, is measured like any other.
+/// Operations that began before the last one, and ended after it, are measured like any other.
 #[test]
 fn every_operation_of_a_number_is_measured_whichever_worker_is_done_first() {
     let mut config = Config::plain();
@@ -259,7 +259,7 @@ fn arrivals_that_are_first_seen_after_the_lease_are_not_sent_for_want_of_it() {
         "name = \"t\"\ntarget.url = \"{}\"\nload = {{ rate = \"100/s\", duration = \"1h\" }}\n",
         server.url("/")
     );
-    // As after ten seconds in which the process was stopped.
+    // As if the process had been stopped for ten seconds.
     let placement = Placement {
         agent: 0,
         agents: 1,

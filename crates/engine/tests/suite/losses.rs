@@ -1,4 +1,4 @@
-//! An agent is lost, and the others fire its share too: what a server sees, and what is recorded.
+//! An agent is lost and the others also fire its share: what a server sees, and what is recorded.
 
 use crate::http2_servers::{SETTINGS, answer, frame, serving};
 use crate::support::{FiringAgent, Named, Outcome, parse};
@@ -18,13 +18,13 @@ const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MS;
 const AGENTS: u32 = 3;
-/// No test takes so long.
+/// Longer than any test.
 const HOUR: u64 = 3600 * SECOND;
 
-/// The agent that is lost, before it has fired anything.
+/// The agent that is lost before it has fired anything.
 const LOST: u32 = 1;
 
-/// What came: when, and the request's path.
+/// The requests that arrived: when, and the path.
 type Requests = Arc<Mutex<Vec<(u64, String)>>>;
 
 /// Listens for as long as the test lives.
@@ -67,7 +67,7 @@ fn plan(url: &str, path: &str, sections: &str, ca: Option<&str>) -> Plan {
     )
 }
 
-/// Agent `agent` of the fleet, with so many workers.
+/// Agent `agent` of the fleet, with `workers` workers.
 fn agent(
     plan: &Plan,
     agent: u32,
@@ -83,8 +83,8 @@ fn agent(
     FiringAgent::start(plan.clone(), placement, Policy::default(), start_at, lease)
 }
 
-/// Both agents that are left, which take the lost one's share over from `from` of the run clock on;
-/// what came of them.
+/// Runs both remaining agents, which take over the lost one's share from `from` of the run clock
+/// on.
 fn survivors(plan: &Plan, from: u64) -> [Outcome; 2] {
     let start_at = monotonic_ns() + 50 * MS;
     let unlimited = FiringLease::unlimited;
@@ -93,17 +93,17 @@ fn survivors(plan: &Plan, from: u64) -> [Outcome; 2] {
         agent(plan, 2, 1, start_at, unlimited()),
     ];
     for (part, agent) in (0..).zip(&mut both) {
-        // In the middle of the run, as an order comes.
+        // In the middle of the run, as an order would come.
         let told_at = start_at + (from / 2);
         std::thread::sleep(Duration::from_nanos(told_at.saturating_sub(monotonic_ns())));
         let from = start_at + from;
         agent.running.take_over(LOST, &[(part, 2)], from).unwrap();
-        agent.running.take_over(LOST, &[(part, 2)], from).unwrap(); // said twice, fired once
+        agent.running.take_over(LOST, &[(part, 2)], from).unwrap(); // ordered twice, fired once
     }
     both.map(FiringAgent::outcome)
 }
 
-/// Arrivals as the plan has them: of the agents that are left all, of the lost one those from
+/// The arrivals of the plan: all those of the remaining agents, and those of the lost one from
 /// `from` of the run clock on. By period: (number, instant of the run clock).
 fn due(plan: &Plan, from: u64) -> Vec<(Period, u64, u64)> {
     let load = plan.load();
@@ -131,7 +131,7 @@ fn due(plan: &Plan, from: u64) -> Vec<(Period, u64, u64)> {
     due
 }
 
-/// Recorded operations by the second in which they were due.
+/// Counts recorded operations by the second in which they were due.
 fn by_second(outcomes: &[Outcome]) -> BTreeMap<u32, u64> {
     let mut seconds = BTreeMap::new();
     for cell in outcomes
@@ -145,7 +145,7 @@ fn by_second(outcomes: &[Outcome]) -> BTreeMap<u32, u64> {
     seconds
 }
 
-/// What must hold of every agent's run, whatever was taken over in it.
+/// Checks what must hold for every agent's run, whatever it has taken over.
 fn check(outcome: &Outcome) {
     let mut totals = Totals::default();
     let numbers = outcome.intervals.iter().map(|interval| interval.0);
@@ -188,7 +188,7 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
             "rate = \"300/s\", requests = 900, warm_up = \"700ms\", arrivals = \"poisson\"",
             2637 * MS,
         ),
-        // One connection of the lost agent: one of the two gets it, and all its arrivals.
+        // The lost agent has one connection: one of the two gets it, with all its arrivals.
         (
             "rate = \"150/s\", requests = 300, max_connections = 3",
             1137 * MS,
@@ -226,8 +226,9 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
     }
 }
 
-/// A share of a cluster of 100,000 random arrivals a second, taken over 80 s after the start: how
-/// late its worst arrival came to the server, and the worst interval to whoever listens, in ms.
+/// Takes over a share of a cluster with 100,000 random arrivals a second, 80 s after the start.
+/// Returns how late its worst arrival reached the server, and its worst interval the listener, in
+/// ms.
 fn worst_after_a_late_loss() -> (u64, u64) {
     let (address, requests) = listen();
     let lost = "fleet = { lost = \"redistribute\" }";
@@ -240,7 +241,7 @@ fn worst_after_a_late_loss() -> (u64, u64) {
         agents: 1000,
         cpus: vec![None],
     };
-    // What was due before is drawn, and comes in a burst.
+    // Arrivals that were due before then are drawn, and come in a burst.
     let (start_at, lease) = (monotonic_ns() - 78 * SECOND, FiringLease::unlimited());
     let policy = Policy::default();
     let mut agent = FiringAgent::start(plan.clone(), placement, policy, start_at, lease);
@@ -283,7 +284,7 @@ fn worst_after_a_late_loss() -> (u64, u64) {
 #[test]
 fn random_share_that_is_taken_over_late_comes_in_time_and_delays_no_interval() {
     let mut seen = Vec::new();
-    // A busy machine can be late; one that draws from the start is late each time.
+    // A busy machine can be late; an engine that draws from the start is late each time.
     for _ in 0..5 {
         let (arrival, interval) = worst_after_a_late_loss();
         if arrival < 150 && interval < 150 {
@@ -457,7 +458,7 @@ fn stop_and_lease_end_what_was_taken_over_too() {
             }
             let measured = outcome.measured();
             assert!(measured.ok > 100, "{what}: {measured:?}");
-            // What was cut may have come too.
+            // Operations that were cut may have arrived too.
             let came = measured.ok..=measured.started;
             assert!(came.contains(&server.stop().requests), "{what}: {came:?}");
         }

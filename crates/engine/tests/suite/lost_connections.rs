@@ -1,4 +1,4 @@
-//! Connections that end under a request, behind an answer, or before they have served.
+//! Connections that end under a request, after an answer, or before they have served.
 
 use crate::hand_written::{exchange, failures, listen, measured};
 use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
@@ -59,7 +59,7 @@ fn request_that_the_server_worked_on_is_not_sent_again() {
 
 #[test]
 fn what_comes_behind_an_answer_over_tls_does_not_change_it() {
-    // No record that anybody can open; and nothing of TLS at all.
+    // A record that cannot be decrypted; and bytes that are not TLS at all.
     for behind in [
         &b"\x17\x03\x03\0\x20no record that anybody can open.."[..],
         b"garbage!",
@@ -107,7 +107,7 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
             let server = listen(move |mut client| {
                 counting.fetch_add(1, Ordering::SeqCst);
                 let _ = client.write_all(&first);
-                // The preface and a request; more says nothing.
+                // Reads the preface and a request; further requests get no answer.
                 let mut bytes = [0; 4096];
                 let said = client.read(&mut bytes).unwrap_or(0);
                 while !closes && said > 0 && matches!(client.read(&mut bytes), Ok(1..)) {}
@@ -139,7 +139,7 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
 
 #[test]
 fn operation_that_waits_in_a_back_off_ends_after_the_load() {
-    // The first connection of each user goes away; its request is sent again after the end.
+    // Each user's first connection goes away; its request is sent again after the load has ended.
     let server = serving(
         frame(SETTINGS, 0, 0, &[]),
         move |connection, id, _| match connection {

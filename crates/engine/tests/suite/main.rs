@@ -1,4 +1,4 @@
-//! The engine against sound and broken servers of the `target` crate.
+//! Tests of the engine against sound and broken servers from the `target` crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod faults;

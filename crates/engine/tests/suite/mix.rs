@@ -1,4 +1,4 @@
-//! Which request an arrival sends, as a server sees it.
+//! The request that each arrival sends, as a server sees it.
 
 use crate::support::{parse, run_share};
 use engine::FiringLease;
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 
-/// Paths of the requests that came.
+/// Paths of the requests that arrived.
 type Paths = Arc<Mutex<Vec<String>>>;
 
 /// Listens for as long as the test lives.
@@ -41,8 +41,8 @@ fn serve(mut stream: &TcpStream, paths: &Paths) -> Result<(), Error> {
     Ok(())
 }
 
-/// Number and request of each of 200 operations of this load, ascending, where agents with so many
-/// workers each make them.
+/// Number and request of each of 200 operations of this load, in ascending order; `workers` has the
+/// number of workers of each agent.
 fn requests(load: &str, workers: &[usize]) -> Vec<(u64, String)> {
     let (address, paths) = listen();
     let text = format!(
@@ -105,7 +105,7 @@ fn operations_of_users_are_those_of_the_plan_however_many_workers_agents_have() 
     }
 }
 
-/// Failed with: 100 numbers of the warm-up are the measured part's too.
+/// Failed with: 100 numbers of the warm-up are used in the measured part too.
 #[test]
 fn numbers_of_the_warm_up_are_not_those_of_the_measured_part() {
     for load in [

@@ -1,4 +1,4 @@
-//! Several servers behind one plan: which group each is offered, and whose sessions.
+//! Several servers behind one plan: which key-exchange group each is offered, and whose sessions.
 
 use crate::support::{Outcome, parse, run};
 use measure::{Counters, HandshakeKind};
@@ -18,7 +18,7 @@ fn server(tls: ServerTls) -> RunningTarget {
     .unwrap()
 }
 
-/// Runs `sections` over all servers, whose certificates are not looked at.
+/// Runs `sections` against all servers, whose certificates are not verified.
 fn over(servers: &[RunningTarget], sections: &str) -> Outcome {
     let addresses: Vec<String> = servers
         .iter()
@@ -43,7 +43,7 @@ fn counters_of(outcome: &Outcome, server: &RunningTarget) -> Counters {
     sum
 }
 
-/// How many handshakes agreed on which group, and how many took a HelloRetryRequest.
+/// How many handshakes agreed on each group, and how many needed a HelloRetryRequest.
 fn agreed(counters: &Counters) -> (BTreeMap<u16, u64>, u64) {
     let (mut groups, mut retried) = (BTreeMap::new(), 0);
     for (negotiated, &count) in &counters.negotiated {
@@ -94,7 +94,7 @@ fn each_address_has_a_key_share_of_its_own_and_only_the_plan_remembers() {
     }
 }
 
-/// Sessions offered, by who had issued them and who was offered them.
+/// Counts offered sessions by their issuer and the server that they were offered to.
 fn pairs(outcome: &Outcome, servers: &[RunningTarget]) -> BTreeMap<(SocketAddr, SocketAddr), u64> {
     let mut pairs = BTreeMap::new();
     for server in servers {

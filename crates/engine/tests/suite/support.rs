@@ -1,4 +1,4 @@
-//! Runs a plan against a server in this process and gives the sum of what was recorded.
+//! Runs a plan against a server in this process and returns the sum of what was recorded.
 
 use engine::{Event, FiringLease, Placement, Policy, RunningEngine, WorkerFigures, monotonic_ns};
 use measure::{Counters, Period, Snapshot, Totals};
@@ -23,14 +23,14 @@ impl Files for Named {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
     /// Sum of the intervals.
     pub sum: Snapshot,
-    /// What the engine reported as their sum.
+    /// The sum that the engine reported.
     pub totals: Totals,
     pub intervals: Vec<(u32, Snapshot)>,
-    /// When each of them was told; monotonic clock.
+    /// When each of them was reported; monotonic clock.
     pub told_at: Vec<u64>,
     pub workers: Vec<WorkerFigures>,
 }
@@ -82,7 +82,7 @@ pub fn parse(text: &str, ca: Option<&str>) -> Plan {
     Plan::parse(text, &mut Named(files)).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
 
-/// Runs `plan` as agent `agent` of `agents` with so many workers.
+/// Runs `plan` as agent `agent` of `agents` with `workers` workers.
 pub fn run_share(
     plan: Plan,
     agent: u32,
@@ -99,7 +99,7 @@ pub fn run_share(
     FiringAgent::start(plan, placement, Policy::default(), start_at, lease).outcome()
 }
 
-/// An agent's engine at work.
+/// A running engine of one agent.
 pub struct FiringAgent {
     pub running: RunningEngine,
     events: Receiver<(u64, Event)>,
@@ -123,7 +123,7 @@ impl FiringAgent {
         FiringAgent { running, events }
     }
 
-    /// Waits for its end.
+    /// Waits for the run to end.
     pub fn outcome(self) -> Outcome {
         let (mut intervals, mut told_at) = (Vec::new(), Vec::new());
         for (at, event) in &self.events {

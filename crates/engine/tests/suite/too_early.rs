@@ -1,4 +1,4 @@
-//! A server that takes early data and answers it with 425 (Too Early).
+//! A server that accepts early data and answers it with 425 (Too Early).
 
 use crate::support::{parse, run};
 use measure::Counters;
@@ -15,14 +15,14 @@ const TOO_EARLY_AND_CLOSED: &[u8] =
     b"HTTP/1.1 425 Too Early\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-/// Requests that came as early data, and after the handshake.
+/// Requests that arrived as early data, and after the handshake.
 #[derive(Default)]
 struct Came {
     early: AtomicU64,
     late: AtomicU64,
 }
 
-/// Listens for as long as the test lives; a request that comes early is answered with `early`.
+/// Listens for as long as the test lives; a request that arrives early is answered with `early`.
 fn listen(early: &'static [u8]) -> (SocketAddr, Arc<Came>) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).unwrap();
@@ -78,7 +78,7 @@ fn serve(
     }
 }
 
-/// Six requests of one user, two on each connection.
+/// Makes six requests of one user, two on each connection.
 fn measured(server: SocketAddr, more: &str) -> Counters {
     let text = format!(
         "name = \"t\"\ntarget.url = \"https://{server}/\"\ntls = {{ verify = \"none\", resumption \

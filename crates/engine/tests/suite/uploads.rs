@@ -1,4 +1,4 @@
-//! Large request bodies, to servers that read slowly, by halves, or at once.
+//! Large request bodies, sent to a server that reads slowly.
 
 use crate::support::{Named, run};
 use measure::Counters;
@@ -8,8 +8,8 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-/// Reads one request on each connection, `step` bytes at a time, and answers with the sum of its
-/// body's bytes as a status.
+/// Reads one request on each connection, `step` bytes at a time, and answers with a status derived
+/// from the sum of its body's bytes.
 fn reading_slowly(step: usize) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     set_socket_recv_buffer_size(&listener, 8 * 1024).unwrap();
@@ -73,8 +73,8 @@ fn upload_to_a_slow_reader_costs_what_its_bytes_cost() {
         let sum = body.iter().fold(0_u64, |sum, &byte| {
             sum.wrapping_mul(31).wrapping_add(byte.into())
         });
-        // CPU time of one thread, and yet a busy machine makes its caches cold: the best of three
-        // counts.
+        // This is CPU time of one thread, but a busy machine makes its caches cold: the best of
+        // three counts.
         let cost = (0..3).map(|_| {
             let (counters, cpu) = post(reading_slowly(64 * 1024), &body);
             assert_eq!(
