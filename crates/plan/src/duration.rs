@@ -1,4 +1,5 @@
-//! Durations as plans write them: `"10ms"`, `"1.5s"`, `"1m30s"`. Exact to a nanosecond, both ways.
+//! Durations as plans write them: `"10ms"`, `"1.5s"`, `"1m30s"`. Exact to a nanosecond in both
+//! directions.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const UNITS: [(&str, u64); 6] = [
 /// Parses a duration.
 ///
 /// # Errors
-/// Why it is none, and what to write.
+/// The message says what is wrong and what to write instead.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let mut rest = text;
     let mut sum: u64 = 0;
@@ -35,7 +36,8 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// As plans write it: the shortest form with one unit and no fraction, such as `1500ms`.
+/// Writes a duration as plans do: the shortest form with one unit and no fraction, such as
+/// `1500ms`.
 #[must_use]
 pub fn write(duration: Duration) -> String {
     let ns = duration.as_nanos();
@@ -49,10 +51,10 @@ pub fn write(duration: Duration) -> String {
     format!("{}{unit}", ns / u128::from(unit_ns))
 }
 
-/// Number, unit and rest of a text that begins with a number.
+/// Splits a text that starts with a number into number, unit and rest.
 fn split(text: &str) -> Option<(&str, &str, &str)> {
     let (number, tail) = split_where(text, |c| !is_of_number(c));
-    // A unit ends where the next number begins: "1m30s".
+    // A unit ends where the next number starts: "1m30s".
     let (unit, rest) = split_where(tail, is_of_number);
     (!number.is_empty()).then_some((number, unit, rest))
 }
@@ -61,7 +63,7 @@ fn is_of_number(c: char) -> bool {
     c.is_ascii_digit() || c == '.'
 }
 
-/// `text` before and from its first character that `ends` the first part.
+/// Splits `text` before the first character that `ends` the first part.
 fn split_where(text: &str, ends: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at(text.find(ends).unwrap_or(text.len()))
 }
@@ -78,8 +80,8 @@ fn unit_of(unit: &str) -> Option<u64> {
         .map(|(_, unit_ns)| unit_ns)
 }
 
-/// `number` units as whole nanoseconds; `None` where it is no number, too large, or finer than a
-/// nanosecond.
+/// Converts `number` units to whole nanoseconds; `None` if it is not a number, too large, or finer
+/// than a nanosecond.
 fn nanoseconds(number: &str, unit_ns: u64) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
     let whole: u64 = whole.parse().ok()?;
@@ -87,14 +89,14 @@ fn nanoseconds(number: &str, unit_ns: u64) -> Option<u64> {
     whole.checked_mul(unit_ns)?.checked_add(below)
 }
 
-/// As [`nanoseconds`], for the digits behind the point.
+/// Like [`nanoseconds`], for the digits after the point.
 fn fraction_ns(digits: &str, unit_ns: u64) -> Option<u64> {
     if digits.is_empty() {
         return Some(0);
     }
     let scale = 10u128.checked_pow(u32::try_from(digits.len()).ok()?)?;
     let scaled = digits.parse::<u128>().ok()?.checked_mul(unit_ns.into())?;
-    // A remainder would be less than a nanosecond.
+    // A remainder is less than a nanosecond.
     let is_whole = scaled % scale == 0;
     u64::try_from(scaled / scale).ok().filter(|_| is_whole)
 }

@@ -1,4 +1,4 @@
-//! How much load, in which shape, and until when. Numbers are for the whole cluster.
+//! How much load, in which shape, and until when. Numbers apply to the whole cluster.
 
 use crate::words::words;
 use crate::{Problem, Profile, Rate, Schedule};
@@ -15,38 +15,38 @@ pub(crate) const MAX_REQUESTS: u64 = 1_000_000_000_000_000;
 /// How much load, and until when.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// Closed or open loop, with its amount at the beginning.
+    /// Closed or open loop, with its initial amount.
     pub shape: Shape,
-    /// Ramps and steps after the beginning, in order.
+    /// Ramps and steps that follow, in order.
     pub stages: Vec<Stage>,
     /// When the measured part ends.
     pub end: End,
-    /// Before the measured part; has totals of its own.
+    /// Precedes the measured part; has totals of its own.
     pub warm_up: Duration,
     /// Seed of everything random in the run.
     pub seed: u64,
-    /// Spreads the first connections of a closed loop evenly over so long, so that they are no SYN
-    /// burst.
+    /// Time over which the first connections of a closed loop are spread evenly, to avoid a burst
+    /// of SYNs.
     pub connect_ramp: Duration,
 }
 
 /// Closed or open loop.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
-    /// So many virtual users, each with one operation at a time.
+    /// Virtual users, each with one operation at a time.
     Closed {
-        /// Virtual users at the beginning (0 is allowed where a stage raises it).
+        /// Initial number of virtual users (can be 0 if a stage raises it).
         connections: u32,
-        /// Pause between an operation's end and the next one's begin.
+        /// Pause between the end of an operation and the beginning of the next.
         think_time: Option<ThinkTime>,
     },
-    /// Arrivals whatever the answers do.
+    /// Arrivals that do not depend on the answers.
     Open {
-        /// Arrivals per second at the beginning (zero is allowed where a stage raises it).
+        /// Initial arrivals per second (can be zero if a stage raises it).
         rate: Rate,
         /// How arrivals are spaced.
         arrivals: Arrivals,
-        /// Bound on open connections, whole cluster.
+        /// Most open connections of the whole cluster.
         max_connections: u32,
     },
 }
@@ -54,7 +54,7 @@ pub enum Shape {
 /// Spacing of open-loop arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrivals {
-    /// Equal gaps while the rate is the same.
+    /// Equal gaps while the rate is constant.
     Even,
     /// A seeded Poisson process.
     Poisson,
@@ -62,19 +62,19 @@ pub enum Arrivals {
 
 words!(Arrivals { Even => "even", Poisson => "poisson" });
 
-/// Pause between operations of one virtual user: uniform between the two.
+/// Pause between operations of one virtual user, uniformly distributed between the two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThinkTime {
     /// Shortest pause.
     pub min: Duration,
-    /// Longest; equal to `min` for a fixed pause.
+    /// Longest pause; equal to `min` for a fixed pause.
     pub max: Duration,
 }
 
-/// A ramp to `to` over `over`; a step where `over` is zero; a hold where `to` is what it was.
+/// A ramp to `to` over `over`; a step if `over` is zero; a hold if `to` is the amount before it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stage {
-    /// How long the ramp or hold takes.
+    /// Duration of the ramp or hold.
     pub over: Duration,
     /// Virtual users, or arrivals per second, at its end.
     pub to: f64,
@@ -83,16 +83,16 @@ pub struct Stage {
 /// When the measured part ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// After so long; nothing begins later.
+    /// After this time; nothing begins later.
     Duration(Duration),
-    /// After exactly so many measured operations, ok or failed.
+    /// After exactly this many measured operations, ok or failed.
     Requests(u64),
 }
 
 impl Load {
-    /// Length of the measured part in nanoseconds, where the plan alone says it: its duration, or
-    /// how long so many arrivals of an open loop take. `None` for a number of operations in a
-    /// closed loop, which takes as long as the answers do.
+    /// Length of the measured part in nanoseconds, if the plan alone determines it: its duration,
+    /// or the time that a number of arrivals of an open loop takes. `None` for a number of
+    /// operations in a closed loop, whose time depends on the answers.
     #[must_use]
     pub fn measured_span_ns(&self) -> Option<u64> {
         match self.end {
@@ -102,8 +102,8 @@ impl Load {
     }
 
     /// How many arrivals all agents together are due between two instants of the run clock (the
-    /// warm-up begins at 0), by the rate alone: single ones scatter around it. `None` for a closed
-    /// loop.
+    /// warm-up begins at 0), computed from the rate: random arrivals scatter around it. `None` for
+    /// a closed loop.
     #[must_use]
     pub fn arrivals_between(&self, from_ns: u64, to_ns: u64) -> Option<f64> {
         if matches!(self.shape, Shape::Closed { .. }) {
@@ -134,18 +134,19 @@ impl Load {
             .then(|| Rate::per_second(Profile::measured(self).peak()))?
     }
 
-    /// Ends after `length`, which is all of the load: no warm-up, and a ramp that is not longer.
+    /// Ends the load after `length` in total: without a warm-up, and with a ramp no longer than
+    /// that.
     pub(crate) fn shorten(&mut self, length: Duration) {
         self.end = End::Duration(length);
         self.warm_up = Duration::ZERO;
         self.connect_ramp = self.connect_ramp.min(length);
     }
 
-    /// The same load for each of `factor`; an error names the field that becomes too large, or
-    /// nothing.
+    /// Multiplies the load by `factor`; the error names the field that becomes too large or 0.
     pub(crate) fn multiply(&mut self, factor: u32) -> Result<(), Problem> {
         let times = f64::from(factor);
         match &mut self.shape {
+            // 0 is valid at the beginning, if a stage raises it.
             Shape::Closed { connections, .. } if *connections == 0 && factor > 0 => {}
             Shape::Closed { connections, .. } => {
                 *connections = users(f64::from(*connections) * times)?
@@ -192,14 +193,14 @@ impl Load {
     }
 }
 
-/// So many arrivals per second, where that is a load.
+/// Converts to a rate, if it is one that a load can have.
 pub(crate) fn rate(per_second: f64) -> Result<Rate, Problem> {
     let rate = Rate::per_second(per_second)
         .filter(|rate| rate.as_per_second() > 0.0 && rate.as_per_second() <= MAX_RATE);
     rate.ok_or_else(|| beyond("rate", per_second, MAX_RATE))
 }
 
-/// So many virtual users, where that is a load.
+/// Converts to a number of virtual users, if it is one that a load can have.
 pub(crate) fn users(number: f64) -> Result<u32, Problem> {
     let fits = number >= 1.0 && number <= f64::from(MAX_CONNECTIONS);
     if fits {
@@ -248,7 +249,7 @@ mod tests {
             (0, 2, 20.0),
             (1, 3, 10.0 + 11.0),
             (2, 12, 200.0),
-            // Nothing is due after the end.
+            // Nothing is due after the end of the load.
             (2, 99, 200.0),
             (5, 5, 0.0),
             (6, 5, 0.0),

@@ -1,4 +1,4 @@
-//! Which of several requests an operation sends, by its number in the cluster.
+//! Decides which of several requests an operation sends, by the operation's number in the cluster.
 
 use measure::SplitMix;
 
@@ -9,25 +9,26 @@ const LONGEST_CYCLE: u64 = 10_000;
 /// nearly its share of each request.
 const GROUP: usize = 16;
 
-/// Entries of all orders together that are worth making; a short cycle gets many orders.
+/// How many entries of all orders together are worthwhile; a short cycle gets many orders.
 const ENTRIES: usize = 1024;
 
-/// Sets the mix's random numbers apart from the others of a run.
+/// Distinguishes the mix's random numbers from others of the run.
 const MIX_SEED: u64 = 0x7265_7175_6573_7473;
 
 /// Requests mixed by weight.
 ///
-/// The numbers of the cluster's operations fall into cycles, whose length is the sum of the reduced
-/// weights, and each cycle has every request as often as its weight says. So the mix is exact over
-/// any whole number of cycles, and does not depend on how many agents and workers there are.
+/// The numbers of the cluster's operations are divided into cycles, whose length is the sum of the
+/// reduced weights, and each cycle contains every request as often as its weight. So the mix is
+/// exact over any whole number of cycles, and does not depend on how many agents and workers there
+/// are.
 ///
-/// Each cycle has an order and a rotation of its own, which follow from the seed and the cycle's
-/// number. For a worker has every W-th number only: of an order that never changed it would send
-/// one request for ever where W is a multiple of the cycle, and many workers that counted for
-/// themselves would send the same one at the same time.
+/// Each cycle has its own order and rotation, which follow from the seed and the cycle's number.
+/// This is because a worker only gets every W-th number: with a constant order it would always send
+/// the same request if W is a multiple of the cycle. And if many workers counted for themselves,
+/// they would send the same one at the same time.
 #[derive(Debug, Clone)]
 pub struct Mix {
-    /// Orders of a cycle, one behind the other.
+    /// Orders of a cycle, one after the other.
     orders: Vec<u16>,
     number: u64,
     length: u64,
@@ -35,7 +36,7 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// A mix of requests with these weights, at most 65,536 of them.
+    /// Creates a mix of requests with these weights, at most 65,536 of them.
     #[must_use]
     pub fn new(weights: &[u32], seed: u64) -> Mix {
         let even = evenly(&reduced(weights));
@@ -65,7 +66,7 @@ impl Mix {
         let cycle = seq / self.length;
         let place = seq % self.length;
         let random = SplitMix::nth(self.seed, cycle);
-        // Both below 2³², so that the halves of one random number give an order and a rotation.
+        // Both are below 2³², so the halves of one random number give an order and a rotation.
         let order = ((random >> 32) * self.number) >> 32;
         let rotated = place + (((random & 0xffff_ffff) * self.length) >> 32);
         let place = if rotated < self.length {
@@ -77,7 +78,7 @@ impl Mix {
     }
 }
 
-/// Weights without their common divisor, and with a sum that is not much above the longest cycle.
+/// Divides weights by their common divisor, and rounds them if their sum exceeds the longest cycle.
 fn reduced(weights: &[u32]) -> Vec<u64> {
     let divisor = weights.iter().fold(0, |a, &b| gcd(a, u64::from(b))).max(1);
     let reduced: Vec<u64> = weights
@@ -94,8 +95,9 @@ fn reduced(weights: &[u32]) -> Vec<u64> {
         .collect()
 }
 
-/// Each index as often as its weight, spread evenly (smooth weighted round robin): in each step
-/// everyone gains its weight, the richest is taken and pays the sum.
+/// Lists each index as often as its weight, spread evenly (smooth weighted round robin): in each
+/// step every index gains its weight, and the one with the highest credit is taken and pays the
+/// sum.
 fn evenly(weights: &[u64]) -> Vec<u16> {
     let length: u64 = weights.iter().sum();
     let mut credit = vec![0_i64; weights.len()];
@@ -142,7 +144,7 @@ mod tests {
                 .collect::<Vec<u16>>()
         };
         assert_ne!(first(7), first(8));
-        // Agents of other builds must send the same.
+        // Agents of other builds must send the same requests.
         assert_eq!(first(7), GOLDEN);
     }
 

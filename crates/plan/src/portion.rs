@@ -1,30 +1,29 @@
-//! Which part of a load is whose: an agent's own share, or what falls to an agent of the share of
-//! a lost one.
+//! Identifies parts of a load: an agent's own share, or what an agent gets of a lost one's share.
 
 use crate::{Deal, Owner};
 
-/// Most equal parts that a lost agent's share is dealt to.
+/// Most equal parts that a lost agent's share is divided into.
 const PARTS_MOST: u32 = 1 << 20;
-/// Most times that a share is dealt again.
+/// Most times that a share is divided again.
 const DEPTH_MOST: usize = 64;
 
 /// A worker's part of a load.
 ///
 /// A load is dealt to agents and then to workers. If an agent is lost, its share is dealt once
-/// more, to equal parts, and each part is fired by another agent. If that one is lost too, its
-/// parts are dealt again. Every part is dealt as [`Deal`] says, so the parts of a share are the
+/// more, in equal parts, and each part is fired by another agent. If that one is lost too, its
+/// parts are dealt again. Every part is dealt by [`Deal`], so the parts of a share sum to the
 /// share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Portion {
     pub(crate) agent: u32,
     pub(crate) agents: u32,
-    /// (Part, of how many), the first deal first; empty for an agent's own share.
+    /// (Part, number of parts), the first deal first; empty for an agent's own share.
     pub(crate) parts: Vec<(u32, u32)>,
     pub(crate) worker: u32,
     pub(crate) workers: u32,
 }
 
-/// A [`Portion`] of a sequence of `0..total`, or of an endless one.
+/// A [`Portion`] of the sequence `0..total`, or of an endless one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PortionDeal {
     agent: u32,
@@ -48,11 +47,11 @@ impl From<Owner> for Portion {
 }
 
 impl Portion {
-    /// What falls to one worker of the share of agent `agent` of `agents`, which is lost: `parts`
-    /// has (part, of how many) for each time that the share was dealt again.
+    /// A worker's portion of the share of a lost agent, `agent` of `agents`: `parts` has (part,
+    /// number of parts) for each time that the share was dealt again.
     ///
-    /// `None` where that is nobody's part: a part that is not below its number, no part at all, or
-    /// more than a share can be dealt to.
+    /// `None` if there is no such portion: if a part is not below the number of parts, if there are
+    /// no parts, or more than a share can be divided into.
     #[must_use]
     pub fn taken(agent: u32, agents: u32, parts: &[(u32, u32)]) -> Option<Portion> {
         let is_part = |&(part, parts): &(u32, u32)| part < parts && parts <= PARTS_MOST;
@@ -66,7 +65,7 @@ impl Portion {
         })
     }
 
-    /// The same for worker `worker` of `workers`.
+    /// The same portion for worker `worker` of `workers`.
     #[must_use]
     pub fn of_worker(&self, worker: u32, workers: u32) -> Portion {
         Portion {
@@ -76,15 +75,15 @@ impl Portion {
         }
     }
 
-    /// Whether the two have something in common: one is the other, or was dealt out of it. Their
-    /// workers are left out.
+    /// Whether the two have anything in common: they are equal, or one is a part of the other.
+    /// Their workers are ignored.
     #[must_use]
     pub fn overlaps(&self, other: &Portion) -> bool {
         let mut both = self.parts.iter().zip(&other.parts);
         self.agent == other.agent && both.all(|(one, another)| one == another)
     }
 
-    /// To how many such parts in all a lost agent's share was dealt; 1 for an agent's own.
+    /// How many such parts a lost agent's share was divided into altogether; 1 for an agent's own.
     #[must_use]
     pub fn parts_number(&self) -> f64 {
         self.parts
@@ -93,13 +92,13 @@ impl Portion {
             .product()
     }
 
-    /// Into how many such portions a load is divided.
+    /// How many such portions a load is divided into.
     pub(crate) fn divisor(&self) -> f64 {
         f64::from(self.agents.max(1)) * self.parts_number() * f64::from(self.workers.max(1))
     }
 
-    /// The same among those only who get some of `all`: without any it is nobody's, `None`. The
-    /// agents stay as they are.
+    /// The same portion, counted only among those that get some of `all`; `None` if it gets
+    /// nothing. The agents remain as they are.
     pub(crate) fn among_served(&self, all: u64) -> Option<Portion> {
         let mut left = Deal::new(Some(all), self.agents).amount(self.agent);
         let mut served = |part: u32, parts: u32| {
@@ -139,12 +138,12 @@ impl PortionDeal {
         }
     }
 
-    /// How many items there are; `None` for an endless sequence.
+    /// How many items it has; `None` for an endless sequence.
     pub(crate) fn amount(&self) -> Option<u64> {
         self.among_workers.amount(self.worker)
     }
 
-    /// The `nth` item (from 0) in the whole sequence, while there is one.
+    /// The number of its `nth` item (from 0) in the whole sequence, if there is one.
     #[inline]
     pub(crate) fn item(&self, nth: u64) -> Option<u64> {
         let mut of_share = self.among_workers.item(self.worker, nth)?;
@@ -230,7 +229,7 @@ mod tests {
 
     #[test]
     fn parts_that_get_nothing_are_left_out() {
-        // Agent 1 of 3 has one of three seats: of two takers the second gets it.
+        // Agent 1 of 3 has one of three seats: of two takers, the second gets it.
         let taken = |part, parts| Portion::taken(1, 3, &[(part, parts)]).unwrap();
         assert_eq!(taken(0, 2).among_served(3), None);
         assert_eq!(taken(1, 2).among_served(3), Some(taken(0, 1)));

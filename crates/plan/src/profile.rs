@@ -1,5 +1,5 @@
-//! A load's amount over time: piecewise linear, with its integral, the integral's inverse, and who
-//! is active when.
+//! A load's amount over time: piecewise linear, with its integral, the integral's inverse, and the
+//! times at which users are active.
 
 use crate::{Load, Shape, Stage};
 use measure::nanoseconds;
@@ -7,23 +7,23 @@ use std::ops::Range;
 
 const NS_PER_S: f64 = 1e9;
 
-/// Amount of load (virtual users, or arrivals per second) over the measured part, from its own
-/// zero.
+/// Amount of load (virtual users, or arrivals per second) over the measured part, whose beginning
+/// is 0.
 ///
-/// Stages follow one another; a stage of no length is a step, and at the step's instant the new
-/// amount holds already. After the last stage its amount holds for ever; when the load ends is not
-/// the profile's business.
+/// Stages follow one another. A stage without length is a step, and at the step's instant the new
+/// amount applies already. After the last stage its amount lasts for ever; the profile does not
+/// know when the load ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
-    /// Contiguous, from 0, never of no length; the last one is endless.
+    /// Contiguous, from 0, none of them empty; the last one is endless.
     segments: Vec<Segment>,
 }
 
-/// A straight line.
+/// A segment in which the amount is linear.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Segment {
     begin_ns: u64,
-    /// `u64::MAX` for the endless one.
+    /// `u64::MAX` for the endless segment.
     length_ns: u64,
     from: f64,
     to: f64,
@@ -39,19 +39,19 @@ enum Round {
 }
 
 impl Profile {
-    /// Profile of the measured part of `load`.
+    /// The profile of the measured part of `load`.
     #[must_use]
     pub fn measured(load: &Load) -> Profile {
         Profile::new(initial(&load.shape), &load.stages)
     }
 
-    /// Profile of the warm-up: the amount at the beginning, held.
+    /// The profile of the warm-up: the initial amount, held.
     #[must_use]
     pub fn warm_up(load: &Load) -> Profile {
         Profile::new(initial(&load.shape), &[])
     }
 
-    /// Begins at `initial`, then goes through `stages`.
+    /// Creates a profile that starts at `initial` and goes through `stages`.
     #[must_use]
     pub fn new(initial: f64, stages: &[Stage]) -> Profile {
         let mut segments = Vec::new();
@@ -90,15 +90,15 @@ impl Profile {
         self.segment_at(at_ns).amount_at(at_ns)
     }
 
-    /// Integral of the amount from 0 to `at_ns`, in amount × seconds: how many arrivals an open
-    /// loop has offered by then.
+    /// Integral of the amount from 0 to `at_ns`, in amount × seconds: the number of arrivals that
+    /// an open loop has offered by then.
     #[must_use]
     pub fn integral_at(&self, at_ns: u64) -> f64 {
         self.segment_at(at_ns).integral_at(at_ns)
     }
 
     /// The first instant after which the integral is above `integral`, rounded to a nanosecond;
-    /// `None` where it never is.
+    /// `None` if it never is.
     #[must_use]
     pub fn instant_of(&self, integral: f64) -> Option<u64> {
         let index = self
@@ -109,7 +109,7 @@ impl Profile {
             .map(|segment| segment.instant_of(integral))
     }
 
-    /// Largest amount ever reached.
+    /// Largest amount at any time.
     #[must_use]
     pub fn peak(&self) -> f64 {
         self.segments
@@ -117,7 +117,7 @@ impl Profile {
             .fold(0.0, |peak, segment| peak.max(segment.from).max(segment.to))
     }
 
-    /// The integral the profile never passes; `None` where it grows for ever.
+    /// The integral that the profile never exceeds; `None` if it grows without bound.
     #[must_use]
     pub fn ceiling(&self) -> Option<f64> {
         self.segments
@@ -127,8 +127,8 @@ impl Profile {
     }
 
     /// When virtual user `user` (from 0, cluster-wide) is active: while the amount is above its
-    /// number. Spans in order, disjoint, in nanoseconds; an end of `u64::MAX` means that it stays.
-    /// Exact for whole amounts.
+    /// number. The spans are in order, disjoint, and in nanoseconds; an end of `u64::MAX` means
+    /// that the user remains. Exact for whole amounts.
     #[must_use]
     pub fn active_spans(&self, user: u32) -> Vec<Range<u64>> {
         let mut spans: Vec<Range<u64>> = Vec::new();
@@ -162,8 +162,8 @@ impl Segment {
         self.before + (self.from + self.amount_at(at_ns)) / 2.0 * (self.passed(at_ns) / NS_PER_S)
     }
 
-    /// Integral after this segment; of the endless one infinite, or what it was where nothing comes
-    /// any more.
+    /// The integral after this segment. For the endless segment it is infinite, or the integral
+    /// before it if its amount is 0.
     fn after(&self) -> f64 {
         if self.length_ns < u64::MAX {
             return self.before + (self.from + self.to) / 2.0 * (self.length_ns as f64 / NS_PER_S);
@@ -175,7 +175,7 @@ impl Segment {
         }
     }
 
-    /// Solves `before + from·t + slope·t²/2 = integral` in the form that stays exact for small
+    /// Solves `before + from·t + slope·t²/2 = integral` in the form that remains exact for small
     /// slopes.
     fn instant_of(&self, integral: f64) -> u64 {
         let wanted = (integral - self.before).max(0.0);
@@ -195,8 +195,8 @@ impl Segment {
         self.begin_ns.saturating_add(passed.min(self.length_ns))
     }
 
-    /// Part of this segment in which the amount is above `user`. Whole numbers, so that every owner
-    /// finds the same instant.
+    /// The part of this segment in which the amount is above `user`. Computed in whole numbers, so
+    /// that every owner gets the same instant.
     fn active(&self, user: u32) -> Option<Range<u64>> {
         let length = i128::from(self.length_ns);
         let begins_above = self.from as i128 > i128::from(user);
@@ -212,8 +212,8 @@ impl Segment {
         (start < stop).then(|| absolute(start)..absolute(stop))
     }
 
-    /// Nanoseconds into this segment at which its amount, which changes, is `user`. 128 bits hold
-    /// the product of an amount and a length in nanoseconds.
+    /// Nanoseconds into this segment at which its changing amount is `user`. The product of an
+    /// amount and a length in nanoseconds fits into 128 bits.
     fn crossing(&self, user: u32, round: Round) -> i128 {
         let from = self.from as i128;
         let height = (self.to as i128 - from).abs();

@@ -1,5 +1,5 @@
 //! Seeded randomness that is the same on every machine: whole numbers, and IEEE 754 operations that
-//! round alike everywhere.
+//! round the same everywhere.
 
 use measure::SplitMix;
 
@@ -34,7 +34,8 @@ fn logarithm(number: f64) -> f64 {
         exponent += 1;
         fraction /= 2.0;
     }
-    // ln(fraction) = 2·artanh(z), and |z| < 0.172: twelve terms are below the last bit.
+    // ln(fraction) = 2·artanh(z), and |z| < 0.172: after twelve terms the rest is below the last
+    // bit.
     let z = (fraction - 1.0) / (fraction + 1.0);
     let series = (0..12)
         .rev()

@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub struct Rate(f64);
 
 impl Rate {
-    /// A rate, where `per_second` is finite and not negative.
+    /// Creates a rate, if `per_second` is finite and not negative.
     #[must_use]
     pub fn per_second(per_second: f64) -> Option<Rate> {
         (per_second.is_finite() && per_second >= 0.0).then_some(Rate(per_second))
@@ -21,21 +21,21 @@ impl Rate {
     }
 }
 
-/// Why a text is no rate, and what to write instead.
+/// Why a text is not a rate, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RateError {
-    /// A number alone.
+    /// It is a number without a unit.
     #[error("has no unit; write \"{0}/s\", or /m for a minute, /h for an hour")]
     NoUnit(String),
-    /// Another unit than s, m, h.
+    /// It has a unit other than s, m, h.
     #[error(
         "has a unit {0:?} that is not known; write a rate such as \"2000/s\", \"100/m\" or \"5/h\""
     )]
     Unit(String),
-    /// A number below zero.
+    /// It is below zero.
     #[error("is negative; write a rate such as \"2000/s\"")]
     Negative,
-    /// Nothing like it.
+    /// It is anything else.
     #[error("is not a rate; write one such as \"2000/s\", \"100/m\" or \"5/h\"")]
     NotARate,
 }

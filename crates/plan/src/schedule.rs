@@ -1,21 +1,20 @@
-//! When an open loop's arrivals are due: one sequence for the whole cluster, dealt out to its
-//! workers.
+//! When an open loop's arrivals are due: one sequence for the whole cluster, dealt to its workers.
 
 use crate::portion::PortionDeal;
 use crate::random::Exponential;
 use crate::{Arrivals, End, Load, Portion, Profile, Shape};
 use measure::nanoseconds;
 
-/// Sets the warm-up's random arrivals apart from the measured ones.
+/// Distinguishes the warm-up's random arrivals from the measured ones.
 const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
 
 /// The arrivals of one part (warm-up or measured) of an open loop, in nanoseconds from that part's
-/// zero.
+/// beginning.
 ///
-/// Even arrivals: number k is due where the integral of the rate passes k, the first at once.
+/// Even arrivals: number k is due when the integral of the rate passes k, the first one at once.
 /// Poisson arrivals: the same with a sum of seeded exponential gaps in place of k. Every owner
-/// computes the same sequence, and takes its own numbers of it, so the union over all owners is the
-/// sequence of one, whatever their number.
+/// computes the same sequence and takes its own numbers from it, so the union over all owners is
+/// the same sequence, however many they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     profile: Profile,
@@ -28,11 +27,11 @@ pub struct Schedule {
 enum Bound {
     /// Arrivals before this instant.
     Before(u64),
-    /// So many arrivals.
+    /// This many arrivals.
     Count(u64),
 }
 
-/// A worker among the workers of all agents.
+/// A worker's place among the workers of all agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owner {
     /// Agent, from 0.
@@ -56,7 +55,7 @@ impl Owner {
 }
 
 impl Schedule {
-    /// Schedule of the measured part; `None` for a closed loop.
+    /// The schedule of the measured part; `None` for a closed loop.
     #[must_use]
     pub fn measured(load: &Load) -> Option<Schedule> {
         let Shape::Open { arrivals, .. } = load.shape else {
@@ -74,8 +73,8 @@ impl Schedule {
         })
     }
 
-    /// Schedule of the warm-up, at the amount of the beginning; `None` for a closed loop or without
-    /// a warm-up.
+    /// The schedule of the warm-up, at the initial amount; `None` for a closed loop or without a
+    /// warm-up.
     #[must_use]
     pub fn warm_up(load: &Load) -> Option<Schedule> {
         let Shape::Open { arrivals, .. } = load.shape else {
@@ -100,8 +99,8 @@ impl Schedule {
         }
     }
 
-    /// How many arrivals there are. Immediate, but for Poisson arrivals until a given instant,
-    /// which are counted one by one.
+    /// The number of arrivals. Takes constant time, except for Poisson arrivals that end at an
+    /// instant, which are counted one by one.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.known_total()
@@ -109,13 +108,13 @@ impl Schedule {
     }
 
     /// Arrivals of `portion` as (number in the whole sequence from 0, nanoseconds from this part's
-    /// zero), both ascending.
+    /// beginning), both ascending.
     #[must_use]
     pub fn instants(&self, portion: impl Into<Portion>) -> Instants {
         self.bookmark().instants(portion)
     }
 
-    /// The beginning of the sequence.
+    /// A bookmark at the beginning of the sequence.
     #[must_use]
     pub fn bookmark(&self) -> Bookmark {
         let gaps = (self.arrivals == Arrivals::Poisson).then(|| Gaps {
@@ -129,7 +128,7 @@ impl Schedule {
         }
     }
 
-    /// The total where it takes no counting. Poisson arrivals until an instant are dealt out in
+    /// The total, if it needs no counting. Poisson arrivals that end at an instant are dealt in
     /// turn, without an end.
     pub(crate) fn known_total(&self) -> Option<u64> {
         match (self.bound, self.arrivals) {
@@ -139,8 +138,8 @@ impl Schedule {
         }
     }
 
-    /// Counts by the instants themselves, so that the rounding of an integral never adds or loses
-    /// an arrival.
+    /// Counts the instants themselves, so that rounding of the integral never adds or loses an
+    /// arrival.
     fn even_before(&self, end_ns: u64) -> u64 {
         let is_before = |k: u64| {
             self.profile
@@ -165,8 +164,8 @@ impl Schedule {
     }
 }
 
-/// Arrivals of one portion: see [`Schedule::instants`]. Constant work per arrival; of Poisson
-/// arrivals it draws the others' gaps too.
+/// Arrivals of one portion: see [`Schedule::instants`]. Constant work per arrival; with Poisson
+/// arrivals the gaps of the other portions are drawn too.
 #[derive(Debug, Clone)]
 pub struct Instants {
     schedule: Schedule,
@@ -175,8 +174,8 @@ pub struct Instants {
     gaps: Option<Gaps>,
 }
 
-/// How far the gaps of random arrivals are drawn, for whoever begins in the middle of a sequence:
-/// to draw hundreds of millions of them takes seconds. Even arrivals need no drawing.
+/// How far the gaps of random arrivals have been drawn, for starting in the middle of a sequence:
+/// drawing hundreds of millions of them takes seconds. Even arrivals need no drawing.
 #[derive(Debug, Clone)]
 pub struct Bookmark {
     schedule: Schedule,
@@ -192,20 +191,20 @@ struct Gaps {
 }
 
 impl Bookmark {
-    /// Goes on to just before the first arrival at `at_ns` or later; never back.
+    /// Advances to just before the first arrival at `at_ns` or later; never goes back.
     pub fn advance_to(&mut self, at_ns: u64) {
         if let Some(gaps) = &mut self.gaps {
-            // An integral and its inverse do not round alike: one arrival more is left to draw.
+            // An integral and its inverse do not round alike, so one more arrival is left to draw.
             gaps.draw_below(self.schedule.profile.integral_at(at_ns) - 1.0);
         }
     }
 
-    /// As [`Schedule::instants`], without those that the bookmark has passed.
+    /// Like [`Schedule::instants`], without arrivals that the bookmark has passed.
     #[must_use]
     pub fn instants(&self, portion: impl Into<Portion>) -> Instants {
         let deal = PortionDeal::new(&portion.into(), self.schedule.known_total());
         let drawn = self.gaps.as_ref().map_or(0, |gaps| gaps.next);
-        // No portion has more items below a number than there are numbers.
+        // A portion cannot have more items below a number than there are numbers.
         let taken = first_not(drawn, |nth| deal.item(nth).is_some_and(|k| k < drawn));
         Instants {
             schedule: self.schedule.clone(),
@@ -217,8 +216,9 @@ impl Bookmark {
 }
 
 impl Instants {
-    /// Only those that are due at `from_ns` or later. Even arrivals are not counted for it; of
-    /// Poisson arrivals everybody's gaps up to there are drawn, from the bookmark on.
+    /// Keeps only arrivals that are due at `from_ns` or later. Even arrivals are found without
+    /// counting; for Poisson arrivals all portions' gaps up to there are drawn, starting at the
+    /// bookmark.
     #[must_use]
     pub fn starting_at(mut self, from_ns: u64) -> Instants {
         if self.gaps.is_none() {
@@ -226,6 +226,7 @@ impl Instants {
             return self;
         }
         loop {
+            // An arrival's instant is only known once it is taken, so the state before it is kept.
             let before = (self.taken, self.gaps.clone());
             if self.next().is_none_or(|(_, at_ns)| at_ns >= from_ns) {
                 (self.taken, self.gaps) = before;
@@ -234,7 +235,7 @@ impl Instants {
         }
     }
 
-    /// How many even arrivals are due before `from_ns`.
+    /// How many even arrivals of the portion are due before `from_ns`.
     fn even_before(&self, from_ns: u64) -> u64 {
         let is_before = |nth: u64| {
             let number = self.deal.item(nth);
@@ -245,7 +246,7 @@ impl Instants {
     }
 }
 
-/// The first number of which `holds` does not hold, or else `most`, by halving.
+/// The first number for which `holds` is false, or else `most`, by bisection.
 fn first_not(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, most);
     while low < high {
@@ -279,7 +280,7 @@ impl Iterator for Instants {
 }
 
 impl Gaps {
-    /// `number` never goes back: an owner's numbers ascend.
+    /// `number` never decreases: an owner's numbers ascend.
     fn sum_to(&mut self, number: u64) -> f64 {
         while self.next <= number {
             self.sum += self.source.draw();
@@ -288,7 +289,7 @@ impl Gaps {
         self.sum
     }
 
-    /// Draws for as long as the sum stays below `limit`.
+    /// Draws as long as the sum remains below `limit`.
     fn draw_below(&mut self, limit: f64) {
         loop {
             let mut one_more = self.clone();
@@ -358,7 +359,7 @@ mod tests {
 
     #[test]
     fn totals_are_the_arrivals_before_the_end() {
-        // 100 a minute for a minute is 100 and not 101, though the rate has no exact binary form.
+        // 100 a minute for a minute is 100 and not 101, although the rate has no exact binary form.
         let cases = [
             (500.0, vec![], seconds(10), 5000),
             (100.0 / 60.0, vec![], seconds(60), 100),
@@ -384,7 +385,7 @@ mod tests {
 
     #[test]
     fn arrivals_of_a_ramp_are_where_its_area_passes_whole_numbers() {
-        // From 0 to 8/s over 4 s the area at t is t².
+        // From 0 to 8/s over 4 s, the area at t is t².
         let instants: Vec<u64> = measured(&open(0.0, Arrivals::Even, &[(4, 8.0)], seconds(4)))
             .iter()
             .map(|a| a.1)

@@ -1,10 +1,10 @@
-//! Which virtual users or connections of the cluster are a worker's.
+//! Which of the cluster's virtual users or connections belong to a worker.
 
 use crate::portion::PortionDeal;
 use crate::{Load, Portion, Shape};
 
-/// A worker's virtual users, or in an open loop the connections that it may open. They have numbers
-/// in the cluster, from 0, and each belongs to one worker.
+/// A worker's virtual users, or in an open loop the connections that it may open. They are numbered
+/// in the cluster from 0, and each belongs to one worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seats {
     deal: PortionDeal,
@@ -28,7 +28,7 @@ impl Seats {
         }
     }
 
-    /// How many there are.
+    /// The number of seats.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.deal
@@ -37,20 +37,20 @@ impl Seats {
             .unwrap_or(u32::MAX)
     }
 
-    /// Number in the cluster of the `nth` one (from 0), while there is one.
+    /// Number in the cluster of the `nth` seat (from 0), if there is one.
     #[must_use]
     pub fn nth(&self, nth: u32) -> Option<u32> {
         let seat = self.deal.item(u64::from(nth))?;
         u32::try_from(seat).ok()
     }
 
-    /// Their numbers in the cluster, ascending.
+    /// The seats' numbers in the cluster, ascending.
     pub fn iter(&self) -> impl Iterator<Item = u32> + use<'_> {
         (0..).map_while(|nth| self.nth(nth))
     }
 
-    /// The portion among those only that have seats; `None` for one without: it can do nothing, and
-    /// gets nothing to do.
+    /// The portion, counted only among those that have seats; `None` if it has none, so that it can
+    /// do nothing and gets nothing to do.
     #[must_use]
     pub fn place(&self) -> Option<&Portion> {
         self.place.as_ref()

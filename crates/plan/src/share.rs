@@ -3,32 +3,32 @@
 use crate::portion::PortionDeal;
 use crate::{End, Load, Portion, Rate, Schedule, Seats, Shape, UserOperations};
 
-/// What one of several agents does of a load, for a person to read before the run.
+/// One agent's share of a load, for a person to read before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Virtual users at the beginning; `None` for an open loop.
+    /// Initial number of virtual users; `None` for an open loop.
     pub connections: Option<u32>,
     /// Most virtual users at any time; `None` for an open loop.
     pub peak_connections: Option<u32>,
-    /// Arrivals per second at the beginning; `None` for a closed loop. Agents interleave, so each
-    /// has an equal part.
+    /// Initial arrivals per second; `None` for a closed loop. Agents interleave, so each has an
+    /// equal part.
     pub rate: Option<Rate>,
-    /// Most arrivals per second at any time; `None` for a closed loop, which has no bound: it sends
+    /// Most arrivals per second at any time; `None` for a closed loop, which has no limit: it sends
     /// as fast as it is answered.
     pub peak_rate: Option<Rate>,
-    /// Bound on open connections; `None` for a closed loop, where it is the number of virtual
-    /// users.
+    /// Most open connections; `None` for a closed loop, which has one per virtual user.
     pub max_connections: Option<u32>,
-    /// Measured operations, where their number is known before the run: with `requests`, or with
-    /// even arrivals.
+    /// Measured operations, if their number is known before the run: with `requests`, or with even
+    /// arrivals.
     pub requests: Option<u64>,
 }
 
 impl Share {
-    /// Share of `portion`. Every whole number, summed over all of them, is the load's.
+    /// Computes the share of `portion`. Every whole number, summed over all portions, is the
+    /// load's.
     pub(crate) fn new(load: &Load, portion: &Portion) -> Share {
         let seats = Seats::new(load, portion.clone());
-        // Who has no connection is left out, and the others have the more.
+        // Portions without a connection are left out, and the others get more.
         let place = seats.place().unwrap_or(portion);
         let part = |total: u64| PortionDeal::new(place, Some(total)).amount().unwrap_or(0);
         let requests = match (&load.shape, load.end) {
@@ -62,9 +62,10 @@ impl Share {
     }
 }
 
-/// Deals a sequence of `0..total` (or an endless one) to `parts` owners so that every prefix is
-/// spread evenly and the whole gives part `i` exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋`: full
-/// rounds give one each in order, the last, partial round goes to those with one more.
+/// Deals the sequence `0..total` (or an endless one) to `parts` owners so that every prefix is
+/// spread evenly, and part `i` gets exactly `⌊total(i+1)/parts⌋ − ⌊total·i/parts⌋` of the whole.
+/// Full rounds give one to each part in order; the last, incomplete round goes to those that get
+/// one more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deal {
     total: Option<u64>,
@@ -72,7 +73,7 @@ pub struct Deal {
 }
 
 impl Deal {
-    /// A deal of `total` (`None`: endless) over `parts`, at least one.
+    /// Creates a deal of `total` (`None` for an endless one) over `parts`, at least one.
     #[must_use]
     pub fn new(total: Option<u64>, parts: u32) -> Deal {
         Deal {
@@ -86,12 +87,12 @@ impl Deal {
     pub fn amount(&self, part: u32) -> Option<u64> {
         let total = u128::from(self.total?);
         let part = u128::from(part);
-        // Where part i begins; neighbours share their bound, so that the parts sum to the total.
+        // The beginning of part i. Neighbours share a bound, so that the parts sum to the total.
         let begin = |i: u128| total * i / u128::from(self.parts);
         Some((begin(part + 1) - begin(part)) as u64)
     }
 
-    /// To how many it deals.
+    /// The number of parts.
     pub(crate) fn parts(&self) -> u32 {
         self.parts as u32 // made of one
     }
@@ -99,7 +100,7 @@ impl Deal {
     /// How many of the parts below `part` get something.
     pub(crate) fn served_below(&self, part: u32) -> u32 {
         match self.total {
-            // Each gets one at most: as many have one as there are items below.
+            // Each part gets at most one, so as many have one as there are items below.
             Some(total) if total < self.parts => {
                 (u128::from(total) * u128::from(part) / u128::from(self.parts)) as u32
             }
@@ -107,7 +108,7 @@ impl Deal {
         }
     }
 
-    /// The `nth` item (from 0) of part `part` in the whole sequence, while there is one.
+    /// The number of the `nth` item (from 0) of part `part` in the whole sequence, if there is one.
     #[must_use]
     pub fn item(&self, part: u32, nth: u64) -> Option<u64> {
         let Some(total) = self.total else {
@@ -120,7 +121,7 @@ impl Deal {
         if nth >= self.amount(part)? {
             return None;
         }
-        // The parts below have a full round each `rounds` times; what they have more is one each.
+        // The parts below have `rounds` items each from full rounds, and at most one more.
         let below = (u128::from(total) * u128::from(part) / u128::from(self.parts)) as u64;
         let earlier = below - rounds * u64::from(part);
         Some(rounds * self.parts + earlier)

@@ -1,19 +1,19 @@
-//! Which operations of a closed loop are a worker's, and which numbers they have.
+//! Which operations of a closed loop belong to a worker, and their numbers.
 
 use crate::{Deal, End, Load, Portion, Seats};
 use std::sync::Arc;
 
-/// Operations of taken-over users have numbers from here on, times the deals that lie between: how
-/// far the lost agent came is not known, and no two operations may share a number.
+/// Operations of taken-over users are numbered from here on, times the number of deals in between:
+/// how far the lost agent got is unknown, and no two operations may share a number.
 const TAKEN_FROM: u64 = 1_000_000_000_000;
 
 /// The operations that a worker's virtual users begin in one part of the run, each with its number
 /// in the cluster.
 ///
-/// Operations are dealt to all users of the cluster as [`Deal`] says, one each in every round, and
-/// a worker has those of its users. So a number of operations is done in as few rounds as its users
-/// need, however unevenly these fall to agents and workers. Which user of a worker begins which of
-/// them is not fixed: one who is answered sooner takes more.
+/// Operations are dealt to all users of the cluster by [`Deal`], one each per round, and a worker
+/// has those of its users. So a fixed number of operations takes as few rounds as its users need,
+/// however unevenly they are spread over agents and workers. Which of a worker's users begins which
+/// operation is not fixed: a user that is answered sooner takes more.
 #[derive(Debug, Clone)]
 pub struct UserOperations {
     users: Arc<[u32]>,
@@ -27,7 +27,7 @@ pub struct UserOperations {
 }
 
 impl UserOperations {
-    /// Those of the measured part: as many as the plan says, or without an end.
+    /// The operations of the measured part: as many as the plan asks for, or endless.
     #[must_use]
     pub fn measured(load: &Load, portion: &Portion) -> UserOperations {
         let total = match load.end {
@@ -48,8 +48,8 @@ impl UserOperations {
         }
     }
 
-    /// Those of the same users in the warm-up, which ends by time only. They are numbered from 0
-    /// too.
+    /// The operations of the same users in the warm-up, which only ends by time. They are numbered
+    /// from 0 as well.
     #[must_use]
     pub fn warm_up(&self) -> UserOperations {
         UserOperations {
@@ -61,7 +61,7 @@ impl UserOperations {
         }
     }
 
-    /// How many may still begin; `None` where there is no end.
+    /// How many may still begin; `None` if there is no limit.
     #[must_use]
     pub fn left(&self) -> Option<u64> {
         self.left
