@@ -1,17 +1,16 @@
-//! Every run that a file asks for, in order.
+//! All runs that a file asks for, in order.
 
 use crate::read::{self, Names};
 use crate::{Files, Plan, Problems, Repeat, Run, Search, Sha256};
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// What a whole file asks for: single runs in order, each with a checked [`Plan`], and what to
-/// search in each of them.
+/// Everything that a file asks for: single runs in order, each with a checked [`Plan`], and an
+/// optional search within each of them.
 ///
 /// A file without `[variants]`, `[matrix]`, `[repeat]` and `[search]` is one run of one variant.
-/// With them, a variant is what `[variants]` and `[matrix]` make of the rest of the file, and each
-/// round of `[repeat]` runs every variant once. A single plan crosses the wire; a campaign never
-/// does.
+/// With them, `[variants]` and `[matrix]` turn the rest of the file into variants, and each round
+/// of `[repeat]` runs every variant once. Only single plans cross the wire, never a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
     pub(crate) variants: Vec<Variant>,
@@ -22,14 +21,14 @@ pub struct Campaign {
     pub(crate) notes: Vec<String>,
 }
 
-/// One way in which a file's plan is run.
+/// One of the ways in which a file's plan is run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Variant {
-    /// As in `http`, `tls.versions=1.3` or `http,tls.versions=1.3`; `base` where the file has
-    /// neither variants nor matrix. Unique in its campaign and fit for a folder's name.
+    /// For example `http`, `tls.versions=1.3` or `http,tls.versions=1.3`; `base` if the file has
+    /// neither variants nor matrix. Unique in its campaign, and valid as a folder's name.
     pub name: String,
-    /// What it runs; with [`Search::Capacity`] the first hold, with [`Search::Agents`] the load of
-    /// one agent.
+    /// Its plan; with [`Search::Capacity`] that of the first hold, with [`Search::Agents`] the load
+    /// of one agent.
     pub plan: Plan,
 }
 
@@ -43,25 +42,25 @@ impl Campaign {
     /// Name of the variant that changes nothing.
     pub const BASE: &str = "base";
 
-    /// Parses a file as a user writes it; reads each file it names once.
+    /// Parses a file as a user writes it; reads each file that it names once.
     ///
     /// # Errors
-    /// Every problem of every variant at once, each once and with its place. What is wrong in some
-    /// variants only, names them.
+    /// Every problem of every variant at once, each reported once and with its place. Problems of
+    /// only some variants name these.
     pub fn parse(text: &str, files: &mut dyn Files) -> Result<Campaign, Problems> {
         read::campaign(text, &Names(RefCell::new(files)))
     }
 
-    /// As [`Campaign::parse`], for bytes that may not be text.
+    /// Like [`Campaign::parse`], for bytes that may not be text.
     ///
     /// # Errors
-    /// As [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
+    /// Like [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
     /// problems too.
     pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Campaign, Problems> {
         Campaign::parse(read::utf8(bytes)?, files)
     }
 
-    /// The campaign of one plan that runs once.
+    /// Makes a campaign of one plan that runs once.
     #[must_use]
     pub fn from_plan(plan: Plan) -> Campaign {
         let repeat = Repeat::default();
@@ -80,7 +79,7 @@ impl Campaign {
         }
     }
 
-    /// Name of the plan, the same in every variant; fit for a folder's name.
+    /// Name of the plan, the same in every variant; valid as a folder's name.
     #[must_use]
     pub fn name(&self) -> &str {
         self.variants
@@ -88,8 +87,8 @@ impl Campaign {
             .map_or("", |variant| variant.plan.name())
     }
 
-    /// SHA-256 of the digests of all variants: what tells campaigns apart whose saved texts are
-    /// equal, since values of secret headers are not saved.
+    /// SHA-256 of the digests of all variants. It distinguishes campaigns whose saved texts are
+    /// equal, since the values of secret headers are not saved.
     #[must_use]
     pub fn digest(&self) -> Sha256 {
         let digests = self
@@ -107,21 +106,21 @@ impl Campaign {
         names.into_iter().collect()
     }
 
-    /// What is compared: at least one, in the file's order.
+    /// The variants that are compared: at least one, in the file's order.
     #[must_use]
     pub fn variants(&self) -> &[Variant] {
         &self.variants
     }
 
-    /// How many values each axis of the variants has, where it has more than one: `[variants]`
-    /// first, then `[matrix]` in its order. Their product is the number of variants, among which
-    /// the last axis changes first.
+    /// The sizes of the axes that have more than one value: `[variants]` first, then `[matrix]` in
+    /// its order. Their product is the number of variants, among which the last axis varies
+    /// fastest.
     #[must_use]
     pub fn axes(&self) -> &[usize] {
         &self.axes
     }
 
-    /// Every run in order; at least one, at most [`Campaign::MAX_RUNS`].
+    /// All runs in order; at least one, at most [`Campaign::MAX_RUNS`].
     #[must_use]
     pub fn runs(&self) -> &[Run] {
         &self.runs
@@ -130,13 +129,13 @@ impl Campaign {
     /// The variant of a run of this campaign.
     ///
     /// # Panics
-    /// `run` is of a campaign with more variants.
+    /// Panics if `run` belongs to a campaign with more variants.
     #[must_use]
     pub fn variant(&self, run: Run) -> &Variant {
         &self.variants[run.variant]
     }
 
-    /// The plan alone, where the file asks for a single run and no search.
+    /// The plan itself, if the file asks for a single run and no search.
     #[must_use]
     pub fn single(&self) -> Option<&Plan> {
         if self.runs.len() == 1 && self.search.is_none() {
@@ -146,20 +145,20 @@ impl Campaign {
         }
     }
 
-    /// How often, in which order and with which pause.
+    /// How often, in which order and with which pause the variants run.
     #[must_use]
     pub fn repeat(&self) -> Repeat {
         self.repeat
     }
 
-    /// What is done in place of each run.
+    /// The search that is done in place of each run.
     #[must_use]
     pub fn search(&self) -> Option<&Search> {
         self.search.as_ref()
     }
 
-    /// Remarks on the text: those of every variant as they are, those of some with the names of
-    /// these.
+    /// Remarks on the text: those that concern every variant as they are, others with the names of
+    /// their variants.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -1,5 +1,4 @@
-//! A plan as text with every default written out: one text for one plan, whatever it was written
-//! like.
+//! A plan as text with every default written out: one text per plan, however it was written.
 
 use crate::toml_text::array;
 use crate::{
@@ -9,7 +8,7 @@ use crate::{
 };
 use std::fmt::{Display, Write as _};
 
-/// The canonical text of `plan`. Every change here changes every digest.
+/// Returns the canonical text of `plan`. Every change here changes every digest.
 pub(crate) fn text(plan: &Plan) -> String {
     let mut out = TomlText(String::new());
     out.field("name", quoted(&plan.name));
@@ -27,7 +26,7 @@ pub(crate) fn text(plan: &Plan) -> String {
     out.0
 }
 
-/// TOML as it grows.
+/// TOML text under construction.
 struct TomlText(String);
 
 impl TomlText {
@@ -106,6 +105,7 @@ fn pace(pace: BuiltinPace) -> String {
 fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {
     out.table("[[request]]");
     out.field("name", quoted(&request.name));
+    // Handshakes carry no request, so only its name matters.
     if per_connection == RequestsPerConnection::HandshakeOnly {
         return;
     }
@@ -130,7 +130,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
     );
 }
 
-/// Fields of one name stand together, as they do in the text they came from.
+/// Writes fields of the same name together, as they are in the original text.
 fn headers(request: &Request) -> String {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, value) in &request.headers {

@@ -1,35 +1,36 @@
-//! A file that a plan names: read at check, known by its content's SHA-256 from then on.
+//! A file that a plan names: read when the plan is checked, then identified by its content's
+//! SHA-256.
 
 use secret::Secret;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A file's name in the plan and its content. The canonical text holds name and hash only.
+/// A file's name in the plan, and its content. The canonical text contains only name and hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct File {
-    /// As the plan writes it, for messages.
+    /// The name as the plan writes it, for messages.
     pub name: String,
-    /// Hash of the content.
+    /// SHA-256 of the content.
     pub sha256: Sha256,
     /// All bytes of the file.
     pub content: Arc<[u8]>,
 }
 
-/// A file that is not for everybody: a client's certificate or key. Known by its hash alone to who
-/// does not need it.
+/// A file that is not for every agent: a client's certificate or key. Agents that do not need it
+/// know only its hash.
 #[derive(Debug, Clone)]
 pub struct PrivateFile {
-    /// As the plan writes it, for messages.
+    /// The name as the plan writes it, for messages.
     pub name: String,
-    /// Hash of the content.
+    /// SHA-256 of the content.
     pub sha256: Sha256,
-    /// The content, where it is at hand.
+    /// The content, if it is available here.
     pub content: Option<Secret<Arc<[u8]>>>,
 }
 
 impl PartialEq for PrivateFile {
-    /// The hash says what the content is, whether it is at hand or not.
+    /// The hash identifies the content, whether it is available or not.
     fn eq(&self, other: &PrivateFile) -> bool {
         self.name == other.name && self.sha256 == other.sha256
     }
@@ -38,7 +39,7 @@ impl PartialEq for PrivateFile {
 impl Eq for PrivateFile {}
 
 impl PrivateFile {
-    /// The content, where it is at hand.
+    /// The content, if it is available here.
     #[must_use]
     pub fn bytes(&self) -> Option<&[u8]> {
         self.content.as_ref().map(|content| &content.reveal()[..])
@@ -50,7 +51,7 @@ impl PrivateFile {
 pub struct Sha256(pub [u8; 32]);
 
 impl Sha256 {
-    /// Hash of `bytes`.
+    /// Computes the hash of `bytes`.
     #[must_use]
     pub fn hash(bytes: &[u8]) -> Sha256 {
         use sha2::Digest as _;
@@ -58,7 +59,7 @@ impl Sha256 {
     }
 }
 
-/// Why a text is no SHA-256.
+/// Why a text is not a SHA-256.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("is not a SHA-256; write 64 hexadecimal digits")]
 pub struct Sha256Error;

@@ -1,11 +1,12 @@
-//! What a run asks of its fleet: who may be lost, how long is waited, how well clocks must agree.
+//! The demands of a run on its fleet: how many agents may be lost, how long to wait for agents, how
+//! well clocks must agree.
 
 use crate::words::words;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What a run asks of its fleet.
+/// The demands of a run on its fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetPlan {
     pub(crate) lost: LostAgents,
@@ -16,13 +17,13 @@ pub struct FleetPlan {
 }
 
 impl FleetPlan {
-    /// How long a lease lasts where the plan does not say it.
+    /// Length of a lease, unless the plan sets it.
     pub const DEFAULT_LEASE: Duration = Duration::from_secs(5);
 
-    /// Widest error bound of a clock where the plan does not say it.
+    /// Widest error bound of a clock, unless the plan sets it.
     pub const DEFAULT_MAX_SKEW: Duration = Duration::from_millis(50);
 
-    /// What becomes of the run when an agent is lost.
+    /// How the run reacts to the loss of an agent.
     #[must_use]
     pub fn lost(&self) -> LostAgents {
         self.lost
@@ -34,13 +35,13 @@ impl FleetPlan {
         self.tolerate
     }
 
-    /// How long missing agents are waited for; `None`: as long as it takes.
+    /// How long to wait for missing agents; `None` waits without a limit.
     #[must_use]
     pub fn join_timeout(&self) -> Option<Duration> {
         self.join_timeout
     }
 
-    /// How long an agent may fire on after it last heard of its coordinator.
+    /// How long an agent may continue to fire after it last heard from its coordinator.
     #[must_use]
     pub fn lease(&self) -> Duration {
         self.lease
@@ -65,21 +66,21 @@ impl Default for FleetPlan {
     }
 }
 
-/// What becomes of a run when an agent is lost.
+/// How a run reacts to the loss of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LostAgents {
     /// The run is invalid.
     Fail,
-    /// The others go on with their own shares.
+    /// The others continue with their own shares.
     Continue,
-    /// The others get what is left of the lost agent's share.
+    /// The others take over the rest of the lost agent's share.
     Redistribute,
 }
 
 words!(LostAgents { Fail => "fail", Continue => "continue", Redistribute => "redistribute" });
 
 impl LostAgents {
-    /// How many agents may be lost where the plan does not say it.
+    /// How many agents may be lost, unless the plan sets it.
     pub(crate) fn default_tolerance(self) -> Tolerance {
         match self {
             LostAgents::Fail => Tolerance::NONE,
@@ -91,16 +92,17 @@ impl LostAgents {
 /// How many agents of a run may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tolerance {
-    /// So many.
+    /// This many.
     Agents(u32),
-    /// Of all agents, in parts of a million, so that no rounding decides: 29 % of 100 are 29.
+    /// A share of all agents, in parts of a million, so that rounding has no effect: 29 % of 100
+    /// are 29.
     Millionths(u32),
 }
 
 const MILLION: u32 = 1_000_000;
 /// Parts of a million in one percent.
 const PERCENT: u32 = MILLION / 100;
-/// Digits behind the point that a percentage can have.
+/// Digits after the point that a percentage can have.
 const DIGITS: usize = 4;
 
 impl Tolerance {
@@ -125,7 +127,7 @@ impl Tolerance {
 }
 
 impl fmt::Display for Tolerance {
-    /// As the canonical text has it.
+    /// The form in the canonical text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Tolerance::Agents(number) => write!(f, "{number}"),
@@ -139,16 +141,17 @@ impl fmt::Display for Tolerance {
     }
 }
 
-/// Why a text is no percentage of agents; reads on after the value.
+/// Why a text is not a percentage of agents. The message continues a sentence that starts with the
+/// value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToleranceError {
     /// It has another form.
     #[error("is no part of a fleet; write a number of agents such as 2, or a share such as \"1%\"")]
     Form,
-    /// More digits than count.
+    /// It has more digits than are used.
     #[error("is finer than 0.0001%; write at most {DIGITS} digits behind the point")]
     TooFine,
-    /// More than all agents.
+    /// It is more than all agents.
     #[error("is more than all agents; write at most \"100%\", which is all but one")]
     TooLarge,
 }
@@ -168,7 +171,7 @@ impl FromStr for Tolerance {
         if digits.len() > DIGITS {
             return Err(ToleranceError::TooFine);
         }
-        // Digits only, so it fails where the number is too large.
+        // It contains only digits, so this fails only if the number is too large.
         let all: u64 = format!("{whole}{digits:0<DIGITS$}")
             .parse()
             .map_err(|_| ToleranceError::TooLarge)?;

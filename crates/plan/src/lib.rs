@@ -1,6 +1,6 @@
-//! What to do. Raw TOML goes in, a [`Plan`] that cannot be wrong comes out (or a [`Campaign`] of
-//! several), or every problem at once.
-//! Pure: no clock, no network, no file system; files a plan names are read through [`Files`].
+//! The plan: what to do. Takes raw TOML and returns a [`Plan`] that cannot be wrong (or a
+//! [`Campaign`] of several), or every problem at once. Pure: no clock, no network, no file system;
+//! files that a plan names are read through [`Files`].
 
 mod calibration;
 mod campaign;
@@ -83,7 +83,7 @@ pub use url::UrlError;
 pub use user_operations::UserOperations;
 pub use words::Words;
 
-/// Number of the language that canonical texts are written in. Coordinator and agent compare it
-/// when the agent joins, since a text that means another thing to one of them is worse than none.
-/// Raise it when the canonical text changes: a key comes, goes, or means something else.
+/// Version of the language of canonical texts. Coordinator and agent compare it when the agent
+/// joins, since a text that they understand differently is worse than none. Raise it when the
+/// canonical text changes: when a key is added, removed, or changes its meaning.
 pub const LANGUAGE: u32 = 1;

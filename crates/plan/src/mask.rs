@@ -1,17 +1,17 @@
-//! Which values of a plan let somebody in, and a plan's text without them, for everything that is
+//! Which values of a plan are credentials, and a plan's text without them, for everything that is
 //! kept or shown.
 
 use crate::SECRET_HEADERS;
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, Value};
 
-/// Stands for a value that is not saved; no server takes it for one.
+/// Replaces a value that is not saved; no server accepts it in its place.
 pub const MASK: &str = "(not saved)";
 
-/// Section of the axes, where a list is several values.
+/// The section of the axes, in which a list contains several values.
 const AXES: &str = "matrix";
 
-/// Those of `names` that are secret headers, each once.
+/// Returns those of `names` that are secret headers, each once.
 pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = names.filter_map(secret_header).collect();
     found.sort_unstable();
@@ -19,10 +19,10 @@ pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'
     found
 }
 
-/// A plan's text, as given or canonical, with [`MASK`] for the values of secret headers; everything
-/// else stays as it is, byte for byte. A text that is no TOML is masked as a whole.
+/// Returns a plan's text, as given or canonical, with [`MASK`] for the values of secret headers;
+/// everything else remains byte for byte. A text that is not TOML is masked as a whole.
 ///
-/// Bodies, paths, names and comments are not looked into.
+/// Bodies, paths, names and comments are not examined.
 #[must_use]
 pub fn masked(text: &str) -> String {
     let Ok(document) = Document::parse(text) else {
@@ -30,7 +30,7 @@ pub fn masked(text: &str) -> String {
     };
     let mut spans = Vec::new();
     table(document.as_table(), Place::Anywhere, &mut spans);
-    // Tables of one name may stand apart in the text.
+    // Tables of the same name can be in different places of the text.
     spans.sort_by_key(|span| span.start);
     let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
     for span in spans {
@@ -42,24 +42,24 @@ pub fn masked(text: &str) -> String {
     masked
 }
 
-/// Whether `key`, which may be a path in quotes, ends in the name of a secret header. No other key
-/// of a plan has such a name, so that it need not be known where the table stands.
+/// Whether `key`, which can be a quoted path, ends in the name of a secret header. No other key of
+/// a plan has such a name, so the position of its table does not matter.
 pub(crate) fn is_secret_key(key: &str) -> bool {
     key.rsplit('.').next().and_then(secret_header).is_some()
 }
 
-/// As [`SECRET_HEADERS`] writes it.
+/// The name as [`SECRET_HEADERS`] writes it.
 fn secret_header(name: &str) -> Option<&'static str> {
     let is_it = |secret: &&str| name.eq_ignore_ascii_case(secret);
     SECRET_HEADERS.into_iter().find(is_it)
 }
 
-/// What lists mean where a value stands.
+/// The meaning of a list in place of a value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A list of values of one field.
+    /// The list contains the values of one field.
     Anywhere,
-    /// A list of the values that an axis takes.
+    /// The list contains the values that an axis takes.
     Axis,
 }
 
@@ -86,11 +86,11 @@ fn item(item: &Item, is_secret: bool, place: Place, spans: &mut Vec<Range<usize>
 
 fn value(value: &Value, is_secret: bool, place: Place, spans: &mut Vec<Range<usize>>) {
     match value {
-        // A variant may have the name of a header.
+        // A variant can have the name of a header.
         Value::InlineTable(inner) => table(inner, place, spans),
         Value::Array(array) if !is_secret || is_of_axis(array, place) => {
             let elements = array.iter();
-            // A list in an axis is one value of it.
+            // A list within an axis is a single value of it.
             elements.for_each(|inner| self::value(inner, is_secret, Place::Anywhere, spans));
         }
         _ if is_secret => spans.extend(value.span()),

@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// Name of the built-in target's CA among a plan's files.
 const BUILTIN_CA: &str = "builtin-ca.pem";
 
-/// What to do, checked: whoever holds one can run it.
+/// A checked description of what to do: every `Plan` can be run.
 ///
-/// The canonical text is what crosses the wire: every default written out, files by SHA-256.
-/// Parsing it gives an equal plan, and its SHA-256 is the plan's digest, by which agents and
-/// coordinator know that they hold the same one.
+/// The canonical text crosses the wire: every default written out, files by SHA-256. Parsing it
+/// gives an equal plan, and its SHA-256 is the plan's digest, by which agents and coordinator
+/// verify that they have the same plan.
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub(crate) name: String,
@@ -32,16 +32,16 @@ pub struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
-/// Where the content of a file comes from: the plan's folder at the coordinator, received chunks at
-/// an agent.
+/// The source of files' contents: the plan's folder at the coordinator, received chunks at an
+/// agent.
 pub trait Files {
-    /// Content of the file the plan calls `name`, or why it cannot be had.
+    /// Returns the content of the file that the plan calls `name`, or why it is not available.
     ///
     /// # Errors
     /// A reason in words, such as "no such file".
     fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
 
-    /// Names of the files in a folder, as [`Files::read`] takes them, in any order.
+    /// Lists the names of the files in a folder, as [`Files::read`] takes them, in any order.
     ///
     /// # Errors
     /// A reason in words, such as "no such folder".
@@ -51,17 +51,17 @@ pub trait Files {
 }
 
 impl Plan {
-    /// Every key a plan can have, as a dotted path without indices.
+    /// Every key that a plan can have, as a dotted path without indices.
     pub const KEYS: &[&str] = read::KEYS;
 
     /// Longest text that is read, in bytes.
     pub const MAX_BYTES: usize = 1 << 20;
 
     /// Longest canonical text of a plan, in bytes: it crosses the wire in one message of at most 1
-    /// MiB, with other things.
+    /// MiB, along with other things.
     pub const MAX_CANONICAL_BYTES: usize = 768 << 10;
 
-    /// Parses a plan as a user writes it; reads the files it names.
+    /// Parses a plan as a user writes it; reads the files that it names.
     ///
     /// # Errors
     /// Every problem of the text at once, each with its place.
@@ -69,19 +69,19 @@ impl Plan {
         read::plan(text, &Names(RefCell::new(files)))
     }
 
-    /// As [`Plan::parse`], for bytes that may not be text.
+    /// Like [`Plan::parse`], for bytes that may not be text.
     ///
     /// # Errors
-    /// As [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are problems
-    /// too.
+    /// Like [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
+    /// problems too.
     pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Plan, Problems> {
         Plan::parse(read::utf8(bytes)?, files)
     }
 
-    /// Parses canonical text; `file` gives content by hash.
+    /// Parses canonical text; `file` returns content by hash.
     ///
     /// # Errors
-    /// As [`Plan::parse`]; content that does not match its hash is a problem too.
+    /// Like [`Plan::parse`]; content that does not match its hash is a problem too.
     pub fn parse_canonical(
         text: &str,
         file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>,
@@ -89,11 +89,12 @@ impl Plan {
         read::plan(text, &Hashes(file))
     }
 
-    /// Parses what [`Plan::masked_text`] gave, to read what came of a run: neither the content of
-    /// files nor secrets are in it, so that nobody can run it, and its digest is another one.
+    /// Parses the output of [`Plan::masked_text`], to interpret a run's results: it contains
+    /// neither the content of files nor secrets, so the plan cannot be run, and its digest is
+    /// different.
     ///
     /// # Errors
-    /// As [`Plan::parse`].
+    /// Like [`Plan::parse`].
     pub fn parse_saved(text: &str) -> Result<Plan, Problems> {
         read::plan(text, &Elsewhere)
     }
@@ -105,13 +106,13 @@ impl Plan {
     }
 
     /// The canonical text with [`crate::MASK`] for the values of secret headers, for everything
-    /// that is kept or shown. The digest is not that of this text.
+    /// that is kept or shown. The digest is not computed from this text.
     #[must_use]
     pub fn masked_text(&self) -> String {
         mask::masked(&self.canonical_text())
     }
 
-    /// Names of the secret headers that requests have, each once, in lower case.
+    /// Names of the secret headers of its requests, each once, in lower case.
     #[must_use]
     pub fn secret_headers(&self) -> Vec<&'static str> {
         let headers = self.requests.iter().flat_map(|request| &request.headers);
@@ -124,7 +125,7 @@ impl Plan {
         Sha256::hash(self.canonical_text().as_bytes())
     }
 
-    /// Every file the plan names that is for everybody: bodies and roots.
+    /// All files of the plan that every agent gets: bodies and roots.
     #[must_use]
     pub fn files(&self) -> Vec<&File> {
         let bodies = self
@@ -158,8 +159,8 @@ impl Plan {
         places
     }
 
-    /// The same plan with the identities that were minted for this agent's virtual users; nothing
-    /// where it mints none.
+    /// Adds the identities that were minted for this agent's virtual users; changes nothing if the
+    /// plan mints none.
     #[must_use]
     pub fn with_minted(mut self, minted: Minted) -> Plan {
         if let Some(Tls {
@@ -172,7 +173,7 @@ impl Plan {
         self
     }
 
-    /// The same plan against a built-in target that now listens: its URL and, with TLS, its CA
+    /// Points the plan at a built-in target that now listens: sets its URL and, with TLS, its CA
     /// (PEM).
     #[must_use]
     pub fn with_builtin_at(mut self, address: SocketAddr, ca_pem: Option<&[u8]>) -> Plan {
@@ -188,7 +189,7 @@ impl Plan {
         self
     }
 
-    /// What agent `agent` (from 0) of `agents` does of the load.
+    /// The share of agent `agent` (from 0) of `agents` in the load.
     #[must_use]
     pub fn share(&self, agent: u32, agents: u32) -> Share {
         let owner = Owner {
@@ -199,16 +200,16 @@ impl Plan {
         self.share_of(&owner.into())
     }
 
-    /// What `portion` is of the load.
+    /// The share of `portion` in the load.
     #[must_use]
     pub fn share_of(&self, portion: &Portion) -> Share {
         Share::new(&self.load, portion)
     }
 
-    /// Whether `agents` agents can share the load so that none is left without a connection.
+    /// Checks that `agents` agents can share the load so that each gets a connection.
     ///
     /// # Errors
-    /// The field that is too small for them.
+    /// Names the field that is too small for them.
     pub fn check_fleet(&self, agents: u32) -> Result<(), Problem> {
         let key = match self.load.shape {
             Shape::Closed { .. } => "connections",
@@ -229,26 +230,26 @@ impl Plan {
         })
     }
 
-    /// Remarks on the text this plan was parsed from: what has no effect, or has one that
-    /// surprises. No part of the plan.
+    /// Remarks on the text that this plan was parsed from, about settings without effect, or with a
+    /// surprising one. Not part of the plan.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Name of the plan, fit for a folder's name.
+    /// Name of the plan, valid as a folder's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the load goes.
+    /// The target of the load.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.target
     }
 
-    /// At least one request; with `connection.requests = 0` one that only lends its name.
+    /// At least one request; with `connection.requests = 0` only the name of one is used.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
         &self.requests
@@ -260,7 +261,7 @@ impl Plan {
         &self.connection
     }
 
-    /// TLS, where the target is `https`.
+    /// TLS, if the target is `https`.
     #[must_use]
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()
@@ -272,13 +273,13 @@ impl Plan {
         &self.load
     }
 
-    /// What it asks of its fleet.
+    /// Its demands on the fleet.
     #[must_use]
     pub fn fleet(&self) -> &FleetPlan {
         &self.fleet
     }
 
-    /// What must hold.
+    /// The conditions for a run to pass.
     #[must_use]
     pub fn thresholds(&self) -> &[Threshold] {
         &self.thresholds
@@ -286,7 +287,7 @@ impl Plan {
 }
 
 impl PartialEq for Plan {
-    /// Notes are about the text, and leave the plan what it is.
+    /// Notes are about the text, and not part of the plan.
     fn eq(&self, other: &Plan) -> bool {
         self.name == other.name
             && self.load == other.load

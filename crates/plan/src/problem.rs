@@ -1,4 +1,4 @@
-//! What is wrong with a plan, where, why, and what to write instead.
+//! The problems of a plan: what is wrong, where, why, and what to write instead.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 pub struct Problem {
     /// Dotted path, such as `load.rate`.
     pub path: String,
-    /// Line and column, from 1, where the text has a place for it.
+    /// Line and column, from 1, if the problem has a place in the text.
     pub place: Option<(usize, usize)>,
-    /// What is wrong, why, and what to write instead.
+    /// The problem, its reason, and what to write instead.
     pub message: String,
 }
 

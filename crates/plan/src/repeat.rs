@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Repeat {
     /// Rounds, each of which runs every variant once; at least 1.
     pub times: u32,
-    /// Between two runs.
+    /// Pause between two runs.
     pub pause: Duration,
     /// Seed of the order within each round; `None` keeps the file's order.
     pub shuffle: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Run {
 }
 
 impl Default for Repeat {
-    /// Once, in the file's order, with a second between two runs.
+    /// Once, in the file's order, with a pause of one second between runs.
     fn default() -> Repeat {
         Repeat {
             times: 1,
@@ -35,7 +35,7 @@ impl Default for Repeat {
 }
 
 impl Repeat {
-    /// Every run, in order: A B C A B C, or each round shuffled.
+    /// All runs in order: A B C A B C, or with each round shuffled.
     pub(crate) fn runs(&self, variants: usize) -> Vec<Run> {
         let mut random = self.shuffle.map(SplitMix::new);
         let round = |repeat| {
@@ -88,7 +88,7 @@ mod tests {
     fn a_seed_gives_one_order_for_ever() {
         assert_eq!(order(3, Some(7)), order(3, Some(7)));
         assert_ne!(order(3, Some(7)), order(3, Some(8)));
-        // A resumed campaign of another build must find the same order.
+        // A campaign that is resumed by another build must get the same order.
         assert_eq!(order(3, Some(7)), GOLDEN);
     }
 

@@ -1,50 +1,49 @@
-//! `[search]`: what is looked for, and the single runs it is looked for with. Which run comes next
-//! is not known here.
+//! `[search]`: the goal of a search, and the single runs that it consists of. Does not know which
+//! run comes next.
 
 use crate::{End, Plan, Problem, Rate, Shape, load};
 use std::time::Duration;
 
-/// What a file's `[search]` asks for, for each of its runs.
+/// The goal of a file's `[search]`, for each of its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Search {
-    /// The highest load that keeps every threshold.
+    /// The highest load that meets every threshold.
     Capacity(Capacity),
-    /// The load of the plan for each of so many agents, one number after the other; ascending, at
-    /// least two.
-    /// [`Plan::for_agents`] makes the runs.
+    /// The plan's load for each of several numbers of agents, one number after the other;
+    /// ascending, at least two. [`Plan::for_agents`] makes the runs.
     Agents(Vec<u32>),
 }
 
-/// A search for the highest load that keeps every threshold of the plan, by holds of one amount
+/// A search for the highest load that meets every threshold of the plan, by holds of one amount
 /// each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capacity {
-    /// Where the highest load is looked for.
+    /// The range that is searched.
     pub range: SearchRange,
-    /// Length of the measured part of each hold.
+    /// Length of each hold's measured part.
     pub hold: Duration,
-    /// The search ends where the lowest amount that failed is above the highest that passed by at
+    /// The search ends when the lowest amount that failed exceeds the highest that passed by at
     /// most this share of it.
     pub precision: f64,
-    /// Longest wait between two holds for the target to be as before.
+    /// Longest wait between two holds for the target to recover.
     pub settle: Duration,
 }
 
-/// Bounds of the amount, for the whole cluster; `from` is above zero and below `to`.
+/// Bounds of the amount for the whole cluster; `from` is above zero and below `to`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchRange {
-    /// Arrivals of an open loop.
+    /// Arrivals per second of an open loop.
     Rate {
-        /// First rate that is held.
+        /// The first rate to hold.
         from: Rate,
-        /// Highest rate that is held.
+        /// The highest rate to hold.
         to: Rate,
     },
     /// Virtual users of a closed loop.
     Connections {
-        /// First number that is held.
+        /// The first number to hold.
         from: u32,
-        /// Highest number that is held.
+        /// The highest number to hold.
         to: u32,
     },
 }
@@ -61,12 +60,12 @@ impl SearchRange {
 }
 
 impl Capacity {
-    /// The run that holds `amount` (arrivals per second, or virtual users, rounded to whole ones)
-    /// for [`Capacity::hold`]. The rest, with the warm-up, is that of `plan`, which must be of the
-    /// campaign this search is from.
+    /// Returns the run that holds `amount` (arrivals per second, or virtual users, rounded to whole
+    /// ones) for [`Capacity::hold`]. Everything else, including the warm-up, comes from `plan`,
+    /// which must belong to the campaign that this search is from.
     ///
     /// # Errors
-    /// `plan` is of the other kind of loop, or `amount` is no load that can be asked for.
+    /// Fails if `plan` has the other kind of loop, or `amount` is not a valid load.
     pub fn plan_at(&self, plan: &Plan, amount: f64) -> Result<Plan, Problem> {
         let mut held = plan.clone();
         match (&mut held.load.shape, self.range) {
@@ -92,12 +91,11 @@ impl Capacity {
         Ok(held.with_notes_of_its_own())
     }
 
-    /// A short run at the first amount, to see whether the target is as before. It has no warm-up:
-    /// whoever waits for a target would wait for that each time, and the median tells as much
-    /// without.
+    /// Returns a short run at the first amount, which shows whether the target has recovered. It
+    /// has no warm-up: that would take time in each try, and the median shows as much without it.
     ///
     /// # Errors
-    /// As [`Capacity::plan_at`].
+    /// Like [`Capacity::plan_at`].
     pub fn plan_of_look(&self, plan: &Plan, length: Duration) -> Result<Plan, Problem> {
         let (from, _) = self.range.ends();
         let mut look = self.plan_at(plan, from)?;
@@ -115,19 +113,20 @@ fn other_loop(path: &str, why: &str) -> Problem {
 }
 
 impl Plan {
-    /// The run of `agents` agents that each carry this plan's whole load: every amount, bound and
-    /// number of operations is multiplied, durations stay.
+    /// Returns the run of `agents` agents that each carry this plan's whole load: every amount,
+    /// bound and number of operations is multiplied, durations remain.
     ///
     /// # Errors
-    /// The field that becomes larger than a plan can ask for, or 0 with no agents.
+    /// Names the field that exceeds what a plan can ask for, or becomes 0 with no agents.
     pub fn for_agents(&self, agents: u32) -> Result<Plan, Problem> {
         let mut plan = self.clone();
         plan.load.multiply(agents)?;
         Ok(plan.with_notes_of_its_own())
     }
 
-    /// With the notes that its canonical text gives. Those on the search it is part of stand in the
-    /// campaign; its log does not hold them, so a result made again could not have them.
+    /// Replaces the notes by those that its canonical text gives. Notes on the search belong to the
+    /// campaign; a run's log does not contain them, so a result that is remade from it would lack
+    /// them.
     fn with_notes_of_its_own(self) -> Plan {
         match Plan::parse_saved(&self.canonical_text()) {
             Ok(saved) => Plan {

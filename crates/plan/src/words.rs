@@ -1,6 +1,6 @@
-//! The words of a plan: one table for each enum, from which plans are read, written and recorded.
+//! The words of a plan: one table per enum, used for reading, writing and recording plans.
 
-/// An enum whose variants a plan names by words.
+/// An enum whose variants have words in plans.
 pub trait Words: Copy + 'static {
     /// A value for each word, in the order in which messages list them.
     const ALL: &'static [Self];
@@ -8,7 +8,7 @@ pub trait Words: Copy + 'static {
     /// The word in a plan.
     fn word(self) -> &'static str;
 
-    /// The value that `word` names, where there is one.
+    /// The value with this word, if there is one.
     #[must_use]
     fn from_word(word: &str) -> Option<Self> {
         let mut all = Self::ALL.iter().copied();
@@ -16,7 +16,7 @@ pub trait Words: Copy + 'static {
     }
 }
 
-/// Implements [`Words`] by a table that the compiler holds to the enum.
+/// Implements [`Words`] from a table; the compiler checks that it covers the enum.
 macro_rules! words {
     ($name:ident { $($variant:ident => $word:literal),+ $(,)? }) => {
         impl $name {
