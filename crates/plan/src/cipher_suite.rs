@@ -1,5 +1,4 @@
-//! The cipher suites that can be offered, under all the names they go by, and why the others
-//! cannot.
+//! The cipher suites that can be offered, under all their names, and why others cannot.
 
 use crate::{CipherSuite, TlsVersion};
 use std::fmt;
@@ -20,7 +19,7 @@ const OPENSSL: [(&str, u16); 6] = [
 ];
 
 impl CipherSuite {
-    /// What rustls 0.23 with aws-lc-rs offers, in its order of preference.
+    /// The suites that rustls 0.23 with aws-lc-rs offers, in its order of preference.
     pub const ALL: [CipherSuite; 9] = [
         suite(0x1302, "TLS_AES_256_GCM_SHA384"),
         suite(0x1301, "TLS_AES_128_GCM_SHA256"),
@@ -33,7 +32,7 @@ impl CipherSuite {
         suite(0xcca8, "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256"),
     ];
 
-    /// The one version the suite belongs to.
+    /// The only version that the suite belongs to.
     #[must_use]
     pub fn version(self) -> TlsVersion {
         if self.code >> 8 == 0x13 {
@@ -44,8 +43,8 @@ impl CipherSuite {
     }
 }
 
-/// Why a name is no suite that can be offered, and what to write instead or which tool can. Reads
-/// on after the name.
+/// Why a name is not a suite that can be offered, and what to write instead or which tool supports
+/// it. The message continues a sentence that starts with the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CipherSuiteError {
     /// RSA key exchange.
@@ -56,22 +55,22 @@ pub enum CipherSuiteError {
     StaticEcdh,
     /// Block ciphers in CBC mode.
     Cbc,
-    /// Broken for long: RC4, DES, 3DES, export, NULL, anonymous, MD5.
+    /// Long broken: RC4, DES, 3DES, export, NULL, anonymous, MD5.
     Broken,
-    /// Keys or passwords that both sides know beforehand.
+    /// Keys or passwords that both sides share in advance.
     PreShared,
-    /// AES-CCM, ARIA, Camellia, GOST: nothing rustls has.
+    /// AES-CCM, ARIA, Camellia, GOST: rustls has none of these.
     Foreign,
-    /// A list or class in OpenSSL's language.
+    /// A list or class in OpenSSL's syntax.
     OpensslList,
-    /// Nothing known; the nearest name.
+    /// An unknown name; contains the nearest one.
     Unknown(&'static str),
 }
 
 impl FromStr for CipherSuite {
     type Err = CipherSuiteError;
 
-    /// Takes IANA's, OpenSSL's and rustls's names, in any case.
+    /// Accepts IANA's, OpenSSL's and rustls's names, in any case.
     fn from_str(text: &str) -> Result<CipherSuite, CipherSuiteError> {
         let name = text.to_ascii_uppercase();
         let code = OPENSSL
@@ -98,6 +97,7 @@ fn refusal(name: &str) -> CipherSuiteError {
     }
     let parts: Vec<&str> = name.split(['-', '_']).collect();
     let has = |words: &[&str]| parts.iter().any(|part| words.contains(part));
+    // The first rule that holds gives the reason: a broken cipher counts before the key exchange.
     let rules = [
         (
             has(&[
@@ -183,7 +183,7 @@ impl fmt::Display for CipherSuiteError {
                 );
             }
         };
-        // Today's OpenSSL is built without what is broken.
+        // Current OpenSSL is built without broken suites.
         let openssl = if *self == CipherSuiteError::Broken {
             "an old OpenSSL"
         } else {

@@ -1,21 +1,21 @@
-//! Who the client says it is, where a server asks: certificates given as files, or minted for the
+//! The client's identities, for servers that ask: certificates given as files, or minted for the
 //! run.
 
 use crate::{Minted, PrivateFile, Subject};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `tls.client_certificates`. Virtual user u (open loop: connection u) has identity u modulo how
-/// many there are.
+/// `tls.client_certificates`. With n identities, virtual user u (open loop: connection u) has
+/// identity u modulo n.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClientCertificates {
-    /// Pairs of files, in this order; without any no certificate is shown.
+    /// Pairs of files, in this order; if empty, no certificate is presented.
     Files(Vec<ClientCertificate>),
-    /// Made before the run.
+    /// Minted before the run.
     Mint(Box<Minting>),
 }
 
-/// A client identity in files, which are at hand where one of its virtual users is.
+/// A client identity in files, whose content is only on agents that have one of its virtual users.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClientCertificate {
     /// PEM chain, leaf first.
@@ -24,27 +24,26 @@ pub struct ClientCertificate {
     pub key: PrivateFile,
 }
 
-/// Client identities that the coordinator makes before the run: P-256 keys with certificates of one
+/// Client identities that the coordinator mints before the run: P-256 keys with certificates of one
 /// CA.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minting {
     /// How many identities are minted.
     pub number: u32,
-    /// PEM certificate of the CA, and behind it those above it, if any. At hand at the coordinator
-    /// only.
+    /// PEM certificate of the CA, followed by those above it, if any. Only the coordinator has it.
     pub ca: PrivateFile,
-    /// PEM private key of the CA. At hand at the coordinator only.
+    /// PEM private key of the CA. Only the coordinator has it.
     pub ca_key: PrivateFile,
-    /// Subject of each.
+    /// Subject of each certificate.
     pub subject: Subject,
-    /// Each is valid for so long from the beginning of the run.
+    /// How long each is valid, from the beginning of the run.
     pub validity: Duration,
-    /// Those of an agent's own virtual users, where they have been made; no part of the text.
+    /// The identities of an agent's own virtual users, once minted; not part of the text.
     pub minted: Arc<Minted>,
 }
 
 impl ClientCertificates {
-    /// How many identities there are.
+    /// The number of identities.
     #[must_use]
     pub fn number(&self) -> usize {
         match self {
@@ -53,7 +52,7 @@ impl ClientCertificates {
         }
     }
 
-    /// Those in files.
+    /// The identities that are in files.
     #[must_use]
     pub fn files(&self) -> &[ClientCertificate] {
         match self {
@@ -62,7 +61,7 @@ impl ClientCertificates {
         }
     }
 
-    /// Every file of theirs, the CA's with them: none is for everybody.
+    /// All their private files, including the CA's.
     pub(crate) fn private(&self) -> impl Iterator<Item = &PrivateFile> {
         let of_pairs = self.files().iter().flat_map(|pair| [&pair.cert, &pair.key]);
         of_pairs.chain(
@@ -72,7 +71,7 @@ impl ClientCertificates {
         )
     }
 
-    /// How those are made that are not in files.
+    /// How identities are minted; `None` if they are in files.
     #[must_use]
     pub fn minting(&self) -> Option<&Minting> {
         match self {

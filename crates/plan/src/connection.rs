@@ -1,4 +1,5 @@
-//! How connections are used: requests each, who closes, HTTP version, source addresses, time-outs.
+//! How connections are used: requests per connection, who closes, HTTP version, source addresses,
+//! time-outs.
 
 use crate::Words;
 use crate::words::words;
@@ -11,12 +12,12 @@ use std::time::Duration;
 pub struct Connection {
     /// Requests per connection.
     pub requests: RequestsPerConnection,
-    /// Who closes, and how.
+    /// Which side closes, and how.
     pub close: Close,
-    /// Handshake only: wait for the server's end of the connection, which alone shows a refused
-    /// client certificate.
+    /// Handshake only: wait for the server to close the connection, the only way to notice a
+    /// refused client certificate.
     pub confirm: bool,
-    /// The HTTP version that is spoken, with its streams.
+    /// The HTTP version, with its number of streams.
     pub http: HttpVersion,
     /// Local addresses to connect from, in turn; empty lets the kernel choose.
     pub source_addresses: Vec<IpAddr>,
@@ -29,25 +30,26 @@ pub struct Connection {
 pub enum RequestsPerConnection {
     /// `0`: an operation is a connection with its handshake and no request.
     HandshakeOnly,
-    /// So many, then the connection is closed; 1 is keep-alive off.
+    /// This many, then the connection is closed; 1 turns keep-alive off.
     Limited(NonZeroU32),
-    /// `"unlimited"`: keep-alive, as long as the server agrees.
+    /// `"unlimited"`: keep-alive for as long as the server agrees.
     Unlimited,
 }
 
 impl RequestsPerConnection {
-    /// The word for [`RequestsPerConnection::Unlimited`]; the others are numbers.
+    /// The word for [`RequestsPerConnection::Unlimited`]; the other values are numbers.
     pub(crate) const UNLIMITED_WORD: &str = "unlimited";
 }
 
-/// Who closes a connection, and how: `connection.close`.
+/// Which side closes a connection, and how: `connection.close`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Close {
-    /// We close and do not wait; TIME_WAIT stays here.
+    /// We close and do not wait; TIME_WAIT remains on our side.
     Fin,
-    /// `Connection: close` in the request, then wait for the server's EOF; TIME_WAIT stays there.
+    /// `Connection: close` in the request, then wait for the server's EOF; TIME_WAIT remains on its
+    /// side.
     Server,
-    /// `SO_LINGER` zero: a reset, no TIME_WAIT anywhere.
+    /// `SO_LINGER` of zero: a reset, and no TIME_WAIT on either side.
     Rst,
 }
 
@@ -58,15 +60,15 @@ words!(Close { Fin => "fin", Server => "server", Rst => "rst" });
 pub enum HttpVersion {
     /// HTTP/1.1: one operation at a time on a connection.
     Http11,
-    /// HTTP/2: so many at once on a connection; over TLS by ALPN, else by prior knowledge.
+    /// HTTP/2: several operations at once; over TLS by ALPN, otherwise by prior knowledge.
     Http2 {
-        /// Streams at once per connection, at least 1.
+        /// Concurrent streams per connection, at least 1.
         streams: u32,
     },
 }
 
 impl Words for HttpVersion {
-    /// HTTP/2 stands here with one stream: its number is a field of its own.
+    /// HTTP/2 is listed with one stream: the number of streams is a field of its own.
     const ALL: &'static [HttpVersion] = &[HttpVersion::Http11, HttpVersion::Http2 { streams: 1 }];
 
     fn word(self) -> &'static str {
@@ -78,7 +80,7 @@ impl Words for HttpVersion {
 }
 
 impl HttpVersion {
-    /// Operations at once on one connection.
+    /// Concurrent operations on one connection.
     #[must_use]
     pub fn streams(self) -> u32 {
         match self {
@@ -100,7 +102,7 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
-    /// The longest an operation may take after it has begun.
+    /// The longest that an operation can take after it has begun.
     #[must_use]
     pub fn longest(&self) -> Duration {
         2 * self.connect + self.handshake + self.request

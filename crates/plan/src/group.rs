@@ -1,5 +1,4 @@
-//! The key exchange groups that can be offered, under the names they go by, and why the others
-//! cannot.
+//! The key-exchange groups that can be offered, under all their names, and why others cannot.
 
 use crate::{Group, TlsVersion};
 use std::str::FromStr;
@@ -8,7 +7,7 @@ const fn group(code: u16, name: &'static str) -> Group {
     Group { code, name }
 }
 
-/// Names of the same groups elsewhere: NIST's, ANSI X9.62's, OpenSSL's. In lower case.
+/// Other names of these groups, in lower case: NIST's, ANSI X9.62's, OpenSSL's.
 const ALIASES: [(&str, u16); 8] = [
     ("p-256", 0x0017),
     ("p256", 0x0017),
@@ -21,7 +20,7 @@ const ALIASES: [(&str, u16); 8] = [
 ];
 
 impl Group {
-    /// What rustls 0.23 with aws-lc-rs offers.
+    /// The groups that rustls 0.23 with aws-lc-rs offers.
     pub const ALL: [Group; 7] = [
         group(0x001d, "X25519"),
         group(0x0017, "secp256r1"),
@@ -32,8 +31,8 @@ impl Group {
         group(0x0202, "MLKEM1024"),
     ];
 
-    /// Offered where the plan says nothing: no ML-KEM, whose key pairs and 1,184-byte shares cost
-    /// the client.
+    /// The groups offered by default: without ML-KEM, whose key pairs and 1,184-byte shares cost
+    /// the client CPU time and traffic.
     pub const DEFAULT: [Group; 3] = [Group::ALL[0], Group::ALL[1], Group::ALL[2]];
 
     /// Whether the group can be used in `version`: ML-KEM only in TLS 1.3
@@ -44,10 +43,11 @@ impl Group {
     }
 }
 
-/// Why a name is no group that can be offered. Reads on after the name.
+/// Why a name is not a group that can be offered. The message continues a sentence that starts with
+/// the name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum GroupError {
-    /// A group that exists, and that rustls with aws-lc-rs does not have.
+    /// A group that exists, but is missing in rustls with aws-lc-rs.
     #[error(
         "is a group that rustls with aws-lc-rs does not offer; write one of X25519, secp256r1, \
          secp384r1, X25519MLKEM768, or try `openssl s_client -groups`, which has more"
@@ -61,7 +61,7 @@ pub enum GroupError {
 impl FromStr for Group {
     type Err = GroupError;
 
-    /// Takes IANA's names and the aliases in common use, in any case.
+    /// Accepts IANA's names and common aliases, in any case.
     fn from_str(text: &str) -> Result<Group, GroupError> {
         let name = text.to_ascii_lowercase();
         let code = ALIASES
@@ -82,6 +82,7 @@ impl FromStr for Group {
 }
 
 fn is_foreign(name: &str) -> bool {
+    // Prefixes of families: finite fields, Brainpool, SECG, NIST, ML-KEM, GOST and SM2.
     let families = [
         "ffdhe",
         "brainpool",

@@ -1,22 +1,23 @@
-//! Which connections' secrets are written down, so that a capture of them can be read.
+//! Which connections' secrets are written down, so that a capture of their traffic can be
+//! decrypted.
 
 use crate::duration;
 use std::fmt;
 use std::time::Duration;
 
-/// `tls.key_log`. Whoever has the secrets can read what was sent, so that an agent must allow it
+/// `tls.key_log`. The secrets allow decrypting what was sent, so agents must allow writing them
 /// too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyLog {
-    /// Nobody's secrets are written.
+    /// No secrets are written.
     Off,
-    /// Those of every connection.
+    /// The secrets of every connection.
     All,
-    /// Those of the first connections of each agent on which an operation failed or was slow.
+    /// The secrets of the first connections of each agent on which an operation failed or was slow.
     Sampled {
-        /// So many connections with an operation that timed out or failed.
+        /// Number of connections with an operation that timed out or failed.
         failed: u32,
-        /// So many with an operation that ended ok and was slow.
+        /// Number of connections with an operation that was ok but slow.
         slow: u32,
         /// A service time above this is slow; zero where `slow` is 0.
         over: Duration,
@@ -31,14 +32,14 @@ impl KeyLog {
 }
 
 impl fmt::Display for KeyLog {
-    /// As the plan writes it.
+    /// The value as the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (failed, slow, over) = match *self {
             KeyLog::Off => return write!(f, "{:?}", KeyLog::OFF_WORD),
             KeyLog::All => return write!(f, "{:?}", KeyLog::ALL_WORD),
             KeyLog::Sampled { failed, slow, over } => (failed, slow, duration::write(over)),
         };
-        // At least one of the two: a plan without either is refused.
+        // At least one of the two is above 0: a plan without either is refused.
         match (failed, slow) {
             (failed, 0) => write!(f, "{{ failed = {failed} }}"),
             (0, slow) => write!(f, "{{ slow = {slow}, over = \"{over}\" }}"),

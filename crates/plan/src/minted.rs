@@ -1,22 +1,22 @@
-//! Minted client identities on their way to an agent: one file with all that its virtual users
-//! need.
+//! Minted client identities on their way to an agent: one file with everything that its virtual
+//! users need.
 
 use secret::Secret;
 use std::collections::BTreeMap;
 
-/// First bytes of the file: what it is, and the version of its form.
+/// First bytes of the file: its kind and the version of its format.
 const MAGIC: &[u8; 8] = b"minted\0\x01";
 
-/// Minted client identities, DER throughout.
+/// Minted client identities, all in DER.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Minted {
-    /// What is shown behind each leaf.
+    /// The certificates that follow each leaf.
     pub chain: Vec<Vec<u8>>,
-    /// By place, from 0.
+    /// The identities by place, from 0.
     pub identities: BTreeMap<u32, MintedIdentity>,
 }
 
-/// One of them.
+/// A minted client identity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MintedIdentity {
     /// The client's own certificate, DER.
@@ -25,7 +25,7 @@ pub struct MintedIdentity {
     pub key: Secret<Vec<u8>>,
 }
 
-/// Why bytes hold no minted identities.
+/// The bytes do not hold minted identities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the minted client certificates that came with the plan cannot be read; run the coordinator's \
@@ -34,7 +34,7 @@ pub struct MintedIdentity {
 pub struct MintedError;
 
 impl Minted {
-    /// All of it as one file: counts, numbers and lengths in 32 bits, big-endian.
+    /// Encodes everything as one file; counts, numbers and lengths have 32 bits, big-endian.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
@@ -54,7 +54,7 @@ impl Minted {
     /// The inverse of [`Minted::encode`].
     ///
     /// # Errors
-    /// Where the bytes are something else.
+    /// Fails if the bytes are anything else.
     pub fn decode(bytes: &[u8]) -> Result<Minted, MintedError> {
         let mut rest = Rest(bytes.strip_prefix(MAGIC).ok_or(MintedError)?);
         let mut minted = Minted::default();
@@ -90,7 +90,7 @@ fn block(bytes: &mut Vec<u8>, block: &[u8]) {
     bytes.extend(block);
 }
 
-/// What is still to be read.
+/// The bytes that are still to be read.
 struct Rest<'a>(&'a [u8]);
 
 impl Rest<'_> {

@@ -1,20 +1,20 @@
-//! Names in minted certificates, as RFC 4514 writes them: `CN=user-{user},O=Example`.
+//! Names in minted certificates, in the syntax of RFC 4514: `CN=user-{user},O=Example`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// X.520's bound on these attributes.
+/// X.520's limit for these attributes.
 const MAX_CHARACTERS: usize = 64;
-/// Digits that a number may take.
+/// Most digits of a number.
 const DIGITS: usize = 6;
-/// Stands for the identity's number, from 0: that of its first virtual user.
+/// Placeholder for the identity's number, from 0, which is that of its first virtual user.
 const USER: &str = "{user}";
 
-/// A distinguished name with a place for a number.
+/// A distinguished name with a placeholder for a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subject(Vec<(SubjectAttribute, String)>);
 
-/// What a part of a name is.
+/// The attribute of a part of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SubjectAttribute {
     /// `CN`, common name.
@@ -31,19 +31,19 @@ pub enum SubjectAttribute {
     Country,
 }
 
-/// Why a text is no subject.
+/// Why a text is not a subject.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubjectError {
-    /// A part is not `KEY=VALUE`, or of a key that is not known.
+    /// A part is not `KEY=VALUE`, or its key is unknown.
     #[error(
         "has the part {0:?}, which is not an attribute; write CN=…, O=…, OU=…, L=…, ST=… or C=…, \
          separated by commas, such as \"CN=user-{{user}},O=Example\""
     )]
     Attribute(String),
-    /// An attribute comes twice.
+    /// An attribute occurs twice.
     #[error("has {0} twice; write it once")]
     Twice(&'static str),
-    /// A value is empty, too long, or has characters that a name cannot have.
+    /// A value is empty, too long, or has characters that names cannot have.
     #[error(
         "has a value for {0} that does not fit; write 1 to {MAX_CHARACTERS} printable characters \
          without \\ and \" (two letters for C)"
@@ -110,15 +110,15 @@ fn fits(attribute: SubjectAttribute, value: &str) -> bool {
     if attribute == SubjectAttribute::Country {
         return value.len() == 2 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
     }
-    // With the largest number in its place, since minting must not fail later.
+    // Checked with the largest number in its place, since minting must not fail later.
     let longest = value.replace(USER, &"9".repeat(DIGITS)).chars().count();
-    // Backslash and quote would need the escapes of RFC 4514 §2.4, which are not written here.
+    // Backslash and quote would need the escapes of RFC 4514 §2.4, which we do not write.
     let is_wrong = |c: char| c.is_control() || c == '\\' || c == '"';
     (1..=MAX_CHARACTERS).contains(&longest) && !value.contains(is_wrong)
 }
 
 impl fmt::Display for Subject {
-    /// As the plan writes it.
+    /// The subject as the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (attribute, value)) in self.0.iter().enumerate() {
             let name = NAMES

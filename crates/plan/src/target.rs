@@ -1,28 +1,27 @@
-//! Where the load goes: URL, fixed addresses, name resolution, and the built-in target.
+//! The target of the load: URL, fixed addresses, name resolution, and the built-in target.
 
 use crate::words::words;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-/// Where the load goes.
+/// The target of the load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// The URL; its path is what a request without a path of its own asks for.
+    /// The URL; its path is used by requests without a path of their own.
     pub url: Url,
-    /// Connect to these, in turn, instead of resolving the name. Empty means DNS. Results are kept
-    /// per address.
+    /// Addresses to connect to in turn, instead of resolving the name; empty means DNS. Results are
+    /// kept per address.
     pub addresses: Vec<Address>,
-    /// When the name is resolved; without meaning where `addresses` are given or the host is an IP
-    /// address.
+    /// When the name is resolved; unused if `addresses` are given or the host is an IP address.
     pub dns: Dns,
-    /// The built-in target that starts and stops with the run; its URL and CA are filled in when it
+    /// The built-in target, which starts and stops with the run; URL and CA are filled in once it
     /// listens.
     pub builtin: Option<Builtin>,
 }
 
 impl Target {
-    /// Ports that connections are made to.
+    /// The ports to which connections are made.
     #[must_use]
     pub fn ports(&self) -> Vec<u16> {
         if self.addresses.is_empty() {
@@ -34,7 +33,7 @@ impl Target {
             .collect()
     }
 
-    /// Whether each machine finds it on itself alone.
+    /// Whether every machine would only reach itself.
     #[must_use]
     pub fn is_on_loopback(&self) -> bool {
         if !self.addresses.is_empty() {
@@ -57,13 +56,13 @@ pub struct Url {
     pub scheme: Scheme,
     /// Name or address.
     pub host: Host,
-    /// Port; 80 or 443 where the URL has none.
+    /// Port; 80 or 443 if the URL has none.
     pub port: u16,
     /// Path with query, beginning with `/`.
     pub path: String,
 }
 
-/// The scheme of a URL: what the connection speaks below HTTP.
+/// The scheme of a URL: the protocol below HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
     /// HTTP over plain TCP.
@@ -83,12 +82,12 @@ pub enum Host {
     Ip(IpAddr),
 }
 
-/// An address to connect to; without a port it is the URL's.
+/// An address to connect to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Address {
     /// IPv4 or IPv6.
     pub ip: IpAddr,
-    /// Port where it differs from the URL's.
+    /// Port, if it differs from the URL's.
     pub port: Option<u16>,
 }
 
@@ -97,9 +96,9 @@ pub struct Address {
 pub enum Dns {
     /// Once, before the run; all addresses found are used in turn. The default.
     Once,
-    /// For every connection; the time is the phase `dns` of the operation that opens it.
+    /// For every connection; the time counts as the phase `dns` of the operation that opens it.
     EveryConnection,
-    /// Again after so long.
+    /// Again after this time.
     Every(Duration),
 }
 
@@ -113,46 +112,46 @@ impl Dns {
 /// The built-in target: an HTTPS server with known behaviour, for a first run and for tests.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Builtin {
-    /// TLS, or plain HTTP.
+    /// Whether it uses TLS rather than plain HTTP.
     pub tls: bool,
     /// Kind of the server's key.
     pub key: BuiltinKey,
-    /// Bytes of the response body.
+    /// Length of the response body in bytes.
     pub body_bytes: u64,
     /// Fixed delay before each response.
     pub delay: Duration,
-    /// What comes after the delay.
+    /// How it answers after the delay.
     pub pace: BuiltinPace,
 }
 
 impl Builtin {
-    /// Whether an answer can come later than as soon as possible.
+    /// Whether answers can be delayed deliberately.
     pub(crate) fn waits(&self) -> bool {
         !self.delay.is_zero() || self.pace != BuiltinPace::AtOnce
     }
 }
 
-/// When the built-in target answers, where it is not as soon as it can; counted after its delay.
+/// When the built-in target answers, counted after its delay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BuiltinPace {
-    /// Each request when it comes.
+    /// Each request as it arrives.
     AtOnce,
-    /// Nothing is answered for a while, again and again; what comes meanwhile is answered at the
+    /// Repeatedly answers nothing for a while; requests that arrive meanwhile are answered at the
     /// end.
     Stall {
-        /// From the beginning of a stall to the beginning of the next; more than `lasts`.
+        /// From the beginning of one stall to that of the next; more than `lasts`.
         every: Duration,
-        /// How long each lasts.
+        /// Length of each stall.
         lasts: Duration,
-        /// When the first begins, counted from the first request.
+        /// When the first one begins, counted from the first request.
         first: Duration,
     },
-    /// So many servers take a request each, in the order in which they come: the capacity is `count
-    /// / service_time`.
+    /// Several servers take one request each, in order of arrival: the capacity is
+    /// `count / service_time`.
     Servers {
         /// Requests served at a time.
         count: NonZeroU32,
-        /// Time for each, more than zero.
+        /// Time per request, more than zero.
         service_time: Duration,
     },
 }

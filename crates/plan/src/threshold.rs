@@ -1,4 +1,4 @@
-//! What must hold for a run to pass.
+//! The conditions for a run to pass.
 
 use crate::duration;
 use std::fmt;
@@ -7,13 +7,13 @@ use std::time::Duration;
 /// One line of `[thresholds]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// The request that it is about, by its name; `None`: all of them.
+    /// Name of the request that it applies to; `None` for all of them.
     pub request: Option<String>,
-    /// What is compared.
+    /// The figure that is compared.
     pub metric: ThresholdMetric,
-    /// How the metric is to compare with the limit.
+    /// How the metric must compare with the limit.
     pub comparison: Relation,
-    /// What it is compared with.
+    /// The value that the metric is compared with.
     pub limit: Limit,
 }
 
@@ -22,8 +22,8 @@ pub struct Threshold {
 pub enum ThresholdMetric {
     /// A statistic of a histogram (`response_time`, `service_time`, `lateness`, or a phase).
     Time {
-        /// Histogram's name as `measure::Metric::name` gives it; `handshake` means all four kinds
-        /// together.
+        /// Name of the histogram as returned by `measure::Metric::name`; `handshake` means all four
+        /// kinds together.
         histogram: String,
         /// Which statistic of the histogram.
         statistic: Statistic,
@@ -51,13 +51,13 @@ pub enum Statistic {
 /// How a metric and its limit must compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
-    /// `<`: the metric is below.
+    /// `<`: the metric is below the limit.
     Below,
-    /// `<=`: it is at most the limit.
+    /// `<=`: the metric is at most the limit.
     AtMost,
-    /// `>`: it is above.
+    /// `>`: the metric is above the limit.
     Above,
-    /// `>=`: it is at least the limit.
+    /// `>=`: the metric is at least the limit.
     AtLeast,
 }
 
@@ -66,12 +66,12 @@ pub enum Relation {
 pub enum Limit {
     /// For a [`ThresholdMetric::Time`].
     Time(Duration),
-    /// For a [`ThresholdMetric::Number`]: plain number (a rate is per second, a share is 0 to 1).
+    /// For a [`ThresholdMetric::Number`]: a plain number (a rate is per second, a share is 0 to 1).
     Number(f64),
 }
 
 impl Threshold {
-    /// The figure's name, as in `response_time.p99` or `request.index.response_time.p99`.
+    /// The figure's name, such as `response_time.p99` or `request.index.response_time.p99`.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.request {
@@ -82,14 +82,14 @@ impl Threshold {
 }
 
 impl fmt::Display for Threshold {
-    /// As in `response_time.p99 <= 250ms`.
+    /// For example `response_time.p99 <= 250ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {}", self.name(), self.comparison, self.limit)
     }
 }
 
 impl fmt::Display for Limit {
-    /// As the plan writes it.
+    /// The limit as the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Limit::Time(limit) => f.write_str(&duration::write(*limit)),

@@ -1,4 +1,4 @@
-//! Names of the figures a threshold can be about, and of comparisons, there and back.
+//! Names of the figures that thresholds can use, and of comparisons, parsed and written.
 
 use crate::words::words;
 use crate::{Relation, Statistic, ThresholdMetric, Words as _};
@@ -6,45 +6,45 @@ use measure::{Failure, LOOP_LAG, Metric};
 use std::fmt;
 use std::str::FromStr;
 
-/// Figures that are one number, by their names in plans and results. All are about the measured
-/// part, without the warm-up.
+/// Figures that are a single number, by their names in plans and results. All of them are about the
+/// measured part, without the warm-up.
 ///
-/// Beside these there are `errors.<failure>.count` and `.share`, where the failure is a stage
-/// (`errors.tls.share`), a stage with a kind (`errors.connect.refused.count`), or one of a
-/// family (`errors.http.status.503.count`).
+/// There are also `errors.<failure>.count` and `.share`, where the failure is a stage
+/// (`errors.tls.share`), a stage with a kind (`errors.connect.refused.count`), or one of a family
+/// (`errors.http.status.503.count`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NumberName {
-    /// Operations ended ok per second.
+    /// Operations per second that ended ok.
     Rate,
-    /// Operations ended, however they did.
+    /// Operations that ended, in any way.
     OperationsCount,
-    /// Operations ended otherwise than ok: timed out, failed, or never sent.
+    /// Operations that did not end ok: timed out, failed, or never sent.
     ErrorsCount,
-    /// Of the operations ended, those otherwise than ok.
+    /// The share of ended operations that did not end ok.
     ErrorsShare,
-    /// Operations timed out.
+    /// Operations that timed out.
     TimedOutCount,
-    /// Of the operations ended, those timed out.
+    /// The share of ended operations that timed out.
     TimedOutShare,
     /// Arrivals of an open loop that were never sent; they are errors.
     NotSentCount,
-    /// Of the operations ended, arrivals that were never sent.
+    /// The share of ended operations that were arrivals never sent.
     NotSentShare,
     /// Bytes of response bodies per second.
     PayloadRate,
     /// Connections that were opened.
     ConnectionsCount,
-    /// Operations on a connection that was open before, over those begun.
+    /// The share of operations that used a connection that was open already.
     ConnectionsReusedShare,
-    /// Handshakes that were completed.
+    /// Completed handshakes.
     TlsHandshakesCount,
-    /// Handshakes that were resumed, over all.
+    /// The share of handshakes that were resumed.
     TlsResumedShare,
-    /// Handshakes that offered a session, over all.
+    /// The share of handshakes that offered a session.
     TlsOfferedShare,
-    /// Resumed handshakes over those that offered a session.
+    /// The share of handshakes that were resumed, among those that offered a session.
     TlsAcceptedShare,
-    /// Handshakes that took a HelloRetryRequest, over all.
+    /// The share of handshakes that needed a HelloRetryRequest.
     TlsRetriedShare,
 }
 
@@ -68,11 +68,11 @@ words!(NumberName {
 });
 
 impl ThresholdMetric {
-    /// Names of the figures that are one number: those of [`NumberName`].
+    /// Names of the figures that are a single number: those of [`NumberName`].
     pub const NUMBERS: [&str; NumberName::WORDS.len()] = NumberName::WORDS;
 
-    /// Whether it says anything of a single request. Connections and their handshakes serve every
-    /// request that comes, and the loop's lag is the client's.
+    /// Whether the metric exists for a single request. Connections and their handshakes serve all
+    /// requests, and the loop's lag is the client's.
     pub(crate) fn is_of_requests(&self) -> bool {
         match self {
             ThresholdMetric::Time { histogram, .. } => histogram != LOOP_LAG,
@@ -83,22 +83,22 @@ impl ThresholdMetric {
     }
 }
 
-/// Why a name is no figure, and what to write instead.
+/// Why a name is not a figure, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdMetricError {
-    /// A histogram without, or with an unknown, statistic.
+    /// A histogram with a missing or unknown statistic.
     #[error(
         "{0} is a distribution; write which figure of it: {0}.p99 (any percentile), .mean, .min, \
          .max or .sd"
     )]
     Statistic(String),
-    /// A failure that there is not.
+    /// A failure that does not exist.
     #[error(
         "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, \
          dns, connect, tls, http or stream, such as errors.connect.refused.count"
     )]
     Failure,
-    /// Nothing like it.
+    /// An unknown name.
     #[error("unknown figure; write {0}, or another of docs/PLAN.md")]
     Unknown(String),
 }
@@ -136,7 +136,7 @@ impl FromStr for ThresholdMetric {
     }
 }
 
-/// Statistics that are no percentile.
+/// Statistics that are not percentiles.
 const PLAIN_STATISTICS: [(Statistic, &str); 4] = [
     (Statistic::Min, "min"),
     (Statistic::Mean, "mean"),
@@ -162,19 +162,19 @@ impl FromStr for Statistic {
     }
 }
 
-// Longer signs stand before those that they begin with.
+// Longer signs come before those that they start with.
 words!(Relation { AtMost => "<=", AtLeast => ">=", Below => "<", Above => ">" });
 
 impl Relation {
-    /// The comparison a text begins with, and what follows it.
+    /// Splits a text into the comparison that it starts with and the rest.
     pub(crate) fn split(text: &str) -> Option<(Relation, &str)> {
         let mut relations = Relation::ALL.iter();
         relations.find_map(|&relation| Some((relation, text.strip_prefix(relation.word())?)))
     }
 }
 
-/// What k6, JMeter, hey and wrk call a time, and its name here. What they call latency is, counted
-/// from the intended instant, the response time.
+/// Names for times in k6, JMeter, hey and wrk, with our names. Their latency, counted from the
+/// intended instant, is our response time.
 const FOREIGN_TIMES: [(&str, &str); 14] = [
     ("duration", "response_time"),
     ("elapsed", "response_time"),
@@ -192,7 +192,7 @@ const FOREIGN_TIMES: [(&str, &str); 14] = [
     ("ttfb", "first_byte"),
 ];
 
-/// What they call a number.
+/// Their names for numbers.
 const FOREIGN_NUMBERS: [(&str, &str); 12] = [
     ("checks", "errors.share"),
     ("data_received", "payload.rate"),
@@ -208,7 +208,7 @@ const FOREIGN_NUMBERS: [(&str, &str); 12] = [
     ("timeouts", "timed_out.count"),
 ];
 
-/// A statistic as others write it too: `p(95)`, `p95`, `avg`, `med`.
+/// Parses a statistic, also in the forms of other programs: `p(95)`, `p95`, `avg`, `med`.
 fn foreign_statistic(text: &str) -> Option<Statistic> {
     let percentile = text
         .strip_prefix("p(")
@@ -221,7 +221,7 @@ fn foreign_statistic(text: &str) -> Option<Statistic> {
     }
 }
 
-/// Near in meaning, where others have the name; else near in letters.
+/// The figure nearest in meaning, if other programs use the name; otherwise nearest in spelling.
 fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
     let known = |names: &[(&str, &'static str)]| {
         let found = names.iter().find(|(foreign, _)| *foreign == histogram);

@@ -1,4 +1,4 @@
-//! What TLS the client offers, how much of it it checks, and when it resumes.
+//! The TLS that the client offers, how much of it is checked, and when sessions are resumed.
 
 use crate::Words as _;
 use crate::words::words;
@@ -11,23 +11,23 @@ pub struct Tls {
     pub versions: Vec<TlsVersion>,
     /// Cipher suites offered, in order of preference; TLS 1.3 and 1.2 together.
     pub cipher_suites: Vec<CipherSuite>,
-    /// Key exchange groups offered, in order.
+    /// Key-exchange groups offered, in order.
     pub groups: Vec<Group>,
-    /// The group that a key share is sent for.
+    /// The group for which a key share is sent.
     pub key_share: KeyShare,
     /// When a session is offered.
     pub resumption: Resumption,
-    /// Requests go out with the ClientHello where a session allows it (0-RTT, RFC 8446 §2.3).
+    /// Whether requests go out with the ClientHello if a session allows it (0-RTT, RFC 8446 §2.3).
     pub early_data: bool,
-    /// What is checked of the server.
+    /// The checks of the server.
     pub verify: Verify,
     /// Fresh keys for every handshake, or cheap ones.
     pub key_exchange: KeyExchange,
-    /// Roots; the platform's where absent.
+    /// Trusted roots; `None` uses the platform's.
     pub ca: Option<crate::File>,
-    /// Client identities, handed out over virtual users in turn.
+    /// Client identities, assigned to virtual users in turn.
     pub client_certificates: crate::ClientCertificates,
-    /// SNI and the name that is verified; the URL's host where absent.
+    /// The name for SNI and verification; `None` uses the URL's host.
     pub server_name: Option<String>,
     /// ALPN protocols offered; empty offers none.
     pub alpn: Vec<String>,
@@ -47,7 +47,7 @@ pub enum TlsVersion {
 words!(TlsVersion { V12 => "1.2", V13 => "1.3" });
 
 impl fmt::Display for TlsVersion {
-    /// As the plan writes it.
+    /// The version as the plan writes it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
@@ -62,7 +62,7 @@ pub struct CipherSuite {
     pub name: &'static str,
 }
 
-/// A key exchange group that rustls with aws-lc-rs offers.
+/// A key-exchange group that rustls with aws-lc-rs offers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Group {
     /// IANA code point.
@@ -76,11 +76,11 @@ pub struct Group {
 pub enum Resumption {
     /// No connection offers a session.
     Never,
-    /// So many of the new connections (0 to 1) offer one, where one is at hand; `"always"` is 1.
+    /// This share of new connections offers a session, if one is available; `"always"` is 1.
     Share {
-        /// Share of new connections, above 0, at most 1.
+        /// The share of new connections, above 0, at most 1.
         share: f64,
-        /// Which kind of session.
+        /// The kind of session.
         kind: ResumptionKind,
     },
 }
@@ -90,10 +90,10 @@ impl Resumption {
     pub(crate) const NEVER_WORD: &str = "never";
 }
 
-/// Which kind of session is resumed.
+/// The kind of session that is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResumptionKind {
-    /// TLS 1.3 PSK; TLS 1.2 by ticket or session id as the server gives them.
+    /// TLS 1.3 PSK; TLS 1.2 by ticket or session id, as the server provides.
     Any,
     /// TLS 1.2 by session id only (RFC 5246 §7.4.1.2).
     SessionId,
@@ -101,13 +101,13 @@ pub enum ResumptionKind {
 
 words!(ResumptionKind { Any => "any", SessionId => "session-id" });
 
-/// What is checked of the server's certificate: `tls.verify`.
+/// The checks of the server's certificate: `tls.verify`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verify {
     /// Chain and handshake signature, every time.
     Full,
-    /// A chain already accepted for this name in this run is not verified again; the signature
-    /// always is.
+    /// A chain that was already accepted for this name in this run is not verified again; the
+    /// signature always is.
     Once,
     /// Neither chain nor signature.
     None,
@@ -115,12 +115,12 @@ pub enum Verify {
 
 words!(Verify { Full => "full", Once => "once", None => "none" });
 
-/// `tls.key_share`: which of the groups a TLS 1.3 ClientHello has a share for (RFC 8446 §4.2.8).
+/// `tls.key_share`: the group for which a TLS 1.3 ClientHello has a share (RFC 8446 §4.2.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyShare {
-    /// The first, as of a visitor who comes for the first time.
+    /// The first one, as for a first-time visitor.
     First,
-    /// The one that the address took last, from the same worker; the first until then.
+    /// The one that the same worker last agreed on with the address; the first one until then.
     Remembered,
 }
 
@@ -131,8 +131,8 @@ words!(KeyShare { First => "first", Remembered => "remembered" });
 pub enum KeyExchange {
     /// A new key pair for every handshake.
     Fresh,
-    /// P-256 and P-384 with the scalar −1, X25519 and ML-KEM with one key pair per worker. Never
-    /// with real data.
+    /// P-256 and P-384 with the scalar −1, X25519 and ML-KEM with one key pair per process. Never
+    /// for real data.
     Cheap,
 }
 

@@ -1,5 +1,5 @@
-//! Reading and writing URLs, hosts and addresses: only what a load test can use, the rest is
-//! refused with a reason.
+//! Reads and writes URLs, hosts and addresses. Anything that a load test cannot use is refused with
+//! a reason.
 
 use crate::{Address, Host, Scheme, Url, Words as _};
 use std::fmt;
@@ -8,17 +8,17 @@ use std::str::FromStr;
 
 const IN_BRACKETS: &str = "write an IPv6 address in brackets, such as \"[2001:db8::1]\"";
 
-/// Why a text is no URL or address that can be used, and what to write instead. Reads on after the
-/// value it is about.
+/// Why a text is not a usable URL or address, and what to write instead. The message continues a
+/// sentence that starts with the value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// A URL without `scheme://`.
     #[error("has no scheme; write \"https://{0}\"")]
     NoScheme(String),
-    /// Neither http nor https.
+    /// The scheme is neither http nor https.
     #[error("has the scheme {0:?}; only http and https can be used")]
     Scheme(String),
-    /// A character that must not stand in a URL.
+    /// A character that URLs cannot contain.
     #[error("holds {0:?}, which cannot stand in a URL; write it percent-encoded ({1})")]
     Character(char, String),
     /// User information, `user:password@`.
@@ -30,16 +30,16 @@ pub enum UrlError {
     /// A fragment, `#…`.
     #[error("has a fragment, which is never sent to a server; remove {0:?}")]
     Fragment(String),
-    /// Nothing where the host should be.
+    /// The host is missing.
     #[error("has no host; write one such as \"https://edge.test/\"")]
     NoHost,
-    /// Not a host name.
+    /// The host is neither a DNS name nor an IP address.
     #[error("has a host {0:?} that is neither a DNS name nor an IP address; {1}")]
     Host(String, &'static str),
-    /// Not a port.
+    /// The port is not a port number.
     #[error("has a port {0:?}; write a number from 1 to 65535, or leave it out with its colon")]
     Port(String),
-    /// Not an address.
+    /// The text is not an address.
     #[error(
         "is not an address; write one such as \"10.0.0.11\", \"10.0.0.11:8443\", \"2001:db8::1\" \
          or \"[2001:db8::1]:8443\""
@@ -51,7 +51,7 @@ impl FromStr for Url {
     type Err = UrlError;
 
     fn from_str(text: &str) -> Result<Url, UrlError> {
-        // Other errors show parts of the text.
+        // Messages of other errors quote parts of the text, which could show a password.
         let hide = |error| {
             if may_hold_user_info(text) {
                 UrlError::UserInfo
@@ -103,7 +103,7 @@ impl FromStr for Scheme {
 impl FromStr for Host {
     type Err = UrlError;
 
-    /// A DNS name, an IPv4 address, or an IPv6 address with or without brackets.
+    /// Accepts a DNS name, an IPv4 address, or an IPv6 address with or without brackets.
     fn from_str(text: &str) -> Result<Host, UrlError> {
         let bare = text
             .strip_prefix('[')
@@ -146,7 +146,7 @@ impl FromStr for Address {
 }
 
 impl Scheme {
-    /// Port of a URL that has none.
+    /// The port of a URL without one.
     #[must_use]
     pub fn default_port(self) -> u16 {
         match self {
@@ -156,8 +156,8 @@ impl Scheme {
     }
 }
 
-/// Whether an "@" stands behind what is no authority: a password may hold characters that should
-/// have been percent-encoded.
+/// Whether the text has an "@" and an invalid authority: a password can contain characters that
+/// should have been percent-encoded.
 fn may_hold_user_info(text: &str) -> bool {
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -196,8 +196,8 @@ fn port_of(text: &str) -> Result<u16, UrlError> {
         .ok_or_else(|| UrlError::Port(text.to_owned()))
 }
 
-/// What is wrong with a DNS name (RFC 1123 §2.1, with the underscore that is seen in practice), as
-/// a cure.
+/// How to correct a DNS name (RFC 1123 §2.1, plus the underscore that is common in practice);
+/// `None` if it is valid.
 fn fault_of_name(name: &str) -> Option<&'static str> {
     let is_label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -233,7 +233,7 @@ fn percent_encoded(character: char) -> String {
 }
 
 impl fmt::Display for Url {
-    /// The URL, without a port that is its scheme's.
+    /// The URL, without a port that is its scheme's default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme, self.host)?;
         if self.port != self.scheme.default_port() {
@@ -250,7 +250,7 @@ impl fmt::Display for Scheme {
 }
 
 impl fmt::Display for Host {
-    /// As it stands in a URL: IPv6 addresses in brackets.
+    /// The form in URLs: IPv6 addresses in brackets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Host::Name(name) => f.write_str(name),
