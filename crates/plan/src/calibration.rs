@@ -1,5 +1,6 @@
-//! What a machine's load threads spend on each kind of work, as `agent calibrate` measured it, and
-//! what part of their time a [`Demand`] needs. Whoever reads one was sent it by another machine.
+//! The CPU cost of each kind of work on a machine's load threads, as `agent calibrate` measured it,
+//! and the part of their time that a [`Demand`] needs. Calibrations come from other machines, so
+//! they are not trusted.
 
 use crate::{BuiltinKey, Demand, Group, Words as _};
 use serde::{Deserialize, Serialize};
@@ -7,52 +8,52 @@ use std::fmt;
 
 /// Longest texts of a fingerprint, in characters.
 const TEXT_MAX: usize = 120;
-/// Most rows that are read: several times what there is.
+/// Most rows that are read: several times the number of kinds.
 const ROWS_MAX: usize = 64;
-/// Most CPU time of an operation that is believed, in nanoseconds.
+/// Most CPU time of an operation that is plausible, in nanoseconds.
 const CPU_NS_MAX: f64 = 1e10;
 
-/// What a machine's load threads spend on each kind of work.
+/// The CPU cost of each kind of work on a machine's load threads.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The machine, and the program that measured it.
     pub fingerprint: Fingerprint,
-    /// When it was measured, seconds since 1970 (UTC).
+    /// When it was measured, in seconds since 1970 (UTC).
     pub measured_at_s: u64,
-    /// Part of the CPU time that something else took meanwhile, of the kind of work that it took
-    /// most of; `None` in files of versions that did not look.
+    /// The part of the CPU time that something else took during the measurement, for the kind of
+    /// work that was disturbed most; `None` in files of versions that did not check.
     #[serde(default)]
     pub disturbed_share: Option<f64>,
-    /// What was measured, each kind of work once.
+    /// The measurements, one per kind of work.
     #[serde(deserialize_with = "known_rows")]
     pub rows: Vec<CalibrationRow>,
 }
 
-/// What must be as it was for a calibration to hold.
+/// The properties of a machine that must be unchanged for a calibration to hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// Model of the CPU; empty where the kernel does not name it.
+    /// Model of the CPU; empty if the kernel does not report it.
     pub cpu_model: String,
-    /// CPUs the process may use.
+    /// CPUs that the process may use.
     pub cpus: u32,
-    /// CPUs' worth of time that the control group may use; `None` without a limit.
+    /// The control group's CPU quota, in CPUs; `None` without a limit.
     pub cpu_quota: Option<f32>,
-    /// Release of the kernel.
+    /// Kernel release.
     pub kernel: String,
     /// Version of the program.
     pub version: String,
 }
 
-/// What a kind of work costs.
+/// The cost of a kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CalibrationRow {
     /// The kind of work.
     #[serde(serialize_with = "as_text")]
     pub work: CalibratedWork,
-    /// CPU time of the load threads for each operation, in nanoseconds, waiting left out; of
-    /// [`CalibratedWork::Byte`] for each byte.
+    /// CPU time of the load threads per operation, in nanoseconds, without waiting; for
+    /// [`CalibratedWork::Byte`], per byte.
     pub cpu_ns: f64,
-    /// Operations per second that one load thread came to, which the target may have held up.
+    /// Operations per second that one load thread reached; the target may have limited it.
     pub rate_per_worker: f64,
 }
 
@@ -61,7 +62,7 @@ pub struct CalibrationRow {
 pub enum CalibratedWork {
     /// A connection with a full TLS 1.3 handshake and no request.
     FullHandshake {
-        /// Group of the key exchange.
+        /// The key-exchange group.
         group: Group,
         /// The server's key.
         key: BuiltinKey,
@@ -70,34 +71,34 @@ pub enum CalibratedWork {
     ResumedHandshake,
     /// A connection without TLS, with one request.
     PlainConnection,
-    /// A request over HTTP/1.1 and TLS on a connection that is open.
+    /// A request over HTTP/1.1 and TLS on an open connection.
     Request,
     /// A byte of a large body over TLS.
     Byte,
 }
 
-/// What part of a machine's load threads' time a demand needs.
+/// The part of the time of a machine's load threads that a demand needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expense {
     /// Part of the CPU time of all load threads, from 0; above 1 it is more than they have.
     pub part: f64,
-    /// What it is made of, the dearest first; kinds that need nothing are left out.
+    /// The parts by kind of work, the most expensive first; kinds that need nothing are left out.
     pub kinds: Vec<(CalibratedWork, f64)>,
 }
 
-/// Why bytes are no calibration.
+/// Why bytes are not a calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
-    /// Too many of them.
+    /// There are too many bytes.
     #[error(
         "is longer than the {} bytes that a calibration may have",
         Calibration::MAX_BYTES
     )]
     TooLong,
-    /// Not the text of one.
+    /// They are not the text of a calibration.
     #[error("is not a calibration: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// A text that nobody's machine has.
+    /// The fingerprint contains a text that cannot describe a machine.
     #[error("names a machine by characters that no machine is named by")]
     Characters,
 }
@@ -106,30 +107,30 @@ impl Calibration {
     /// Most bytes of an encoded calibration: what an agent may send when it joins.
     pub const MAX_BYTES: usize = 16 << 10;
 
-    /// Something else may take this part of the CPU time meanwhile: figures are then up to about as
-    /// much too high.
+    /// The part of the CPU time that something else may take during a measurement; the figures are
+    /// then too high by up to about the same part.
     pub const DISTURBED_MAX: f64 = 0.1;
 
-    /// Whether something else took so much CPU time meanwhile that the figures are too high.
+    /// Whether something else took so much CPU time that the figures are too high.
     #[must_use]
     pub fn is_disturbed(&self) -> bool {
-        // What is not a number is not quiet.
+        // A value that is not a number is not quiet either.
         let is_quiet = |share| (0.0..=Calibration::DISTURBED_MAX).contains(&share);
         self.disturbed_share.is_some_and(|share| !is_quiet(share))
     }
 
-    /// As JSON, with a line for each value, for files and for the wire.
+    /// Encodes it as JSON, with one value per line, for files and for the wire.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        // Only maps with odd keys and failing writers are errors, and there is neither.
+        // Only maps with unusual keys and failing writers cause errors, and there are none here.
         serde_json::to_vec_pretty(self).unwrap_or_default()
     }
 
-    /// Reads what [`Calibration::encode`] wrote, also of another version: kinds of work and fields
-    /// that are not known are left out, as are figures that cannot be.
+    /// Reads the output of [`Calibration::encode`], also from another version: unknown kinds of
+    /// work and fields are left out, as are impossible figures.
     ///
     /// # Errors
-    /// The bytes are no calibration.
+    /// Fails if the bytes are not a calibration.
     pub fn decode(bytes: &[u8]) -> Result<Calibration, CalibrationError> {
         if bytes.len() > Calibration::MAX_BYTES {
             return Err(CalibrationError::TooLong);
@@ -141,7 +142,7 @@ impl Calibration {
             version,
             ..
         } = &calibration.fingerprint;
-        // They are printed, and an agent may write what it likes.
+        // The texts are printed, and an agent can send anything.
         let is_plain =
             |text: &String| text.chars().count() <= TEXT_MAX && !text.contains(char::is_control);
         if [cpu_model, kernel, version].into_iter().all(is_plain) {
@@ -151,11 +152,12 @@ impl Calibration {
         }
     }
 
-    /// What part of the time of `workers` load threads on such a machine `demand` needs. `None`
-    /// where the demand is open, or what it asks for was not measured, such as HTTP/2.
+    /// Returns the part of the time of `workers` load threads on such a machine that `demand`
+    /// needs. `None` if the demand is open, or asks for something that was not measured, such as
+    /// HTTP/2.
     ///
-    /// A group or a key that was not measured, or is not known, counts as the dearest that was.
-    /// Bytes that the plan does not know count nothing.
+    /// A group or key that was not measured, or is unknown, counts as the most expensive one that
+    /// was. Bytes that the plan does not determine count nothing.
     #[must_use]
     pub fn expense(&self, demand: &Demand, workers: u32) -> Option<Expense> {
         let connections = demand.connections_per_s?;
@@ -164,14 +166,14 @@ impl Calibration {
         let resumed = demand.resumed_handshakes_per_s?;
         let plain = (connections - full - resumed).max(0.0);
         let bytes = demand.sent_bytes_per_s? + demand.received_bytes_per_s.unwrap_or(0.0);
-        // The built-in target speaks no HTTP/2.
+        // The built-in target does not speak HTTP/2.
         let request = self.row(CalibratedWork::Request);
         let request = request.filter(|_| !demand.is_http2);
         let asked = [
             (self.handshake(demand), full),
             (self.row(CalibratedWork::ResumedHandshake), resumed),
             (self.row(CalibratedWork::PlainConnection), plain),
-            // One is in the cost of its plain connection already.
+            // A plain connection's cost includes one request.
             (request, (requests - plain).max(0.0)),
             (self.row(CalibratedWork::Byte), bytes),
         ];
@@ -186,13 +188,13 @@ impl Calibration {
         Some(Expense { part, kinds })
     }
 
-    /// What was measured of `work`.
+    /// The measurement of `work`.
     #[must_use]
     pub fn row(&self, work: CalibratedWork) -> Option<&CalibrationRow> {
         self.rows.iter().find(|row| row.work == work)
     }
 
-    /// The full handshakes that `demand` asks for, or the dearest in place of what is not known.
+    /// The full handshakes that `demand` asks for; the most expensive ones for what is unknown.
     fn handshake(&self, demand: &Demand) -> Option<&CalibrationRow> {
         let is = |row: &&CalibrationRow, group: Option<Group>, key: Option<BuiltinKey>| {
             matches!(row.work, CalibratedWork::FullHandshake { group: of, key: by }
@@ -209,7 +211,7 @@ impl Calibration {
 }
 
 impl fmt::Display for CalibratedWork {
-    /// For a person, after a number: `full handshakes (X25519, p256)`.
+    /// A phrase that can follow a number: `full handshakes (X25519, p256)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CalibratedWork::FullHandshake { group, key } => {
@@ -224,7 +226,7 @@ impl fmt::Display for CalibratedWork {
 }
 
 impl CalibratedWork {
-    /// What has no parameter, with the word it is kept by.
+    /// The kinds without parameters, with the words that files have for them.
     const ALONE: [(&'static str, CalibratedWork); 4] = [
         ("resumed_handshake", CalibratedWork::ResumedHandshake),
         ("plain_connection", CalibratedWork::PlainConnection),
@@ -257,7 +259,7 @@ fn as_text<S: serde::Serializer>(work: &CalibratedWork, to: S) -> Result<S::Ok, 
     to.serialize_str(&work.text())
 }
 
-/// A row as it is written down, possibly by another version.
+/// A row as it is written in files, possibly by another version.
 #[derive(Deserialize)]
 struct WrittenRow {
     work: String,
@@ -266,7 +268,7 @@ struct WrittenRow {
 }
 
 impl WrittenRow {
-    /// `None` for a kind that is not known, and for a figure that cannot be.
+    /// Checks the row; `None` for an unknown kind or an impossible figure.
     fn known(self) -> Option<CalibrationRow> {
         let is_cost = self.cpu_ns > 0.0 && self.cpu_ns <= CPU_NS_MAX;
         let is_figure = is_cost && self.rate_per_worker.is_finite() && self.rate_per_worker > 0.0;
@@ -355,7 +357,8 @@ mod tests {
 
     #[test]
     fn an_operation_costs_the_sum_of_its_kinds() {
-        // 1,000 full ones at 200 µs, 1,000 resumed ones at 100 µs, 4,000 requests at 10 µs: 340 ms.
+        // 1,000 full handshakes at 200 µs, 1,000 resumed ones at 100 µs, 4,000 requests at 10 µs:
+        // 340 ms.
         let asked = demand(2_000.0, 1_000.0, 4_000.0);
         assert_eq!(percent(&asked, 1), Some(34.0));
         assert_eq!(percent(&asked, 2), Some(17.0));

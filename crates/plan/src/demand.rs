@@ -1,5 +1,5 @@
-//! What a share of a plan asks of its machine at its peak. A pure figure, for whoever compares it
-//! with what the machine has.
+//! The peak demand of a plan's share on its machine. Only computes the figures; comparing
+//! them with the machine is done elsewhere.
 
 use crate::load::MAX_RATE;
 use crate::{
@@ -8,50 +8,50 @@ use crate::{
 };
 use measure::nanoseconds;
 
-/// What the head of a request has beside method, path, host and the plan's own fields, in bytes.
+/// Size of a request's head without method, path and the plan's own fields, in bytes.
 const HEAD_BYTES: f64 = 30.0;
 
-/// What a share of a plan asks of its machine at its peak: what the plan says, nothing of what the
-/// target does. `None` stands for what the answers decide: a closed loop without a think time goes
-/// as fast as it is answered.
+/// The peak demand of a plan's share on its machine, as far as the plan determines it.
+/// `None` is used for what depends on the answers: a closed loop without a think time goes as fast
+/// as it is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
-    /// Most connections open at once: virtual users, or the bound of an open loop. Of HTTP/2 too
-    /// these are connections; a drained one is closed beside the next.
+    /// Most connections open at once: virtual users, or the connection limit of an open loop. With
+    /// HTTP/2 these are connections too; a draining one closes while its successor is open.
     pub connections: u32,
-    /// Operations begun per second. With a think time, what virtual users come to if every answer
-    /// takes no time.
+    /// Operations begun per second. With a think time, the rate that virtual users would reach if
+    /// answers took no time.
     pub operations_per_s: Option<f64>,
-    /// Connections opened per second, TLS or not. 0 where `connection.requests` is unlimited: the
-    /// first ones are not a rate, and a target that closes is not known.
+    /// Connections opened per second, with TLS or without. 0 if `connection.requests` is unlimited:
+    /// the first ones are not a rate, and whether the target closes connections is unknown.
     pub connections_per_s: Option<f64>,
-    /// Those with a full handshake, per second; 0 without TLS. A first connection has no session to
-    /// offer, whatever the plan's share of resumption.
+    /// Full handshakes per second; 0 without TLS. A first connection has no session to offer,
+    /// whatever the plan's share of resumption.
     pub full_handshakes_per_s: Option<f64>,
-    /// Those that resume a session, per second; 0 without TLS.
+    /// Resumed handshakes per second; 0 without TLS.
     pub resumed_handshakes_per_s: Option<f64>,
-    /// Group of the key exchange: the first that is offered, for which the share is sent. The
-    /// server may choose another one. `None` without TLS.
+    /// The key-exchange group: the first one offered, for which the share is sent. The server can
+    /// choose another one. `None` without TLS.
     pub group: Option<Group>,
-    /// The server's key, which only the built-in target's is known of.
+    /// The server's key, which is only known for the built-in target.
     pub key: Option<BuiltinKey>,
     /// Whether requests go over HTTP/2.
     pub is_http2: bool,
     /// Requests per second; 0 with `connection.requests = 0`.
     pub requests_per_s: Option<f64>,
-    /// Bytes per second of requests, heads and bodies, before encryption; heads to about 30 bytes
-    /// each, as HTTP/1.1 writes them.
+    /// Bytes of requests per second, heads and bodies, before encryption. Heads are those of
+    /// HTTP/1.1, estimated to about 30 bytes each.
     pub sent_bytes_per_s: Option<f64>,
-    /// Bytes per second of the answers' bodies, where every request's is known: by `expect.bytes`,
-    /// or by the built-in target's `body_bytes`.
+    /// Bytes of answer bodies per second, if the size is known for every request: from
+    /// `expect.bytes`, or from the built-in target's `body_bytes`.
     pub received_bytes_per_s: Option<f64>,
-    /// Connections opened in the whole run with its warm-up; `None` where its length or its rate is
-    /// not known.
+    /// Connections opened in the whole run including its warm-up; `None` if the run's length or
+    /// rate is unknown.
     pub connections_in_all: Option<u64>,
 }
 
 impl Plan {
-    /// What `portion` of the load asks of its machine at its peak.
+    /// Computes the peak demand of `portion` of the load.
     #[must_use]
     pub fn demand(&self, portion: &Portion) -> Demand {
         let share = self.share_of(portion);
@@ -65,8 +65,8 @@ impl Plan {
         }
     }
 
-    /// What the same share would ask at `operations_per_s`, whatever the plan's rate is. The
-    /// connections of the whole run are not known then.
+    /// Computes the demand of this share at `operations_per_s`, whatever the plan's rate. The
+    /// number of connections in the whole run is then unknown.
     #[must_use]
     pub fn demand_at(&self, share: &Share, operations_per_s: Option<f64>) -> Demand {
         let per_s = |each: f64| Some(operations_per_s? * each);
@@ -111,7 +111,7 @@ impl Plan {
         }
     }
 
-    /// The server's key, where it is known.
+    /// The server's key, if it is known.
     fn builtin_key(&self) -> Option<BuiltinKey> {
         let builtin = self.target.builtin.as_ref();
         builtin
@@ -119,7 +119,7 @@ impl Plan {
             .map(|builtin| builtin.key)
     }
 
-    /// Operations per second of virtual users who think, if answers took no time.
+    /// Operations per second of virtual users with a think time, if answers took no time.
     fn thinking_rate(&self, share: &Share) -> Option<f64> {
         let Shape::Closed {
             think_time: Some(think),
@@ -134,7 +134,7 @@ impl Plan {
     }
 
     /// Connections of the whole run. A connection that is not used up counts as one, and each
-    /// virtual user, or connection of an open loop, may have one such.
+    /// virtual user, or connection of an open loop, can leave one such.
     fn connections_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
         let open = u64::from(share.peak_connections.or(share.max_connections)?);
         match self.connection.requests {
@@ -148,7 +148,7 @@ impl Plan {
         }
     }
 
-    /// Operations of the whole run, warm-up included, rounded up.
+    /// Operations of the whole run including the warm-up, rounded up.
     fn operations_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
         if let Some(all) = self.load.arrivals_between(0, u64::MAX) {
             return Some((all / portion.divisor()).ceil() as u64);
@@ -166,7 +166,7 @@ impl Plan {
         Some(warm_up + measured)
     }
 
-    /// Bytes of a request as it is sent, on average over the requests' weights.
+    /// Bytes of a request as it is sent, averaged by the requests' weights.
     fn sent_bytes(&self) -> f64 {
         let bytes = |request: &Request| {
             let path = match &request.path {
@@ -187,7 +187,7 @@ impl Plan {
         self.mean_of_requests(bytes).unwrap_or(0.0)
     }
 
-    /// Bytes of an answer's body, on average over the requests' weights.
+    /// Bytes of an answer's body, averaged by the requests' weights.
     fn received_bytes(&self) -> Option<f64> {
         let builtin = self.target.builtin.as_ref();
         let of_builtin = |builtin: &Builtin| builtin.body_bytes;
@@ -197,7 +197,7 @@ impl Plan {
         })
     }
 
-    /// Mean over the requests by weight; `None` where it is not known of one.
+    /// Mean over the requests by weight; `None` if the value is unknown for one of them.
     fn mean_of_requests(&self, each: impl Fn(&Request) -> Option<f64>) -> Option<f64> {
         let weigh = |(sum, weights): (f64, f64), request: &Request| {
             let weight = f64::from(request.weight);
@@ -208,7 +208,7 @@ impl Plan {
     }
 }
 
-/// Bytes of a template, placeholders as long as in a run of some minutes.
+/// Bytes of a template, with placeholders as long as in a run of some minutes.
 fn template_bytes(template: &Template) -> usize {
     let length = |piece: &Piece| match piece {
         Piece::Literal(text) => text.len(),
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(asked.key, Some(BuiltinKey::Rsa2048));
         assert_eq!(asked.requests_per_s, Some(400.0));
         assert_eq!(asked.received_bytes_per_s, Some(400_000.0));
-        // 4,000 operations, and every connection may be left half used.
+        // 4,000 operations, and every connection can be left half used.
         assert_eq!(asked.connections_in_all, Some(1_000 + 70));
     }
 
@@ -351,7 +351,7 @@ mod tests {
              ]",
             1,
         );
-        // GET, / and 30 bytes; POST, /b, x: y with its end of line, 10 bytes of body and 30.
+        // GET, / and 30 bytes; POST, /b, x: y with its line end, 10 bytes of body and 30.
         let mean = (3.0 * 34.0 + (4.0 + 2.0 + 6.0 + 10.0 + 30.0)) / 4.0;
         assert_eq!(asked.sent_bytes_per_s, Some(8.0 * mean));
         assert_eq!(asked.received_bytes_per_s, Some(8.0 * 150.0));

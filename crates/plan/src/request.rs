@@ -1,10 +1,10 @@
-//! What is sent: weighted requests whose bytes are fixed before the run, and what counts as
-//! success.
+//! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
 use secret::Secret;
 use std::sync::Arc;
 
-/// Headers whose values let somebody in, in lower case: not for a file that is kept or handed on.
+/// Headers whose values are credentials, in lower case; they must not be in files that are kept or
+/// passed on.
 pub const SECRET_HEADERS: [&str; 3] = ["authorization", "proxy-authorization", "cookie"];
 
 /// One kind of request of the plan.
@@ -14,29 +14,29 @@ pub struct Request {
     pub name: String,
     /// Method token, upper case.
     pub method: String,
-    /// Path and query; the target URL's where absent.
+    /// Path and query; `None` uses the target URL's.
     pub path: Option<Template>,
-    /// Header fields in the plan's order, without those the engine adds (`host`, `content-length`,
-    /// `connection`). Any value may be a secret, so that none is shown.
+    /// Header fields in the plan's order, without those that the engine adds (`host`,
+    /// `content-length`, `connection`). Any value can be a secret, so none is shown.
     pub headers: Vec<(String, Secret<Template>)>,
     /// Request body.
     pub body: Option<Body>,
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,
-    /// What counts as success.
+    /// The criteria for success.
     pub expect: Expect,
 }
 
 /// A request body.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
-    /// Written in the plan.
+    /// Text from the plan.
     Text(Template),
-    /// Read from a file at check; sent as it is.
+    /// Content of a file, read when the plan is checked and sent as it is.
     File(crate::File),
 }
 
-/// Text with placeholders. Only these exact words are placeholders, so JSON needs no escape.
+/// Text with placeholders. Only these exact words are placeholders, so JSON needs no escaping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     /// Pieces in order; adjacent literals are joined.
@@ -57,12 +57,12 @@ pub enum Piece {
     Random,
 }
 
-/// What counts as success.
+/// The criteria for success.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expect {
-    /// Statuses that are ok. Default: below 400.
+    /// Statuses that are ok; by default those below 400.
     pub status: StatusSet,
-    /// Exact body length in bytes, where it matters.
+    /// Exact length of the body in bytes; `None` if any length is ok.
     pub bytes: Option<u64>,
 }
 

@@ -15,7 +15,7 @@ impl Default for StatusSet {
 }
 
 impl StatusSet {
-    /// A set of inclusive ranges in any order, which may overlap.
+    /// Creates a set from inclusive ranges in any order, which may overlap.
     #[must_use]
     pub fn new(mut ranges: Vec<(u16, u16)>) -> StatusSet {
         ranges.sort_unstable();
@@ -30,7 +30,7 @@ impl StatusSet {
     }
 }
 
-/// `404`, `"404"`, `"2xx"` or `"200-299"` as an inclusive range.
+/// Parses `404`, `"404"`, `"2xx"` or `"200-299"` as an inclusive range.
 pub(crate) fn range(text: &str) -> Option<(u16, u16)> {
     let (low, high) = if let Some(class) = text.strip_suffix("xx") {
         class_range(class)?
@@ -50,7 +50,7 @@ fn class_range(class: &str) -> Option<(u16, u16)> {
 }
 
 fn status(text: &str) -> Option<u16> {
-    // A sign, which a number may have, is no part of a status.
+    // Numbers can have a sign, statuses cannot.
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
 }

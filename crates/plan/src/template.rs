@@ -1,11 +1,11 @@
-//! Text with placeholders, there and back.
+//! Text with placeholders, parsed and written.
 
 use crate::{Piece, Template};
 use secret::Wipe;
 use std::fmt;
 use std::sync::Arc;
 
-/// The placeholders and what they stand for.
+/// The placeholders in their written form.
 const PLACEHOLDERS: [(&str, Piece); 3] = [
     ("{user}", Piece::User),
     ("{seq}", Piece::Seq),
@@ -27,7 +27,7 @@ impl From<&str> for Template {
 }
 
 impl Template {
-    /// Whether it says the same every time.
+    /// Whether the text is the same for every operation.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.pieces
@@ -37,7 +37,7 @@ impl Template {
 }
 
 impl fmt::Display for Template {
-    /// The text it was made from.
+    /// The text that it was parsed from.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.pieces.iter().try_for_each(|piece| match piece {
             Piece::Literal(text) => f.write_str(text),
@@ -58,11 +58,12 @@ impl Wipe for Template {
     }
 }
 
-/// Longer ones are no names.
+/// Longest name of a placeholder that is recognised.
 const NAME_MAX_BYTES: usize = 64;
 
-/// Parts of `text` that look like placeholders of this or another program and are sent as they
-/// stand, or with more around the value than meant: `{uuid}`, `${TOKEN}`, `{{seq}}`. Each once.
+/// Finds parts of `text` that look like placeholders, of this or another program, but are sent as
+/// they are, or with unintended text around the value: `{uuid}`, `${TOKEN}`, `{{seq}}`. Each is
+/// listed once.
 pub(crate) fn look_alikes(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -78,14 +79,15 @@ pub(crate) fn look_alikes(text: &str) -> Vec<&str> {
     found
 }
 
-/// What begins with the brace at `at`, or with a `$` before it.
+/// The look-alike that starts with the brace at `at`, or with a `$` before it.
 fn look_alike(text: &str, at: usize) -> Option<&str> {
     let (open, close) = match &text[at..] {
         rest if rest.starts_with("{{") => ("{{", "}}"),
         _ => ("{", "}"),
     };
     let begin = at + open.len();
-    // A window: a text of braces alone is not looked through for each of them.
+    // The window is limited, so that a text full of braces is not searched to its end for each of
+    // them.
     let window = text.as_bytes()[begin..].iter().take(2 * NAME_MAX_BYTES);
     let window: Vec<u8> = window.copied().collect();
     let is_close = |bytes: &[u8]| bytes == close.as_bytes();
@@ -156,7 +158,7 @@ mod tests {
             ),
             ("#{id} {id} {id}", &["{id}"]),
             ("${HOST:-a.test}", &["${HOST:-a.test}"]),
-            // JSON, a query of GraphQL, an empty pair, what is not closed.
+            // JSON, a GraphQL query, an empty pair, an unclosed brace.
             ("{\"a\":1,\"b\":{\"c\":{}}}", &[]),
             ("{\"id\":{seq},\"u\":\"{random}\"}", &[]),
             ("query { user { name } }", &[]),

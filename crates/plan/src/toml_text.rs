@@ -1,6 +1,6 @@
-//! Values as TOML 1.0 writes them on one line.
+//! Values in TOML 1.0 syntax, each on a single line.
 
-/// A basic string: `text` in quotes, with its control characters escaped.
+/// Returns a basic string: `text` in quotes, with control characters escaped.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
@@ -19,7 +19,7 @@ pub fn quoted(text: &str) -> String {
     quoted
 }
 
-/// An array of what `write` makes of each item.
+/// Returns an array of the items as `write` renders them.
 pub(crate) fn array<T>(items: &[T], write: impl FnMut(&T) -> String) -> String {
     let items: Vec<String> = items.iter().map(write).collect();
     format!("[{}]", items.join(", "))
