@@ -1,4 +1,4 @@
-//! Reads `[matrix]`: paths, each with the values it takes.
+//! Reads `[matrix]`: paths, each with the values that it takes.
 
 use crate::mask::is_secret_key;
 use crate::read::field::Field;
@@ -7,29 +7,29 @@ use crate::read::overlay::SHARED;
 use crate::read::section::PlanSection;
 use std::collections::{HashMap, HashSet};
 
-/// Longest part of a variant's name that one value gives.
+/// Longest part of a variant's name that comes from one value, in characters.
 const MAX_LABEL_CHARS: usize = 24;
 
-/// Stands for a secret in a label, which becomes a part of a folder's name.
+/// Replaces a secret in a label, since labels become part of folder names.
 const SECRET: &str = "secret";
 
-/// A path with the values it takes.
+/// A path with the values that it takes.
 pub(crate) struct Axis<'a> {
     pub(crate) field: Field<'a>,
-    /// Where its values go.
+    /// The path that its values replace.
     pub(crate) path: Vec<String>,
-    /// At least one.
+    /// Contains at least one.
     pub(crate) values: Vec<AxisValue>,
 }
 
 /// One value of an axis.
 pub(crate) struct AxisValue {
-    /// As in `tls.versions=1.2`.
+    /// For example `tls.versions=1.2`.
     pub(crate) label: String,
     pub(crate) node: Node,
 }
 
-/// Every axis in the file's order.
+/// Reads every axis, in the file's order.
 pub(crate) fn read<'a>(section: &PlanSection<'a>) -> Vec<Axis<'a>> {
     let mut axes = Vec::new();
     gather(section, &mut Vec::new(), &mut axes);
@@ -112,12 +112,12 @@ fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
     fields.iter().enumerate().map(&mut value).collect()
 }
 
-/// Hides no value.
+/// Hides no values.
 fn reveal(_: &str) -> bool {
     false
 }
 
-/// What a value says, wherever it stands, without the values of keys that are secret.
+/// Renders a value regardless of its position, without the values of keys that are secret.
 fn content(value: &NodeValue, is_secret: &dyn Fn(&str) -> bool) -> String {
     let joined = |parts: Vec<String>| parts.join(" + ");
     match value {
@@ -146,7 +146,7 @@ fn content(value: &NodeValue, is_secret: &dyn Fn(&str) -> bool) -> String {
     }
 }
 
-/// `text` as a part of a folder's name.
+/// Converts `text` to part of a folder's name.
 fn fit(text: &str, most: usize) -> String {
     let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+');
     let words: Vec<&str> = text

@@ -1,4 +1,4 @@
-//! One reading of one text: its problems, its remarks, its files.
+//! One reading of a text: its problems, remarks and files.
 
 use crate::read::duplicates;
 use crate::read::file_source::{FileContent, FileSource};
@@ -7,7 +7,7 @@ use crate::read::node::{self, Node, Twice};
 use crate::{Problems, Sha256};
 use std::cell::RefCell;
 
-/// One reading of one text.
+/// One reading of a text.
 pub(crate) struct Context<'a> {
     text: &'a str,
     findings: RefCell<FoundProblems>,
@@ -16,8 +16,9 @@ pub(crate) struct Context<'a> {
     cure: UnknownKeyCure,
 }
 
-/// What to write instead of an unknown key: of its table's path, the key, and the keys that the
-/// table has. Passed in, since it knows every section, and each of them knows the context.
+/// Suggests what to write instead of an unknown key, given its table's path, the key, and the
+/// table's known keys. Passed in because it knows every section, and each section knows the
+/// context.
 pub(crate) type UnknownKeyCure = fn(&str, &str, &[&str]) -> String;
 
 impl<'a> Context<'a> {
@@ -35,12 +36,12 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// What to write instead of the unknown `key` of the table `path`.
+    /// Suggests what to write instead of the unknown `key` of the table `path`.
     pub(crate) fn cure(&self, path: &str, key: &str, siblings: &[&str]) -> String {
         (self.cure)(path, key, siblings)
     }
 
-    /// The text as a tree; `None` where it is no TOML.
+    /// Parses the text into a tree; `None` if it is not TOML.
     pub(crate) fn tree(&self) -> Option<Node> {
         match toml_edit::Document::parse(self.text) {
             Ok(document) => {
@@ -71,8 +72,8 @@ impl<'a> Context<'a> {
         self.problem_with(path, at, || message);
     }
 
-    /// As [`Context::problem`], for a message that takes work: it is not made where there are too
-    /// many to show.
+    /// Like [`Context::problem`], for a message that is expensive: it is not built if there are too
+    /// many problems to show.
     pub(crate) fn problem_with(
         &self,
         path: &str,
@@ -86,7 +87,7 @@ impl<'a> Context<'a> {
         });
     }
 
-    /// So many more, which nobody kept.
+    /// Counts problems that were not kept.
     pub(crate) fn problems_beyond(&self, number: usize) {
         self.findings.borrow_mut().add_beyond(number);
     }
@@ -107,12 +108,13 @@ impl<'a> Context<'a> {
         self.notes.take()
     }
 
-    /// Content of the file `name`, whose hash may be known; the error says why there is none.
+    /// Returns the content of the file `name`, whose hash may be known; the error says why there is
+    /// none.
     pub(crate) fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
         self.source.content(name, known)
     }
 
-    /// As [`Context::content`], for a file that is not for everybody.
+    /// Like [`Context::content`], for a private file.
     pub(crate) fn private(
         &self,
         name: &str,
@@ -121,7 +123,7 @@ impl<'a> Context<'a> {
         self.source.private(name, known)
     }
 
-    /// Whether somebody may run the plan, who needs its secrets.
+    /// Whether the plan is to be run, for which its secrets are needed.
     pub(crate) fn is_to_run(&self) -> bool {
         self.source.is_to_run()
     }
@@ -130,7 +132,7 @@ impl<'a> Context<'a> {
         self.source.list(folder)
     }
 
-    /// `value` where nothing is wrong, else every problem in the file's order.
+    /// Returns `value` if nothing is wrong, otherwise every problem in the file's order.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, Problems> {
         let findings = self.findings.into_inner();
         if findings.is_empty() {
@@ -140,7 +142,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What the parser says; and what to write, where it can be told what was meant.
+/// The parser's message, and what to write instead if the intention can be guessed.
 fn not_toml(text: &str, at: Option<usize>, message: &str) -> String {
     let (before, rest) = at
         .and_then(|at| text.split_at_checked(at))
@@ -163,7 +165,7 @@ fn not_toml(text: &str, at: Option<usize>, message: &str) -> String {
     format!("not TOML: {message}{cure}")
 }
 
-/// What word processors put in the place of `"`.
+/// Characters that word processors put in place of `"`.
 const TYPOGRAPHIC: [char; 7] = [
     '\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '«', '»',
 ];

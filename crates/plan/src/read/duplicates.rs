@@ -1,19 +1,20 @@
-//! Keys that TOML forbids because they stand in a table twice, with both places: the parser knows
-//! the second only.
+//! Keys that TOML forbids because they occur twice in a table, with both places: the parser only
+//! reports the second.
 
 use super::node::{self, Node, NodeValue, Table, Twice, join};
 use std::ops::Range;
 
-/// More would help nobody, and their numbers have one digit.
+/// Further ones would not help the user, and this way their numbers have one digit.
 const MAX_DUPLICATES: usize = 9;
 
-/// The parser's words for them.
+/// The parser's message for them.
 const DUPLICATE: &str = "duplicate key";
 
-/// Every key of `text` that stands there twice, unless something else is no TOML before.
+/// Finds every key of `text` that occurs twice in a table, unless something else before is not
+/// TOML.
 ///
-/// A second key is overwritten by a name that nobody has, so that the parser goes on and tells in
-/// which table it stands.
+/// A second key is overwritten by a name that cannot occur, so that the parser continues and shows
+/// in which table it is.
 pub(super) fn find(text: &str) -> Vec<Twice> {
     let mut renamed = text.to_owned();
     let mut seconds: Vec<Range<usize>> = Vec::new();
@@ -29,7 +30,7 @@ pub(super) fn find(text: &str) -> Vec<Twice> {
         if seconds.len() == MAX_DUPLICATES {
             return Vec::new();
         }
-        // As long as it was, so that all places stay.
+        // It keeps its length, so that all positions remain valid.
         let (number, width) = (seconds.len(), span.len());
         renamed.replace_range(span.clone(), &format!("{number:->width$}"));
         seconds.push(span);
@@ -38,7 +39,7 @@ pub(super) fn find(text: &str) -> Vec<Twice> {
     seconds.iter().filter_map(twice).collect()
 }
 
-/// The key beside the one at `second` that had its name.
+/// The first key with the same name as the one at `second`, in the same table.
 fn first_of(root: &Node, text: &str, second: &Range<usize>) -> Option<Twice> {
     let name = text.get(second.clone())?.trim_matches(['"', '\'']);
     let NodeValue::Table(table) = &root.value else {
@@ -63,7 +64,7 @@ fn table_with<'t>(table: &'t Table, path: &str, at: usize) -> Option<(String, &'
     })
 }
 
-/// The tables that a value is, or is a list of.
+/// The tables in a value, which can be one or a list of them.
 fn tables(node: &Node) -> impl Iterator<Item = &Table> {
     let nodes = match &node.value {
         NodeValue::List(nodes) => nodes.as_slice(),

@@ -1,4 +1,4 @@
-//! A value with its place, read as one type or reported as not being of it.
+//! A value with its place, read as one type or reported as having the wrong one.
 
 use crate::read::context::Context;
 use crate::read::node::{Node, NodeValue};
@@ -8,7 +8,7 @@ use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A value of a plan with its path and place. Its readers give `None` where they have reported a
+/// A value of a plan with its path and place. Its readers return `None` if they have reported a
 /// problem.
 #[derive(Clone)]
 pub(crate) struct Field<'a> {
@@ -36,11 +36,11 @@ impl<'a> Field<'a> {
         ));
     }
 
-    /// Whether no message may show the value.
+    /// Whether the value must not appear in messages.
     pub(crate) fn is_secret(&self) -> bool {
         let element = self.path.rfind('[').filter(|_| self.path.ends_with(']'));
         let key = &self.path[..element.unwrap_or(self.path.len())];
-        // Header fields that are written as one string, by mistake, may be secret ones.
+        // Header fields written as one string by mistake can contain secret ones.
         let is_headers = key.trim_end_matches('"').ends_with("headers");
         let is_text = matches!(self.node.value, NodeValue::Text(_));
         mask::is_secret_key(key) || (is_headers && is_text)
@@ -54,7 +54,7 @@ impl<'a> Field<'a> {
         None
     }
 
-    /// `true` or `false`, where other types are right too.
+    /// Reads `true` or `false` if other types are valid too.
     pub(crate) fn silent_flag(&self) -> Option<bool> {
         if let NodeValue::Flag(flag) = self.node.value {
             Some(flag)
@@ -71,7 +71,7 @@ impl<'a> Field<'a> {
         None
     }
 
-    /// A whole number within `range`.
+    /// Reads a whole number within `range`.
     pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Option<u64> {
         let NodeValue::Whole(number) = self.node.value else {
             self.wrong_type(
@@ -97,15 +97,15 @@ impl<'a> Field<'a> {
         inside
     }
 
-    /// As [`Field::whole`], for ranges within 32 bits.
+    /// Like [`Field::whole`], for ranges within 32 bits.
     pub(crate) fn whole32(&self, range: RangeInclusive<u32>) -> Option<u32> {
         let wide = u64::from(*range.start())..=u64::from(*range.end());
         let number = self.whole(wide)?;
-        // Within the range, so it always fits.
+        // It is within the range, so it always fits.
         u32::try_from(number).ok()
     }
 
-    /// A number, whole or not.
+    /// Reads a number, whole or not.
     pub(crate) fn number(&self, example: &str) -> Option<f64> {
         match self.node.value {
             NodeValue::Whole(number) => Some(number as f64),
@@ -117,7 +117,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A duration within `range`.
+    /// Reads a duration within `range`.
     pub(crate) fn duration(&self, range: RangeInclusive<Duration>) -> Option<Duration> {
         if let NodeValue::Whole(number) = self.node.value {
             self.refuse(format_args!(
@@ -150,7 +150,8 @@ impl<'a> Field<'a> {
         self.parsed("a rate such as \"2000/s\"")
     }
 
-    /// A string that `T` can read; its error reads on after the value.
+    /// Reads a string that `T` can parse; the parser's message must continue a sentence that starts
+    /// with the value.
     pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, example: &str) -> Option<T> {
         self.text(example)?
             .parse()
@@ -158,7 +159,7 @@ impl<'a> Field<'a> {
             .ok()
     }
 
-    /// One of a few words.
+    /// Reads one of a few words.
     pub(crate) fn choice<T: Words>(&self) -> Option<T> {
         let words = T::ALL.iter().map(|value| format!("{:?}", value.word()));
         let words = either(&words.collect::<Vec<String>>());
@@ -169,7 +170,7 @@ impl<'a> Field<'a> {
         choice
     }
 
-    /// The elements of a list.
+    /// Reads the elements of a list.
     pub(crate) fn list(&self, example: &str) -> Option<Vec<Field<'a>>> {
         let NodeValue::List(nodes) = &self.node.value else {
             self.wrong_type("a list", example);
@@ -183,7 +184,7 @@ impl<'a> Field<'a> {
         Some(nodes.iter().enumerate().map(element).collect())
     }
 
-    /// The elements of a list, each as `read` takes it; `None` where one is wrong.
+    /// Reads the elements of a list, each with `read`; `None` if one is wrong.
     pub(crate) fn list_of<T>(
         &self,
         example: &str,
@@ -202,7 +203,7 @@ fn either(words: &[String]) -> String {
     }
 }
 
-/// A value as a message shows it.
+/// Renders a value for messages.
 fn shown(value: &NodeValue) -> String {
     match value {
         NodeValue::Text(text) if text.chars().count() > 60 => {
@@ -220,7 +221,7 @@ fn shown(value: &NodeValue) -> String {
 }
 
 impl Field<'_> {
-    /// The value as a message shows it.
+    /// Renders the value for messages, with secrets hidden.
     fn shown(&self) -> String {
         match &self.node.value {
             NodeValue::List(_) | NodeValue::Table(_) => shown(&self.node.value),
@@ -229,7 +230,7 @@ impl Field<'_> {
         }
     }
 
-    /// The value with its type, for messages about the type.
+    /// Renders the value with its type, for messages about the type.
     fn found(&self) -> String {
         let kind = match &self.node.value {
             NodeValue::Text(_) => "the string",

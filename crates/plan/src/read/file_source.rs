@@ -1,4 +1,4 @@
-//! Where the content of files comes from: by name at the coordinator, by hash at an agent.
+//! Sources of files' contents: by name at the coordinator, by hash at an agent.
 
 use crate::{Files, Sha256};
 use secret::Secret;
@@ -6,24 +6,23 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Where the content of files comes from. Errors are reasons in words.
+/// A source of files' contents. Errors are reasons in words.
 pub(crate) trait FileSource {
-    /// FileContent of the file `name`, whose hash may be known.
+    /// Returns the content of the file `name`, whose hash may be known.
     fn content(&self, name: &str, known: Option<Sha256>) -> Result<FileContent, String>;
-    /// As [`FileSource::content`], for a file that is not for everybody: `None` where it is known
-    /// by its hash alone.
+    /// Like [`FileSource::content`], for a private file: `None` if only its hash is known here.
     fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<FileContent>, String> {
         self.content(name, known).map(Some)
     }
-    /// Names of the files in a folder.
+    /// Lists the files in a folder.
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
-    /// Whether somebody may run the plan, who needs its secrets.
+    /// Whether the plan is to be run, for which its secrets are needed.
     fn is_to_run(&self) -> bool {
         true
     }
 }
 
-/// Bytes of a file, which may be a key, with their hash.
+/// Bytes of a file, which can be a key, with their hash.
 #[derive(Debug, Clone)]
 pub(crate) struct FileContent {
     pub(crate) bytes: Secret<Arc<[u8]>>,
@@ -39,10 +38,10 @@ impl FileContent {
     }
 }
 
-/// Files by name.
+/// Files found by name.
 pub(crate) struct Names<'a>(pub(crate) RefCell<&'a mut dyn Files>);
 
-/// Files by hash, as canonical text names them.
+/// Files found by hash, as canonical text refers to them.
 pub(crate) struct Hashes<'a>(pub(crate) &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>);
 
 impl FileSource for Names<'_> {
@@ -78,13 +77,13 @@ impl FileSource for Hashes<'_> {
     }
 }
 
-/// Stands for files of a plan that was checked before and is only read again: the stated hash says
-/// which they are, and nothing looks into them.
+/// Substitutes the files of a plan that was checked before and is only read again: the stated hash
+/// identifies them, and their content is not examined.
 pub(crate) struct Elsewhere;
 
 impl FileSource for Elsewhere {
     fn content(&self, _name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
-        // Bodies take any text, and roots one that looks like a certificate.
+        // Bodies can be any text, and roots must look like a certificate.
         let bytes: Arc<[u8]> = Arc::from(&b"-----BEGIN CERTIFICATE-----"[..]);
         Ok(FileContent {
             sha256: known.ok_or("a saved plan names files with their sha256")?,
@@ -107,7 +106,8 @@ impl FileSource for Elsewhere {
     }
 }
 
-/// Files that are read once, though every variant names them: all variants hold the same bytes.
+/// Files that are read once even if every variant names them, so that all variants have the same
+/// bytes.
 pub(crate) struct Once<'a> {
     source: &'a dyn FileSource,
     contents: RefCell<BTreeMap<String, Result<FileContent, String>>>,

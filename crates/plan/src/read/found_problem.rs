@@ -1,22 +1,22 @@
-//! What readings of one text found wrong, gathered into the problems that are shown.
+//! Problems found in readings of one text, collected to be shown.
 
 use crate::{Problem, Problems};
 use std::collections::HashMap;
 
-/// More would help nobody, and a machine may write a plan with a problem in each of a million
-/// bytes.
+/// Further ones would not help the user, and a generated plan can have a problem in each of a
+/// million bytes.
 pub(crate) const MAX_PROBLEMS: usize = 200;
 
-/// Something wrong. Its place is worked out only when it is shown.
+/// A problem whose line and column are only computed when it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct FoundProblem {
-    /// Byte offset, where it has one.
+    /// Byte offset, if it has one.
     pub(crate) at: Option<usize>,
     pub(crate) path: String,
     pub(crate) message: String,
 }
 
-/// What was found, up to [`MAX_PROBLEMS`].
+/// The problems found, up to [`MAX_PROBLEMS`].
 #[derive(Debug, Default)]
 pub(crate) struct FoundProblems {
     all: Vec<FoundProblem>,
@@ -40,12 +40,12 @@ impl FoundProblems {
         self.beyond += beyond;
     }
 
-    /// Each in the order of finding, and how many more there were.
+    /// The problems in the order in which they were found, and how many more there were.
     pub(crate) fn into_each(self) -> (Vec<FoundProblem>, usize) {
         (self.all, self.beyond)
     }
 
-    /// In the file's order, with their places in `text`.
+    /// The problems in the file's order, with their places in `text`.
     pub(crate) fn into_problems(mut self, text: &str) -> Problems {
         self.all
             .sort_by_key(|finding| finding.at.unwrap_or(usize::MAX));
@@ -77,7 +77,7 @@ pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     )
 }
 
-/// What was said in the variants of one text, each thing once, with the variants that say it.
+/// Findings in the variants of one text, each once, with the variants that have it.
 #[derive(Debug)]
 pub(crate) struct Merged<T> {
     said: Vec<(T, Vec<usize>)>,
@@ -108,7 +108,7 @@ impl<T: Clone + Eq + std::hash::Hash> Merged<T> {
         }
     }
 
-    /// Each thing with the variants that said it, ascending.
+    /// Each finding with its variants, ascending.
     pub(crate) fn each(self) -> impl Iterator<Item = (T, Vec<usize>)> {
         self.said.into_iter()
     }

@@ -1,4 +1,4 @@
-//! Every key of a plan, and what to write in place of one that is not.
+//! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
     builtin, connection, fleet, identities, key_log, load, repeat, request, search, target, tls,
@@ -20,13 +20,13 @@ const SECTIONS: &[&[&str]] = &[
     &["thresholds"],
 ];
 
-/// Paths of the sections that make several runs or a search of a plan.
+/// Paths of the sections that turn a plan into several runs or a search.
 const CAMPAIGN_SECTIONS: &[&[&str]] = &[&["variants", "matrix"], repeat::KEYS, search::KEYS];
 
-/// Every path of a plan, without indices.
+/// All paths of a plan, without indices.
 pub(crate) const KEYS: &[&str] = &joined::<{ number(SECTIONS) }>(SECTIONS);
 
-/// Every path of [`CAMPAIGN_SECTIONS`], without indices.
+/// All paths of [`CAMPAIGN_SECTIONS`], without indices.
 pub(crate) const CAMPAIGN_KEYS: &[&str] =
     &joined::<{ number(CAMPAIGN_SECTIONS) }>(CAMPAIGN_SECTIONS);
 
@@ -40,7 +40,7 @@ const fn number(sections: &[&[&str]]) -> usize {
     number
 }
 
-/// The keys of all sections, which are `N`. Loops, since a constant has no iterators.
+/// The keys of all sections, `N` in total. Uses loops, since constants cannot use iterators.
 const fn joined<const N: usize>(sections: &[&[&'static str]]) -> [&'static str; N] {
     let mut keys = [""; N];
     let mut number = 0;
@@ -57,7 +57,7 @@ const fn joined<const N: usize>(sections: &[&[&'static str]]) -> [&'static str; 
     keys
 }
 
-/// Names that other tools have for what a plan calls otherwise.
+/// Names in other tools for things that a plan calls otherwise.
 const RENAMED: &[(&[&str], &str)] = &[
     (
         &[
@@ -231,7 +231,7 @@ const RENAMED: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Names that mean something else in their table than the key of this name elsewhere does.
+/// Names that mean something different in these tables than the same key elsewhere.
 const RENAMED_IN: [(&str, &[&str], &str); 4] = [
     (
         "load.stage",
@@ -256,7 +256,8 @@ const RENAMED_IN: [(&str, &[&str], &str); 4] = [
     ),
 ];
 
-/// What to write instead of the unknown `key` of the table `path`, whose keys are `siblings`.
+/// Suggests what to write instead of the unknown `key` of the table `path`, whose keys are
+/// `siblings`.
 pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
     let table = without_indices(path);
     let renamed = RENAMED_IN
@@ -285,7 +286,7 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
     }
 }
 
-/// As in [`KEYS`].
+/// Removes the indices from a path, as in [`KEYS`].
 fn without_indices(path: &str) -> String {
     let parts = path
         .split('.')
@@ -295,7 +296,7 @@ fn without_indices(path: &str) -> String {
 
 /// The path whose last name is, or nearly is, `key`.
 fn elsewhere(path: &str, key: &str) -> Option<String> {
-    // What the built-in target has is hardly meant by somebody who writes of something else.
+    // A user who writes about something else hardly means a key of the built-in target.
     let is_far = |table: &str| table.starts_with("target.builtin") && !path.starts_with("target");
     let candidates: Vec<(&str, &str)> = KEYS
         .iter()
@@ -303,12 +304,13 @@ fn elsewhere(path: &str, key: &str) -> Option<String> {
         .filter(|(table, _)| *table != path && !is_far(table))
         .collect();
     let meant = nearest(key, candidates.iter().map(|(_, name)| *name))?;
-    // Of several tables with this key, the first in the plan's order.
+    // If several tables have this key, the first in the plan's order.
     let (table, _) = candidates.iter().find(|(_, name)| *name == meant)?;
     Some(format!("{table}.{meant}"))
 }
 
-/// The nearest of `names`, where one is near enough to be a slip: a third of its letters.
+/// The nearest of `names`, if one is near enough to be a typing error: within a third of its
+/// letters.
 fn nearest<'n>(key: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     if key.len() > 40 {
         return None;

@@ -1,9 +1,9 @@
-//! From text to a plan, or to every problem of the text at once. Raw and canonical text have this
-//! one reader.
+//! Turns text into a plan, or into all problems of the text at once. Raw and canonical text use the
+//! same reader.
 //!
-//! Each section's reader asks its [`section::PlanSection`] for the keys it knows, and reports what
-//! is wrong as it goes on; a part is `None` only after something was reported about it. A campaign
-//! reads the plan once for each variant.
+//! Each section's reader asks its [`section::PlanSection`] for the keys that it knows, and reports
+//! problems as it proceeds; a part is only `None` after something about it was reported. A campaign
+//! reads the plan once per variant.
 
 mod axis;
 mod builtin;
@@ -51,10 +51,10 @@ use load::AmountSource;
 use section::PlanSection;
 
 const MAX_NAME_BYTES: usize = 64;
-/// Ports of Linux's default range, and seconds that TIME_WAIT keeps one.
+/// The ports of Linux's default range, divided by the seconds for which TIME_WAIT keeps one.
 const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 
-/// Reads a plan from text.
+/// Reads a plan from its text.
 pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems> {
     check_size(text)?;
     let context = Context::new(text, source, known::cure);
@@ -66,7 +66,7 @@ pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems
     context.finish(plan)
 }
 
-/// The plan of one table with its notes, whose problems are in `context`.
+/// Reads the plan of one table with its notes; problems go to `context`.
 fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> Option<Plan> {
     let plan = sections(PlanSection::new(context, String::new(), 0, table), amount);
     let plan = plan.filter(|_| !context.has_problems())?;
@@ -85,7 +85,7 @@ fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> 
     })
 }
 
-/// `bytes` as text, where they are UTF-8.
+/// Returns `bytes` as text, if they are UTF-8.
 pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, Problems> {
     std::str::from_utf8(bytes).map_err(|error| {
         if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
@@ -158,6 +158,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         check_validity(root.context, tls, load);
     }
     root.finish();
+    // Only now, so that one wrong section does not hide the problems of the others.
     Some(Plan {
         name,
         target: target?,
@@ -198,7 +199,7 @@ fn note_handshakes_alone(context: &Context<'_>, target: &Target) {
     }
 }
 
-/// Fields of a connection, which HTTP/2 does not know (RFC 9113 §8.2.2).
+/// Reports fields about the connection, which HTTP/2 forbids (RFC 9113 §8.2.2).
 fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion) {
     if http == HttpVersion::Http11 {
         return;
@@ -221,7 +222,7 @@ fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion)
     }
 }
 
-/// The name becomes a part of a folder's name.
+/// Reads the name, which becomes part of a folder's name.
 fn name(field: Field<'_>) -> Option<String> {
     let text = field.text("a name such as \"edge-handshakes\"")?;
     if is_fit(text, MAX_NAME_BYTES) {
@@ -242,7 +243,7 @@ fn name(field: Field<'_>) -> Option<String> {
     None
 }
 
-/// Whether `text` can be a part of a folder's name.
+/// Whether `text` can be part of a folder's name.
 fn is_fit(text: &str, max_bytes: usize) -> bool {
     text.len() <= max_bytes
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -253,7 +254,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// Outer `None`: wrong, and reported. Inner `None`: the target does without TLS.
+/// The outer `None` means wrong and reported, the inner one that the target does not use TLS.
 #[expect(clippy::option_option, reason = "wrong and absent are two things here")]
 fn tls(
     root: &PlanSection<'_>,
@@ -279,7 +280,7 @@ fn tls(
     tls::read(section, connection).map(Some)
 }
 
-/// Sections that make several plans of a file; each of these is read without them.
+/// Reports sections that turn a file into several plans; single plans are read without them.
 fn refuse_sections_of_campaigns(root: &PlanSection<'_>) {
     for key in ["variants", "matrix", "repeat", "search"] {
         if let Some(field) = root.field(key) {
@@ -290,7 +291,7 @@ fn refuse_sections_of_campaigns(root: &PlanSection<'_>) {
     }
 }
 
-/// Minted certificates must not expire under the run.
+/// Minted certificates must not expire during the run.
 fn check_validity(context: &Context<'_>, tls: &Tls, load: &Load) {
     let (Some(minting), End::Duration(duration)) = (tls.client_certificates.minting(), load.end)
     else {
@@ -305,8 +306,8 @@ fn check_validity(context: &Context<'_>, tls: &Tls, load: &Load) {
     }
 }
 
-/// An open loop that closes its connections itself runs out of local ports: each stays in TIME_WAIT
-/// for 60 s.
+/// Notes if an open loop that closes its connections itself could run out of local ports: each
+/// remains in TIME_WAIT for 60 s.
 fn note_time_wait(context: &Context<'_>, target: &Target, connection: &Connection, load: &Load) {
     let per_connection = match connection.requests {
         RequestsPerConnection::HandshakeOnly => 1.0,

@@ -1,4 +1,4 @@
-//! Fields that name a file, with or without its hash.
+//! Reads fields that name a file, with or without its hash.
 
 use crate::read::field::Field;
 use crate::read::file_source::FileContent;
@@ -8,7 +8,7 @@ use crate::{File, PrivateFile, Sha256};
 use std::sync::Arc;
 
 impl<'a> Field<'a> {
-    /// A file: its name, or `{ file = "…", sha256 = "…" }`, of at most `max_bytes`.
+    /// Reads a file of at most `max_bytes`, given by name or as `{ file = "…", sha256 = "…" }`.
     pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
         let (name, known) = self.file_name()?;
         let content = self.context.content(name, known);
@@ -20,13 +20,13 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// As [`Field::file`], for one that is not for everybody.
+    /// Like [`Field::file`], for a private file.
     pub(crate) fn private_file(&self, max_bytes: usize) -> Option<PrivateFile> {
         let (name, known) = self.file_name()?;
         self.named_private_file(name, known, max_bytes)
     }
 
-    /// The private file `name`, read on behalf of this field.
+    /// Reads the private file `name` on behalf of this field.
     pub(crate) fn named_private_file(
         &self,
         name: &str,
@@ -50,7 +50,7 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// Name and, where it is stated, hash of a file.
+    /// The name of a file and its hash, if stated.
     fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
         match &self.node.value {
             NodeValue::Text(name) => Some((name.as_str(), None)),
@@ -65,7 +65,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// The content, where it is there, small enough, and what the stated hash says.
+    /// Returns the content if it is available, small enough, and matches the stated hash.
     fn checked(
         &self,
         name: &str,

@@ -1,20 +1,20 @@
-//! A TOML document as a tree with places, in which `"a.b" = 1`, `a.b = 1` and `[a]` with `b = 1`
+//! A TOML document as a tree with positions, in which `"a.b" = 1`, `a.b = 1` and `[a]` with `b = 1`
 //! are the same.
 
 use std::collections::BTreeMap;
 use toml_edit::{Document, Item, TableLike};
 
-/// More segments than any path of a plan has; a longer quoted key stays whole, and is unknown.
+/// More segments than any path of a plan has; a longer quoted key remains whole, and is unknown.
 const MAX_SEGMENTS: usize = 8;
 
-/// A value with its place.
+/// A value with its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     /// Byte offset in the text.
     pub(crate) at: usize,
     pub(crate) value: NodeValue,
-    /// A table written as `{ … }`: one value, where a table of dotted keys or under a header is
-    /// several with paths.
+    /// Whether it is a table written as `{ … }`, which is a single value. A table of dotted keys or
+    /// under a header is several values with paths.
     pub(crate) braced: bool,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct KeyedNode {
     pub(crate) node: Node,
 }
 
-/// A path given twice: once quoted or dotted, once otherwise.
+/// A path that is given twice: once quoted or dotted, once otherwise.
 #[derive(Debug)]
 pub(crate) struct Twice {
     pub(crate) path: String,
@@ -47,11 +47,11 @@ pub(crate) struct Twice {
     pub(crate) second: usize,
 }
 
-/// The tree of `document`, and what stands in it twice.
+/// Builds the tree of `document`, and lists what it contains twice.
 pub(crate) fn tree(document: &Document<&str>) -> (Node, Vec<Twice>) {
     let mut builder = Builder { twice: Vec::new() };
     let table = builder.table(document.as_table(), "", 0);
-    // The root begins where the text does.
+    // The root starts where the text does.
     let root = Node::new(0, NodeValue::Table(table));
     (root, builder.twice)
 }
@@ -66,12 +66,12 @@ impl Node {
     }
 }
 
-/// Tables whose keys are names with dots in them, not paths.
+/// Whether the keys of the table are names that can contain dots, not paths.
 fn holds_names(path: &str) -> bool {
     matches!(within_plan(path), "thresholds" | "request.headers")
 }
 
-/// The path in the plan that `path`, which may lie in a variant or be an axis, is about.
+/// The path within a single plan for `path`, which can be in a variant or be an axis.
 fn within_plan(path: &str) -> &str {
     match path.strip_prefix("variants.") {
         Some(rest) => rest.split_once('.').map_or("", |(_variant, path)| path),
@@ -88,11 +88,12 @@ impl Builder {
         let mut table = Table::new();
         for (name, item) in source.iter() {
             let key_span = source.get_key_value(name).and_then(|(key, _)| key.span());
-            // What dotted keys make has no place of its own: that of its table stands in.
+            // Tables made by dotted keys have no position of their own, so that of their parent is
+            // used.
             let span = key_span.or_else(|| item.span());
             let at = span.map_or(at, |span| span.start);
             let full = join(path, name);
-            // A name with dots adds nothing to the path: what is in it belongs to the table still.
+            // A name with dots does not extend the path: its content still belongs to the table.
             let inner = if holds_names(path) { path } else { &full };
             let node = self.node(item, inner, at);
             self.insert(&mut table, path, name, KeyedNode { at, node });
@@ -100,7 +101,7 @@ impl Builder {
         table
     }
 
-    /// `at` is the key's place, which stands in where the item has none of its own.
+    /// `at` is the position of the key, used if the item has none of its own.
     fn node(&mut self, item: &Item, path: &str, at: usize) -> Node {
         let place = item.span().map_or(at, |span| span.start);
         let value = match item {
@@ -118,7 +119,7 @@ impl Builder {
     }
 
     fn element(&mut self, table: &toml_edit::Table, path: &str, at: usize) -> Node {
-        // Its header's place, so that a problem of one [[element]] points to that one.
+        // The position of its header, so that a problem in one `[[element]]` points there.
         let at = table.span().map_or(at, |span| span.start);
         let fields = self.table(table, path, at);
         Node::new(at, NodeValue::Table(fields))
@@ -166,7 +167,7 @@ impl Builder {
         }
     }
 
-    /// In a table of names, a table is the part of a name before a dot.
+    /// In a table of names, an inner table is the part of a name before a dot.
     fn insert_named(&mut self, table: &mut Table, path: &str, name: &str, entry: KeyedNode) {
         match entry.node.value {
             NodeValue::Table(inner) if !inner.is_empty() => {
@@ -200,7 +201,7 @@ impl Builder {
     }
 }
 
-/// `name` after `path`, with a dot between where there is a path.
+/// Appends `name` to `path`, with a dot between them unless `path` is empty.
 pub(crate) fn join(path: &str, name: &str) -> String {
     if path.is_empty() {
         name.to_owned()

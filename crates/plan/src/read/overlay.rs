@@ -1,9 +1,9 @@
-//! A variant as a tree that is laid over the file's: paths reach into tables, values replace whole.
+//! Applies a variant to the file's tree: paths reach into tables, values are replaced as a whole.
 
 use crate::read::context::Context;
 use crate::read::node::{KeyedNode, Node, NodeValue, Table, join};
 
-/// Keys that are the same for every variant, with the reason.
+/// Keys that are common to all variants, with the reason.
 pub(crate) const SHARED: [(&str, &str); 5] = [
     (
         "name",
@@ -27,7 +27,7 @@ pub(crate) const SHARED: [(&str, &str); 5] = [
     ),
 ];
 
-/// `base` with `above` laid over it. What does not fit is reported.
+/// Returns `base` overlaid with `above`. Anything that does not fit is reported.
 pub(crate) fn over(base: &Table, above: &Table, context: &Context<'_>) -> Table {
     let mut table = base.clone();
     lay(&mut table, above, "", context);
@@ -54,7 +54,7 @@ fn lay(below: &mut Table, above: &Table, path: &str, context: &Context<'_>) {
     }
 }
 
-/// Whether `table` says what stands at `path`.
+/// Whether `table` sets the value at `path`.
 pub(crate) fn says(table: &Table, path: &[String]) -> bool {
     let Some((first, rest)) = path.split_first() else {
         return true;
@@ -66,7 +66,7 @@ pub(crate) fn says(table: &Table, path: &[String]) -> bool {
     }
 }
 
-/// Puts `node`, as one value, at `path`, where nothing is yet.
+/// Puts `node`, as a single value, at `path`, which is still empty.
 pub(crate) fn put(table: &mut Table, path: &[String], at: usize, node: Node) {
     match path {
         [] => {}

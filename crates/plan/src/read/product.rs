@@ -1,4 +1,4 @@
-//! The variants of a file: `[variants]` times the axes of `[matrix]`.
+//! The variants of a file: `[variants]` multiplied by the axes of `[matrix]`.
 
 use crate::Campaign;
 use crate::read::axis::{self, Axis};
@@ -7,12 +7,12 @@ use crate::read::overlay;
 use crate::read::section::PlanSection;
 use crate::read::variant::{self, Named};
 
-/// Longer names are cut, so that folders can have them.
+/// Longer names are cut, so that they fit into folder names.
 const MAX_NAME_BYTES: usize = 120;
-/// So many variants are named before the others are counted.
+/// This many variants are named; further ones are only counted.
 const MAX_NAMES: usize = 3;
 
-/// What one variant lays over the file.
+/// The changes of one variant to the file.
 pub(crate) struct Overlay {
     /// Unique among the variants.
     pub(crate) name: String,
@@ -21,15 +21,16 @@ pub(crate) struct Overlay {
     labels: Vec<String>,
 }
 
-/// Every variant of a file, at least one.
+/// All variants of a file, at least one.
 pub(crate) struct Overlays {
     pub(crate) all: Vec<Overlay>,
-    /// As [`Campaign::axes`].
+    /// See [`Campaign::axes`].
     pub(crate) axes: Vec<usize>,
 }
 
 impl Overlays {
-    /// What the sections say; one of too many, so that the rest of the file is read all the same.
+    /// Reads the variants from the sections; only one if there are too many, so that the rest of
+    /// the file is still read.
     pub(crate) fn read(root: &PlanSection<'_>, times: u32) -> Overlays {
         let (Some(variants), Some(matrix)) = (root.section("variants"), root.section("matrix"))
         else {
@@ -67,7 +68,8 @@ impl Overlays {
         }
     }
 
-    /// What tells the variants `of` (ascending) from the others; `None` where they are all.
+    /// Describes the variants `of` (ascending), by a label that only they have or by their names;
+    /// `None` if they are all.
     pub(crate) fn who(&self, of: &[usize]) -> Option<String> {
         if of.len() == self.all.len() {
             return None;
@@ -93,7 +95,7 @@ impl Overlays {
     }
 }
 
-/// `variant` with combination number `combination`; the last axis moves first.
+/// Combines `variant` with combination number `combination`; the last axis varies fastest.
 fn product(variant: &Named, axes: &[Axis<'_>], mut combination: usize) -> Overlay {
     let mut table = variant.table.clone();
     let mut labels = Vec::new();
@@ -130,7 +132,7 @@ fn short(name: String, index: usize) -> String {
     }
 }
 
-/// An axis moves what no variant sets.
+/// Reports axes that change what a variant sets too.
 fn check_apart(named: &[Named], axes: &[Axis<'_>]) {
     for axis in axes {
         if let Some(variant) = named
@@ -169,8 +171,7 @@ fn check_count(root: &PlanSection<'_>, variants: usize, combinations: usize, tim
     runs <= most
 }
 
-/// `variant a`, `variants a, b and c`, `variants a, b, c and 5 more`; names with commas stand in
-/// quotes.
+/// `variant a`, `variants a, b and c`, `variants a, b, c and 5 more`; names with commas are quoted.
 pub(crate) fn list(names: &[&str]) -> String {
     let quoted = |name: &&str| {
         if name.contains(',') {

@@ -1,4 +1,4 @@
-//! A table while it is read: every key is asked for by name, and what nobody asked for is unknown.
+//! A table being read: each known key is requested, and keys that were not requested are unknown.
 
 use crate::read::context::Context;
 use crate::read::field::Field;
@@ -8,11 +8,11 @@ use std::fmt::Display;
 
 static NOTHING: Table = Table::new();
 
-/// A table of a plan. [`PlanSection::finish`] must end its reading.
+/// A table of a plan. Reading must end with [`PlanSection::finish`].
 pub(crate) struct PlanSection<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) path: String,
-    /// `None` where the text has no such table.
+    /// `None` if the text has no such table.
     at: Option<usize>,
     table: &'a Table,
     asked: RefCell<Vec<&'static str>>,
@@ -34,7 +34,7 @@ impl<'a> PlanSection<'a> {
         }
     }
 
-    /// A table that the text does not have: all defaults.
+    /// Creates a table that the text does not have, so that all values are defaults.
     pub(crate) fn absent(context: &'a Context<'a>, path: &str) -> PlanSection<'a> {
         PlanSection {
             context,
@@ -45,7 +45,7 @@ impl<'a> PlanSection<'a> {
         }
     }
 
-    /// The field `key`, where it is given.
+    /// The field `key`, if it is given.
     pub(crate) fn field(&self, key: &'static str) -> Option<Field<'a>> {
         let mut asked = self.asked.borrow_mut();
         if !asked.contains(&key) {
@@ -54,7 +54,7 @@ impl<'a> PlanSection<'a> {
         self.table.get(key).map(|entry| self.field_of(key, entry))
     }
 
-    /// The field `key` as `read` takes it; `None` where it is absent, or wrong and reported.
+    /// Reads the field `key` with `read`; `None` if it is absent, or wrong and reported.
     pub(crate) fn read<T>(
         &self,
         key: &'static str,
@@ -63,7 +63,7 @@ impl<'a> PlanSection<'a> {
         self.field(key).and_then(read)
     }
 
-    /// The table `key`, or one with nothing in it; `None` where it is something else, and reported.
+    /// The table `key`, empty if it is absent; `None` if it is not a table and has been reported.
     pub(crate) fn section(&self, key: &'static str) -> Option<PlanSection<'a>> {
         match self.field(key) {
             Some(field) => field.section(),
@@ -94,22 +94,22 @@ impl<'a> PlanSection<'a> {
         self.table.contains_key(key)
     }
 
-    /// A problem of the table as a whole.
+    /// Reports a problem of the table as a whole.
     pub(crate) fn problem(&self, message: impl Display) {
         self.context
             .problem(&self.path, self.at, message.to_string());
     }
 
-    /// A problem of the key `key`, which need not be given.
+    /// Reports a problem of the key `key`, which may be absent.
     pub(crate) fn problem_at(&self, key: &str, message: impl Display) {
-        // A key that is not given is missing in its table, so that is the place to show.
+        // A key that is absent is missing in its table, so that is the position to show.
         let given_at = self.table.get(key).map(|entry| entry.node.at);
         let path = join(&self.path, key);
         self.context
             .problem(&path, given_at.or(self.at), message.to_string());
     }
 
-    /// Reports each of `keys` that is given, though it has no meaning here.
+    /// Reports each of `keys` that is given although it has no meaning here.
     pub(crate) fn refuse(&self, keys: &[&'static str], why: &str) {
         for key in keys {
             if let Some(field) = self.field(key) {
@@ -118,7 +118,7 @@ impl<'a> PlanSection<'a> {
         }
     }
 
-    /// Reports every key that nobody asked for.
+    /// Reports every key that was not requested.
     pub(crate) fn finish(self) {
         let asked = self.asked.borrow();
         for (name, entry) in self
@@ -147,7 +147,7 @@ impl<'a> PlanSection<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// The field as a table, whose keys are then asked for.
+    /// The field as a table, whose keys can then be requested.
     pub(crate) fn section(&self) -> Option<PlanSection<'a>> {
         if let NodeValue::Table(table) = &self.node.value {
             return Some(PlanSection::new(
@@ -166,7 +166,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// A key as a message shows it: not longer than a line, without control characters.
+/// Renders a key for messages: no longer than a line, without control characters.
 fn short(name: &str) -> String {
     let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
     if name.chars().count() > 60 {

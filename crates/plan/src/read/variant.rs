@@ -1,4 +1,4 @@
-//! Reads `[variants]`: names, and what each lays over the file.
+//! Reads `[variants]`: names, and the changes of each to the file.
 
 use crate::read::field::Field;
 use crate::read::is_fit;
@@ -14,7 +14,7 @@ pub(crate) struct Named {
     pub(crate) table: Table,
 }
 
-/// Every variant in the file's order; one without a name that changes nothing where there is none.
+/// Reads all variants in the file's order; if there are none, an unnamed one that changes nothing.
 pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Named> {
     let fields = section.all();
     if fields.is_empty() && section.is_given() {
