@@ -11,11 +11,10 @@ use std::time::Duration;
 
 const MAX_BODY_BYTES: u64 = 1 << 30;
 const DEFAULT_BODY_BYTES: u64 = 1024;
-/// Each server that has something to do takes eight bytes.
+/// Each busy server takes eight bytes.
 const MAX_SERVERS: u32 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3600);
-/// Of a stall and of a service time: what is shorter than a microsecond no clock of the target
-/// keeps.
+/// Bounds of stalls and service times; no clock of the target is exact below a microsecond.
 const SPANS: RangeInclusive<Duration> = Duration::from_micros(1)..=HOUR;
 const STALL: &str = "{ every = \"10s\", for = \"1s\" }";
 const SERVERS: &str = "{ count = 4, service_time = \"10ms\" }";
@@ -35,7 +34,7 @@ pub(crate) const KEYS: &[&str] = &[
     "target.builtin.servers.service_time",
 ];
 
-/// The built-in target, and where it listens once it does.
+/// Reads the built-in target, and its address once it listens.
 pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
     let section = match field.silent_flag() {
         Some(_) => PlanSection::absent(field.context, &field.path),
@@ -64,7 +63,7 @@ pub(crate) fn builtin(field: Field<'_>) -> Option<(Builtin, Option<Url>)> {
     ))
 }
 
-/// `None` where what is given is wrong, and reported.
+/// `None` if the value is wrong and has been reported.
 fn pace(section: &PlanSection<'_>) -> Option<BuiltinPace> {
     let stall = section.read("stall", stall);
     let servers = section.read("servers", servers);
@@ -145,10 +144,11 @@ fn table<'a>(field: &Field<'a>, example: &str) -> Option<PlanSection<'a>> {
     None
 }
 
-/// Reports each of `keys`, told with what it is, that is not given; whether there was one.
+/// Reports each of the missing `keys`, which come with a description. Returns whether any is
+/// missing.
 fn missing(section: &PlanSection<'_>, keys: &[(&str, &str)], example: &str) -> bool {
     let mut is_one_absent = false;
-    // Each is reported, not the first alone: one look shows all that is wrong.
+    // All of them are reported, so that the user sees everything that is wrong at once.
     for (key, what) in keys.iter().filter(|(key, _)| !section.has(key)) {
         section.problem_at(key, format_args!("missing; say {what}, such as {example}"));
         is_one_absent = true;

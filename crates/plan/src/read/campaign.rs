@@ -1,4 +1,4 @@
-//! Reads a whole file: its plan once for each variant, and what surrounds them.
+//! Reads a whole file: its plan once per variant, and the sections around it.
 
 use crate::read::context::Context;
 use crate::read::file_source::{FileSource, Once};
@@ -13,12 +13,12 @@ use crate::{Campaign, Plan, Problems, Repeat, Search, Sha256, Variant};
 use std::collections::BTreeMap;
 
 const SECTIONS: [&str; 4] = ["variants", "matrix", "repeat", "search"];
-/// Plans of all variants together, as canonical text.
+/// Most bytes of canonical text of all variants' plans together.
 const MAX_CANONICAL_BYTES: usize = 64 << 20;
 const TOO_MANY_BYTES: &str = "the plans of all variants come to more than 64 MiB; write fewer, or \
                               put bodies into files";
 
-/// Reads a campaign from text.
+/// Reads a campaign from its text.
 pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Problems> {
     check_size(text)?;
     let once = Once::new(source);
@@ -63,12 +63,12 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
     context.finish(campaign)
 }
 
-/// What `[search]` says.
+/// The content of `[search]`.
 enum LookedFor {
     Nothing,
-    /// With its place.
+    /// A search, with its position in the text.
     For(Search, usize),
-    /// Something is wrong with it, and reported.
+    /// It is wrong, and has been reported.
     Unknown,
 }
 
@@ -100,7 +100,7 @@ fn looked_for(root: &PlanSection<'_>) -> LookedFor {
     }
 }
 
-/// One text, read for each of its variants.
+/// A text that is read for each of its variants.
 struct Readings<'a> {
     text: &'a str,
     once: &'a Once<'a>,
@@ -109,8 +109,8 @@ struct Readings<'a> {
 }
 
 impl Readings<'_> {
-    /// Every variant, or `None` where something is wrong and reported to `context`; and every
-    /// remark.
+    /// Returns every variant, or `None` if anything is wrong and has been reported to `context`;
+    /// and all remarks.
     fn all(
         &self,
         overlays: Overlays,
@@ -136,6 +136,7 @@ impl Readings<'_> {
                 .as_ref()
                 .map_or(self.text.len(), |plan| plan.canonical_text().len());
             plans.push(plan);
+            // Further problems would not be shown.
             if found.len() + beyond > MAX_PROBLEMS {
                 break;
             }
@@ -173,7 +174,7 @@ fn variant((overlay, plan): (Overlay, Option<Plan>)) -> Option<Variant> {
     })
 }
 
-/// Each remark, with the variants that it is about where these are not all.
+/// Remarks, with the variants that they are about unless these are all.
 fn notes(noted: Merged<String>, read: &Overlays) -> Vec<String> {
     let note = |(note, of): (String, Vec<usize>)| match read.who(&of) {
         Some(who) => format!("{who}: {note}"),
@@ -192,7 +193,7 @@ fn report(context: &Context<'_>, found: Merged<FoundProblem>, read: &Overlays, b
     context.problems_beyond(beyond);
 }
 
-/// Remarks on variants that are one plan.
+/// Remarks on variants whose plans are equal.
 fn alike(variants: &[Variant]) -> Vec<String> {
     let mut by_digest: BTreeMap<Sha256, Vec<&str>> = BTreeMap::new();
     for variant in variants {

@@ -1,4 +1,5 @@
-//! Reads files with certificates and keys. Looks only for PEM; whether a key fits is TLS's to say.
+//! Reads files with certificates and keys. Only checks for PEM; whether a key fits is checked by
+//! TLS.
 
 use crate::read::field::Field;
 use crate::read::section::PlanSection;
@@ -7,7 +8,7 @@ use crate::{Body, ClientCertificate, ClientCertificates, File, PrivateFile, Requ
 const MAX_PEM_BYTES: usize = 4 << 20;
 const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 
-/// The roots of `tls.ca`, which must hold no private key.
+/// Reads the roots of `tls.ca`, which must not contain a private key.
 pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
     let file = field.file(MAX_PEM_BYTES)?;
     holds(field, &file.name, &file.content, is_certificate)?;
@@ -15,17 +16,17 @@ pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
     Some(file)
 }
 
-/// A certificate, or a chain, that is not for everybody.
+/// Reads a private certificate or chain.
 pub(crate) fn chain(field: &Field<'_>) -> Option<PrivateFile> {
     checked(field, field.private_file(MAX_PEM_BYTES)?, is_certificate)
 }
 
-/// A private key.
+/// Reads a private key.
 pub(crate) fn key(field: &Field<'_>) -> Option<PrivateFile> {
     checked(field, field.private_file(MAX_PEM_BYTES)?, is_key)
 }
 
-/// The pair of the files `cert` and `key`, read on behalf of `field`.
+/// Reads the pair of files `cert` and `key` on behalf of `field`.
 pub(crate) fn pair(field: &Field<'_>, cert: &str, key: &str) -> Option<ClientCertificate> {
     let cert = checked(
         field,
@@ -43,7 +44,7 @@ pub(crate) fn pair(field: &Field<'_>, cert: &str, key: &str) -> Option<ClientCer
     })
 }
 
-/// What every agent is sent holds no secret.
+/// Files that every agent gets must not contain secrets.
 fn has_no_key(text: &str) -> Result<(), &'static str> {
     if text.contains("PRIVATE KEY-----") {
         return Err(
@@ -54,8 +55,8 @@ fn has_no_key(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Reports the first body that is also a file with a client's, or a CA's, key: those go to whom
-/// they belong, bodies to every agent.
+/// Reports the first body that is also a file with a client's, or a CA's, key: keys go only to
+/// those who need them, bodies to every agent.
 pub(crate) fn check_bodies(
     root: &PlanSection<'_>,
     requests: &[Request],
@@ -84,11 +85,11 @@ pub(crate) fn check_bodies(
     }
 }
 
-/// What is wrong with a text, in words.
+/// A check of a text, with its complaint in words.
 type Fault = fn(&str) -> Result<(), &'static str>;
 
-/// `file`, where `fault` finds nothing wrong with its text; one that is elsewhere was looked at
-/// there.
+/// Returns `file` if `fault` finds nothing wrong with its text; a file that is elsewhere was
+/// checked there.
 fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<PrivateFile> {
     if let Some(content) = file.bytes() {
         holds(field, &file.name, content, fault)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 const MAX_SOURCE_ADDRESSES: usize = 10_000;
 /// Histograms end at an hour.
 const HOUR: Duration = Duration::from_secs(3600);
-/// Streams at once of one connection: more than any server of today allows.
+/// Concurrent streams of a connection: more than any current server allows.
 const MAX_STREAMS: u32 = 10_000;
 const MS: Duration = Duration::from_millis(1);
 
@@ -74,8 +74,8 @@ fn requests(field: Field<'_>) -> Option<RequestsPerConnection> {
     None
 }
 
-/// Whether a handshake-only operation waits for the server's end; a reset leaves nothing to wait
-/// for.
+/// Whether a handshake-only operation waits for the server to close; after a reset there is nothing
+/// to wait for.
 fn confirm(section: &PlanSection<'_>, requests: RequestsPerConnection, close: Close) -> bool {
     let given = section.read("confirm", |field| field.flag());
     let handshake_only = requests == RequestsPerConnection::HandshakeOnly;
@@ -135,7 +135,7 @@ fn version(field: Field<'_>) -> Option<HttpVersion> {
     version
 }
 
-/// What HTTP/2 has no form for.
+/// Reports settings that HTTP/2 has no form for.
 fn check_http2(
     section: &PlanSection<'_>,
     http: HttpVersion,

@@ -7,11 +7,11 @@ use crate::{End, FleetPlan, Load, LostAgents, Shape, Tls, Tolerance};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Beats come each second, so a lease of 2 s bears that one of them comes late. With a longer one
-/// than the longest, an agent that nobody can reach any more would fire for minutes.
+/// Beats come every second, so a lease of 2 s tolerates one late beat. With a lease above 120 s, an
+/// agent that has become unreachable would fire for minutes.
 const LEASES: RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(120);
-/// No estimate over a network is better than the shortest; with the longest, seconds of agents
-/// would not be those of each other.
+/// No estimate over a network is better than the shortest. With the longest, agents' seconds would
+/// no longer match each other.
 const SKEWS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(1);
 const JOIN_TIMEOUTS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);
@@ -26,13 +26,13 @@ pub(crate) const KEYS: &[&str] = &[
     "fleet.max_skew",
 ];
 
-/// What is wrong is reported, and read as its default. `load` and `tls` are `None` where they are
-/// wrong, or not there.
+/// Reads the section; wrong values are reported and replaced by their defaults. `load` and `tls`
+/// are `None` if they are wrong or missing.
 pub(crate) fn read(section: PlanSection<'_>, load: Option<&Load>, tls: Option<&Tls>) -> FleetPlan {
     let default = FleetPlan::default();
     let lost = section.read("lost", |field| field.choice());
     let tolerate = section.read("tolerate", |field| tolerance(&field));
-    // With a word that is not known, nothing can be said about what stands beside it.
+    // With an unknown word for `lost`, nothing can be said about the fields beside it.
     if lost.is_some() || !section.has("lost") {
         check_tolerate(&section, lost.unwrap_or(default.lost), tolerate);
     }
@@ -75,7 +75,7 @@ fn check_tolerate(section: &PlanSection<'_>, lost: LostAgents, tolerate: Option<
     }
 }
 
-/// Keys go only to agents whose virtual users have them, and no agent gets another's.
+/// Keys go only to agents whose virtual users have them, and no agent gets those of another.
 fn check_identities(section: &PlanSection<'_>, lost: LostAgents, tls: Option<&Tls>) {
     let has_identities = tls.is_some_and(|tls| tls.client_certificates.number() > 0);
     if lost == LostAgents::Redistribute && has_identities {
@@ -86,7 +86,7 @@ fn check_identities(section: &PlanSection<'_>, lost: LostAgents, tls: Option<&Tl
     }
 }
 
-/// Virtual users that take operations from a common number cannot be dealt again exactly once.
+/// Virtual users who take operations from a common number cannot be dealt again exactly once.
 fn check_redistribute(section: &PlanSection<'_>, lost: LostAgents, load: Option<&Load>) {
     let Some(load) = load else { return };
     let is_closed = matches!(load.shape, Shape::Closed { .. });

@@ -1,5 +1,5 @@
-//! Reads `request.headers`: names and values as RFC 9110 allows them, without those that are the
-//! engine's.
+//! Reads `request.headers`: names and values as allowed by RFC 9110, without those that the engine
+//! sets.
 
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
@@ -12,7 +12,7 @@ const MAX_HEADERS: usize = 200;
 const MAX_NAME_BYTES: usize = 256;
 const MAX_VALUE_BYTES: usize = 16 << 10;
 
-/// Fields that a plan must not write, with what to write instead.
+/// Fields that a plan must not set, with what to write instead.
 const RESERVED: [(&str, &str); 4] = [
     ("content-length", "is counted from the body; remove it"),
     (
@@ -29,7 +29,7 @@ const RESERVED: [(&str, &str); 4] = [
     ),
 ];
 
-/// Header fields in the file's order; a list of values gives several fields of one name.
+/// Reads header fields in the file's order; a list of values becomes several fields of one name.
 pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Secret<Template>)> {
     let mut headers: Vec<(String, Secret<Template>)> = Vec::new();
     for (name, field) in section.all() {
@@ -58,7 +58,7 @@ pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Secret<Template>)> {
     headers
 }
 
-/// RFC 9110 §5.6.2.
+/// Whether `text` is a token (RFC 9110 §5.6.2).
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty()
         && text

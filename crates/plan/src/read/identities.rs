@@ -1,4 +1,4 @@
-//! Reads `tls.client_certificates`: a list of pairs, a folder of them, or how to mint them.
+//! Reads `tls.client_certificates`: a list of pairs, a folder with pairs, or how to mint them.
 
 use crate::read::certificate;
 use crate::read::field::Field;
@@ -8,11 +8,11 @@ use crate::{ClientCertificate, ClientCertificates, Minting, Subject};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most pairs of files: their names and hashes stand in the canonical text, which is bounded.
+/// Most pairs of files: their names and hashes are in the canonical text, whose size is limited.
 const MAX_FILES: usize = 4000;
 /// Most identities that are minted: 60 MB of them.
 const MAX_MINTED: u32 = 100_000;
-/// Names in a remark.
+/// Names shown in a remark.
 const SHOWN: usize = 5;
 const VALIDITY: Duration = Duration::from_secs(24 * 3600);
 const VALIDITY_MIN: Duration = Duration::from_secs(60);
@@ -107,8 +107,8 @@ fn require(section: &PlanSection<'_>, keys: &[&str], why: &str) {
     }
 }
 
-/// Every `NAME.pem` or `NAME.crt` with the `NAME.key` beside it, by name. A key without a
-/// certificate is a slip; a certificate without a key may be a CA's.
+/// Reads every `NAME.pem` or `NAME.crt` that has a `NAME.key` beside it, by name. A key without a
+/// certificate is a mistake; a certificate without a key can be a CA's.
 fn folder_of(field: &Field<'_>, folder: &str) -> Option<Vec<ClientCertificate>> {
     let list = field.context.list(folder).map_err(|why| {
         field.problem(format_args!(
@@ -145,6 +145,7 @@ fn folder_of(field: &Field<'_>, folder: &str) -> Option<Vec<ClientCertificate>> 
             ),
         }
     };
+    // One more than allowed is enough for the folder to be refused.
     let pairs: Vec<Option<ClientCertificate>> =
         keys.iter().take(MAX_FILES + 1).map(identity).collect();
     let is_alone = |name: &&String| {

@@ -6,7 +6,7 @@ use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use std::time::Duration;
 
-/// Connections in a sample: a person reads them one by one.
+/// Most connections in a sample: a person reads them one by one.
 const MAX_SAMPLE: u32 = 100_000;
 const HOUR: Duration = Duration::from_secs(3600);
 const US: Duration = Duration::from_micros(1);

@@ -15,14 +15,14 @@ const MS: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 1;
 const TOO_LONG: &str = "takes longer than 720h; shorten it";
 
-/// Where a load's amount and end come from.
+/// The source of a load's amount and end.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AmountSource<'s> {
     /// The section itself.
     Own,
-    /// The first hold of a search; what the section says is read all the same, and replaced.
+    /// The first hold of a search; the section's values are still read, and replaced.
     Searched(&'s Capacity),
-    /// A search that could not be read, and has said so.
+    /// A search that could not be read and has been reported.
     Unknown,
 }
 
@@ -120,7 +120,7 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
     }
 }
 
-/// Where it is not known which loop is meant, both are read for the problems in them.
+/// If it is unclear which loop is meant, both are read to report their problems.
 fn read_both(section: &PlanSection<'_>) -> Option<Shape> {
     section.read("connections", connections);
     section.read("rate", rate);
@@ -140,8 +140,9 @@ fn closed(section: &PlanSection<'_>) -> Option<Shape> {
         })
 }
 
-/// What a closed loop has beside its virtual users.
+/// Reads the fields of a closed loop other than its virtual users.
 fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
+    // Not given here, but known: a misspelt key may have meant it.
     section.field("rate");
     section.refuse(
         &["max_connections"],
@@ -164,8 +165,9 @@ fn open(section: &PlanSection<'_>) -> Option<Shape> {
     })
 }
 
-/// What an open loop has beside its rate.
+/// Reads the fields of an open loop other than its rate.
 fn around_rate(section: &PlanSection<'_>) -> (Arrivals, u32) {
+    // Not given here, but known: a misspelt key may have meant it.
     section.field("connections");
     section.refuse(
         &["think_time"],
@@ -185,7 +187,7 @@ fn around_rate(section: &PlanSection<'_>) -> (Arrivals, u32) {
     )
 }
 
-/// The shape of a search's first hold.
+/// Reads the shape of a search's first hold.
 fn searched(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
     match range {
         SearchRange::Rate { .. } if section.has("connections") => {
@@ -221,7 +223,7 @@ fn searched(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
     }
 }
 
-/// The end of a hold, which takes the place of everything that could end the load.
+/// The end of a hold, which replaces everything that could end the load.
 fn replaced_end(section: &PlanSection<'_>, hold: Duration) -> End {
     read_end(section);
     let given: Vec<String> = ["rate", "connections", "duration", "requests", "stage"]
@@ -258,7 +260,7 @@ fn arrivals(field: Field<'_>) -> Option<Arrivals> {
     field.choice()
 }
 
-/// `Some(None)` for a pause of no length.
+/// `Some(None)` for a pause of zero.
 fn think_time(field: Field<'_>) -> Option<Option<ThinkTime>> {
     let (min, max) = match field.node.value {
         NodeValue::Table(_) => bounds(field.section()?)?,
@@ -285,7 +287,7 @@ fn pause(field: Field<'_>) -> Option<Duration> {
     field.duration(Duration::ZERO..=HOUR)
 }
 
-/// `shape` is `None` where it could not be read; then either kind of amount will do.
+/// `shape` is `None` if it could not be read; then amounts of both kinds are accepted.
 fn stages(field: &Field<'_>, shape: Option<&Shape>) -> Option<Vec<Stage>> {
     let fields = field.list("a [[load.stage]] with over and to")?;
     if fields.len() > MAX_STAGES {
@@ -314,7 +316,7 @@ fn amount(shape: &Shape) -> f64 {
     }
 }
 
-/// A stage without `to` holds what was before.
+/// Reads a stage; without `to` it holds the amount before it.
 fn stage(section: PlanSection<'_>, shape: Option<&Shape>, before: f64) -> Option<Stage> {
     let over = section.read("over", |field| field.duration(Duration::ZERO..=MONTH));
     let to = section.read("to", |field| stage_amount(&field, shape));
@@ -365,7 +367,7 @@ fn end(section: &PlanSection<'_>, stages: Option<&[Stage]>) -> Option<End> {
     }
 }
 
-/// The end that is written; `None` where there is none, or a wrong one.
+/// The end that is given; `None` if it is missing or wrong.
 fn read_end(section: &PlanSection<'_>) -> Option<End> {
     let duration = section.read("duration", |field| field.duration(MS..=MONTH));
     let requests = section.read("requests", |field| field.whole(1..=MAX_REQUESTS));
@@ -435,7 +437,7 @@ fn check_length(section: &PlanSection<'_>, stages: &[Stage], end: End) {
     }
 }
 
-/// What only the whole can show.
+/// Checks conditions that involve the whole load.
 fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>) {
     let profile = Profile::measured(load);
     match load.end {
@@ -461,8 +463,8 @@ fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>) {
     }
 }
 
-/// Whether so many operations can begin within the longest run. A closed loop's speed is the
-/// server's.
+/// Whether `requests` operations can begin within the longest run. A closed loop's speed is up to
+/// the server.
 fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
     match load.shape {
         Shape::Closed { .. } => profile.ceiling().is_none(),

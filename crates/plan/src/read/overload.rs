@@ -1,9 +1,9 @@
-//! Whether a hold of a capacity search is long enough for a small overload to show.
+//! Checks whether a hold of a capacity search is long enough for a small overload to show.
 //!
-//! At a rate 3 % above what the target can do, each second leaves 0.03 s of work behind, so an
+//! At a rate 3 % above the target's capacity, each second leaves 0.03 s of work behind, so an
 //! arrival t seconds after the beginning of the warm-up waits 0.03·t. In a hold of h seconds after
 //! a warm-up of w, the wait grows evenly from 0.03·w to 0.03·(w + h); its percentile p is 0.03·(w +
-//! h·p/100). What the answer takes without any wait is left out.
+//! h·p/100). The time that an answer takes without any wait is ignored.
 
 use crate::{
     Capacity, Limit, NumberName, Plan, Relation, RequestsPerConnection, SearchRange, Statistic,
@@ -12,13 +12,13 @@ use crate::{
 use measure::Metric;
 use std::time::Duration;
 
-/// The share of the capacity by which the target is overloaded.
+/// The part of the capacity by which the target is overloaded.
 const OVERLOAD: f64 = 0.03;
 /// Histograms that do not grow with the target's queue.
 const NOT_OF_TARGET: [Metric; 3] = [Metric::Lateness, Metric::Dns, Metric::Send];
 
-/// A remark where `capacity.hold` is so short that no threshold would notice. A closed loop never
-/// builds up such a queue.
+/// Returns a remark if `capacity.hold` is so short that no threshold would notice. A closed loop
+/// never builds up such a queue.
 pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
     let SearchRange::Rate { .. } = capacity.range else {
         return None;
@@ -48,14 +48,14 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
     ))
 }
 
-/// Seconds that a hold must exceed for the overload to break `threshold`; `None` where no length
-/// would do.
+/// Seconds that a hold must exceed for the overload to violate `threshold`; `None` if no length is
+/// enough.
 fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
     if !matches!(threshold.comparison, Relation::Below | Relation::AtMost) {
         return None;
     }
     let warm_up = plan.load.warm_up.as_secs_f64();
-    // Seconds of overload until arrivals wait so long.
+    // Seconds of overload until arrivals wait that long.
     let until = |wait: Duration| wait.as_secs_f64() / OVERLOAD;
     let at_share =
         |wait, share: f64| (share > 0.0).then(|| ((until(wait) - warm_up) / share).max(0.0));
@@ -71,12 +71,12 @@ fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
                 Statistic::Percentile(percentile) => at_share(limit, percentile / 100.0),
                 Statistic::Max => at_share(limit, 1.0),
                 Statistic::Mean => at_share(limit, 0.5),
-                // Of an even spread: its width over √12.
+                // For a uniform distribution: its width divided by √12.
                 Statistic::StdDev => Some(until(limit) * 12f64.sqrt()),
                 Statistic::Min => (until(limit) < warm_up).then_some(0.0),
             }
         }
-        // A queue that is too long shows as time-outs.
+        // A queue that is too long shows up as time-outs.
         (ThresholdMetric::Number(name), Limit::Number(limit)) => {
             match NumberName::from_word(name)? {
                 NumberName::ErrorsCount | NumberName::TimedOutCount => {

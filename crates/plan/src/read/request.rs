@@ -11,7 +11,7 @@ use measure::is_unprintable;
 
 const MAX_REQUESTS: usize = 1000;
 const MAX_WEIGHT: u32 = 10_000;
-/// The engine spreads requests by a table with an entry per unit of weight.
+/// The engine distributes requests with a table that has an entry per unit of weight.
 const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_BODY_BYTES: usize = 64 << 20;
@@ -19,7 +19,7 @@ const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
 ];
 
-/// What the rest of the plan says that a request's reading needs.
+/// Settings elsewhere in the plan that are needed for reading requests.
 #[derive(Clone, Copy)]
 pub(crate) struct RequestContext<'u> {
     /// Names a request without a path.
@@ -41,7 +41,7 @@ pub(crate) const KEYS: &[&str] = &[
     "request.expect.bytes",
 ];
 
-/// All requests; one that asks for the URL where none is given.
+/// Reads all requests; a single one for the target's URL if none is given.
 pub(crate) fn read<'a>(
     context: &'a Context<'a>,
     field: Option<Field<'a>>,
@@ -133,7 +133,7 @@ fn one(section: PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
     request
 }
 
-/// With `connection.requests = 0` nothing is sent, so nothing but a name can be said.
+/// With `connection.requests = 0` nothing is sent, so only a name makes sense.
 fn only_named(section: &PlanSection<'_>) -> Option<Request> {
     let why = "has no meaning with connection.requests = 0, which sends no request; remove it, or \
                write requests = 1";

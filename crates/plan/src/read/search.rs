@@ -1,4 +1,4 @@
-//! Reads `[search]`, and makes plans fit for it.
+//! Reads `[search]`, and prepares plans for it.
 
 use crate::load::{MAX_CONNECTIONS, MAX_RATE};
 use crate::read::context::Context;
@@ -36,7 +36,7 @@ pub(crate) const KEYS: &[&str] = &[
     "search.settle",
 ];
 
-/// What is searched; `None` where something is wrong, and reported.
+/// Reads the search; `None` if anything is wrong and has been reported.
 pub(crate) fn read(section: PlanSection<'_>) -> Option<Search> {
     let given: Vec<&str> = WAYS.into_iter().filter(|way| section.has(way)).collect();
     match given.as_slice() {
@@ -167,8 +167,8 @@ fn agents(field: &Field<'_>) -> Option<Vec<u32>> {
     backwards.is_none().then_some(numbers)
 }
 
-/// `plan` as the search of a file, which is written at `at`, needs it. What does not fit is
-/// reported.
+/// Prepares `plan` for the file's search, which is at `at` in the text. Anything that does not fit
+/// is reported.
 pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Context<'_>) -> Plan {
     match search {
         Search::Capacity(capacity) => {
@@ -188,7 +188,7 @@ pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Con
     plan
 }
 
-/// A search must be able to fail.
+/// Adds a threshold if there is none, since a search must be able to fail.
 fn imply_threshold(plan: &mut Plan) {
     if plan.thresholds.is_empty() {
         let errors = NumberName::ErrorsCount.word().to_owned();

@@ -30,7 +30,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Target> {
     target
 }
 
-/// `builtin = false` is the same as none.
+/// Whether the target is wanted: `builtin = false` is the same as none.
 fn is_wanted(field: &Field<'_>) -> bool {
     field.silent_flag() != Some(false)
 }
@@ -53,7 +53,7 @@ fn with_builtin(
     })
 }
 
-/// Stands in for a built-in target's URL until it listens.
+/// The URL of a built-in target until it listens.
 fn not_listening(builtin: &Builtin) -> Url {
     let scheme = if builtin.tls {
         Scheme::Https

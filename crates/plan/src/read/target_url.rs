@@ -8,7 +8,7 @@ pub(crate) fn url(field: Field<'_>) -> Option<Url> {
     let text = field.text("one such as \"https://edge.test:8443/\"")?;
     let url = match text.parse::<Url>() {
         Ok(url) => url,
-        // The value is not repeated: it may hold a password.
+        // The value is not quoted, since it may contain a password.
         Err(why @ UrlError::UserInfo) => {
             return report(|| field.problem(format_args!("the URL {why}")));
         }

@@ -1,14 +1,14 @@
-//! Reads a text with placeholders, and says what in it only looks like one.
+//! Reads a text with placeholders, and notes parts that only look like one.
 
 use crate::Template;
 use crate::read::field::Field;
 use crate::template::look_alikes;
 
-/// Named in a note; more are hardly read.
+/// Most look-alikes that a note names; more are hardly read.
 const NAMED_MAX: usize = 3;
 
-/// The text of `field`. Placeholders of other programs are sent as they stand, which is seldom
-/// meant.
+/// Reads the text of `field`. Placeholders of other programs are sent as they are, which is seldom
+/// intended.
 pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
     let found = look_alikes(text);
     if !found.is_empty() {
@@ -23,7 +23,7 @@ pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
     Template::from(text)
 }
 
-/// A part of a secret is one.
+/// Names the look-alikes, unless the text is secret: part of a secret is secret too.
 fn named(field: &Field<'_>, found: &[&str]) -> String {
     if field.is_secret() {
         return "what looks like a placeholder".to_owned();

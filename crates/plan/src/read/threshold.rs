@@ -8,13 +8,13 @@ use crate::{Limit, Relation, Request, Threshold, ThresholdMetric, ThresholdMetri
 
 const MAX_THRESHOLDS: usize = 1000;
 
-/// Requests that a message names.
+/// Most requests that a message names.
 const NAMED_MAX: usize = 5;
 
-/// What begins the name of a figure of a single request.
+/// Prefix of figures of a single request.
 const OF_REQUEST: &str = "request.";
 
-/// `requests` are absent where they cannot be read, which is said already.
+/// Reads the section. `requests` is `None` if they cannot be read, which has been reported.
 pub(crate) fn read(section: &PlanSection<'_>, requests: Option<&[Request]>) -> Vec<Threshold> {
     let fields = section.all();
     if fields.len() > MAX_THRESHOLDS {
@@ -71,8 +71,8 @@ fn one(name: &str, field: &Field<'_>, requests: Option<&[Request]>) -> Option<Th
     })
 }
 
-/// A request and the figure of it. Names of requests may have dots, and one may begin with another:
-/// the longest that leaves the name of a figure counts.
+/// Splits a name into a request and its figure. Names of requests can contain dots, and one can
+/// start with another: the longest that leaves the name of a figure counts.
 fn of_request(
     rest: &str,
     requests: &[Request],
@@ -106,7 +106,7 @@ fn of_request(
     Ok((Some((*name).to_owned()), metric))
 }
 
-/// The key as a plan has it, whichever characters the name has.
+/// The key as plans write it, whatever characters the name contains.
 fn written(request: &str, figure: &str) -> String {
     quoted(&format!("{OF_REQUEST}{request}.{figure}"))
 }
@@ -154,7 +154,7 @@ fn limit(metric: &ThresholdMetric, text: &str) -> Result<Limit, String> {
     let ThresholdMetric::Number(name) = metric else {
         return duration::parse(text).map(Limit::Time);
     };
-    // The names say what the numbers are: see NumberName.
+    // The names determine the kind of number: see `NumberName`.
     let is_share = name.ends_with(".share");
     let is_rate = name.ends_with("rate");
     let most = if is_share { 1.0 } else { f64::INFINITY };

@@ -10,7 +10,7 @@ use crate::{
     RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify, Words as _,
 };
 
-/// What `[connection]` says that `[tls]` must go with.
+/// Settings of `[connection]` that `[tls]` has to match.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ConnectionContext {
     pub(crate) per_connection: RequestsPerConnection,
@@ -18,7 +18,7 @@ pub(crate) struct ConnectionContext {
 }
 
 impl ConnectionContext {
-    /// Of a connection that could not be read, what its defaults are.
+    /// Takes the settings of `connection`, or their defaults if it could not be read.
     pub(crate) fn new(connection: Option<&Connection>) -> ConnectionContext {
         let per_connection = connection.map(|connection| connection.requests);
         let http = connection.map(|connection| connection.http);
@@ -105,7 +105,7 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
     })
 }
 
-/// The versions asked for, ascending; `None` where nothing (right) is said.
+/// Reads the versions asked for, ascending; `None` if there are no valid ones.
 fn versions(section: &PlanSection<'_>) -> Option<Vec<TlsVersion>> {
     let field = section.field("versions")?;
     let mut versions = field.list_of("one such as [\"1.2\", \"1.3\"]", version)?;
@@ -144,7 +144,7 @@ fn version(field: &Field<'_>) -> Option<TlsVersion> {
     None
 }
 
-/// The suites asked for, or all of the versions.
+/// Reads the suites asked for, or returns all suites of the versions.
 fn cipher_suites(
     section: &PlanSection<'_>,
     versions: Option<&[TlsVersion]>,
@@ -170,7 +170,7 @@ fn cipher_suites(
     Some(suites)
 }
 
-/// Where no versions are asked for, they are those of the suites.
+/// The versions of the suites, used if no versions are asked for.
 fn versions_of(suites: &[CipherSuite]) -> Vec<TlsVersion> {
     let has = |version: &TlsVersion| suites.iter().any(|suite| suite.version() == *version);
     [TlsVersion::V12, TlsVersion::V13]
@@ -375,7 +375,7 @@ fn server_name(field: Field<'_>) -> Option<String> {
     })
 }
 
-/// HTTP/2 over TLS is agreed on by ALPN alone (RFC 9113 §3.2).
+/// HTTP/2 over TLS is only negotiated by ALPN (RFC 9113 §3.2).
 fn default_alpn(connection: ConnectionContext) -> Vec<String> {
     match connection.http {
         HttpVersion::Http11 => Vec::new(),
@@ -399,7 +399,7 @@ fn alpn(field: &Field<'_>, connection: ConnectionContext) -> Option<Vec<String>>
     Some(protocols)
 }
 
-/// An HTTP version that is offered may be chosen, and then it must be spoken.
+/// Checks a protocol: the server can choose any version that is offered, and then we must speak it.
 fn protocol(field: &Field<'_>, connection: ConnectionContext) -> Option<String> {
     let text = field.text("\"http/1.1\"")?;
     if !(1..=255).contains(&text.len()) || text.contains(char::is_control) {
