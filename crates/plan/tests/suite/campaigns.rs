@@ -1,4 +1,4 @@
-//! A file of several runs: which they are, in which order, and with which plans.
+//! Files with several runs: which runs they are, in which order, and with which plans.
 
 use crate::support::{Folder, again, campaign, parse};
 use plan::{Campaign, Files, Limit, Search, SearchRange};
@@ -16,7 +16,7 @@ fn names(campaign: &Campaign) -> Vec<&str> {
         .collect()
 }
 
-/// The campaign of `BASE` with `text` below.
+/// The campaign of `BASE` followed by `text`.
 fn campaign_of(text: &str) -> Campaign {
     campaign(&format!("{BASE}{text}")).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
 }
@@ -74,7 +74,7 @@ fn bare_and_quoted_paths_and_headers_mean_the_same() {
     assert!(plans.iter().all(|plan| *plan == expected));
 }
 
-/// Base, then what a variant says, then the file that says the same.
+/// Base, then a variant's text, then the file with the same effect.
 const REPLACED: [(&str, &str, &str); 8] = [
     // A list is one value.
     (
@@ -82,13 +82,13 @@ const REPLACED: [(&str, &str, &str); 8] = [
         "tls.versions = [\"1.3\"]",
         "tls.versions = [\"1.3\"]",
     ),
-    // So is a table in braces, and what it does not say is at its default.
+    // So is a table in braces; what it leaves out is at its default.
     (
         "tls.resumption = { share = 0.5, kind = \"session-id\" }\ntls.verify = \"once\"",
         "tls.resumption = { share = 0.8 }",
         "tls.resumption.share = 0.8\ntls.verify = \"once\"",
     ),
-    // A path changes one field of it.
+    // A path changes one of its fields.
     (
         "tls.resumption = { share = 0.5, kind = \"session-id\" }",
         "tls.resumption.share = 0.8",
@@ -330,8 +330,8 @@ fn each_variant_is_searched() {
     }
 }
 
-/// Threshold, hold, warm-up; whether an overload of 3 % breaks it, by hand: 0.03·(warm-up + q·hold)
-/// against the limit.
+/// Threshold, hold, warm-up; whether an overload of 3 % violates it, computed by hand:
+/// 0.03·(warm-up + q·hold) compared with the limit.
 const OVERLOADS: [(&str, &str, &str, bool); 16] = [
     ("response_time.max = \"<= 250ms\"", "8s", "0s", false), // 240 ms
     ("response_time.max = \"<= 250ms\"", "9s", "0s", true),  // 270 ms

@@ -1,4 +1,4 @@
-//! Canonical text: what it is, that it reads back as the same plan, and that it stays what it is.
+//! Canonical text: its content, that it reads back as the same plan, and that it never changes.
 
 use crate::support::{again, parse};
 
@@ -84,7 +84,7 @@ fn canonical_text_writes_every_default_out() {
     let plan = parse(FULL).unwrap();
     let golden = include_str!("canonical/full.toml");
     assert_eq!(plan.canonical_text(), golden);
-    // Agents and coordinators of one version must agree; a change here is a change of the wire.
+    // Agents and coordinators of one version must agree; a change here changes the wire protocol.
     assert_eq!(
         plan.digest().to_string(),
         include_str!("canonical/full.sha256").trim()
@@ -104,7 +104,7 @@ fn canonical_text_reads_back_as_the_same_plan() {
     let second = again(&plan).unwrap();
     assert_eq!(second, plan);
     assert_eq!(second.canonical_text(), plan.canonical_text());
-    // The raw reader takes it too, and then reads the files by name.
+    // The raw reader accepts it too, and then reads the files by name.
     assert_eq!(parse(&plan.canonical_text()).as_ref(), Ok(&plan));
 }
 
@@ -144,7 +144,7 @@ fn canonical_text_wants_its_files_by_hash() {
     let missing = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None)
         .unwrap_err()
         .to_string();
-    // Client certificates and keys may be elsewhere.
+    // Client certificates and keys can be elsewhere.
     assert_eq!(
         missing
             .matches("no content with its hash is at hand")
@@ -231,7 +231,7 @@ fn minting_is_written_out_and_what_was_minted_is_no_part_of_the_text() {
          \"24h\" }}"
     );
     assert_eq!(line, expected);
-    // The CA and its key stay where the plan was read.
+    // The CA and its key remain where the plan was read.
     assert_eq!(plan.files().len(), 0);
     let elsewhere = plan::Plan::parse_canonical(&plan.canonical_text(), &|_| None).unwrap();
     assert_eq!(elsewhere, plan);
@@ -273,8 +273,8 @@ fn identities_go_round_users_and_agents() {
         .into_iter()
         .collect::<Vec<usize>>()
     };
-    // Users 0 to 5: agent 0 has 0, 2, 4, agent 1 has 1, 3, 5, and so have the connections of an
-    // open loop.
+    // Of the users 0 to 5, agent 0 has 0, 2, 4 and agent 1 has 1, 3, 5; likewise the connections of
+    // an open loop.
     for load in [
         "{ connections = 6, requests = 9 }",
         "{ rate = \"1/s\", max_connections = 6, requests = 9 }",

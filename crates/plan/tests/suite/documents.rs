@@ -1,4 +1,4 @@
-//! The plans in the documentation and in `examples/` are what they say.
+//! Checks the plans in the documentation and in `examples/`.
 
 use crate::support::{Folder, campaign};
 use plan::{Campaign, Plan};
@@ -8,7 +8,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Fenced blocks of a document: what stands behind the fence, the line it begins at, the text.
+/// The fenced blocks of a document: the word after the fence, the line it starts at, the text.
 fn blocks(document: &str) -> Vec<(String, usize, String)> {
     let mut blocks: Vec<(String, usize, String)> = Vec::new();
     let mut inside = false;
@@ -30,7 +30,7 @@ fn blocks(document: &str) -> Vec<(String, usize, String)> {
     blocks
 }
 
-/// Where a block shows one section only, the others are these.
+/// Completes a block that shows a single section with the other ones.
 fn completed(text: &str) -> String {
     let has = |table: &str| {
         text.lines().any(|line| {
@@ -118,7 +118,7 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
                 let bytes = std::fs::read(&path).unwrap();
                 let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new())
                     .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
-                // A variant over plain HTTP has this to say.
+                // This remark is expected for a variant over plain HTTP.
                 let is_known =
                     |note: &String| note.ends_with("[tls] is ignored: the target is plain http");
                 let remarks: Vec<&String> = campaign

@@ -1,5 +1,5 @@
-//! Agents are lost one after the other, and each time their shares are dealt to those that are
-//! left: everything after a loss is somebody's, and nobody else's.
+//! Agents are lost one after the other, and each time their shares are dealt to the remaining ones:
+//! everything after a loss belongs to exactly one agent.
 
 use crate::support::parse;
 use plan::{Instants, Load, Mix, Owner, Plan, Portion, Schedule, Seats, UserOperations};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// What an agent fires, from when until when, in nanoseconds of the schedule.
+/// A share that an agent fires, and from when until when, in nanoseconds of the schedule.
 struct Holding {
     agent: u32,
     lost_agent: u32,
@@ -17,9 +17,9 @@ struct Holding {
 }
 
 impl Holding {
-    /// As the workers of its agent have it.
+    /// The share as divided among the agent's workers.
     fn portions(&self, agents: u32) -> Vec<Portion> {
-        // No two agents have as many workers.
+        // Neighbouring agents have different numbers of workers.
         let workers = 1 + self.agent % 3;
         let portion = Portion::taken(self.lost_agent, agents, &self.parts);
         let own = Owner {
@@ -34,7 +34,7 @@ impl Holding {
     }
 }
 
-/// Who holds what in a fleet that loses agents at such instants; the last one is never lost.
+/// The holdings in a fleet that loses agents at these instants; the last one is never lost.
 fn holdings(agents: u32, losses: &[(u32, u64)]) -> Vec<Holding> {
     let mut left: Vec<u32> = (0..agents).collect();
     let own = |&agent: &u32| Holding {
@@ -71,7 +71,7 @@ fn holdings(agents: u32, losses: &[(u32, u64)]) -> Vec<Holding> {
     holdings
 }
 
-/// What of a schedule is fired between two instants, as an engine finds it.
+/// The part of a schedule that is fired between two instants, as an engine finds it.
 fn fired(schedule: &Schedule, seats: &Seats, from: u64, until: u64) -> Vec<(u64, u64)> {
     let all = |place: &Portion| schedule.instants(place.clone()).starting_at(from);
     let due = seats
@@ -208,7 +208,8 @@ fn taking_over_late_in_a_long_run_counts_no_earlier_arrival() {
     let from = Duration::from_secs(86_000).as_nanos() as u64 + 1;
     let half = Portion::taken(1, 3, &[(1, 2)]).unwrap();
     let first: Vec<(u64, u64)> = schedule.instants(half).starting_at(from).take(2).collect();
-    // The sixth of the arrivals, a microsecond apart: agent 1 has 3k + 1, the second half 6k + 4.
+    // A sixth of the arrivals, which are a microsecond apart: agent 1 has 3k + 1, the second half
+    // 6k + 4.
     assert_eq!(
         first,
         [

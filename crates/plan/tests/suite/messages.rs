@@ -1,5 +1,4 @@
-//! What a person reads when a plan is wrong. Each file holds plans, and below each the whole
-//! answer.
+//! The messages for wrong plans. Each file contains plans, each followed by all of its messages.
 
 use crate::support::{Folder, campaign, parse};
 use plan::{Files, Plan};
@@ -57,7 +56,7 @@ fn hold(file: &str, cases: &str, answer: impl Fn(&str) -> String) {
     }
 }
 
-/// Plans begin with `=== plan`, answers with `--- says`.
+/// Splits a file: plans start with `=== plan`, messages with `--- says`.
 fn cases_of(file: &str) -> Vec<(&str, &str)> {
     let cases = file.split("=== plan\n").skip(1);
     cases

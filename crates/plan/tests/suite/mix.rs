@@ -1,9 +1,9 @@
-//! The mix of requests: exact over the cluster, by chance in each worker.
+//! The mix of requests: exact over the cluster, random in each worker.
 
 use plan::{Deal, Mix};
 use proptest::prelude::*;
 
-/// Chance is given so many of its standard deviations, which is never in the lifetime of these
+/// Standard deviations that chance is allowed, which it will not exceed in the lifetime of these
 /// tests.
 const DEVIATIONS: f64 = 7.0;
 
@@ -11,13 +11,13 @@ fn weights() -> impl Strategy<Value = Vec<u32>> {
     prop_oneof![
         proptest::collection::vec(1u32..12, 2..8),
         proptest::collection::vec(1u32..1200, 2..8),
-        // The greatest even order has these two in turns, all the way.
+        // The largest even order alternates between these two all the way.
         (1u32..3000).prop_map(|half| vec![half + 1, half]),
         (10u32..9000).prop_map(|often| vec![often, 1]),
     ]
 }
 
-/// Workers of the whole cluster; among them multiples of short cycles.
+/// Numbers of workers in the whole cluster, including multiples of short cycles.
 fn workers() -> impl Strategy<Value = u64> {
     prop_oneof![
         1u64..9,
@@ -29,7 +29,7 @@ fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// Without a common divisor.
+/// Divides weights by their common divisor.
 fn reduced(weights: &[u32]) -> Vec<u32> {
     let divisor = weights.iter().copied().fold(0, gcd);
     weights.iter().map(|weight| weight / divisor).collect()
@@ -41,7 +41,7 @@ fn counts(mix: &Mix, numbers: impl Iterator<Item = u64>, requests: usize) -> Vec
     counts
 }
 
-/// Longest stretch of numbers that send `request`, and of those that do not.
+/// The longest stretch of numbers that send `request`, and of those that do not.
 fn stretches(mix: &Mix, numbers: impl Iterator<Item = u64>, request: usize) -> (f64, f64) {
     let (mut with, mut without, mut longest) = (0, 0, (0, 0));
     for seq in numbers {
@@ -56,8 +56,8 @@ fn stretches(mix: &Mix, numbers: impl Iterator<Item = u64>, request: usize) -> (
     (f64::from(longest.0), f64::from(longest.1))
 }
 
-/// No stretch of draws with this probability each is longer, among some thousands, in the lifetime
-/// of these tests.
+/// The longest stretch of draws, each with this probability, that is expected among some thousands
+/// in the lifetime of these tests.
 fn stretch_by_chance(probability: f64) -> f64 {
     1.0 + 1e13_f64.ln() / -probability.ln()
 }
@@ -116,7 +116,7 @@ proptest! {
         for (request, &count) in counts(&mix, from..from + 1000, weights.len()).iter().enumerate() {
             let expected = 1000.0 * f64::from(weights[request]) / whole;
             // Two cycles are cut, each into parts of its order with three ends; an end cuts a group
-            // of 16, and is off by 4 at most.
+            // of 16, and is off by at most 4.
             prop_assert!((f64::from(count) - expected).abs() <= 32.0, "{} for {}", count, expected);
         }
     }

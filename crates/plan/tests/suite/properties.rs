@@ -1,10 +1,10 @@
-//! Any valid plan survives its canonical text, and nothing that is written makes the reader panic.
+//! Any valid plan survives its canonical text, and no text makes the reader panic.
 
 use crate::support::{Folder, again, campaign, parse};
 use plan::{Campaign, Owner, Plan, Portion, Search, Seats, Shape, UserOperations};
 use proptest::prelude::*;
 
-/// One of `lines`.
+/// Any of `lines`.
 fn one_of(lines: &'static [&'static str]) -> impl Strategy<Value = String> {
     proptest::sample::select(lines).prop_map(str::to_owned)
 }
@@ -45,8 +45,7 @@ fn request() -> impl Strategy<Value = String> {
     let body = prop_oneof![
         Just(String::new()),
         Just("body_file = \"body.json\"\n".to_owned()),
-        // Any text can be a body; its TOML is Rust's debug form where that has no escapes of its
-        // own.
+        // Any text can be a body, so the TOML crate writes its quotes and escapes.
         any::<String>().prop_map(|text| format!("body = {}\n", toml_edit::Value::from(text))),
     ];
     (method, path, headers, expect, body).prop_map(|(method, path, headers, expect, body)| {
@@ -132,7 +131,7 @@ fn load() -> impl Strategy<Value = String> {
     );
     let closed =
         closed.prop_map(|(connections, rest)| format!("connections = {connections}\n{rest}"));
-    // Fast enough that the most requests fit into the longest run.
+    // Fast enough that the largest number of requests fits into the longest run.
     let open = (
         1000u32..1_000_000,
         one_of(&["s", "m", "h"]),
@@ -185,7 +184,7 @@ fn valid() -> impl Strategy<Value = String> {
         )
 }
 
-/// Sections that make several runs of any of the plans above.
+/// Sections that turn any of the plans above into several runs.
 fn several() -> impl Strategy<Value = String> {
     let variants = one_of(&[
         "",
@@ -214,7 +213,7 @@ fn search() -> impl Strategy<Value = String> {
     ])
 }
 
-/// Every plan that a campaign can come to reads back from its canonical text.
+/// Checks that every plan of a campaign reads back from its canonical text.
 fn all_read_back(campaign: &Campaign) -> Result<(), TestCaseError> {
     prop_assert!((1..=Campaign::MAX_RUNS).contains(&campaign.runs().len()));
     for run in campaign.runs() {
@@ -246,7 +245,7 @@ fn all_read_back(campaign: &Campaign) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// A text with some of its bytes exchanged, dropped, or repeated.
+/// A text with some of its bytes replaced, removed, or repeated.
 fn mutated(valid: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let edit = (
         any::<prop::sample::Index>(),
@@ -313,7 +312,7 @@ proptest! {
             Shape::Closed { connections, .. } => connections,
             Shape::Open { max_connections, .. } => max_connections,
         };
-        // No two agents have as many workers.
+        // Neighbouring agents have different numbers of workers.
         let workers = |agent: u32| 1 + (agent + most) % 9;
         let owners_of = |agent| {
             let workers = workers(agent);
@@ -363,7 +362,7 @@ proptest! {
 
     #[test]
     fn no_slip_makes_the_reader_panic(text in mutated(valid())) {
-        // What is right all the same must still read back.
+        // Texts that are still valid must read back.
         if let Ok(plan) = parse(&text) {
             prop_assert_eq!(again(&plan), Ok(plan));
         }
@@ -377,14 +376,14 @@ proptest! {
 }
 
 proptest! {
-    // Each case is up to 36 plans with three holds each.
+    // Each case has up to 36 plans with three holds each.
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn every_run_of_a_campaign_reads_back(plan in valid(), several in several()) {
         let text = format!("{plan}{several}");
-        // A variant may ask for the other kind of loop with what belongs to this one; then its
-        // problems name it.
+        // A variant can ask for the other kind of loop with fields that belong to this one; then
+        // its problems name it.
         match campaign(&text) {
             Ok(campaign) => all_read_back(&campaign)?,
             Err(problems) => prop_assert!(

@@ -1,4 +1,4 @@
-//! What plans, their texts and their problems show of secrets.
+//! Whether plans, their texts and their problems show secrets.
 
 use crate::support::{again, campaign, parse};
 

@@ -1,4 +1,4 @@
-//! Files that exist only here.
+//! Files that only exist in memory.
 
 use plan::{Campaign, Files, Plan, Sha256};
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Folder(BTreeMap<String, Vec<u8>>);
 
 impl Folder {
-    /// A CA, two client identities, a body, and files that are not what they should be.
+    /// A CA, two client identities, a body, and files with the wrong content.
     pub fn new() -> Folder {
         let certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
         let key = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
@@ -70,17 +70,17 @@ impl Files for Folder {
     }
 }
 
-/// The plan of `text`, or its problems, one in a line.
+/// Parses `text` as a plan; fails with its problems, one per line.
 pub fn parse(text: &str) -> Result<Plan, String> {
     Plan::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
 }
 
-/// The campaign of `text`, or its problems, one in a line.
+/// Parses `text` as a campaign; fails with its problems, one per line.
 pub fn campaign(text: &str) -> Result<Campaign, String> {
     Campaign::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
 }
 
-/// The plan of the canonical text of `plan`, with its files by hash.
+/// Parses the canonical text of `plan`, with its files by hash.
 pub fn again(plan: &Plan) -> Result<Plan, String> {
     let mut files: BTreeMap<Sha256, Arc<[u8]>> = plan
         .files()
