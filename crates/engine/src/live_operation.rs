@@ -40,7 +40,7 @@ pub(crate) enum Early {
     MustNot,
 }
 
-/// The rank of an attempt within its operation.
+/// Whether an attempt is the first of its operation, and how that got its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trial {
     /// The first one, on a connection that is opened for it.

@@ -52,7 +52,7 @@ pub(crate) struct LocalPorts {
 }
 
 impl LocalPorts {
-    /// Whether to search for a port now; not until a pause after all were taken is over.
+    /// Whether to search for a port now: not during the pause after all were taken.
     pub(crate) fn may_look(&mut self, pair: AddressPair, now: u64) -> bool {
         if self.exhausted.is_empty() {
             return true;

@@ -70,7 +70,7 @@ pub enum PrepareError {
         /// Agents in the run.
         agents: u32,
     },
-    /// The share has more connections than the process may open files.
+    /// The share has more connections than the process may have open files.
     #[error(
         "load.connections: this agent's share is {asked}, and it may open {limit} files; raise \
          the hard limit (ulimit -Hn, LimitNOFILE=), or use more agents"

@@ -187,7 +187,7 @@ pub(crate) fn body_of(request: &plan::Request) -> Option<RequestBody> {
     match &request.body {
         Some(plan::Body::Text(text)) => template(&mut pieces, text),
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
-        // Methods that anticipate content send `Content-Length: 0` without it (RFC 9110 §8.6).
+        // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
         None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}
         None => return None,
     }

@@ -33,7 +33,7 @@ pub struct RunningEngine {
     threads: Vec<JoinHandle<()>>,
     /// The parts of lost agents' shares that are fired here, and from when.
     taken: Vec<(Portion, u64)>,
-    /// Through this more workers join.
+    /// The handle through which more workers join.
     pub(crate) attendance: Option<Attendance>,
     pub(crate) collector: Option<JoinHandle<()>>,
 }

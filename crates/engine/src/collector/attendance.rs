@@ -92,7 +92,7 @@ impl Attendance {
         self.book().workers[worker].complete_below = u32::MAX;
     }
 
-    /// Notes that the worker begins no more operations. `None` if that was known.
+    /// Notes that the worker begins no more operations. `None` if that was known already.
     pub(super) fn drained(&self, worker: usize) -> Option<Left> {
         let mut book = self.book();
         if !book.firing.remove(&worker) {

@@ -27,8 +27,8 @@ pub(crate) struct Http2Connection {
     active: VecDeque<(u32, u32)>,
     next_id: u32,
     peer: Peer,
-    /// The send window of the connection as a whole, and the bytes received since its own window
-    /// was last renewed.
+    /// The send window of the connection as a whole, and the bytes received since we last renewed
+    /// its receive window.
     window: i64,
     received: u64,
     reader: FrameReader,

@@ -4,7 +4,7 @@
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Bytes of a frame's head.
 pub(super) const HEAD: usize = 9;
-/// The size that every endpoint accepts, and the limit that we announce (RFC 9113 §6.5.2).
+/// The size that every endpoint accepts, and the largest that we accept (RFC 9113 §6.5.2).
 pub(super) const DEFAULT_MAX_FRAME: usize = 16 * 1024;
 /// A peer's window until its settings change it (RFC 9113 §6.9.2).
 pub(super) const DEFAULT_WINDOW: i64 = 65_535;
@@ -107,8 +107,8 @@ pub(super) fn put_number(out: &mut Vec<u8>, kind: u8, stream: u32, number: u32) 
     put(out, kind, 0, stream, &number.to_be_bytes());
 }
 
-/// Appends a GOAWAY without debug data to `out`. Its last stream id is 0, because servers open no
-/// streams.
+/// Appends a GOAWAY without debug data to `out`. Its last stream id is 0, because the server opens
+/// no streams.
 pub(super) fn put_go_away(out: &mut Vec<u8>, code: u32) {
     let mut payload = [0; 8];
     payload[4..].copy_from_slice(&code.to_be_bytes());

@@ -87,7 +87,7 @@ impl Framing {
             return Ok(ResponseState::Chunked(SIZE_LINE));
         }
         match self.length {
-            // Without "chunked" it is just as suspicious (§6.3 item 3).
+            // A length beside any other coding is just as suspicious (§6.3 item 3).
             Some(_) if self.other_coding => Err(BadFraming),
             Some(0) => Ok(ResponseState::Whole),
             Some(length) => Ok(ResponseState::Length(length)),

@@ -174,7 +174,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
     let Some(ca) = &tls.ca else {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
-        // Some machines have unreadable roots among others; one that can be read is enough.
+        // Some machines have unreadable roots; a single readable one is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
         if added == 0 {
             let reason = found

@@ -49,7 +49,7 @@ pub(crate) struct TlsStream {
     alert_sent: Option<u8>,
 }
 
-/// The owner of the record layer.
+/// The implementation that seals and opens records.
 #[expect(
     clippy::large_enum_variant,
     reason = "it lies in its connection's own box; another one would be made for every connection"

@@ -14,7 +14,7 @@ pub(crate) enum Handover {
         number: u32,
         interval: Interval,
     },
-    /// The worker has died of a defect, along with what it had not handed over; nothing follows.
+    /// The worker has died of a defect; what it had not handed over is lost, and nothing follows.
     Died { worker: usize },
     /// The worker has ended; nothing follows.
     Ended {

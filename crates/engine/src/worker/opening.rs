@@ -262,7 +262,7 @@ impl Worker {
     /// on a new one.
     pub(super) fn retry_after_handshake(&mut self, slot: u32, now: u64) {
         let Some((connection, operation)) = self.seats.both(slot) else {
-            return; // an answer has both
+            return; // an answer implies both
         };
         self.ledger.recorder.too_early(operation.id);
         if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {

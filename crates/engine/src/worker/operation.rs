@@ -14,7 +14,7 @@ use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
 
-/// The status by which a server wants the request after the handshake (RFC 8470 §5.2).
+/// The status with which a server asks for the request after the handshake (RFC 8470 §5.2).
 const TOO_EARLY: u16 = 425;
 
 /// The next step for a connection on which an operation has had its answer.

@@ -141,15 +141,16 @@ impl SocketWatch {
         self.unhandled_since = Some(self.ready_since);
     }
 
-    /// Takes how long the socket has waited until it was handled at `at`; `None` if that was taken.
+    /// Returns how long the socket had waited when it was handled at `at`; `None` if that was
+    /// returned already.
     #[inline]
     pub(super) fn take_lag(&mut self, at: u64) -> Option<u64> {
         let since = self.unhandled_since.take()?;
         Some(at.saturating_sub(since))
     }
 
-    /// Takes how much later the last wait began or ended than it should have, if something held the
-    /// loop up: a long turn, or a stalled thread.
+    /// Returns by how much the last wait began or ended too late, if something held the loop up (a
+    /// long turn, or a stalled thread) and it was not returned already.
     #[inline]
     pub(super) fn take_held_up(&mut self) -> Option<u64> {
         self.held_up_ns.take()
