@@ -1,6 +1,6 @@
 //! The CPU cost of each kind of work on a machine's load threads, as `agent calibrate` measured it,
-//! and the part of their time that a [`Demand`] needs. Calibrations come from other machines, so
-//! they are not trusted.
+//! and the part of their time that a [`Demand`] needs. A calibration can come from another machine,
+//! so its content is checked.
 
 use crate::{BuiltinKey, Demand, Group, Words as _};
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! The peak demand of a plan's share on its machine. Only computes the figures; comparing
-//! them with the machine is done elsewhere.
+//! The peak demand of a plan's share on its machine. Only computes the figures; comparing them with
+//! the machine is done elsewhere.
 
 use crate::load::MAX_RATE;
 use crate::{
@@ -11,9 +11,9 @@ use measure::nanoseconds;
 /// Size of a request's head without method, path and the plan's own fields, in bytes.
 const HEAD_BYTES: f64 = 30.0;
 
-/// The peak demand of a plan's share on its machine, as far as the plan determines it.
-/// `None` is used for what depends on the answers: a closed loop without a think time goes as fast
-/// as it is answered.
+/// The peak demand of a plan's share on its machine, as far as the plan determines it. `None` is
+/// used for what depends on the answers: a closed loop without a think time goes as fast as it is
+/// answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Demand {
     /// Most connections open at once: virtual users, or the connection limit of an open loop. With
@@ -40,7 +40,7 @@ pub struct Demand {
     /// Requests per second; 0 with `connection.requests = 0`.
     pub requests_per_s: Option<f64>,
     /// Bytes of requests per second, heads and bodies, before encryption. Heads are those of
-    /// HTTP/1.1, estimated to about 30 bytes each.
+    /// HTTP/1.1, accurate to about 30 bytes each.
     pub sent_bytes_per_s: Option<f64>,
     /// Bytes of answer bodies per second, if the size is known for every request: from
     /// `expect.bytes`, or from the built-in target's `body_bytes`.

@@ -10,8 +10,8 @@ use std::time::Duration;
 /// Beats come every second, so a lease of 2 s tolerates one late beat. With a lease above 120 s, an
 /// agent that has become unreachable would fire for minutes.
 const LEASES: RangeInclusive<Duration> = Duration::from_secs(2)..=Duration::from_secs(120);
-/// No estimate over a network is better than the shortest. With the longest, agents' seconds would
-/// no longer match each other.
+/// No clock estimate over a network is better than the lower bound. With the upper bound, agents'
+/// seconds would no longer match each other.
 const SKEWS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(1);
 const JOIN_TIMEOUTS: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(24 * 3600);

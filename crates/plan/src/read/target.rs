@@ -30,7 +30,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Target> {
     target
 }
 
-/// Whether the target is wanted: `builtin = false` is the same as none.
+/// Whether the built-in target is wanted: `builtin = false` is the same as none.
 fn is_wanted(field: &Field<'_>) -> bool {
     field.silent_flag() != Some(false)
 }
