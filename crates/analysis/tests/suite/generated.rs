@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// The page between the markers of a table is what the code says.
 fn assert_on_the_page(name: &str, table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MEASURING.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/VERDICT.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let begin = format!("<!-- made from the code: {name} -->\n");
     let from = page.find(&begin).unwrap() + begin.len();
