@@ -1,6 +1,7 @@
 //! What searches found, side by side: between which amounts the limit of each variant lies, and
 //! what that says of their ratio.
 
+use crate::comparison::CAPACITY;
 use crate::search::Standing;
 use crate::{
     ChangeFinding, Knee, LimitOutcome, LimitResult, LoadUnit, RegressionLimit, SearchRecord,
@@ -47,9 +48,6 @@ pub struct CapacityChange {
     /// The change in words.
     pub text: String,
 }
-
-/// The figure of a [`RegressionLimit`] that searches are judged by.
-pub(crate) const CAPACITY: &str = "capacity";
 
 impl CapacityRow {
     /// Of each variant with its searches; those without any, or of another kind of load than the

@@ -11,6 +11,7 @@ mod matrix;
 
 pub use change::{Change, ChangeFinding, ConfidenceInterval};
 pub use figure::Better;
+pub(crate) use limit::CAPACITY;
 pub use limit::{LimitError, LimitOutcome, LimitResult, RegressionLimit};
 pub use matrix::{ComparedPair, PairChange};
 

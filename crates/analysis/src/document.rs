@@ -153,6 +153,23 @@ impl Document {
             Some((figures.filter(|f| f.resumption.handshakes > 0)?, period))
         })
     }
+
+    /// What the run was forced past; it marks the verdict.
+    #[must_use]
+    pub fn forced_past(&self) -> Vec<String> {
+        let findings = self.preflight.iter().filter(|finding| finding.forced);
+        findings
+            .map(|PreflightFinding { agent, text, .. }| {
+                format!("forced past preflight: agent {agent}: {text}")
+            })
+            .collect()
+    }
+
+    /// What agents found close to a bound, for the notes.
+    pub(crate) fn preflight_concerns(&self) -> impl Iterator<Item = String> {
+        let findings = self.preflight.iter().filter(|finding| !finding.forced);
+        findings.map(|PreflightFinding { agent, text, .. }| format!("agent {agent}: {text}"))
+    }
 }
 
 /// Which run, when, and how it ended.

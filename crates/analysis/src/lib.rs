@@ -29,6 +29,7 @@ mod negotiated;
 mod notes;
 mod number;
 mod path;
+mod percentile_figure;
 mod plan_difference;
 mod plan_record;
 mod preflight;
@@ -38,6 +39,7 @@ mod scaling;
 mod search;
 mod series;
 mod server;
+mod server_processes;
 mod session_offers;
 mod setup;
 mod span;
@@ -46,7 +48,10 @@ mod stretches;
 mod student;
 mod threshold;
 mod time_figure;
+mod unit;
+mod unstored;
 mod verdict;
+mod verdict_record;
 mod whole_seconds;
 
 pub use agent::{AgentEndCause, AgentResult, CpuFigures, MachineFacts};
@@ -73,7 +78,7 @@ pub use figures::{
     ByteFigures, ConnectionFigures, EarlyDataFigures, Figures, Http2Figures, Operations, Rates,
     ResumptionFigures,
 };
-pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended, Unstored};
+pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended};
 pub use heat_map::{HeatColumn, HeatMap};
 pub use live::{Live, LiveMachine};
 pub use machine::{
@@ -84,6 +89,7 @@ pub use machine_figures::{Busiest, MachineFigures};
 pub use negotiated::{ChainFigure, NegotiatedFigure};
 pub use number::NUMBERS;
 pub use path::PathFigures;
+pub use percentile_figure::PercentileFigure;
 pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, StageRecord, TlsRecord};
 pub use preflight::PreflightFinding;
@@ -99,12 +105,15 @@ pub use server::{ProcessFigures, ServerFigures};
 pub use session_offers::SessionOffers;
 pub use setup::{AgentSetup, CollectorSetup};
 pub use staple::StapleFigure;
-pub use threshold::{Judgement, Unit};
-pub use time_figure::{Column, Headline, PercentileFigure, TimeFigure};
+pub use threshold::Judgement;
+pub use time_figure::{Column, Headline, TimeFigure};
+pub use unit::Unit;
+pub use unstored::Unstored;
 pub use verdict::{
-    LimitOf, LimitShown, RuleReading, Verdict, VerdictRecord, explain, has_many_errors,
-    shares_full_machine,
+    LimitOf, LimitShown, RuleReading, explain, has_many_errors, shares_full_machine,
 };
+
+pub use verdict_record::{Verdict, VerdictRecord};
 
 pub(crate) use threshold::judge;
 pub(crate) use time_figure::HistogramColumns;

@@ -1,6 +1,5 @@
 //! What agents found before the first packet, though the run went on.
 
-use crate::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,23 +12,4 @@ pub struct PreflightFinding {
     pub text: String,
     /// The agent would have refused the run, had it not been forced.
     pub forced: bool,
-}
-
-impl Document {
-    /// What the run was forced past; it marks the verdict.
-    #[must_use]
-    pub fn forced_past(&self) -> Vec<String> {
-        let findings = self.preflight.iter().filter(|finding| finding.forced);
-        findings
-            .map(|PreflightFinding { agent, text, .. }| {
-                format!("forced past preflight: agent {agent}: {text}")
-            })
-            .collect()
-    }
-
-    /// What agents found close to a bound, for the notes.
-    pub(crate) fn preflight_concerns(&self) -> impl Iterator<Item = String> {
-        let findings = self.preflight.iter().filter(|finding| !finding.forced);
-        findings.map(|PreflightFinding { agent, text, .. }| format!("agent {agent}: {text}"))
-    }
 }

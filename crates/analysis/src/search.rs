@@ -9,9 +9,9 @@ mod record;
 mod standing;
 
 pub use bounds::{Bounds, BoundsError, LoadUnit};
-pub use hold::{Hold, HoldFigures, HoldOutcome, HoldResult, Purpose};
+pub use hold::{Hold, HoldFigures, HoldOutcome, HoldRecord, HoldResult, Purpose};
 pub use knee::Knee;
-pub use record::{HoldRecord, SearchAnswer, SearchRecord};
+pub use record::{SearchAnswer, SearchRecord};
 
 pub(crate) use standing::Standing;
 

@@ -3,7 +3,7 @@
 use crate::cell_tally::CellTally;
 use crate::number::number;
 use crate::span::Span;
-use crate::{Headline, human};
+use crate::{Headline, Unit, human};
 use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
 use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 use schemars::JsonSchema;
@@ -30,22 +30,6 @@ pub struct Judgement {
     pub passed: bool,
     /// Why it does not hold, where the numbers alone do not say.
     pub reason: Option<String>,
-}
-
-/// Unit of a threshold's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Times in nanoseconds.
-    Ns,
-    /// A plain count.
-    Count,
-    /// 0 to 1.
-    Share,
-    /// Operations per second.
-    PerSecond,
-    /// Bytes per second.
-    BytesPerSecond,
 }
 
 /// What a threshold is judged by.
@@ -216,20 +200,6 @@ fn bounds(headline: &Headline, statistic: Statistic) -> Option<(f64, Option<f64>
                 Some(figure.value_ns)
             };
             Some((figure.value_ns as f64, most.map(|most| most as f64)))
-        }
-    }
-}
-
-impl Unit {
-    /// A value in this unit as people read it.
-    #[must_use]
-    pub fn display(self, value: f64) -> String {
-        match self {
-            Unit::Ns => human::time(value),
-            Unit::Count => format!("{value:.0}"),
-            Unit::Share => human::share(value),
-            Unit::PerSecond => format!("{}/s", human::number(value)),
-            Unit::BytesPerSecond => format!("{}/s", human::bytes(value)),
         }
     }
 }

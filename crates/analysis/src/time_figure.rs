@@ -1,6 +1,6 @@
 //! One quantity's times as figures, and what makes a headline of a distribution.
 
-use crate::{ExponentialHistogram, human};
+use crate::{ExponentialHistogram, PercentileFigure, human};
 use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,18 +35,6 @@ pub struct Headline {
     pub timed_out: u64,
     /// How many are of arrivals that were never sent, which cut them short.
     pub not_sent: u64,
-}
-
-/// A percentile of times, exact or a lower bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PercentileFigure {
-    /// 0 to 100.
-    pub percentile: f64,
-    /// The time that it falls on.
-    pub value_ns: u64,
-    /// Values that were cut short could move it (or it lies beyond an hour): the true value is no
-    /// less, and may be more.
-    pub at_least: bool,
 }
 
 /// A column of a histogram.

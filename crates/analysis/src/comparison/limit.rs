@@ -3,10 +3,12 @@
 use super::figure::{Better, FIGURES, Figure};
 use super::{Change, ChangeFinding, Comparison, Pairing, VariantRuns};
 use crate::Unit;
-use crate::capacity::CAPACITY;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
+
+/// The figure of a [`RegressionLimit`] that searches are judged by.
+pub(crate) const CAPACITY: &str = "capacity";
 
 /// How much worse a figure may become.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -97,6 +97,20 @@ pub struct HoldResult {
     pub run: String,
 }
 
+/// A hold that was made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HoldRecord {
+    /// Which, from 1.
+    pub step: u32,
+    /// What was held.
+    pub amount: f64,
+    /// What it was made for.
+    pub purpose: Purpose,
+    /// What came of it.
+    #[serde(flatten)]
+    pub result: HoldResult,
+}
+
 impl HoldResult {
     /// Judges the hold of `amount` by its document.
     #[must_use]

@@ -1,6 +1,6 @@
 //! A search in the result: its holds, its answer, and both in words.
 
-use super::{Bounds, HoldOutcome, HoldResult, Knee, LoadUnit, Purpose, Standing};
+use super::{Bounds, HoldOutcome, HoldRecord, Knee, LoadUnit, Standing};
 use crate::{LimitShown, human};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,20 +21,6 @@ pub struct SearchRecord {
     /// Median response time at the first amount before any hold, where that was looked at.
     #[serde(skip)]
     pub(crate) rested_p50_ns: Option<u64>,
-}
-
-/// A hold that was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct HoldRecord {
-    /// Which, from 1.
-    pub step: u32,
-    /// What was held.
-    pub amount: f64,
-    /// What it was made for.
-    pub purpose: Purpose,
-    /// What came of it.
-    #[serde(flatten)]
-    pub result: HoldResult,
 }
 
 /// What a search found.
