@@ -11,6 +11,7 @@ mod exposition;
 pub mod fleet;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod io_words;
 mod launch;
 mod local;
 mod machine_name;

@@ -1,7 +1,9 @@
 //! Reads a plan and the files it names, and shows what is wrong with it: each problem with its
 //! place in the file.
 
+use crate::io_words::in_words;
 use crate::record::replay;
+use crate::run_origin::STANDARD_INPUT;
 use plan::{Campaign, Files, Plan, Problems};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::fmt::Write as _;
@@ -9,9 +11,6 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-
-/// The path that stands for standard input.
-pub(crate) const STANDARD_INPUT: &str = "-";
 
 /// Largest file that a plan may name; `plan` has lower bounds for most of them.
 const FILE_MAX_BYTES: u64 = 65 << 20;
@@ -190,20 +189,6 @@ fn up_to(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(max + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// What the system says, without its number.
-pub(crate) fn in_words(error: &io::Error) -> String {
-    // The kernel's text for these two does not say what to look at.
-    let text = match error.kind() {
-        io::ErrorKind::NotFound => "no such file or folder".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a folder".to_owned(),
-        _ => error.to_string(),
-    };
-    text.split(" (os error")
-        .next()
-        .unwrap_or_default()
-        .to_ascii_lowercase()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod latest;
 mod regular;
 mod run_log;
 
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 pub use campaign_folder::{CAMPAIGN, CampaignFolder};
 
 pub(crate) use folder_name::{ChosenName, FolderName};

@@ -1,10 +1,12 @@
 //! Where a run was asked for: what going on with it needs beside its log.
 
-use crate::plan_file::STANDARD_INPUT;
 use crate::quick::in_flags;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+/// The path that stands for standard input.
+pub(crate) const STANDARD_INPUT: &str = "-";
 
 /// Where a run was asked for. Paths are absolute, so that they hold from any folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The result of a saved run: as it was written, or made from the log of a run whose coordinator
 //! did not finish it. Folders may come from elsewhere, so that nothing in them is trusted.
 
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use crate::record::replay::{self, ReplayError};
 use crate::run_folder::{CAMPAIGN, LOG, RESULT, open_regular};
 use analysis::{CampaignDocument, Document, RunState};

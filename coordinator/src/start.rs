@@ -1,10 +1,10 @@
 //! `coordinator start`: what its flags mean for the run.
 
 use crate::exit::{Exit, ExitRules};
+use crate::io_words::in_words;
 use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::otlp::OtlpEndpoint;
-use crate::plan_file::in_words;
 use crate::record::replay;
 use crate::run_folder::{BegunRun, ChosenName};
 use crate::run_origin::RunOrigin;

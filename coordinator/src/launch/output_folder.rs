@@ -3,7 +3,7 @@
 use super::interrupted_run::InterruptedRun;
 use super::resumed::Resumed;
 use super::start_request::StartRequest;
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{CampaignFolder, FolderName, LatestLink, RunFolder};
 use crate::terminal;

@@ -2,7 +2,7 @@
 //! on standard error, and to a file of the user's. What it says is decided by `report`.
 
 use crate::exit::Exit;
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use crate::run_folder::PAGE;
 use crate::terminal;
 use anyhow::Context as _;

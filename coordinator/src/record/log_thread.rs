@@ -5,7 +5,7 @@ use super::decode_pool::DecodePool;
 use super::keeper::KeeperJob;
 use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp, seconds};
 use crate::fleet::ReceiptSender;
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use crate::run_folder::{FactKind, LoggedFact, RunLog};
 use crate::utc::Utc;
 use analysis::RunState;

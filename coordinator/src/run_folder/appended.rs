@@ -1,6 +1,6 @@
 //! A file that only grows.
 
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;

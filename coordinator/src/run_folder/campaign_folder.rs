@@ -7,7 +7,7 @@ use super::write_whole;
 use super::{
     FolderError, FolderName, PAGE, PLAN, RESULT, RunFolder, new_folder, replacement_failure,
 };
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use analysis::{CampaignDocument, Document, RunState};
 use std::fs::{self, File};
 use std::io;

@@ -2,7 +2,7 @@
 
 use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
 use super::logged_fact::{FactError, LoggedFact};
-use crate::plan_file::in_words;
+use crate::io_words::in_words;
 use crate::run_folder::{LOG, hold, open_regular};
 use control::RunId;
 use std::fs::File;
