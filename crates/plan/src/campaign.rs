@@ -1,8 +1,6 @@
 //! All runs that a file asks for, in order.
 
-use crate::read::{self, Names};
-use crate::{Files, Plan, Problems, Repeat, Run, Search, Sha256};
-use std::cell::RefCell;
+use crate::{Plan, Repeat, Run, Search, Sha256};
 use std::collections::BTreeSet;
 
 /// Everything that a file asks for: single runs in order, each with a checked [`Plan`], and an
@@ -33,32 +31,11 @@ pub struct Variant {
 }
 
 impl Campaign {
-    /// Every key of the sections that a single plan does not have, as a dotted path.
-    pub const KEYS: &[&str] = read::CAMPAIGN_KEYS;
-
     /// Most runs of one file.
     pub const MAX_RUNS: usize = 500;
 
     /// Name of the variant that changes nothing.
     pub const BASE: &str = "base";
-
-    /// Parses a file as a user writes it; reads each file that it names once.
-    ///
-    /// # Errors
-    /// Every problem of every variant at once, each reported once and with its place. Problems of
-    /// only some variants name these.
-    pub fn parse(text: &str, files: &mut dyn Files) -> Result<Campaign, Problems> {
-        read::campaign(text, &Names(RefCell::new(files)))
-    }
-
-    /// Like [`Campaign::parse`], for bytes that may not be text.
-    ///
-    /// # Errors
-    /// Like [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
-    /// problems too.
-    pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Campaign, Problems> {
-        Campaign::parse(read::utf8(bytes)?, files)
-    }
 
     /// Makes a campaign of one plan that runs once.
     #[must_use]

@@ -4,12 +4,33 @@ use crate::toml_text::array;
 use crate::{
     Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, FleetPlan,
     HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet,
-    Target, Threshold, Tls, Words, duration, quoted,
+    Target, Threshold, Tls, Words, duration, mask, quoted,
 };
 use std::fmt::{Display, Write as _};
 
+impl Plan {
+    /// The plan with every default written out and files by hash.
+    #[must_use]
+    pub fn canonical_text(&self) -> String {
+        text(self)
+    }
+
+    /// The canonical text with [`crate::MASK`] for the values of secret headers, for everything
+    /// that is kept or shown. The digest is not computed from this text.
+    #[must_use]
+    pub fn masked_text(&self) -> String {
+        mask::masked(&self.canonical_text())
+    }
+
+    /// SHA-256 of the canonical text.
+    #[must_use]
+    pub fn digest(&self) -> Sha256 {
+        Sha256::hash(self.canonical_text().as_bytes())
+    }
+}
+
 /// Returns the canonical text of `plan`. Every change here changes every digest.
-pub(crate) fn text(plan: &Plan) -> String {
+fn text(plan: &Plan) -> String {
     let mut out = TomlText(String::new());
     out.field("name", quoted(&plan.name));
     target(&mut out, &plan.target);

@@ -1,12 +1,9 @@
 //! The checked plan.
 
-use crate::read::{self, Elsewhere, Hashes, Names};
 use crate::{
     Body, ClientCertificates, Connection, File, FleetPlan, Host, Load, Minted, Owner, Portion,
-    Problem, Problems, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, canonical,
-    mask,
+    Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, mask,
 };
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,28 +29,7 @@ pub struct Plan {
     pub(crate) notes: Vec<String>,
 }
 
-/// The source of files' contents: the plan's folder at the coordinator, received chunks at an
-/// agent.
-pub trait Files {
-    /// Returns the content of the file that the plan calls `name`, or why it is not available.
-    ///
-    /// # Errors
-    /// A reason in words, such as "no such file".
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
-
-    /// Lists the names of the files in a folder, as [`Files::read`] takes them, in any order.
-    ///
-    /// # Errors
-    /// A reason in words, such as "no such folder".
-    fn list(&mut self, _folder: &str) -> Result<Vec<String>, String> {
-        Err("folders cannot be listed here".to_owned())
-    }
-}
-
 impl Plan {
-    /// Every key that a plan can have, as a dotted path without indices.
-    pub const KEYS: &[&str] = read::KEYS;
-
     /// Longest text that is read, in bytes.
     pub const MAX_BYTES: usize = 1 << 20;
 
@@ -61,68 +37,11 @@ impl Plan {
     /// MiB, along with other things.
     pub const MAX_CANONICAL_BYTES: usize = 768 << 10;
 
-    /// Parses a plan as a user writes it; reads the files that it names.
-    ///
-    /// # Errors
-    /// Every problem of the text at once, each with its place.
-    pub fn parse(text: &str, files: &mut dyn Files) -> Result<Plan, Problems> {
-        read::plan(text, &Names(RefCell::new(files)))
-    }
-
-    /// Like [`Plan::parse`], for bytes that may not be text.
-    ///
-    /// # Errors
-    /// Like [`Plan::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
-    /// problems too.
-    pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Plan, Problems> {
-        Plan::parse(read::utf8(bytes)?, files)
-    }
-
-    /// Parses canonical text; `file` returns content by hash.
-    ///
-    /// # Errors
-    /// Like [`Plan::parse`]; content that does not match its hash is a problem too.
-    pub fn parse_canonical(
-        text: &str,
-        file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>,
-    ) -> Result<Plan, Problems> {
-        read::plan(text, &Hashes(file))
-    }
-
-    /// Parses the output of [`Plan::masked_text`], to interpret a run's results: it contains
-    /// neither the content of files nor secrets, so the plan cannot be run, and its digest is
-    /// different.
-    ///
-    /// # Errors
-    /// Like [`Plan::parse`].
-    pub fn parse_saved(text: &str) -> Result<Plan, Problems> {
-        read::plan(text, &Elsewhere)
-    }
-
-    /// The plan with every default written out and files by hash.
-    #[must_use]
-    pub fn canonical_text(&self) -> String {
-        canonical::text(self)
-    }
-
-    /// The canonical text with [`crate::MASK`] for the values of secret headers, for everything
-    /// that is kept or shown. The digest is not computed from this text.
-    #[must_use]
-    pub fn masked_text(&self) -> String {
-        mask::masked(&self.canonical_text())
-    }
-
     /// Names of the secret headers of its requests, each once, in lower case.
     #[must_use]
     pub fn secret_headers(&self) -> Vec<&'static str> {
         let headers = self.requests.iter().flat_map(|request| &request.headers);
         mask::secret_headers(headers.map(|(name, _)| name.as_str()))
-    }
-
-    /// SHA-256 of the canonical text.
-    #[must_use]
-    pub fn digest(&self) -> Sha256 {
-        Sha256::hash(self.canonical_text().as_bytes())
     }
 
     /// All files of the plan that every agent gets: bodies and roots.

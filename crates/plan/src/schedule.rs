@@ -2,7 +2,7 @@
 
 use crate::portion::PortionDeal;
 use crate::random::Exponential;
-use crate::{Arrivals, End, Load, Portion, Profile, Shape};
+use crate::{Arrivals, End, Load, Owner, Portion, Profile, Shape};
 use measure::nanoseconds;
 
 /// Distinguishes the warm-up's random arrivals from the measured ones.
@@ -29,29 +29,6 @@ enum Bound {
     Before(u64),
     /// This many arrivals.
     Count(u64),
-}
-
-/// A worker's place among the workers of all agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Owner {
-    /// Agent, from 0.
-    pub agent: u32,
-    /// Agents in the run, at least 1.
-    pub agents: u32,
-    /// Worker within the agent, from 0.
-    pub worker: u32,
-    /// Workers of that agent, at least 1.
-    pub workers: u32,
-}
-
-impl Owner {
-    /// The only worker of the only agent.
-    pub const ALONE: Owner = Owner {
-        agent: 0,
-        agents: 1,
-        worker: 0,
-        workers: 1,
-    };
 }
 
 impl Schedule {

@@ -1,0 +1,19 @@
+//! Where the files come from that a plan names.
+
+/// The source of files' contents: the plan's folder at the coordinator, received chunks at an
+/// agent.
+pub trait Files {
+    /// Returns the content of the file that the plan calls `name`, or why it is not available.
+    ///
+    /// # Errors
+    /// A reason in words, such as "no such file".
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
+
+    /// Lists the names of the files in a folder, as [`Files::read`] takes them, in any order.
+    ///
+    /// # Errors
+    /// A reason in words, such as "no such folder".
+    fn list(&mut self, _folder: &str) -> Result<Vec<String>, String> {
+        Err("folders cannot be listed here".to_owned())
+    }
+}
