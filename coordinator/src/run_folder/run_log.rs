@@ -3,7 +3,6 @@
 
 mod batch;
 mod log_reader;
-mod logged_event;
 mod logged_fact;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,13 @@
 //! Instants of three clocks that must not be mixed: this machine's two, and the coordinator's.
 
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 macro_rules! instant {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+        #[derive(Serialize, Deserialize)]
         pub struct $name(pub u64);
 
         impl $name {

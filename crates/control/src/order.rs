@@ -3,6 +3,7 @@
 use crate::{Boot, Digest, Finding, Mono, RunId};
 use proto::Bytes;
 use secret::Secret;
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What the link asks of whoever fires.
@@ -109,7 +110,7 @@ pub struct PlanFile {
 }
 
 /// How to end a run before its plan does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Stop {
     /// Nothing new begins; what has begun may finish.
     Drain,
@@ -211,7 +212,7 @@ pub enum Report {
 }
 
 /// Why an agent's run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndCause {
     /// All of the plan is done.
     Plan,

@@ -1,8 +1,9 @@
 //! What the coordinator is asked to run, and what it learns as the run goes.
 
 use crate::{AgentId, Digest, EndCause, FleetTime, LEASE, RunId, Stop};
-use proto::Bytes;
+use bytes::Bytes;
 use secret::Secret;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -109,7 +110,7 @@ pub enum Role {
 }
 
 /// Who watches a machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Observer {
     /// An agent, its own one; by its index in the run.
     Agent(u32),
@@ -126,7 +127,7 @@ impl Observer {
 }
 
 /// What an agent says of itself when it joins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {
     /// Names its process: another start is another agent.
     pub id: AgentId,
@@ -140,14 +141,17 @@ pub struct AgentFacts {
     pub workers: u32,
     /// Host facts, encoded by the agent.
     pub host: Bytes,
-    /// What it joins for.
+    /// What it joins for. An event says by its kind what a machine is.
+    #[serde(skip)]
     pub role: Role,
-    /// Its machine's calibration, encoded by the agent; empty: there is none.
+    /// Its machine's calibration, encoded by the agent; empty if there is none. It is of use before
+    /// the run only.
+    #[serde(skip)]
     pub calibration: Bytes,
 }
 
 /// What an agent's preflight found, though it goes on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What its machine may lack: a sentence with the numbers and the cure.
     pub text: String,
@@ -165,7 +169,7 @@ impl Finding {
 }
 
 /// Where an agent's clock stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// Coordinator's monotonic clock minus the agent's, in nanoseconds.
     pub offset_ns: i64,
@@ -174,7 +178,7 @@ pub struct ClockReading {
 }
 
 /// How far apart the agents began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skew {
     /// Agents that began.
     pub agents: u32,
@@ -185,7 +189,11 @@ pub struct Skew {
 }
 
 /// What happens in a run, in order. Agents are named by their index in the run.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// The coordinator's log holds these events in an encoding that numbers variants and fields by their
+/// place. New variants go to the end, and a variant that must change is replaced by a new one; a
+/// golden file of the log's tests fails otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEvent {
     /// An agent is at hand for this run, which is still gathering; indices are given by
     /// [`RunEvent::Assembled`].
@@ -324,6 +332,26 @@ pub enum RunEvent {
         /// From this instant on.
         from: FleetTime,
     },
+    /// Agents obey a coordinator that took this run up later than this one: nothing more comes
+    /// here.
+    Superseded {
+        /// Of that coordinator.
+        epoch: u64,
+    },
+    /// Something for the record.
+    Note {
+        /// By index; nothing: the coordinator itself.
+        agent: Option<u32>,
+        /// One word for what it is about.
+        event: String,
+        /// What happened, in a sentence.
+        text: String,
+    },
+    /// The last event.
+    Done {
+        /// How it ended.
+        outcome: RunOutcome,
+    },
     /// One of those has answered for everything that it was given of it.
     TakenOver {
         /// The lost agent, by index.
@@ -333,16 +361,11 @@ pub enum RunEvent {
         /// From this instant on; nothing: it does not fire all of it.
         from: Option<FleetTime>,
     },
-    /// Agents obey a coordinator that took this run up later than this one: nothing more comes
-    /// here.
-    Superseded {
-        /// Of that coordinator.
-        epoch: u64,
-    },
     /// A monitor watches its machine for this run from now on; its number is how many did before.
     /// It may go and come back, and its seconds are then missing.
     Watching {
         /// What it says of itself.
+        #[serde(deserialize_with = "monitor_facts")]
         monitor: AgentFacts,
     },
     /// What a machine did in a second; of each observer in order, and each second at most once.
@@ -361,20 +384,6 @@ pub enum RunEvent {
         /// What its machine may lack.
         findings: Vec<Finding>,
     },
-    /// Something for the record.
-    Note {
-        /// By index; nothing: the coordinator itself.
-        agent: Option<u32>,
-        /// One word for what it is about.
-        event: String,
-        /// What happened, in a sentence.
-        text: String,
-    },
-    /// The last event.
-    Done {
-        /// How it ended.
-        outcome: RunOutcome,
-    },
     /// A part of the CPU profile that a monitor took; of each monitor in order, and each once.
     ProfilePart {
         /// The monitor's number in the run.
@@ -389,7 +398,7 @@ pub enum RunEvent {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunOutcome {
     /// It ran; each agent's [`RunEvent::Ended`] or [`RunEvent::Lost`] says how far.
     Ran,
@@ -406,6 +415,15 @@ pub enum RunOutcome {
     },
     /// Another coordinator has taken it up.
     Superseded,
+}
+
+/// Reads the facts of a monitor, which are written without their role.
+fn monitor_facts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AgentFacts, D::Error> {
+    let facts = AgentFacts::deserialize(deserializer)?;
+    Ok(AgentFacts {
+        role: Role::Monitor,
+        ..facts
+    })
 }
 
 #[cfg(test)]

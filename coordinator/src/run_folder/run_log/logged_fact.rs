@@ -1,7 +1,6 @@
 //! One thing that the log holds of a run.
 
 use super::batch::{FACT_HEAD_BYTES, VERSION, u32_at};
-use super::logged_event::LoggedEvent;
 use crate::fleet;
 use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
@@ -156,7 +155,7 @@ impl FactKind {
         match self {
             FactKind::Begun(begun) => write(BEGUN, begun, into),
             FactKind::Resumed(resumed) => write(RESUMED, resumed, into),
-            FactKind::Event(event) => write(EVENT, &LoggedEvent::from(event), into),
+            FactKind::Event(event) => write(EVENT, event, into),
             FactKind::Note(sentence) => write(NOTE, sentence, into),
             FactKind::ServerCpu(used) => write(SERVER_CPU, used, into),
             FactKind::Finished(state) => write(FINISHED, state, into),
@@ -167,7 +166,7 @@ impl FactKind {
         Ok(match kind {
             BEGUN => FactKind::Begun(read(kind, content)?),
             RESUMED => FactKind::Resumed(read(kind, content)?),
-            EVENT => FactKind::Event(read::<LoggedEvent>(kind, content)?.into()),
+            EVENT => FactKind::Event(read(kind, content)?),
             NOTE => FactKind::Note(read(kind, content)?),
             SERVER_CPU => FactKind::ServerCpu(read(kind, content)?),
             FINISHED => FactKind::Finished(read(kind, content)?),
