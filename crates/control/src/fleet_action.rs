@@ -1,37 +1,13 @@
-//! What happens to a fleet, and what it asks for.
+//! What a fleet asks for.
 
 use crate::upload_id::UploadId;
 use crate::wire::from_coordinator;
-use crate::{FileParts, Observer, RunEvent, RunHistory, RunId, RunRequest, Stop};
-use proto::{FromAgent, FromCoordinator, from_coordinator::Message};
+use crate::{FileParts, Observer, RunEvent, RunId};
+use proto::{FromCoordinator, from_coordinator::Message};
 
 /// A stream from an agent, numbered by the transport; never used again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
-
-/// What happens to a fleet.
-#[derive(Debug, Clone)]
-pub enum FleetEvent {
-    /// A stream is open; its first message must be a hello.
-    Opened(ConnectionId),
-    /// An agent said something.
-    Received(ConnectionId, FromAgent),
-    /// The transport tells that a stream is gone; why, as far as known. Mostly the agent knows too
-    /// then, so it is waited for less long than one that falls silent, which the fleet finds out
-    /// itself: a transport that ends silent streams does so later than any lease.
-    Closed(ConnectionId, String),
-    /// Begin a run; only while [`crate::Fleet::is_idle`].
-    Run(RunRequest),
-    /// Take a run up that another coordinator began, as far as its record says; only while
-    /// [`crate::Fleet::is_idle`]. Its agents are waited for.
-    Resume(RunRequest, Box<RunHistory>),
-    /// End the current run early.
-    Stop(Stop),
-    /// The caller has taken the event that this receipt came with.
-    Delivered(Receipt),
-    /// Time went by; due every [`crate::TICK`].
-    Tick,
-}
 
 /// What a fleet asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +18,7 @@ pub enum FleetAction {
     SendFiles(ConnectionId, FileParts),
     /// End the stream once what was sent is out; no event is wanted about it.
     Close(ConnectionId),
-    /// Hand it to the caller, in order; with a receipt: answer [`FleetEvent::Delivered`] when the
+    /// Hand it to the caller, in order; with a receipt: answer [`crate::FleetEvent::Delivered`] when the
     /// caller has taken it.
     Deliver(RunEvent, Option<Receipt>),
 }

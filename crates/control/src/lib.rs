@@ -9,8 +9,10 @@ mod ended_runs;
 mod file_cache;
 mod file_inbox;
 mod file_parts;
+mod finding;
 mod fleet;
 mod fleet_action;
+mod fleet_event;
 mod fleet_run;
 mod gathering;
 mod greeting;
@@ -21,6 +23,7 @@ mod interval_store;
 mod lease;
 mod local_run;
 mod margin;
+mod monitor_record;
 mod monitors;
 mod observations;
 mod one_by_one;
@@ -47,8 +50,10 @@ pub use clock::{Boot, FleetTime, Mono, Now};
 pub use clock_offset::ClockOffset;
 pub use file_inbox::{FILES_MAX, FILES_MAX_BYTES};
 pub use file_parts::FileParts;
+pub use finding::Finding;
 pub use fleet::{Fleet, TICK};
-pub use fleet_action::{ConnectionId, FleetAction, FleetEvent, Receipt};
+pub use fleet_action::{ConnectionId, FleetAction, Receipt};
+pub use fleet_event::FleetEvent;
 pub use id::{AgentId, CoordinatorId, Digest, RunId};
 pub use interval_store::{HELD_MAX_BYTES, IntervalStore, StoredPlace};
 pub use lease::LEASE_MAX;
@@ -56,8 +61,8 @@ pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
 pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use profile_outbox::PROFILE_MAX_BYTES;
 pub use run_event::{
-    AgentFacts, Audience, ClockReading, Finding, FleetRules, LostPolicy, Observer, Role, RunEvent,
-    RunFile, RunOutcome, RunRequest, Skew,
+    AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, Observer, Role, RunEvent, RunFile,
+    RunOutcome, RunRequest, Skew,
 };
 pub use run_history::RunHistory;
 pub use seen_seconds::OBSERVATION_MAX_BYTES;

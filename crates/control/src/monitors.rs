@@ -4,8 +4,9 @@ use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
 use crate::fleet_action::{Awaited, Receipt};
 use crate::fleet_run::FleetRun;
-use crate::profile_inbox::{PartStep, ProfileInbox};
-use crate::seen_seconds::SeenSeconds;
+use crate::monitor_record::MonitorRecord;
+use crate::profile_inbox::PartStep;
+use crate::seen_seconds::observed_ack;
 use crate::{AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunId};
 use proto::from_coordinator::Message as Down;
 use proto::{Ack, Notice, Observe, Observed, ProfilePart, Release};
@@ -34,13 +35,6 @@ struct Watch {
     known: BTreeMap<AgentId, (u32, MonitorRecord)>,
     /// All agents are done, and monitors may only deliver what they have.
     is_over: bool,
-}
-
-/// What of a monitor was taken in a run.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct MonitorRecord {
-    pub(crate) seen: SeenSeconds,
-    pub(crate) profile: ProfileInbox,
 }
 
 impl Monitors {
@@ -251,16 +245,6 @@ fn note(text: String) -> RunEvent {
         agent: None,
         event: "monitor".to_owned(),
         text,
-    }
-}
-
-/// Says that what was observed in a second is stored.
-pub(crate) fn observed_ack(run: RunId, second: u32) -> Ack {
-    Ack {
-        run_id: run.to_wire(),
-        interval: second,
-        observed: true,
-        ..Ack::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the coordinator is asked to run, and what it learns as the run goes.
 
-use crate::{AgentId, Digest, EndCause, FleetTime, LEASE, RunId, Stop};
+use crate::{AgentId, Digest, EndCause, Finding, FleetTime, LEASE, RunId, Stop};
 use bytes::Bytes;
 use secret::Secret;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -148,24 +148,6 @@ pub struct AgentFacts {
     /// the run only.
     #[serde(skip)]
     pub calibration: Bytes,
-}
-
-/// What an agent's preflight found, though it goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Finding {
-    /// What its machine may lack: a sentence with the numbers and the cure.
-    pub text: String,
-    /// It would have refused the plan, and was told not to.
-    pub is_forced: bool,
-}
-
-impl Finding {
-    pub(crate) fn into_wire(self) -> proto::Finding {
-        proto::Finding {
-            text: self.text,
-            forced: self.is_forced,
-        }
-    }
 }
 
 /// Where an agent's clock stands.

@@ -1,7 +1,7 @@
 //! What the record of a run says of it, so that another coordinator can take it up.
 
 use crate::interval_inbox::IntervalInbox;
-use crate::monitors::MonitorRecord;
+use crate::monitor_record::MonitorRecord;
 use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;

@@ -4,7 +4,7 @@ use crate::Observer;
 use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::taken_numbers::TakenNumbers;
 use crate::{RunEvent, RunId};
-use proto::Observed;
+use proto::{Ack, Observed};
 use std::time::Duration;
 
 /// What one observation may be long.
@@ -54,5 +54,15 @@ impl SeenSeconds {
         };
         out.deliver(event, receipt);
         false
+    }
+}
+
+/// Says that what was observed in a second is stored.
+pub(crate) fn observed_ack(run: RunId, second: u32) -> Ack {
+    Ack {
+        run_id: run.to_wire(),
+        interval: second,
+        observed: true,
+        ..Ack::default()
     }
 }

@@ -1,0 +1,11 @@
+//! How much of what a monitor delivers is in a run's record.
+
+use crate::profile_inbox::ProfileInbox;
+use crate::seen_seconds::SeenSeconds;
+
+/// What of a monitor was taken in a run.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct MonitorRecord {
+    pub(crate) seen: SeenSeconds,
+    pub(crate) profile: ProfileInbox,
+}
