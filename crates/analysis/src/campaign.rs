@@ -193,13 +193,22 @@ impl RunSummary {
         }
     }
 
+    /// As [`Document::is_distrusted`].
+    #[must_use]
+    pub fn is_distrusted(&self) -> bool {
+        self.conclusion().is_distrusted()
+    }
+
     fn exit_code(&self, strict: bool) -> u8 {
-        let conclusion = Conclusion {
+        self.conclusion().exit_code(strict)
+    }
+
+    fn conclusion(&self) -> Conclusion<'_> {
+        Conclusion {
             verdict: self.verdict,
             is_load_untested: self.load_untested,
             thresholds: &self.thresholds,
-        };
-        conclusion.exit_code(strict)
+        }
     }
 }
 

@@ -20,11 +20,7 @@ pub fn exit_code(document: &Document, strict: bool) -> u8 {
     } else {
         0
     };
-    let conclusion = Conclusion {
-        verdict: document.verdict.verdict,
-        is_load_untested: document.is_load_untested(),
-        thresholds: &document.thresholds,
-    };
+    let conclusion = Conclusion::from(document);
     conclusion.exit_code(strict).max(of_operations)
 }
 
@@ -37,7 +33,22 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) thresholds: &'a [Judgement],
 }
 
+impl<'d> From<&'d Document> for Conclusion<'d> {
+    fn from(document: &'d Document) -> Conclusion<'d> {
+        Conclusion {
+            verdict: document.verdict.verdict,
+            is_load_untested: document.is_load_untested(),
+            thresholds: &document.thresholds,
+        }
+    }
+}
+
 impl Conclusion<'_> {
+    pub(crate) fn is_distrusted(self) -> bool {
+        let is_of_client = matches!(self.verdict, Verdict::Invalid | Verdict::ClientBound);
+        is_of_client || self.exit_code(false) == INVALID
+    }
+
     pub(crate) fn exit_code(self, strict: bool) -> u8 {
         let asks = strict || !self.thresholds.is_empty();
         let asks_for_load = strict || self.thresholds.iter().any(Judgement::depends_on_load);
@@ -53,6 +64,13 @@ impl Conclusion<'_> {
 }
 
 impl Document {
+    /// Whether its figures must not pass for the server's: the run is invalid or client-bound, or
+    /// its thresholds make [`exit_code`] 3.
+    #[must_use]
+    pub fn is_distrusted(&self) -> bool {
+        Conclusion::from(self).is_distrusted()
+    }
+
     /// Whether nothing shows what the load that the plan asks for would have done: an open loop is
     /// too short to tell, or its own `max_connections` kept the load from being offered. The users
     /// of a closed loop are what was asked for.

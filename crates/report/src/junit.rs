@@ -2,7 +2,7 @@
 
 use crate::headline::headline;
 use analysis::human::exact;
-use analysis::{Document, Judgement, Verdict};
+use analysis::{Document, Judgement};
 use std::fmt::Write as _;
 
 /// A test case.
@@ -106,17 +106,9 @@ pub(crate) fn measured(judgement: &Judgement) -> String {
 fn distrusted(document: &Document) -> Option<String> {
     let record = &document.verdict;
     let evidence = record.evidence.join("; ");
-    match record.verdict {
-        verdict @ (Verdict::Invalid | Verdict::ClientBound) => {
-            Some(format!("{}: {evidence}", verdict.name()))
-        }
-        Verdict::ServerBound
-        | Verdict::NetworkBound
-        | Verdict::LoadMet
-        | Verdict::PlanBound
-        | Verdict::Undetermined
-        | Verdict::Degraded => None,
-    }
+    document
+        .is_distrusted()
+        .then(|| format!("{}: {evidence}", record.verdict.name()))
 }
 
 fn write_case(text: &mut String, case: &Case) {

@@ -121,6 +121,27 @@ fn arrivals_that_were_never_sent_make_mean_and_maximum_lower_bounds_wherever_the
 }
 
 #[test]
+fn verdict_fails_its_case_wherever_the_exit_code_is_that_of_a_run_that_proves_nothing() {
+    let mut document = document();
+    document.thresholds.truncate(1);
+    let mut fails = |verdict, needed_ns| {
+        (document.verdict.verdict, document.verdict.needed_ns) = (verdict, needed_ns);
+        let text = Format::Junit.render(&document, Style::PLAIN);
+        assert_eq!(
+            text.contains("failures=\"1\""),
+            exit_code(&document, false) == 3,
+            "{verdict:?}: {text}"
+        );
+        text.contains("failures=\"1\"")
+    };
+    assert!(fails(Verdict::NetworkBound, None));
+    assert!(fails(Verdict::ClientBound, None));
+    assert!(fails(Verdict::Undetermined, Some(1)));
+    assert!(!fails(Verdict::Undetermined, None));
+    assert!(!fails(Verdict::ServerBound, None));
+}
+
+#[test]
 fn what_would_have_to_be_known_is_no_evidence() {
     let text = Format::Markdown.render(&document(), Style::PLAIN);
     let missing = &document().verdict.missing[0];

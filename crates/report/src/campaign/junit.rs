@@ -41,7 +41,7 @@ fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
         .collect();
     let bad: Vec<String> = runs
         .iter()
-        .filter(|run| matches!(run.verdict, Verdict::Invalid | Verdict::ClientBound))
+        .filter(|run| run.is_distrusted())
         .map(|run| format!("repeat {}: {}", run.repeat + 1, run.verdict.name()))
         .collect();
     let failure = (!bad.is_empty()).then(|| bad.join("; "));
