@@ -1,6 +1,7 @@
 //! The outcome of a run, or of several, in a few words: what stands in titles and in the last line.
 
 use crate::campaign::head::limits_in_words;
+use crate::style::Paint;
 use analysis::human::{counted, number, share};
 use analysis::{
     CampaignDocument, Document, LoadRecord, RunState, Verdict, has_many_errors, shares_full_machine,
@@ -65,6 +66,19 @@ pub(crate) fn meaning(document: &Document) -> &'static str {
         Some(_) if has_many_errors(document) => "limit undetermined: operations failed",
         Some(_) => "limit undetermined; a higher load would tell",
         None => document.verdict_meaning(),
+    }
+}
+
+/// How much a verdict should worry its reader.
+pub(crate) fn tone(verdict: Verdict) -> Paint {
+    match verdict {
+        Verdict::LoadMet | Verdict::ServerBound => Paint::Good,
+        Verdict::Invalid => Paint::Bad,
+        Verdict::ClientBound
+        | Verdict::NetworkBound
+        | Verdict::PlanBound
+        | Verdict::Undetermined
+        | Verdict::Degraded => Paint::Doubtful,
     }
 }
 

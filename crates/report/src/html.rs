@@ -15,11 +15,11 @@ mod timeline;
 pub(crate) use campaign::render_campaign;
 pub(crate) use live::render_live;
 
-use crate::console::{GROUP_HEADINGS, group_row, what_ran};
-use crate::headline::{meaning, verdict};
-use crate::sections::{Section, sections};
+use crate::content::{Block, Section, Topic, content, limit_in_words, measured, what_ran};
+use crate::headline::{meaning, tone, verdict};
+use crate::style::Paint;
 use analysis::human::{exact, number, percentile, share};
-use analysis::{CampaignDocument, Document, Judgement, RunState, Verdict};
+use analysis::{CampaignDocument, Document, FigureGroup, Judgement, RunState};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use curves::Curve;
@@ -73,14 +73,23 @@ fn title(document: &Document) -> String {
 }
 
 fn body(document: &Document, head: &Markup, compared: Option<&CampaignDocument>) -> Markup {
+    let content = content(document);
+    let percentiles = content.iter().find(|part| part.topic == Topic::Percentiles);
+    let is_below = |part: &&Section| !matches!(part.topic, Topic::Percentiles | Topic::Notes);
     html! {
         (head)
         main {
             (headline(document))
-            (pictures(document, compared))
+            @if let Some(percentiles) = percentiles {
+                section {
+                    h2 { (percentiles.title) }
+                    (percentile_curves(document, compared))
+                    (blocks(percentiles))
+                }
+            }
+            (timelines(document))
             @if let Some(compared) = compared { (campaign::against_baseline(compared)) }
-            (groups(document))
-            @for part in sections(document) { (section(&part)) }
+            @for part in content.iter().filter(is_below) { (section(document, part)) }
             (plan(document))
             (trust(document))
         }
@@ -154,7 +163,7 @@ fn head(document: &Document, ran: &str, outcome: &Markup) -> Markup {
 fn outcome(document: &Document) -> Markup {
     let record = &document.verdict;
     html! {
-        div class={ "verdict " (tone(record.verdict)) } {
+        div class={ "verdict " (class(tone(record.verdict))) } {
             p class="name" { (verdict(document)) }
             p { (meaning(document)) }
             ul {
@@ -180,15 +189,13 @@ fn state(state: RunState) -> &'static str {
     }
 }
 
-fn tone(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::LoadMet | Verdict::ServerBound => "good",
-        Verdict::Invalid => "bad",
-        Verdict::ClientBound
-        | Verdict::NetworkBound
-        | Verdict::PlanBound
-        | Verdict::Undetermined
-        | Verdict::Degraded => "doubtful",
+fn class(paint: Paint) -> &'static str {
+    match paint {
+        Paint::Plain | Paint::Title => "",
+        Paint::Good => "good",
+        Paint::Bad => "bad",
+        Paint::Doubtful => "doubtful",
+        Paint::Faint => "faint",
     }
 }
 
@@ -242,25 +249,19 @@ fn headline(document: &Document) -> Markup {
 
 /// How much of its limit a threshold's figure took.
 fn margin(judgement: &Judgement) -> Markup {
-    let words = |value: f64| exact(&judgement.unit.display(value));
-    let limit = format!(
-        "{} {} {}",
-        judgement.metric,
-        judgement.comparison,
-        words(judgement.limit)
-    );
     let used = judgement.actual.map(|actual| actual / judgement.limit);
     let used = used.filter(|used| used.is_finite());
     let width = used.map_or(0.0, |used| (used / 2.0).clamp(0.0, 1.0) * 100.0);
     html! {
         div class={ "margin " (if judgement.passed { "good" } else { "bad" }) } {
-            span class="what" { (if judgement.passed { "✓ " } else { "✗ " }) (limit) }
+            span class="what" { (if judgement.passed { "✓ " } else { "✗ " })
+                (limit_in_words(judgement)) }
             svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" {
                 rect class="room" x="0" y="1" width="100" height="6" {}
                 rect class="used" x="0" y="1" width=(format!("{width:.1}")) height="6" {}
                 line class="limit" x1="50" y1="0" x2="50" y2="8" {}
             }
-            span { (crate::junit::measured(judgement)) }
+            span { (measured(judgement)) }
         }
     }
 }
@@ -273,17 +274,20 @@ fn measured_part(document: &Document) -> MeasuredPart {
     }
 }
 
-fn pictures(document: &Document, compared: Option<&CampaignDocument>) -> Markup {
+fn percentile_curves(document: &Document, compared: Option<&CampaignDocument>) -> Markup {
+    let mut times = document.measured.times.values();
+    html! {
+        @if times.any(|time| !time.percentile_curve.is_empty()) {
+            (curves::figure("", "of all measured operations", curves(document, compared)))
+        }
+    }
+}
+
+fn timelines(document: &Document) -> Markup {
     let drawn = TimeCharts::new(document, DRAWN_MAX);
     let part = measured_part(document);
     let marks = marks::marks(document);
     html! {
-        @if document.measured.times.values().any(|time| !time.percentile_curve.is_empty()) {
-            section {
-                h2 { "Percentiles" }
-                (curves::figure("", "of all measured operations", curves(document, compared)))
-            }
-        }
         @if !drawn.timelines.is_empty() {
             section id="timelines" {
                 h2 { "Over time" }
@@ -353,43 +357,34 @@ fn curves<'d>(document: &'d Document, compared: Option<&'d CampaignDocument>) ->
     .collect()
 }
 
-/// Parts of the run beside one another: requests, addresses, labels. Agents have bars here, and
-/// their table with the sections.
-fn groups(document: &Document) -> Markup {
-    let all = [
-        ("Requests", &document.by_request),
-        ("Addresses", &document.by_address),
-        ("Labels", &document.by_label),
-    ];
-    let headings = GROUP_HEADINGS.map(str::to_owned);
+/// A section with the picture that its topic has.
+fn section(document: &Document, section: &Section) -> Markup {
+    let parts: &[FigureGroup] = match section.topic {
+        Topic::Requests => &document.by_request,
+        Topic::Addresses => &document.by_address,
+        Topic::Labels => &document.by_label,
+        Topic::Agents => &document.by_agent,
+        _ => &[],
+    };
     html! {
-        @for (title, groups) in all {
-            @if groups.len() > 1 {
-                section {
-                    h2 { (title) }
-                    (parts::parts(groups))
-                    (table(&headings, &groups.iter().map(group_row).collect::<Vec<_>>(), &[]))
-                }
-            }
-        }
-        @if document.by_agent.len() > 1 {
-            section { h2 { "Response times by agent" } (parts::parts(&document.by_agent)) }
+        section {
+            h2 { (section.title) }
+            (parts::parts(parts))
+            (blocks(section))
         }
     }
 }
 
-fn section(section: &Section) -> Markup {
+fn blocks(section: &Section) -> Markup {
     html! {
-        section {
-            h2 { (section.title) }
-            @if !section.before.is_empty() {
-                ul { @for sentence in &section.before { li { (sentence) } } }
+        @for block in &section.blocks {
+            @if let Block::Items(remarks) | Block::Remarks(remarks) = block {
+                ul {
+                    @for remark in remarks { li class=(class(remark.paint)) { (remark.text) } }
+                }
             }
-            @if !section.rows.is_empty() {
-                (table(&section.headings, &section.rows, &section.shares))
-            }
-            @if !section.after.is_empty() {
-                ul { @for sentence in &section.after { li { (sentence) } } }
+            @if let Some(rows) = block.to_table() {
+                (table(&rows.headings, &rows.rows, &rows.shares))
             }
         }
     }

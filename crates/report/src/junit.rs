@@ -1,7 +1,7 @@
 //! Thresholds as test cases, and the verdict as one more, for build servers that read JUnit's XML.
 
+use crate::content::{limit_in_words, measured};
 use crate::headline::headline;
-use analysis::human::exact;
 use analysis::{Document, Judgement};
 use std::fmt::Write as _;
 
@@ -71,34 +71,10 @@ pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &
 fn judged(class: &str, judgement: &Judgement) -> Case {
     Case {
         class: class.to_owned(),
-        name: name_of(judgement),
+        name: limit_in_words(judgement),
         failure: (!judgement.passed).then(|| measured(judgement)),
         skipped: None,
         output: String::new(),
-    }
-}
-
-/// A threshold as the plan has it.
-pub(crate) fn name_of(judgement: &Judgement) -> String {
-    format!(
-        "{} {} {}",
-        judgement.metric,
-        judgement.comparison,
-        exact(&judgement.unit.display(judgement.limit))
-    )
-}
-
-/// What was measured, and why it does not count where that is so.
-pub(crate) fn measured(judgement: &Judgement) -> String {
-    let sign = if judgement.at_least { "≥ " } else { "" };
-    let actual = judgement
-        .actual
-        .map(|actual| format!("{sign}{}", judgement.unit.display(actual)));
-    match (actual, &judgement.reason) {
-        (Some(actual), None) => actual,
-        (Some(actual), Some(reason)) => format!("{actual}: {reason}"),
-        (None, Some(reason)) => reason.clone(),
-        (None, None) => "not measured".to_owned(),
     }
 }
 

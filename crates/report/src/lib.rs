@@ -2,7 +2,9 @@
 //! system, and decides nothing: figures and judgements are `analysis`'s.
 
 mod campaign;
+mod clock;
 mod console;
+mod content;
 mod csv;
 mod explain;
 mod flame_graph;
@@ -11,17 +13,14 @@ mod hlog;
 mod html;
 mod json;
 mod junit;
-mod machines;
 mod markdown;
 mod merged_hlog;
 mod otlp;
 mod page;
 mod prometheus;
 mod run_metrics;
-mod sections;
 mod style;
 mod table;
-mod tls_words;
 
 pub use explain::explain;
 pub use flame_graph::flame_graph;

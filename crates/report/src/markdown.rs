@@ -1,7 +1,7 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
+use crate::content::{Block, Remark, Section, content};
 use crate::headline::{headline, meaning};
-use crate::sections::{Section, sections};
 use analysis::Document;
 use std::fmt::Write as _;
 
@@ -27,33 +27,22 @@ pub(crate) fn render(document: &Document) -> String {
         .missing
         .iter()
         .for_each(|missing| item(&mut text, &format!("to know more: {missing}")));
-    let sections = sections(document);
+    let sections = content(document);
     sections.iter().for_each(|part| section(&mut text, part));
-    if !document.notes.is_empty() {
-        text.push_str("\n## Notes\n\n");
-        document.notes.iter().for_each(|note| item(&mut text, note));
-    }
     text
 }
 
 fn section(text: &mut String, section: &Section) {
-    let _ = writeln!(text, "\n## {}\n", section.title);
-    section
-        .before
-        .iter()
-        .for_each(|sentence| item(text, sentence));
-    if !section.rows.is_empty() {
-        if !section.before.is_empty() {
-            text.push('\n');
-        }
-        table(text, &section.headings, &section.rows);
-    }
-    if !section.after.is_empty() {
+    let _ = writeln!(text, "\n## {}", escape(&section.title));
+    for block in &section.blocks {
         text.push('\n');
-        section
-            .after
-            .iter()
-            .for_each(|sentence| item(text, sentence));
+        if let Block::Items(remarks) | Block::Remarks(remarks) = block {
+            let sentence = |remark: &Remark| item(text, &remark.text);
+            remarks.iter().for_each(sentence);
+        }
+        if let Some(rows) = block.to_table() {
+            table(text, &rows.headings, &rows.rows);
+        }
     }
 }
 

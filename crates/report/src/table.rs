@@ -17,6 +17,7 @@ const GAP: usize = 2;
 pub(crate) struct TextTable {
     headings: Vec<String>,
     rows: Vec<Vec<String>>,
+    optional: &'static [usize],
 }
 
 impl TextTable {
@@ -24,7 +25,13 @@ impl TextTable {
         TextTable {
             headings: headings.iter().map(|&heading| heading.to_owned()).collect(),
             rows: Vec::new(),
+            optional: &[],
         }
+    }
+
+    /// The same, without these columns where the terminal is too narrow for all.
+    pub(crate) fn with_optional(self, optional: &'static [usize]) -> TextTable {
+        TextTable { optional, ..self }
     }
 
     /// As many cells as there are headings.
@@ -39,34 +46,51 @@ impl TextTable {
 
     pub(crate) fn lines(&self, style: Style) -> Vec<String> {
         let is_used =
-            |column: usize| column == 0 || self.rows.iter().any(|row| !row[column].is_empty());
-        let used: Vec<usize> = (0..self.headings.len())
-            .filter(|&column| is_used(column))
-            .collect();
-        let shown = |row: &Vec<String>| -> Vec<String> {
-            used.iter()
-                .map(|&column| style.text(&row[column]))
-                .collect()
-        };
-        let headings = shown(&self.headings);
-        let rows: Vec<Vec<String>> = self.rows.iter().map(shown).collect();
+            |column: &usize| *column == 0 || self.rows.iter().any(|row| !row[*column].is_empty());
+        let used = || (0..self.headings.len()).filter(is_used);
+        let is_needed = |column: &usize| !self.optional.contains(column);
+        [
+            used().collect::<Vec<_>>(),
+            used().filter(is_needed).collect(),
+        ]
+        .iter()
+        .find_map(|columns| self.side_by_side(columns, style))
+        .unwrap_or_else(|| self.stacked(&used().collect::<Vec<_>>(), style))
+    }
+
+    /// These columns beside one another; `None` if they are too wide together.
+    fn side_by_side(&self, columns: &[usize], style: Style) -> Option<Vec<String>> {
+        let (headings, rows) = self.shown(columns, style);
         // By what is shown: ASCII for `≥` is one character longer.
         let widths: Vec<usize> = (0..headings.len())
             .map(|column| width(&headings, &rows, column))
             .collect();
         let total = INDENT + widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         if total > style.columns() {
-            return rows
-                .iter()
-                .flat_map(|row| stacked(&headings, row, style))
-                .collect();
+            return None;
         }
         let mut lines: Vec<String> = Vec::new();
         if headings.iter().any(|heading| !heading.is_empty()) {
             lines.push(style.paint(Paint::Faint, &aligned(&headings, &widths)));
         }
         lines.extend(rows.iter().map(|row| aligned(row, &widths)));
-        lines
+        Some(lines)
+    }
+
+    fn stacked(&self, columns: &[usize], style: Style) -> Vec<String> {
+        let (headings, rows) = self.shown(columns, style);
+        let rows = rows.iter();
+        rows.flat_map(|row| stacked(&headings, row, style))
+            .collect()
+    }
+
+    /// Headings and rows of these columns, in the characters of the terminal.
+    fn shown(&self, columns: &[usize], style: Style) -> (Vec<String>, Vec<Vec<String>>) {
+        let shown = |row: &Vec<String>| -> Vec<String> {
+            let cells = columns.iter();
+            cells.map(|&column| style.text(&row[column])).collect()
+        };
+        (shown(&self.headings), self.rows.iter().map(shown).collect())
     }
 }
 

@@ -2,8 +2,11 @@
 //! `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
-use analysis::{Document, LoadRecord, PreflightFinding, RunState, Verdict, exit_code};
+use analysis::{
+    AgentEndCause, Document, LoadRecord, PreflightFinding, RunState, Verdict, exit_code,
+};
 use report::{Format, Style, read};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 fn golden(name: &str) -> PathBuf {
@@ -118,6 +121,60 @@ fn arrivals_that_were_never_sent_make_mean_and_maximum_lower_bounds_wherever_the
     let text = Format::Csv.render(&document, Style::PLAIN);
     let second = text.lines().nth(1).unwrap();
     assert!(second.ends_with(",false,1,false,true"), "{second}");
+}
+
+/// The figures in a text; one behind `≥` is another figure than the same without.
+fn figures(text: &str) -> BTreeSet<String> {
+    let text = text.replace("≥ ", "≥");
+    let is_of_figure = |c: char| c.is_ascii_digit() || matches!(c, '≥' | '.' | ':' | '-');
+    let pieces = text.split(|c| !is_of_figure(c));
+    let figures = pieces.map(|piece| piece.trim_matches(['.', ':', '-']));
+    figures
+        .filter(|figure| figure.contains(|c: char| c.is_ascii_digit()))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The page without its styles, scripts and pictures, and what it escapes.
+fn words_of_page(page: &str) -> String {
+    let mut text = page.split_once("<main>").unwrap().1.to_owned();
+    for element in ["svg", "script", "pre"] {
+        let (open, close) = (format!("<{element}"), format!("</{element}>"));
+        while let Some((before, rest)) = text.split_once(&open) {
+            let (_, after) = rest.split_once(&close).unwrap();
+            text = format!("{before}{after}");
+        }
+    }
+    let pieces = text
+        .split('<')
+        .map(|piece| piece.split_once('>').map_or(piece, |(_, rest)| rest));
+    let words: Vec<&str> = pieces.collect();
+    words.join("\n").replace("&lt;", "<").replace("&gt;", ">")
+}
+
+#[test]
+fn every_figure_of_the_console_is_in_the_page_and_in_markdown_with_its_bound() {
+    let mut document = document();
+    let lost = &mut document.agents[1];
+    lost.ended = Some(AgentEndCause::Lost);
+    lost.ended_text = "not heard of for 5 s".into();
+    lost.missing_intervals = vec![(4, 6)];
+    let wide = Style {
+        width: 5_000,
+        ..Style::PLAIN
+    };
+    let console = Format::Console.render(&document, wide);
+    // Its first lines are a title on the page, and are followed by the verdict in each format.
+    let (_, console) = console.split_once("Operations").unwrap();
+    let page = words_of_page(&Format::Html.render(&document, Style::PLAIN));
+    let markdown = Format::Markdown.render(&document, Style::PLAIN);
+    let wanted = figures(console);
+    assert!(wanted.len() > 100 && wanted.contains("≥34.1"), "{wanted:?}");
+    for (format, text) in [("page", page), ("Markdown", markdown.replace('\\', ""))] {
+        let there = figures(&text);
+        let missing: Vec<_> = wanted.difference(&there).collect();
+        assert!(missing.is_empty(), "{format} lacks {missing:?}:\n{text}");
+    }
 }
 
 #[test]
@@ -382,8 +439,6 @@ fn connections_opened_in_the_warm_up_keep_their_tls() {
         "{text}"
     );
     assert!(text.contains("TLS_AES_256_GCM_SHA384"), "{text}");
-    let text = Format::Markdown.render(&document, Style::PLAIN);
-    assert!(text.contains("| 100 / 300 in the warm-up |"), "{text}");
     document.warm_up = None;
     assert!(
         !Format::Console

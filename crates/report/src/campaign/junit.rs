@@ -1,8 +1,9 @@
 //! A campaign for build servers: a case for each threshold of each variant, each limit, each search
 //! and each row of numbers of agents.
 
+use crate::content::limit_in_words;
 use crate::headline::campaign_headline;
-use crate::junit::{Case, name_of, suite};
+use crate::junit::{Case, suite};
 use analysis::{
     CampaignDocument, LimitOutcome, LimitResult, RunSummary, SearchAnswer, VariantScaling,
     VariantSearch, Verdict,
@@ -68,7 +69,7 @@ fn threshold(variant: &str, runs: &[&RunSummary], index: usize) -> Option<Case> 
     let failure = (!missed.is_empty()).then(|| missed.join("; "));
     Some(Case {
         class: variant.to_owned(),
-        name: name_of(first),
+        name: limit_in_words(first),
         failure,
         skipped: None,
         output: String::new(),

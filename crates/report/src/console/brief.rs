@@ -1,15 +1,14 @@
 //! The summary of `quick`: what its users look for, on one screen of 24 lines and 80 columns.
 
-use super::head::{
-    connections_line, errors_line, operations_line, rate_line, verdict_paint, what_was_asked,
-};
 use crate::Style;
-use crate::headline::verdict_sentence;
+use crate::content::{
+    connections, errors_in_words, handshake_kinds, operations, percentile_cell, rate,
+    what_was_asked,
+};
+use crate::headline::{tone, verdict_sentence};
 use crate::page::Page;
-use crate::sections::percentile_cell;
 use crate::style::Paint;
 use crate::table::TextTable;
-use crate::tls_words::handshake_kinds;
 use analysis::human::share;
 use analysis::{Document, Figures};
 
@@ -46,11 +45,7 @@ pub(crate) fn render(document: &Document, style: Style) -> String {
 
 fn verdict(page: &mut Page, document: &Document) {
     let record = &document.verdict;
-    page.paragraph(
-        verdict_paint(record.verdict),
-        "",
-        &verdict_sentence(document),
-    );
+    page.paragraph(tone(record.verdict), "", &verdict_sentence(document));
     // Where nothing succeeded no times are shown, and what to do about it stands last.
     let has_success = document.measured.operations.ok > 0;
     let most = if has_success { LISTED_MAX } else { usize::MAX };
@@ -60,10 +55,10 @@ fn verdict(page: &mut Page, document: &Document) {
 
 fn totals(page: &mut Page, document: &Document) {
     let figures = &document.measured;
-    page.fact("Operations", &operations_line(figures));
-    page.fact("Errors", &errors_line(figures));
-    page.fact("Rate", &rate_line(document));
-    page.fact("Connections", &connections_line(figures));
+    page.fact("Operations", &operations(figures));
+    page.fact("Errors", &errors_in_words(figures));
+    page.fact("Rate", &rate(document));
+    page.fact("Connections", &connections(figures));
 }
 
 fn times(page: &mut Page, figures: &Figures) {

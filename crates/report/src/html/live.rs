@@ -2,7 +2,7 @@
 //! stands in place of a verdict, which only the end allows. Its script follows the run.
 
 use super::{body, data, framed, head, outcome, title};
-use crate::console::{what_ran, what_runs};
+use crate::content::{what_ran, what_runs};
 use analysis::{Document, RunState};
 use maud::{Markup, html};
 use measure::calendar;

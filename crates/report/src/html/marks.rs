@@ -1,7 +1,7 @@
 //! What a reader should look at on the axis of time: seconds in which nothing ended, or the slowest
 //! took far longer than around them, agents that were not there, times without a coordinator.
 
-use crate::sections::clock;
+use crate::clock::clock;
 use analysis::human::{exact, number, time};
 use analysis::{Document, LoadRecord, Row, StageRecord};
 use maud::{Markup, html};

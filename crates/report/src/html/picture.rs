@@ -3,7 +3,7 @@
 use super::axis::{AxisUnit, ChartAxis};
 use super::marks::RunMark;
 use super::timeline::{ChartLine, TimeChart};
-use crate::sections::clock;
+use crate::clock::clock;
 use analysis::human::time;
 use analysis::{HeatColumn, HeatMap};
 use maud::{Markup, html};

@@ -1,5 +1,6 @@
 //! What is known of a run's TLS in sentences, for every format that people read.
 
+use super::Table;
 use analysis::human::{self, age, bytes, number, share};
 use analysis::{
     ChainFigure, Document, EarlyDataFigures, Figures, NegotiatedFigure, RatioFigure,
@@ -169,18 +170,8 @@ fn early_data(counted: &EarlyDataFigures) -> Option<String> {
 /// Most addresses that a matrix has in text.
 const MATRIX_MAX: usize = 8;
 
-/// Who took whose sessions.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct SessionMatrix {
-    pub(crate) headings: Vec<String>,
-    /// A row for each issuer, with `accepted / offered` for each address.
-    pub(crate) rows: Vec<Vec<String>>,
-    /// Of each cell, accepted over offered; nothing where it is no such cell.
-    pub(crate) shares: Vec<Vec<Option<f64>>>,
-}
-
-/// Who took whose sessions, as a table. None with a single address, or with more than a page takes.
-pub(crate) fn session_matrix(document: &Document) -> Option<SessionMatrix> {
+/// Who took whose sessions: a row for each issuer, with `accepted / offered` for each address. `None` with a single address, or with more than a page takes.
+pub(crate) fn session_matrix(document: &Document) -> Option<Table> {
     let offers = &document.session_offers;
     // A row for each that issued, a column for each that was offered: the two need not be the same.
     let issuers: BTreeSet<&String> = offers.iter().map(|offers| &offers.issued_by).collect();
@@ -202,10 +193,10 @@ pub(crate) fn session_matrix(document: &Document) -> Option<SessionMatrix> {
     };
     let headings = std::iter::once("sessions issued by".to_owned())
         .chain(acceptors.iter().map(|to| format!("taken by {to}")));
-    Some(SessionMatrix {
+    Some(Table {
         headings: headings.collect(),
-        rows: issuers.iter().map(row).collect(),
         shares: issuers.iter().map(shares).collect(),
+        ..Table::new(&[], issuers.iter().map(row).collect())
     })
 }
 

@@ -1,12 +1,12 @@
 //! What machines did, as rows of a table, and what the processes on them used, as sentences.
 
+use super::{Block, Remark, Section, Table, Topic};
 use analysis::human::{number, share, time};
 use analysis::{
     Busiest, Document, HotFunction, MachineFigures, MachineRole, ProcessFigures, ProfileResult,
 };
 
-/// What the table's columns are.
-pub(crate) const HEADINGS: [&str; 8] = [
+const HEADINGS: [&str; 8] = [
     "",
     "cpu",
     "most",
@@ -24,15 +24,30 @@ const HOTTEST_MAX: usize = 3;
 /// Sentences about processes.
 const PROCESSES_MAX: usize = 10;
 
+/// Empty if no machine was watched, or none has anything to report.
+pub(super) fn section(document: &Document) -> Section {
+    let rows = rows(document);
+    let sentences = if rows.is_empty() {
+        Vec::new()
+    } else {
+        sentences(document)
+    };
+    let blocks = [
+        Block::Table(Table::new(&HEADINGS, rows)),
+        Block::Remarks(Remark::plain(sentences)),
+    ];
+    Section::new(Topic::Machines, "Machines", blocks)
+}
+
 /// A row for each machine, monitors first: what they watch is what the run is about.
-pub(crate) fn rows(document: &Document) -> Vec<Vec<String>> {
+fn rows(document: &Document) -> Vec<Vec<String>> {
     let mut machines = document.machine_figures();
     machines.sort_by_key(|figures| figures.machine.role == MachineRole::Agent);
     machines.iter().take(MACHINES_MAX).map(row).collect()
 }
 
 /// What the processes used, and what was left out.
-pub(crate) fn sentences(document: &Document) -> Vec<String> {
+fn sentences(document: &Document) -> Vec<String> {
     let processes = &document.server_processes;
     let more = |all: usize, shown: usize, what: &str| {
         let left = all.saturating_sub(shown);

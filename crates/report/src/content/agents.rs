@@ -1,56 +1,42 @@
 //! Who fired: how much, how well in time, how busy.
 
-use crate::page::Page;
+use super::{Block, Remark, Section, Table, Topic};
 use crate::style::Paint;
-use crate::table::TextTable;
 use analysis::human::{counted, number, one_or_many, percentile, share, time};
-use analysis::{AgentEndCause, AgentResult, Contribution, Document, FigureGroup};
+use analysis::{AgentEndCause, AgentResult, Contribution, CpuFigures, Document, FigureGroup};
 
-/// Lines about single agents: of a thousand, a few show what it is about.
+const HEADINGS: [&str; 8] = [
+    "", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run",
+];
+
+/// Sentences about single agents: of a thousand, a few show what it is about.
 const TROUBLES_MAX: usize = 10;
-/// Stretches of seconds in one line.
+/// Stretches of seconds in one sentence.
 const STRETCHES_MAX: usize = 5;
 
-pub(crate) fn write(page: &mut Page, document: &Document) {
-    if document.agents.is_empty() {
-        return;
-    }
-    page.title("Agents");
-    let mut table = TextTable::new(&[
-        "", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run",
-    ]);
-    document
-        .agents_by_name()
-        .into_iter()
-        .for_each(|(agent, group)| table.row(row(agent, group)));
-    page.table(&table);
-    if let Some(skew) = document.skew {
-        let (apart, bound) = (time(skew.skew_ns as f64), time(skew.bound_ns as f64));
-        page.paragraph(
-            Paint::Plain,
-            "  ",
-            &format!("they began {apart} ± {bound} apart"),
-        );
-    }
+pub(super) fn section(document: &Document) -> Section {
+    let agents = document.agents_by_name().into_iter();
+    let rows = agents.map(|(agent, group)| row(agent, group)).collect();
     let contributors = contributors(document);
-    if !contributors.is_empty() {
-        page.paragraph(Paint::Doubtful, "  ", &contributors);
-    }
-    let troubles: Vec<String> = document.agents.iter().flat_map(troubles).collect();
-    for trouble in troubles.iter().take(TROUBLES_MAX) {
-        page.paragraph(Paint::Bad, "  ", trouble);
-    }
-    let more = troubles.len().saturating_sub(TROUBLES_MAX);
-    if more > 0 {
-        let lines = counted(more as u64, "more line");
-        let are = one_or_many(more as u64, "is", "are");
-        let text = format!("{lines} like these {are} left out; result.json has them");
-        page.paragraph(Paint::Bad, "  ", &text);
-    }
+    let doubtful = |text| Remark::new(Paint::Doubtful, text);
+    let remarks = document
+        .skew
+        .map(|skew| {
+            let (apart, bound) = (time(skew.skew_ns as f64), time(skew.bound_ns as f64));
+            Remark::new(Paint::Plain, format!("they began {apart} ± {bound} apart"))
+        })
+        .into_iter()
+        .chain((!contributors.is_empty()).then(|| doubtful(contributors)))
+        .chain(troubles(document));
+    let blocks = [
+        Block::Table(Table::new(&HEADINGS, rows)),
+        Block::Remarks(remarks.collect()),
+    ];
+    Section::new(Topic::Agents, "Agents", blocks)
 }
 
-/// When not all agents contributed; empty where they always did.
-pub(crate) fn contributors(document: &Document) -> String {
+/// When not all agents contributed; empty if they always did.
+fn contributors(document: &Document) -> String {
     let all = document.agents.len();
     let parts = document.fleet.contributions.iter();
     let fewer: Vec<String> = parts
@@ -95,12 +81,9 @@ fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
         .as_ref()
         .or(agent.lateness.as_ref())
         .and_then(|figure| figure.percentile(99.0));
-    let busy = |of: fn(&analysis::CpuFigures) -> f64| {
-        agent
-            .cpu
-            .as_ref()
-            .map(|cpu| share(of(cpu)))
-            .unwrap_or_default()
+    let busy = |of: fn(&CpuFigures) -> f64| {
+        let cpu = agent.cpu.as_ref();
+        cpu.map(|cpu| share(of(cpu))).unwrap_or_default()
     };
     vec![
         agent.name.clone(),
@@ -126,7 +109,23 @@ fn ended(agent: &AgentResult) -> &'static str {
     }
 }
 
-fn troubles(agent: &AgentResult) -> Vec<String> {
+/// What is wrong with single agents, and how much of it is left out.
+fn troubles(document: &Document) -> Vec<Remark> {
+    let mut troubles: Vec<String> = document.agents.iter().flat_map(agent_troubles).collect();
+    let more = troubles.len().saturating_sub(TROUBLES_MAX);
+    if more > 0 {
+        troubles.truncate(TROUBLES_MAX);
+        let lines = counted(more as u64, "more line");
+        let are = one_or_many(more as u64, "is", "are");
+        troubles.push(format!(
+            "{lines} like these {are} left out; result.json has them"
+        ));
+    }
+    let troubles = troubles.into_iter();
+    troubles.map(|text| Remark::new(Paint::Bad, text)).collect()
+}
+
+fn agent_troubles(agent: &AgentResult) -> Vec<String> {
     let missing: u64 = agent
         .missing_intervals
         .iter()

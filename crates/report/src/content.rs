@@ -1,0 +1,54 @@
+//! What a result says: sections with their facts, tables and sentences, made once for every format
+//! that people read. A format draws them; it adds pictures, but no figure and no sentence.
+
+mod agents;
+mod errors;
+mod groups;
+mod load;
+mod machines;
+mod section;
+mod thresholds;
+mod times;
+mod tls;
+mod tls_words;
+mod totals;
+
+pub(crate) use load::{what_ran, what_runs, what_was_asked};
+pub(crate) use section::{Bar, Block, ErrorLine, Remark, Section, Table, ThresholdLine, Topic};
+pub(crate) use thresholds::{limit_in_words, measured};
+pub(crate) use times::percentile_cell;
+pub(crate) use tls_words::handshake_kinds;
+pub(crate) use totals::{connections, errors as errors_in_words, operations, rate};
+
+use crate::style::Paint;
+use analysis::Document;
+
+/// The sections that have something to say, in the order of reports.
+pub(crate) fn content(document: &Document) -> Vec<Section> {
+    let all = [
+        totals::section(document),
+        thresholds::section(document),
+        times::stages(document),
+        times::phases(&document.measured),
+        times::percentiles(&document.measured),
+        times::histogram(&document.measured),
+        errors::statuses(&document.measured),
+        errors::section(document),
+        groups::section(Topic::Requests, "Requests", &document.by_request),
+        groups::section(Topic::Addresses, "Addresses", &document.by_address),
+        groups::section(Topic::Labels, "Labels", &document.by_label),
+        tls::section(document),
+        agents::section(document),
+        machines::section(document),
+        notes(document),
+    ];
+    all.into_iter()
+        .filter(|section| !section.blocks.is_empty())
+        .collect()
+}
+
+fn notes(document: &Document) -> Section {
+    let notes = document.notes.iter().cloned();
+    let notes = notes.map(|text| Remark::new(Paint::Plain, text)).collect();
+    Section::new(Topic::Notes, "Notes", [Block::Items(notes)])
+}

@@ -1,0 +1,33 @@
+//! Status codes, and errors in plain words.
+
+use super::{Block, ErrorLine, Section, Table, Topic};
+use crate::clock::clock;
+use analysis::human::share;
+use analysis::{Document, Figures};
+
+pub(super) fn statuses(figures: &Figures) -> Section {
+    let statuses = figures.statuses.iter();
+    let rows = statuses.map(|(status, count)| vec![status.to_string(), count.to_string()]);
+    let table = Table::new(&["", ""], rows.collect());
+    Section::new(Topic::Statuses, "Status codes", [Block::Table(table)])
+}
+
+/// The kinds of errors, the commonest first.
+pub(super) fn section(document: &Document) -> Section {
+    let errors = document.measured.errors.iter();
+    let lines = errors.map(|error| ErrorLine {
+        name: error.name.clone(),
+        count: error.count,
+        share: share(error.share),
+        first_at: first_second(document, &error.name),
+        words: error.words.clone(),
+    });
+    Section::new(Topic::Errors, "Errors", [Block::Errors(lines.collect())])
+}
+
+/// When a kind of error came first, the warm-up included; empty if no second is known.
+fn first_second(document: &Document, kind: &str) -> String {
+    let mut rows = document.series.rows.iter();
+    let first = rows.find(|row| row.errors_by_kind.contains_key(kind));
+    first.map_or_else(String::new, |row| clock(f64::from(row.second)))
+}

@@ -1,0 +1,38 @@
+//! The parts of the run beside one another: requests, addresses, labels.
+
+use super::{Block, Section, Table, Topic};
+use analysis::FigureGroup;
+use analysis::human::{number, percentile};
+
+/// Columns of a table of parts.
+const HEADINGS: [&str; 6] = ["", "ended", "errors", "ok/s", "p50", "p99"];
+
+/// Parts that a terminal shows.
+const TERMINAL_ROWS: usize = 20;
+
+/// A table, if there is more than one part to tell apart.
+pub(super) fn section(topic: Topic, title: &str, groups: &[FigureGroup]) -> Section {
+    let groups = if groups.len() > 1 { groups } else { &[] };
+    let table = Table {
+        terminal_rows: TERMINAL_ROWS,
+        ..Table::new(&HEADINGS, groups.iter().map(row).collect())
+    };
+    Section::new(topic, title, [Block::Table(table)])
+}
+
+fn row(group: &FigureGroup) -> Vec<String> {
+    let figures = &group.figures;
+    let at = |wanted| {
+        let figure = figures.percentile("response_time", wanted);
+        figure.map(percentile).unwrap_or_default()
+    };
+    let operations = &figures.operations;
+    vec![
+        group.name.clone(),
+        operations.ended.to_string(),
+        operations.errors.to_string(),
+        number(figures.rates.ok_per_second),
+        at(50.0),
+        at(99.0),
+    ]
+}

@@ -1,0 +1,46 @@
+//! Thresholds, each with what was measured.
+
+use super::{Block, Section, ThresholdLine, Topic};
+use analysis::human::exact;
+use analysis::{Document, Judgement};
+
+pub(super) fn section(document: &Document) -> Section {
+    let thresholds = &document.thresholds;
+    let failed = thresholds.iter().filter(|judgement| !judgement.passed);
+    let title = match (failed.count(), thresholds.len()) {
+        (0, all) => format!("Thresholds: all {all} hold"),
+        (failed, all) => format!("Thresholds: {failed} of {all} failed"),
+    };
+    let lines = thresholds.iter().map(line).collect();
+    Section::new(Topic::Thresholds, title, [Block::Thresholds(lines)])
+}
+
+fn line(judgement: &Judgement) -> ThresholdLine {
+    let limit = exact(&judgement.unit.display(judgement.limit));
+    ThresholdLine {
+        metric: judgement.metric.clone(),
+        limit: format!("{} {limit}", judgement.comparison),
+        measured: measured(judgement),
+        passed: judgement.passed,
+    }
+}
+
+/// A threshold as the plan has it.
+pub(crate) fn limit_in_words(judgement: &Judgement) -> String {
+    let limit = exact(&judgement.unit.display(judgement.limit));
+    format!("{} {} {limit}", judgement.metric, judgement.comparison)
+}
+
+/// What was measured, and why it does not count if it does not.
+pub(crate) fn measured(judgement: &Judgement) -> String {
+    let sign = if judgement.at_least { "≥ " } else { "" };
+    let actual = judgement
+        .actual
+        .map(|actual| format!("{sign}{}", judgement.unit.display(actual)));
+    match (actual, &judgement.reason) {
+        (Some(actual), None) => actual,
+        (Some(actual), Some(reason)) => format!("{actual}: {reason}"),
+        (None, Some(reason)) => reason.clone(),
+        (None, None) => "not measured".to_owned(),
+    }
+}

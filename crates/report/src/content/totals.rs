@@ -1,0 +1,151 @@
+//! The figures that everybody looks for first.
+
+use super::{Block, Section, Topic};
+use analysis::human::{bytes, counted, number, percentile, share, time};
+use analysis::{Document, Figures, LoadRecord, PathFigures};
+
+pub(super) fn section(document: &Document) -> Section {
+    let figures = &document.measured;
+    let is_handshake_only = document.plan.requests_per_connection == Some(0);
+    let facts = [
+        Some(("Operations", operations(figures))),
+        Some(("Errors", errors(figures))),
+        Some(("Rate", rate(document))),
+        (!is_handshake_only).then(|| ("Bodies", bodies(figures))),
+        Some(("On the wire", on_the_wire(figures))),
+        Some(("Connections", connections(figures))),
+        document
+            .path
+            .as_ref()
+            .map(|path| ("Round trip", round_trip(path))),
+        document
+            .warm_up
+            .as_ref()
+            .map(|figures| ("Warm-up", warm_up(figures))),
+    ];
+    let facts = facts.into_iter().flatten().collect();
+    Section::new(Topic::Totals, "Totals", [Block::Facts(facts)])
+}
+
+pub(crate) fn operations(figures: &Figures) -> String {
+    let operations = &figures.operations;
+    let unfinished = operations
+        .started
+        .saturating_add(operations.not_sent)
+        .saturating_sub(operations.ended);
+    let unfinished = if unfinished > 0 {
+        format!(", {unfinished} not ended")
+    } else {
+        String::new()
+    };
+    format!(
+        "{} ended, {} ok{unfinished}",
+        operations.ended, operations.ok
+    )
+}
+
+pub(crate) fn errors(figures: &Figures) -> String {
+    let operations = &figures.operations;
+    let Some(errors) = operations.error_share.filter(|&errors| errors > 0.0) else {
+        return "none".to_owned();
+    };
+    let not_sent = if operations.not_sent > 0 {
+        format!(" ({} not sent)", operations.not_sent)
+    } else {
+        String::new()
+    };
+    let parts = format!(
+        "{} failed{not_sent}, {} timed out",
+        operations.failed, operations.timed_out
+    );
+    format!("{} ({}): {parts}", operations.errors, share(errors))
+}
+
+/// Users begin as they are answered, so a closed loop has one rate. The rate that was due is there
+/// too if not everything that was due was begun.
+pub(crate) fn rate(document: &Document) -> String {
+    let rates = &document.measured.rates;
+    let carried = format!(
+        "{}/s ok, {}/s ended",
+        number(rates.ok_per_second),
+        number(rates.operations_per_second)
+    );
+    if let LoadRecord::Closed { .. } = document.plan.load {
+        return carried;
+    }
+    let due = if document.measured.operations.not_sent > 0 {
+        format!(" of {}/s due", number(rates.due_per_second))
+    } else {
+        String::new()
+    };
+    format!(
+        "{carried}, {}/s begun{due}",
+        number(rates.started_per_second)
+    )
+}
+
+fn bodies(figures: &Figures) -> String {
+    let total = figures.bytes.payload_bytes as f64;
+    // Every response has a body, wanted or not.
+    let responses: u64 = figures
+        .statuses
+        .values()
+        .fold(0, |sum: u64, &count| sum.saturating_add(count));
+    format!(
+        "{}, {}/s, {} each",
+        bytes(total),
+        bytes(figures.rates.payload_bytes_per_second),
+        bytes(total / responses.max(1) as f64)
+    )
+}
+
+fn on_the_wire(figures: &Figures) -> String {
+    let sizes = &figures.bytes;
+    let rates = &figures.rates;
+    format!(
+        "{} ({}/s) received, {} ({}/s) sent",
+        bytes(sizes.wire_received_bytes as f64),
+        bytes(rates.wire_received_bytes_per_second),
+        bytes(sizes.wire_sent_bytes as f64),
+        bytes(rates.wire_sent_bytes_per_second)
+    )
+}
+
+pub(crate) fn connections(figures: &Figures) -> String {
+    let connections = &figures.connections;
+    let failed = connections.attempted.saturating_sub(connections.opened);
+    let failed = if failed > 0 {
+        format!(" of {} attempted", connections.attempted)
+    } else {
+        String::new()
+    };
+    format!(
+        "{} opened{failed}, reused by {}",
+        connections.opened,
+        counted(connections.reused, "operation")
+    )
+}
+
+/// The median round trip against the shortest, and the segments that hint at losses.
+fn round_trip(path: &PathFigures) -> String {
+    let median = path.round_trip.percentile(50.0);
+    format!(
+        "{} (median), {} at least; {} sent again or out of order",
+        median.map(percentile).unwrap_or_default(),
+        time(path.least_ns as f64),
+        share(path.disorder_share())
+    )
+}
+
+fn warm_up(figures: &Figures) -> String {
+    let p50 = figures.percentile("response_time", 50.0);
+    let p50 = p50.map_or_else(String::new, |p50| {
+        format!(", response time p50 {}", percentile(p50))
+    });
+    let operations = &figures.operations;
+    format!(
+        "{}, {}{p50}; not part of the figures",
+        counted(operations.ended, "operation"),
+        counted(operations.errors, "error")
+    )
+}
