@@ -1,6 +1,10 @@
 //! The workspace's own rules: who may depend on whom, and what must never come in.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod circles;
+mod english;
+mod functions;
+
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -108,6 +112,30 @@ fn texts(extension: &str) -> Vec<(String, String)> {
             let path = path.strip_prefix(root()).unwrap();
             (path.to_str().unwrap().to_owned(), text)
         })
+        .collect()
+}
+
+/// The workspace's packages with code that ships: name and folder.
+fn packages_folders() -> Vec<(String, PathBuf)> {
+    let packages = dependencies().into_iter();
+    packages
+        .map(|(name, folder, _)| (name, folder))
+        .filter(|(name, _)| !FREE.contains(&name.as_str()))
+        .collect()
+}
+
+/// The sources of a package that ship, by their path below `src`; each without the tests behind it.
+fn shipped(folder: &Path) -> Vec<(String, String)> {
+    let source = folder.join("src");
+    let files = files(&source, "rs").into_iter();
+    files
+        .map(|path| {
+            let text = fs::read_to_string(&path).unwrap();
+            let shipped = text.split("\n#[cfg(test)]\nmod ").next();
+            let path = path.strip_prefix(&source).unwrap().to_str().unwrap();
+            (path.to_owned(), shipped.unwrap_or_default().to_owned())
+        })
+        .filter(|(path, _)| !path.ends_with("tests.rs") && !path.contains("tests/"))
         .collect()
 }
 
@@ -237,17 +265,47 @@ fn no_package_and_no_module_has_a_name_that_says_nothing() {
     assert!(empty.is_empty(), "{empty:?}: name what is in it");
 }
 
-#[test]
-fn no_line_is_wider_than_a_page() {
-    let is_wide = |line: &str| line.chars().count() > COLUMNS;
+/// Places of lines with too many characters, of those that `counts` picks.
+fn wide_lines(texts: Vec<(String, String)>, counts: fn(&str) -> bool) -> Vec<String> {
+    let is_wide = |line: &str| line.chars().count() > COLUMNS && counts(line);
     let mut wide = Vec::new();
-    for (path, text) in sources() {
+    for (path, text) in texts {
         let lines = (1..).zip(text.lines()).filter(|(_, line)| is_wide(line));
         wide.extend(lines.map(|(number, _)| format!("{path}:{number}")));
     }
+    wide
+}
+
+#[test]
+fn no_line_is_wider_than_a_page() {
+    let wide = wide_lines(sources(), |_| true);
     assert!(
         wide.is_empty(),
         "above {COLUMNS} columns: {wide:?}; break them, strings by \\"
+    );
+}
+
+#[test]
+fn no_line_of_the_documentation_is_wider_than_a_page() {
+    // A fence's line stays, so that lines keep their numbers.
+    let without_code = |(path, text): (String, String)| {
+        let mut is_code = false;
+        let lines = text.lines().map(|line| {
+            is_code ^= line.trim_start().starts_with("```");
+            if is_code { "" } else { line }
+        });
+        let lines: Vec<&str> = lines.collect();
+        (path, lines.join("\n"))
+    };
+    let is_written = |(path, _): &(String, String)| !path.contains("tests/golden/");
+    let documents = texts("md").into_iter().filter(is_written);
+    let documents = documents.map(without_code).collect();
+    // Neither a table's row nor a link can be broken.
+    let can_be_broken = |line: &str| !line.starts_with('|') && line.split(' ').count() > 1;
+    let wide = wide_lines(documents, can_be_broken);
+    assert!(
+        wide.is_empty(),
+        "above {COLUMNS} columns: {wide:?}; break them"
     );
 }
 
