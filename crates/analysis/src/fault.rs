@@ -134,45 +134,37 @@ fn in_words(fault: CertificateFault) -> &'static str {
 
 /// Which rule was broken, and what the client did then (RFC 9113 §5.4).
 fn what_broke(rule: HttpViolation) -> (&'static str, &'static str) {
-    const STREAM: &str = "reset the stream (PROTOCOL_ERROR)";
-    const CALM: &str = "closed the connection (ENHANCE_YOUR_CALM)";
+    let stream = |broken| (broken, "reset the stream (PROTOCOL_ERROR)");
+    let calm = |broken| (broken, "closed the connection (ENHANCE_YOUR_CALM)");
     match rule {
-        HttpViolation::FieldName => (
-            "malformed response: a field name is not lower case (RFC 9113 §8.2.1)",
-            STREAM,
-        ),
-        HttpViolation::FieldValue => (
+        HttpViolation::FieldName => {
+            stream("malformed response: a field name is not lower case (RFC 9113 §8.2.1)")
+        }
+        HttpViolation::FieldValue => stream(
             "malformed response: a field value has NUL, CR, LF, or white space around it (RFC \
              9113 §8.2.1)",
-            STREAM,
         ),
-        HttpViolation::ConnectionField => (
+        HttpViolation::ConnectionField => stream(
             "malformed response: it has a field of HTTP/1.1 connections, such as Connection (RFC \
              9113 §8.2.2)",
-            STREAM,
         ),
-        HttpViolation::PseudoField => (
+        HttpViolation::PseudoField => stream(
             "malformed response: a pseudo-field is unknown, late, or in trailers (RFC 9113 §8.3)",
-            STREAM,
         ),
-        HttpViolation::Status => (
+        HttpViolation::Status => stream(
             "malformed response: :status is missing, twice there, 101, or not three digits (RFC \
              9113 §8.3.2)",
-            STREAM,
         ),
-        HttpViolation::ContentLength => (
+        HttpViolation::ContentLength => stream(
             "malformed response: content-length is no number, or not the body's length (RFC 9113 \
              §8.1.1)",
-            STREAM,
         ),
-        HttpViolation::UnexpectedBody => (
+        HttpViolation::UnexpectedBody => stream(
             "malformed response: it has a body, which 204, 304 and answers to HEAD do not have \
              (RFC 9113 §8.1.1)",
-            STREAM,
         ),
-        HttpViolation::MessageOrder => (
+        HttpViolation::MessageOrder => stream(
             "malformed response: its frames are not a head, a body and trailers (RFC 9113 §8.1)",
-            STREAM,
         ),
         HttpViolation::HeaderCompression => (
             "a header block cannot be decoded (RFC 7541)",
@@ -190,16 +182,12 @@ fn what_broke(rule: HttpViolation) -> (&'static str, &'static str) {
             "a frame breaks the protocol (RFC 9113 §5.1, §6)",
             "closed the connection (PROTOCOL_ERROR)",
         ),
-        HttpViolation::PingFlood => ("server sent PING frames without end", CALM),
-        HttpViolation::SettingsFlood => ("server sent SETTINGS frames without end", CALM),
-        HttpViolation::EmptyFrames => (
-            "server sent empty DATA or CONTINUATION frames without end",
-            CALM,
-        ),
-        HttpViolation::FrameFlood => (
-            "server sent frames without end that carry no answer on",
-            CALM,
-        ),
+        HttpViolation::PingFlood => calm("server sent PING frames without end"),
+        HttpViolation::SettingsFlood => calm("server sent SETTINGS frames without end"),
+        HttpViolation::EmptyFrames => {
+            calm("server sent empty DATA or CONTINUATION frames without end")
+        }
+        HttpViolation::FrameFlood => calm("server sent frames without end that carry no answer on"),
         HttpViolation::InterimFlood => (
             "server sent interim answers (1xx) without end",
             "gave the response up",

@@ -5,7 +5,7 @@ use crate::monitor_record::MonitorRecord;
 use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
-use crate::{AgentFacts, AgentId, ClockReading, FleetTime, Observer, RunEvent};
+use crate::{AgentFacts, AgentId, ClockReading, EndCause, FleetTime, Observer, RunEvent};
 
 /// How far off an instant may be that is found again by the calendar: NTP steps a clock that is
 /// further off than 128 ms, and a fresh boot may do so late.
@@ -97,15 +97,7 @@ impl RunHistory {
                 cause,
                 clock,
                 ..
-            } => {
-                if self.is_unfinished(*agent) && cause.is_early() {
-                    self.lose(*agent);
-                }
-                self.change(*agent, |past| {
-                    past.end = PastEnd::Ended;
-                    past.clock = clock.or(past.clock);
-                });
-            }
+            } => self.ended(*agent, cause, *clock),
             RunEvent::Problem { agent, .. } | RunEvent::Lost { agent, .. } => {
                 self.lose(*agent);
                 self.change(*agent, |past| past.end = PastEnd::Lost);
@@ -118,22 +110,14 @@ impl RunHistory {
                     answers: Vec::new(),
                 });
             }
-            RunEvent::TakenOver { agent, by, from } => {
-                let mut dealt = self.dealt.iter_mut().rev();
-                if let Some(deal) = dealt.find(|deal| deal.lost == *agent) {
-                    deal.answers.push((*by, *from));
-                }
-            }
+            RunEvent::TakenOver { agent, by, from } => self.taken_over(*agent, *by, *from),
             RunEvent::Watching { monitor } => {
                 self.monitors.push((monitor.id, MonitorRecord::default()));
             }
             &RunEvent::Observed { by, second, .. } => match by {
                 Observer::Agent(agent) => self.change(agent, |past| past.observed.stored(second)),
-                Observer::Monitor(number) => {
-                    let monitor = self.monitors.get_mut(number as usize);
-                    monitor
-                        .into_iter()
-                        .for_each(|(_, record)| record.seen.stored(second));
+                Observer::Monitor(monitor) => {
+                    self.change_monitor(monitor, |record| record.seen.stored(second));
                 }
             },
             &RunEvent::ProfilePart {
@@ -141,12 +125,7 @@ impl RunHistory {
                 part,
                 parts,
                 ..
-            } => {
-                let monitor = self.monitors.get_mut(monitor as usize);
-                monitor
-                    .into_iter()
-                    .for_each(|(_, record)| record.profile.stored(part, parts));
-            }
+            } => self.change_monitor(monitor, |record| record.profile.stored(part, parts)),
             RunEvent::Superseded { .. } => self.is_superseded = true,
             // They leave nothing that another coordinator needs.
             RunEvent::Joined { .. }
@@ -228,6 +207,23 @@ impl RunHistory {
             .collect()
     }
 
+    fn ended(&mut self, agent: u32, cause: &EndCause, clock: Option<ClockReading>) {
+        if self.is_unfinished(agent) && cause.is_early() {
+            self.lose(agent);
+        }
+        self.change(agent, |past| {
+            past.end = PastEnd::Ended;
+            past.clock = clock.or(past.clock);
+        });
+    }
+
+    fn taken_over(&mut self, lost: u32, by: u32, from: Option<FleetTime>) {
+        let mut dealt = self.dealt.iter_mut().rev();
+        if let Some(deal) = dealt.find(|deal| deal.lost == lost) {
+            deal.answers.push((by, from));
+        }
+    }
+
     fn lose(&mut self, agent: u32) {
         self.losses = self.losses.saturating_add(1);
         self.change(agent, |past| past.left_share = true);
@@ -242,6 +238,12 @@ impl RunHistory {
     fn change(&mut self, agent: u32, change: impl FnOnce(&mut PastAgent)) {
         if let Some(past) = self.agents.get_mut(agent as usize) {
             change(past);
+        }
+    }
+
+    fn change_monitor(&mut self, monitor: u32, change: impl FnOnce(&mut MonitorRecord)) {
+        if let Some((_, record)) = self.monitors.get_mut(monitor as usize) {
+            change(record);
         }
     }
 }
