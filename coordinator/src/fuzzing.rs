@@ -92,6 +92,17 @@ fn small_run() -> Vec<LoggedFact> {
     let mut begun = run.to_log();
     begun.clock = "clock".to_owned();
     let (at, start_at) = (run.created, FleetTime(1_000_000_000));
+    let events = small_run_events(start_at).into_iter().map(FactKind::Event);
+    [FactKind::Begun(begun)]
+        .into_iter()
+        .chain(events)
+        .chain([FactKind::Finished(RunState::Complete)])
+        .map(|what| LoggedFact { at, what })
+        .collect()
+}
+
+/// One second of one agent.
+fn small_second() -> Snapshot {
     let mut snapshot = Snapshot::default();
     let key = CellKey {
         period: Period::Measured,
@@ -103,9 +114,11 @@ fn small_run() -> Vec<LoggedFact> {
     cell.counters.ok = 1;
     let times = cell.response_times.entry((Outcome::Ok, 0)).or_default();
     times.record(1_000_000);
-    let mut totals = Totals::default();
-    totals.add(&snapshot);
-    let agents = ["a", "b"].map(|name| AgentFacts {
+    snapshot
+}
+
+fn small_agent(name: &str) -> AgentFacts {
+    AgentFacts {
         id: AgentId([name.len() as u8; 16]),
         name: name.to_owned(),
         version: String::new(),
@@ -114,13 +127,20 @@ fn small_run() -> Vec<LoggedFact> {
         host: Bytes::new(),
         role: control::Role::Agent,
         calibration: Bytes::new(),
-    });
+    }
+}
+
+/// Two agents begin; one of them is lost, and the other one gets its share.
+fn small_run_events(start_at: FleetTime) -> Vec<RunEvent> {
+    let second = small_second();
+    let mut totals = Totals::default();
+    totals.add(&second);
     let clock = ClockReading {
         offset_ns: 0,
         bound_ns: 1,
     };
     let mut events = vec![RunEvent::Assembled {
-        agents: agents.to_vec(),
+        agents: ["a", "b"].map(small_agent).to_vec(),
     }];
     for agent in 0..2 {
         events.push(RunEvent::Ready {
@@ -152,7 +172,7 @@ fn small_run() -> Vec<LoggedFact> {
         RunEvent::Interval {
             agent: 0,
             interval: 0,
-            encoded: snapshot.encode().into(),
+            encoded: second.encode().into(),
         },
         RunEvent::Lost {
             agent: 1,
@@ -178,11 +198,5 @@ fn small_run() -> Vec<LoggedFact> {
             clock: Some(clock),
         },
     ]);
-    let events = events.into_iter().map(FactKind::Event);
-    [FactKind::Begun(begun)]
-        .into_iter()
-        .chain(events)
-        .chain([FactKind::Finished(RunState::Complete)])
-        .map(|what| LoggedFact { at, what })
-        .collect()
+    events
 }

@@ -173,33 +173,14 @@ impl RunHost {
         let origin = run.origin.clone();
         let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
-        let mut request = request_for(run.clone()).await?;
-        if self.agents.is_none() && !terminal::is_watched() {
-            let bound = &mut request.rules.join_timeout;
-            *bound = bound.or(Some(UNWATCHED_JOIN_MAX));
-        }
-        let progress = if self.quiet {
-            Progress::quiet()
-        } else {
-            Progress::shown()
+        let request = self.request(run.clone()).await?;
+        let progress = match self.quiet {
+            true => Progress::quiet(),
+            false => Progress::shown(),
         };
         let cpu_before = self.target_cpu();
-        let receipts = self.fleet.receipts();
         let past = beginning.past();
-        let latest = self.exposition.as_ref().map(Exposition::latest);
-        let (record, events) = match beginning {
-            RunBeginning::New(folder) => {
-                let folder = self.prepared(folder)?;
-                let record = RecordThread::start(run, folder, receipts, latest)?;
-                (record, self.fleet.run(request).await?)
-            }
-            RunBeginning::Interrupted(before) => {
-                let (history, left) = before.take_up();
-                let record = RecordThread::resume(left, run, receipts, latest)?;
-                let events = self.fleet.resume(request, history).await?;
-                (record, events)
-            }
-        };
+        let (record, events) = self.begin(run, beginning, request).await?;
         let watch = RunWatch {
             fleet: &self.fleet,
             events,
@@ -222,23 +203,19 @@ impl RunHost {
         for problem in &mut ending.problems {
             *problem = origin.in_its_words(problem);
         }
-        let cpu_used = self
-            .target_cpu()
-            .zip(cpu_before)
-            .map(|(after, before)| after.saturating_sub(before));
-        let rest = RecordRest {
+        let cpu = self.target_cpu().zip(cpu_before);
+        let finishing = record.finish(RecordRest {
             events: last,
             notes: ending.notes.clone(),
-            server_cpu: cpu_used,
+            server_cpu: cpu.map(|(after, before)| after.saturating_sub(before)),
             state: ending.state(),
-        };
-        let record = record.finish(rest);
+        });
         if ending.outcome.is_none() && ending.is_interrupted {
             // Whoever did not wait for the agents does not wait for the disk.
-            record.give_up();
+            finishing.give_up();
         }
         let record = self
-            .until_stored(record, &progress, &mut storage_news)
+            .until_stored(finishing, &progress, &mut storage_news)
             .await;
         self.until_told(&progress).await;
         // What the log did not take stays with the agents, which may deliver it to a coordinator
@@ -250,6 +227,44 @@ impl RunHost {
         }
         progress.end();
         Ok(Some(FinishedRun { ending, record }))
+    }
+
+    /// What the fleet is asked. Missing agents are waited for without end only if a person can see it.
+    async fn request(&self, run: PlannedRun) -> anyhow::Result<RunRequest> {
+        // On a thread of its own: minting takes a while, and agents at hand go on being heard.
+        let request = tokio::task::spawn_blocking(move || run_request::new(&run))
+            .await
+            .context("the request for the run was not made")?;
+        let mut request = request?;
+        if self.agents.is_none() && !terminal::is_watched() {
+            let bound = &mut request.rules.join_timeout;
+            *bound = bound.or(Some(UNWATCHED_JOIN_MAX));
+        }
+        Ok(request)
+    }
+
+    /// Starts the run's record, then the run itself.
+    async fn begin(
+        &mut self,
+        run: PlannedRun,
+        beginning: RunBeginning,
+        request: RunRequest,
+    ) -> anyhow::Result<(RecordThread, RunEvents)> {
+        let receipts = self.fleet.receipts();
+        let latest = self.exposition.as_ref().map(Exposition::latest);
+        match beginning {
+            RunBeginning::New(folder) => {
+                let folder = self.prepared(folder)?;
+                let record = RecordThread::start(run, folder, receipts, latest)?;
+                Ok((record, self.fleet.run(request).await?))
+            }
+            RunBeginning::Interrupted(before) => {
+                let (history, left) = before.take_up();
+                let record = RecordThread::resume(left, run, receipts, latest)?;
+                let events = self.fleet.resume(request, history).await?;
+                Ok((record, events))
+            }
+        }
     }
 
     /// Whether there are agents for another run: local ones that ended do not come back.
@@ -382,11 +397,4 @@ impl HostedTarget {
             address,
         })
     }
-}
-
-/// On a thread of its own: minting takes a while, and agents at hand go on being heard.
-async fn request_for(run: PlannedRun) -> anyhow::Result<RunRequest> {
-    tokio::task::spawn_blocking(move || run_request::new(&run))
-        .await
-        .context("the request for the run was not made")?
 }

@@ -3,7 +3,7 @@
 use super::text::{NAMES_MAX, listed};
 use crate::roster::Roster;
 use analysis::human;
-use control::{EndCause, RunEvent};
+use control::{EndCause, RunEvent, Skew};
 
 /// Tells a watcher what is new.
 #[derive(Debug)]
@@ -32,12 +32,7 @@ impl RunNews {
             }
             RunEvent::Left { .. } => Some(self.attendance(roster.left(), "left", roster)),
             RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => {
-                Some(format!(
-                    "{} agents began within {} ± {}",
-                    skew.agents,
-                    human::time(skew.skew_ns as f64),
-                    human::time(skew.bound_ns as f64)
-                ))
+                Some(skew_in_words(*skew))
             }
             RunEvent::Gone { agent, why } => {
                 let what = format!("is away: {why}; the run waits for it to come back");
@@ -57,16 +52,7 @@ impl RunNews {
                 || text.clone(),
                 |agent| format!("agent {}: {text}", roster.name(agent)),
             )),
-            RunEvent::Postponed { agents } if agents.is_empty() => Some(
-                "the start is tried again: this coordinator was too slow, or its disk; nobody has \
-                 fired"
-                    .to_owned(),
-            ),
-            RunEvent::Postponed { agents } => Some(format!(
-                "the start is tried again: {} did not answer in time ({}); nobody has fired",
-                agents_in_words(agents.len()),
-                listed_names(agents, roster)
-            )),
+            RunEvent::Postponed { agents } => Some(postponement(agents, roster)),
             RunEvent::Redistributed { agent, to, .. } => Some(about(
                 *agent,
                 &format!(
@@ -109,6 +95,28 @@ impl RunNews {
         let here = roster.agents().len();
         format!("agent {name} {what} ({here} of {})", self.agents_wanted)
     }
+}
+
+fn skew_in_words(skew: Skew) -> String {
+    format!(
+        "{} agents began within {} ± {}",
+        skew.agents,
+        human::time(skew.skew_ns as f64),
+        human::time(skew.bound_ns as f64)
+    )
+}
+
+fn postponement(agents: &[u32], roster: &Roster) -> String {
+    if agents.is_empty() {
+        return "the start is tried again: this coordinator was too slow, or its disk; nobody has \
+                fired"
+            .to_owned();
+    }
+    format!(
+        "the start is tried again: {} did not answer in time ({}); nobody has fired",
+        agents_in_words(agents.len()),
+        listed_names(agents, roster)
+    )
 }
 
 fn about(agent: u32, what: &str, roster: &Roster) -> String {

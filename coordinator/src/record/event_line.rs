@@ -31,17 +31,6 @@ fn happened(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<H
         RunEvent::Assembled { agents } => Happened::Assembled {
             agents: agents.iter().map(identity).collect(),
         },
-        RunEvent::Ready {
-            agent,
-            addresses,
-            workers,
-            clock,
-        } => Happened::Ready {
-            addresses: addresses.clone(),
-            agent: mention(*agent),
-            clock: clock_figure(*clock),
-            workers: *workers,
-        },
         RunEvent::Problem { agent, problem } => Happened::Problem {
             agent: mention(*agent),
             text: problem.clone(),
@@ -63,6 +52,60 @@ fn happened(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<H
             agents: skew.agents,
             bound_ns: skew.bound_ns,
             skew_ns: skew.skew_ns,
+        },
+        RunEvent::Postponed { agents } => Happened::Postponed {
+            agents: mentions(agents),
+        },
+        RunEvent::Redistributed { agent, to, from } => Happened::Redistributed {
+            agent: mention(*agent),
+            from_ns: from.0,
+            to: mentions(to),
+        },
+        RunEvent::TakenOver { agent, by, from } => Happened::TakenOver {
+            agent: mention(*agent),
+            by: mention(*by),
+            from_ns: from.map(|from| from.0),
+        },
+        RunEvent::Superseded { epoch } => Happened::Superseded { epoch: *epoch },
+        RunEvent::Note { agent, event, text } => Happened::Note {
+            about: event.clone(),
+            agent: agent.map(mention),
+            text: text.clone(),
+        },
+        RunEvent::Done { outcome } => Happened::Done {
+            outcome: run_ending(*outcome),
+        },
+        RunEvent::Watching { monitor } => Happened::Watching(introduction(monitor)),
+        RunEvent::Preflight { agent, findings } => Happened::Preflight {
+            agent: mention(*agent),
+            findings: findings.iter().map(preflight_finding).collect(),
+        },
+        RunEvent::Ready { .. }
+        | RunEvent::Gone { .. }
+        | RunEvent::Back { .. }
+        | RunEvent::Ended { .. }
+        | RunEvent::Lost { .. } => return happened_to_agent(event, mention),
+        RunEvent::Waiting { .. }
+        | RunEvent::Interval { .. }
+        | RunEvent::Totals { .. }
+        | RunEvent::Observed { .. }
+        | RunEvent::ProfilePart { .. } => return None,
+    })
+}
+
+/// What an agent came to; `None` for other events.
+fn happened_to_agent(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<Happened> {
+    Some(match event {
+        RunEvent::Ready {
+            agent,
+            addresses,
+            workers,
+            clock,
+        } => Happened::Ready {
+            addresses: addresses.clone(),
+            agent: mention(*agent),
+            clock: clock_figure(*clock),
+            workers: *workers,
         },
         RunEvent::Gone { agent, why } => Happened::Gone {
             agent: mention(*agent),
@@ -97,38 +140,7 @@ fn happened(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<H
             next_interval: *next_interval,
             text: why.clone(),
         },
-        RunEvent::Postponed { agents } => Happened::Postponed {
-            agents: mentions(agents),
-        },
-        RunEvent::Redistributed { agent, to, from } => Happened::Redistributed {
-            agent: mention(*agent),
-            from_ns: from.0,
-            to: mentions(to),
-        },
-        RunEvent::TakenOver { agent, by, from } => Happened::TakenOver {
-            agent: mention(*agent),
-            by: mention(*by),
-            from_ns: from.map(|from| from.0),
-        },
-        RunEvent::Superseded { epoch } => Happened::Superseded { epoch: *epoch },
-        RunEvent::Note { agent, event, text } => Happened::Note {
-            about: event.clone(),
-            agent: agent.map(mention),
-            text: text.clone(),
-        },
-        RunEvent::Done { outcome } => Happened::Done {
-            outcome: run_ending(*outcome),
-        },
-        RunEvent::Watching { monitor } => Happened::Watching(introduction(monitor)),
-        RunEvent::Preflight { agent, findings } => Happened::Preflight {
-            agent: mention(*agent),
-            findings: findings.iter().map(preflight_finding).collect(),
-        },
-        RunEvent::Waiting { .. }
-        | RunEvent::Interval { .. }
-        | RunEvent::Totals { .. }
-        | RunEvent::Observed { .. }
-        | RunEvent::ProfilePart { .. } => return None,
+        _ => return None,
     })
 }
 
