@@ -172,9 +172,9 @@ pub struct Skew {
 
 /// What happens in a run, in order. Agents are named by their index in the run.
 ///
-/// The coordinator's log holds these events in an encoding that numbers variants and fields by their
-/// place. New variants go to the end, and a variant that must change is replaced by a new one; a
-/// golden file of the log's tests fails otherwise.
+/// The coordinator's log holds these events in an encoding that numbers variants and fields by
+/// their place. New variants go to the end, and a variant that must change is replaced by a new
+/// one; a golden file of the log's tests fails otherwise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEvent {
     /// An agent is at hand for this run, which is still gathering; indices are given by

@@ -114,12 +114,7 @@ impl RunHistory {
             RunEvent::Watching { monitor } => {
                 self.monitors.push((monitor.id, MonitorRecord::default()));
             }
-            &RunEvent::Observed { by, second, .. } => match by {
-                Observer::Agent(agent) => self.change(agent, |past| past.observed.stored(second)),
-                Observer::Monitor(monitor) => {
-                    self.change_monitor(monitor, |record| record.seen.stored(second));
-                }
-            },
+            RunEvent::Observed { by, second, .. } => self.observed(*by, *second),
             &RunEvent::ProfilePart {
                 monitor,
                 part,
@@ -221,6 +216,15 @@ impl RunHistory {
         let mut dealt = self.dealt.iter_mut().rev();
         if let Some(deal) = dealt.find(|deal| deal.lost == lost) {
             deal.answers.push((by, from));
+        }
+    }
+
+    fn observed(&mut self, by: Observer, second: u32) {
+        match by {
+            Observer::Agent(agent) => self.change(agent, |past| past.observed.stored(second)),
+            Observer::Monitor(monitor) => {
+                self.change_monitor(monitor, |record| record.seen.stored(second));
+            }
         }
     }
 

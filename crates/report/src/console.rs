@@ -6,7 +6,7 @@ mod brief;
 pub(crate) use brief::render as render_brief;
 
 use crate::Style;
-use crate::content::{Bar, Block, ErrorLine, Section, Table, ThresholdLine, Topic};
+use crate::content::{Bar, ContentBlock, ErrorLine, Section, Table, ThresholdLine, Topic};
 use crate::content::{content, what_ran};
 use crate::headline::{tone, verdict_sentence};
 use crate::page::Page;
@@ -54,19 +54,19 @@ fn section(page: &mut Page, section: &Section) {
     }
     for block in &section.blocks {
         match block {
-            Block::Facts(facts) => facts
+            ContentBlock::Facts(facts) => facts
                 .iter()
                 .for_each(|(label, text)| page.fact(label, text)),
-            Block::Items(remarks) => remarks
+            ContentBlock::Items(remarks) => remarks
                 .iter()
                 .for_each(|remark| page.paragraph(remark.paint, ITEM, &remark.text)),
-            Block::Remarks(remarks) => remarks
+            ContentBlock::Remarks(remarks) => remarks
                 .iter()
                 .for_each(|remark| page.paragraph(remark.paint, REMARK, &remark.text)),
-            Block::Table(rows) => table(page, rows),
-            Block::Thresholds(lines) => lines.iter().for_each(|line| threshold(page, line)),
-            Block::Errors(lines) => errors(page, lines),
-            Block::Bars(columns) => bars(page, columns),
+            ContentBlock::Table(rows) => table(page, rows),
+            ContentBlock::Thresholds(lines) => lines.iter().for_each(|line| threshold(page, line)),
+            ContentBlock::Errors(lines) => errors(page, lines),
+            ContentBlock::Bars(columns) => bars(page, columns),
         }
     }
 }

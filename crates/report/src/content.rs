@@ -14,7 +14,9 @@ mod tls_words;
 mod totals;
 
 pub(crate) use load::{what_ran, what_runs, what_was_asked};
-pub(crate) use section::{Bar, Block, ErrorLine, Remark, Section, Table, ThresholdLine, Topic};
+pub(crate) use section::{
+    Bar, ContentBlock, ErrorLine, Remark, Section, Table, ThresholdLine, Topic,
+};
 pub(crate) use thresholds::{limit_in_words, measured};
 pub(crate) use times::percentile_cell;
 pub(crate) use tls_words::handshake_kinds;
@@ -50,5 +52,5 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
 fn notes(document: &Document) -> Section {
     let notes = document.notes.iter().cloned();
     let notes = notes.map(|text| Remark::new(Paint::Plain, text)).collect();
-    Section::new(Topic::Notes, "Notes", [Block::Items(notes)])
+    Section::new(Topic::Notes, "Notes", [ContentBlock::Items(notes)])
 }

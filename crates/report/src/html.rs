@@ -15,7 +15,7 @@ mod timeline;
 pub(crate) use campaign::render_campaign;
 pub(crate) use live::render_live;
 
-use crate::content::{Block, Section, Topic, content, limit_in_words, measured, what_ran};
+use crate::content::{ContentBlock, Section, Topic, content, limit_in_words, measured, what_ran};
 use crate::headline::{meaning, tone, verdict};
 use crate::style::Paint;
 use analysis::human::{exact, number, percentile, share};
@@ -378,7 +378,7 @@ fn section(document: &Document, section: &Section) -> Markup {
 fn blocks(section: &Section) -> Markup {
     html! {
         @for block in &section.blocks {
-            @if let Block::Items(remarks) | Block::Remarks(remarks) = block {
+            @if let ContentBlock::Items(remarks) | ContentBlock::Remarks(remarks) = block {
                 ul {
                     @for remark in remarks { li class=(class(remark.paint)) { (remark.text) } }
                 }

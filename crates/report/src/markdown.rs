@@ -1,6 +1,6 @@
 //! Tables for a pull request or a wiki (GitHub's flavour).
 
-use crate::content::{Block, Remark, Section, content};
+use crate::content::{ContentBlock, Remark, Section, content};
 use crate::headline::{headline, meaning};
 use analysis::Document;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ fn section(text: &mut String, section: &Section) {
     let _ = writeln!(text, "\n## {}", escape(&section.title));
     for block in &section.blocks {
         text.push('\n');
-        if let Block::Items(remarks) | Block::Remarks(remarks) = block {
+        if let ContentBlock::Items(remarks) | ContentBlock::Remarks(remarks) = block {
             let sentence = |remark: &Remark| item(text, &remark.text);
             remarks.iter().for_each(sentence);
         }

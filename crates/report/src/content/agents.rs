@@ -1,6 +1,6 @@
 //! Who fired: how much, how well in time, how busy.
 
-use super::{Block, Remark, Section, Table, Topic};
+use super::{ContentBlock, Remark, Section, Table, Topic};
 use crate::style::Paint;
 use analysis::human::{counted, number, one_or_many, percentile, share, time};
 use analysis::{AgentEndCause, AgentResult, Contribution, CpuFigures, Document, FigureGroup};
@@ -29,8 +29,8 @@ pub(super) fn section(document: &Document) -> Section {
         .chain((!contributors.is_empty()).then(|| doubtful(contributors)))
         .chain(troubles(document));
     let blocks = [
-        Block::Table(Table::new(&HEADINGS, rows)),
-        Block::Remarks(remarks.collect()),
+        ContentBlock::Table(Table::new(&HEADINGS, rows)),
+        ContentBlock::Remarks(remarks.collect()),
     ];
     Section::new(Topic::Agents, "Agents", blocks)
 }

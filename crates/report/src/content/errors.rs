@@ -1,6 +1,6 @@
 //! Status codes, and errors in plain words.
 
-use super::{Block, ErrorLine, Section, Table, Topic};
+use super::{ContentBlock, ErrorLine, Section, Table, Topic};
 use crate::clock::clock;
 use analysis::human::share;
 use analysis::{Document, Figures};
@@ -9,7 +9,11 @@ pub(super) fn statuses(figures: &Figures) -> Section {
     let statuses = figures.statuses.iter();
     let rows = statuses.map(|(status, count)| vec![status.to_string(), count.to_string()]);
     let table = Table::new(&["", ""], rows.collect());
-    Section::new(Topic::Statuses, "Status codes", [Block::Table(table)])
+    Section::new(
+        Topic::Statuses,
+        "Status codes",
+        [ContentBlock::Table(table)],
+    )
 }
 
 /// The kinds of errors, the commonest first.
@@ -22,7 +26,11 @@ pub(super) fn section(document: &Document) -> Section {
         first_at: first_second(document, &error.name),
         words: error.words.clone(),
     });
-    Section::new(Topic::Errors, "Errors", [Block::Errors(lines.collect())])
+    Section::new(
+        Topic::Errors,
+        "Errors",
+        [ContentBlock::Errors(lines.collect())],
+    )
 }
 
 /// When a kind of error came first, the warm-up included; empty if no second is known.

@@ -1,6 +1,6 @@
 //! The parts of the run beside one another: requests, addresses, labels.
 
-use super::{Block, Section, Table, Topic};
+use super::{ContentBlock, Section, Table, Topic};
 use analysis::FigureGroup;
 use analysis::human::{number, percentile};
 
@@ -17,7 +17,7 @@ pub(super) fn section(topic: Topic, title: &str, groups: &[FigureGroup]) -> Sect
         terminal_rows: TERMINAL_ROWS,
         ..Table::new(&HEADINGS, groups.iter().map(row).collect())
     };
-    Section::new(topic, title, [Block::Table(table)])
+    Section::new(topic, title, [ContentBlock::Table(table)])
 }
 
 fn row(group: &FigureGroup) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! What machines did, as rows of a table, and what the processes on them used, as sentences.
 
-use super::{Block, Remark, Section, Table, Topic};
+use super::{ContentBlock, Remark, Section, Table, Topic};
 use analysis::human::{number, share, time};
 use analysis::{
     Busiest, Document, HotFunction, MachineFigures, MachineRole, ProcessFigures, ProfileResult,
@@ -33,8 +33,8 @@ pub(super) fn section(document: &Document) -> Section {
         sentences(document)
     };
     let blocks = [
-        Block::Table(Table::new(&HEADINGS, rows)),
-        Block::Remarks(Remark::plain(sentences)),
+        ContentBlock::Table(Table::new(&HEADINGS, rows)),
+        ContentBlock::Remarks(Remark::plain(sentences)),
     ];
     Section::new(Topic::Machines, "Machines", blocks)
 }

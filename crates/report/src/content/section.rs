@@ -8,7 +8,7 @@ pub(crate) struct Section {
     pub(crate) topic: Topic,
     pub(crate) title: String,
     /// None of them is empty.
-    pub(crate) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<ContentBlock>,
 }
 
 /// What a section is about; formats place some sections by it, or add a picture.
@@ -33,7 +33,7 @@ pub(crate) enum Topic {
 
 /// A piece of a section.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Block {
+pub(crate) enum ContentBlock {
     /// Labels, each with what it labels.
     Facts(Vec<(&'static str, String)>),
     /// Sentences that each stand for themselves.
@@ -107,7 +107,7 @@ impl Section {
     pub(crate) fn new(
         topic: Topic,
         title: impl Into<String>,
-        blocks: impl IntoIterator<Item = Block>,
+        blocks: impl IntoIterator<Item = ContentBlock>,
     ) -> Section {
         let blocks = blocks.into_iter();
         Section {
@@ -118,38 +118,38 @@ impl Section {
     }
 }
 
-impl Block {
+impl ContentBlock {
     fn is_empty(&self) -> bool {
         match self {
-            Block::Facts(facts) => facts.is_empty(),
-            Block::Items(remarks) | Block::Remarks(remarks) => remarks.is_empty(),
-            Block::Table(table) => table.rows.is_empty(),
-            Block::Thresholds(lines) => lines.is_empty(),
-            Block::Errors(lines) => lines.is_empty(),
-            Block::Bars(bars) => bars.is_empty(),
+            ContentBlock::Facts(facts) => facts.is_empty(),
+            ContentBlock::Items(remarks) | ContentBlock::Remarks(remarks) => remarks.is_empty(),
+            ContentBlock::Table(table) => table.rows.is_empty(),
+            ContentBlock::Thresholds(lines) => lines.is_empty(),
+            ContentBlock::Errors(lines) => lines.is_empty(),
+            ContentBlock::Bars(bars) => bars.is_empty(),
         }
     }
 
     /// The block as a table, for formats that draw it as one; `None` for sentences.
     pub(crate) fn to_table(&self) -> Option<Table> {
         match self {
-            Block::Facts(facts) => {
+            ContentBlock::Facts(facts) => {
                 let row = |(label, text): &(&str, String)| vec![(*label).to_owned(), text.clone()];
                 Some(Table::new(&["", ""], facts.iter().map(row).collect()))
             }
-            Block::Items(_) | Block::Remarks(_) => None,
-            Block::Table(table) => Some(table.clone()),
-            Block::Thresholds(lines) => {
+            ContentBlock::Items(_) | ContentBlock::Remarks(_) => None,
+            ContentBlock::Table(table) => Some(table.clone()),
+            ContentBlock::Thresholds(lines) => {
                 let headings = ["figure", "limit", "measured", ""];
                 let rows = lines.iter().map(ThresholdLine::cells).collect();
                 Some(Table::new(&headings, rows))
             }
-            Block::Errors(lines) => {
+            ContentBlock::Errors(lines) => {
                 let headings = ["kind", "count", "of ended", "first at", "in words"];
                 let rows = lines.iter().map(ErrorLine::cells).collect();
                 Some(Table::new(&headings, rows))
             }
-            Block::Bars(bars) => Some(bars_table(bars)),
+            ContentBlock::Bars(bars) => Some(bars_table(bars)),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Thresholds, each with what was measured.
 
-use super::{Block, Section, ThresholdLine, Topic};
+use super::{ContentBlock, Section, ThresholdLine, Topic};
 use analysis::human::exact;
 use analysis::{Document, Judgement};
 
@@ -12,7 +12,7 @@ pub(super) fn section(document: &Document) -> Section {
         (failed, all) => format!("Thresholds: {failed} of {all} failed"),
     };
     let lines = thresholds.iter().map(line).collect();
-    Section::new(Topic::Thresholds, title, [Block::Thresholds(lines)])
+    Section::new(Topic::Thresholds, title, [ContentBlock::Thresholds(lines)])
 }
 
 fn line(judgement: &Judgement) -> ThresholdLine {

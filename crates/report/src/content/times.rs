@@ -1,6 +1,6 @@
 //! Times: ab's table, phases, percentiles, hey's histogram.
 
-use super::{Bar, Block, Section, Table, Topic};
+use super::{Bar, ContentBlock, Section, Table, Topic};
 use analysis::human::{percentile, time};
 use analysis::{Column, Document, Figures, TimeFigure};
 
@@ -63,7 +63,7 @@ pub(super) fn stages(document: &Document) -> Section {
         ])
     });
     let table = Table::new(&headings, rows.collect());
-    Section::new(Topic::Times, title, [Block::Table(table)])
+    Section::new(Topic::Times, title, [ContentBlock::Table(table)])
 }
 
 pub(super) fn phases(figures: &Figures) -> Section {
@@ -86,7 +86,7 @@ pub(super) fn phases(figures: &Figures) -> Section {
         optional: &WIDE_PHASES,
         ..Table::new(&headings, rows.collect())
     };
-    Section::new(Topic::Phases, "Phases", [Block::Table(table)])
+    Section::new(Topic::Phases, "Phases", [ContentBlock::Table(table)])
 }
 
 pub(super) fn percentiles(figures: &Figures) -> Section {
@@ -117,13 +117,21 @@ pub(super) fn percentiles(figures: &Figures) -> Section {
         .chain(listed.iter().map(|&(label, _)| label))
         .collect();
     let table = Table::new(&headings, rows);
-    Section::new(Topic::Percentiles, "Percentiles", [Block::Table(table)])
+    Section::new(
+        Topic::Percentiles,
+        "Percentiles",
+        [ContentBlock::Table(table)],
+    )
 }
 
 pub(super) fn histogram(figures: &Figures) -> Section {
     let figure = figures.times.get("response_time");
     let bars = figure.map_or_else(Vec::new, |figure| bars(&figure.histogram));
-    Section::new(Topic::Histogram, "Response time", [Block::Bars(bars)])
+    Section::new(
+        Topic::Histogram,
+        "Response time",
+        [ContentBlock::Bars(bars)],
+    )
 }
 
 /// A percentile in a table; empty if it is not known.

@@ -1,7 +1,7 @@
 //! What handshakes agreed on, whose key answered, and what became of sessions.
 
 use super::tls_words::{sentences, session_matrix};
-use super::{Block, Remark, Section, Table, Topic};
+use super::{ContentBlock, Remark, Section, Table, Topic};
 use crate::style::Paint;
 use analysis::{Document, FigureGroup};
 use measure::Period;
@@ -21,11 +21,13 @@ pub(super) fn section(document: &Document) -> Section {
         Remark::new(Paint::Doubtful, text)
     });
     let blocks = [
-        Block::Items(Remark::plain(sentences(figures))),
-        Block::Table(by_address(&document.by_address)),
+        ContentBlock::Items(Remark::plain(sentences(figures))),
+        ContentBlock::Table(by_address(&document.by_address)),
         // One address takes its own sessions, and a matrix of many is in `result.json` only.
-        Block::Table(session_matrix(document).unwrap_or_else(|| Table::new(&[], Vec::new()))),
-        Block::Items(cheap.into_iter().collect()),
+        ContentBlock::Table(
+            session_matrix(document).unwrap_or_else(|| Table::new(&[], Vec::new())),
+        ),
+        ContentBlock::Items(cheap.into_iter().collect()),
     ];
     Section::new(Topic::Tls, title, blocks)
 }

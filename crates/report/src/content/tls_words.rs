@@ -170,7 +170,8 @@ fn early_data(counted: &EarlyDataFigures) -> Option<String> {
 /// Most addresses that a matrix has in text.
 const MATRIX_MAX: usize = 8;
 
-/// Who took whose sessions: a row for each issuer, with `accepted / offered` for each address. `None` with a single address, or with more than a page takes.
+/// Who took whose sessions: a row for each issuer, with `accepted / offered` for each address.
+/// `None` with a single address, or with more than a page takes.
 pub(crate) fn session_matrix(document: &Document) -> Option<Table> {
     let offers = &document.session_offers;
     // A row for each that issued, a column for each that was offered: the two need not be the same.

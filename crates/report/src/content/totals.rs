@@ -1,6 +1,6 @@
 //! The figures that everybody looks for first.
 
-use super::{Block, Section, Topic};
+use super::{ContentBlock, Section, Topic};
 use analysis::human::{bytes, counted, number, percentile, share, time};
 use analysis::{Document, Figures, LoadRecord, PathFigures};
 
@@ -24,7 +24,7 @@ pub(super) fn section(document: &Document) -> Section {
             .map(|figures| ("Warm-up", warm_up(figures))),
     ];
     let facts = facts.into_iter().flatten().collect();
-    Section::new(Topic::Totals, "Totals", [Block::Facts(facts)])
+    Section::new(Topic::Totals, "Totals", [ContentBlock::Facts(facts)])
 }
 
 pub(crate) fn operations(figures: &Figures) -> String {
