@@ -126,9 +126,8 @@ fn with(mut known: Vec<CalibratedAgent>, joined: Vec<CalibratedAgent>) -> Vec<Ca
 #[cfg(test)]
 mod tests {
     use super::{AGENTS_MAX, CalibratedAgents};
-    use control::{AgentFacts, AgentId, Role};
+    use control::{AgentFacts, AgentId};
     use plan::{CalibratedWork, Calibration, CalibrationRow, Fingerprint};
-    use std::collections::BTreeMap;
     use std::os::unix::fs::PermissionsExt as _;
 
     fn agent(name: &str, cpu_ns: f64) -> AgentFacts {
@@ -149,14 +148,10 @@ mod tests {
             }],
         };
         AgentFacts {
-            id: AgentId([1; 16]),
-            name: name.to_owned(),
             version: "1".into(),
-            labels: BTreeMap::new(),
             workers: 2,
-            host: proto::Bytes::new(),
-            role: Role::Agent,
             calibration: calibration.encode().into(),
+            ..AgentFacts::new(AgentId([1; 16]), name)
         }
     }
 

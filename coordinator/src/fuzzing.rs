@@ -118,16 +118,7 @@ fn small_second() -> Snapshot {
 }
 
 fn small_agent(name: &str) -> AgentFacts {
-    AgentFacts {
-        id: AgentId([name.len() as u8; 16]),
-        name: name.to_owned(),
-        version: String::new(),
-        labels: [].into(),
-        workers: 1,
-        host: Bytes::new(),
-        role: control::Role::Agent,
-        calibration: Bytes::new(),
-    }
+    AgentFacts::new(AgentId([name.len() as u8; 16]), name)
 }
 
 /// Two agents begin; one of them is lost, and the other one gets its share.

@@ -257,16 +257,7 @@ mod tests {
     use super::*;
 
     fn facts(id: u8, name: &str) -> AgentFacts {
-        AgentFacts {
-            id: AgentId([id; 16]),
-            name: name.to_owned(),
-            version: String::new(),
-            labels: [].into(),
-            workers: 1,
-            host: proto::Bytes::new(),
-            role: control::Role::Agent,
-            calibration: proto::Bytes::new(),
-        }
+        AgentFacts::new(AgentId([id; 16]), name)
     }
 
     #[test]

@@ -58,14 +58,9 @@ struct SessionWorld {
 impl SessionWorld {
     fn new() -> SessionWorld {
         let facts = AgentFacts {
-            id: AgentId([1; 16]),
-            name: "machine".into(),
             version: "1".into(),
-            labels: [].into(),
             workers: 2,
-            host: Bytes::new(),
-            role: control::Role::Agent,
-            calibration: Bytes::new(),
+            ..AgentFacts::new(AgentId([1; 16]), "machine")
         };
         SessionWorld {
             session: Session::new(facts, 5),

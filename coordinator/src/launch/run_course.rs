@@ -300,16 +300,7 @@ mod tests {
     use std::process::ExitStatus;
 
     fn facts(name: &str) -> AgentFacts {
-        AgentFacts {
-            id: AgentId([0; 16]),
-            name: name.to_owned(),
-            version: String::new(),
-            labels: BTreeMap::new(),
-            workers: 1,
-            host: Bytes::new(),
-            role: control::Role::Agent,
-            calibration: proto::Bytes::new(),
-        }
+        AgentFacts::new(AgentId([0; 16]), name)
     }
 
     fn death(name: &str) -> ChildDeath {

@@ -21,14 +21,10 @@ pub(super) fn facts(name: &str) -> AgentFacts {
         proto::Bytes::new(),
     );
     AgentFacts {
-        id,
-        name: name.to_owned(),
         version,
         labels,
-        workers: 1,
         host,
-        role: control::Role::Agent,
-        calibration: proto::Bytes::new(),
+        ..AgentFacts::new(id, name)
     }
 }
 

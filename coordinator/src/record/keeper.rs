@@ -249,7 +249,6 @@ mod tests {
     use control::{AgentFacts, AgentId, FleetTime};
     use measure::{CellKey, Period, Snapshot};
     use plan::Plan;
-    use proto::Bytes;
     use std::path::{Path, PathBuf};
     use std::sync::mpsc::{SyncSender, sync_channel};
     use std::thread::JoinHandle;
@@ -283,16 +282,7 @@ mod tests {
             let result = folder.path().join(RESULT);
             let latest = LatestRun::new();
             let mut record = RecordedRun::new(run, Some(folder)).shown(Some(latest.clone()));
-            let agent = AgentFacts {
-                id: AgentId([0; 16]),
-                name: "a".to_owned(),
-                version: String::new(),
-                labels: [].into(),
-                workers: 1,
-                host: Bytes::new(),
-                role: control::Role::Agent,
-                calibration: Bytes::new(),
-            };
+            let agent = AgentFacts::new(AgentId([0; 16]), "a");
             let assembled = RunEvent::Assembled {
                 agents: vec![agent],
             };

@@ -146,13 +146,8 @@ fn facts(agent: u32) -> AgentFacts {
     let version = String::new();
     let labels = BTreeMap::new();
     AgentFacts {
-        id: AgentId([0; 16]),
-        name,
         version,
         labels,
-        workers: 1,
-        host: Bytes::new(),
-        role: control::Role::Agent,
-        calibration: Bytes::new(),
+        ..AgentFacts::new(AgentId([0; 16]), &name)
     }
 }

@@ -391,14 +391,8 @@ mod tests {
     /// How many intervals of 100 kB one of so many agents hands over before it is refused.
     fn taken_of(agents: u32) -> u32 {
         let facts = AgentFacts {
-            id: AgentId([1; 16]),
-            name: "agent".into(),
             version: "1".into(),
-            labels: [].into(),
-            workers: 1,
-            host: Bytes::new(),
-            role: crate::Role::Agent,
-            calibration: Bytes::new(),
+            ..AgentFacts::new(AgentId([1; 16]), "agent")
         };
         let now = FleetTime(1);
         let mut agent = Participant::new(facts, ConnectionId(1), now, agents);

@@ -150,6 +150,23 @@ pub struct AgentFacts {
     pub calibration: Bytes,
 }
 
+impl AgentFacts {
+    /// An agent with one load thread, of which no more is known.
+    #[must_use]
+    pub fn new(id: AgentId, name: &str) -> AgentFacts {
+        AgentFacts {
+            id,
+            name: name.to_owned(),
+            version: String::new(),
+            labels: BTreeMap::new(),
+            workers: 1,
+            host: Bytes::new(),
+            role: Role::Agent,
+            calibration: Bytes::new(),
+        }
+    }
+}
+
 /// Where an agent's clock stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {

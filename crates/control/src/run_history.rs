@@ -274,14 +274,8 @@ mod tests {
     fn instants_of_another_boot_are_moved_and_known_less_well() {
         let mut history = RunHistory::default();
         let facts = AgentFacts {
-            id: crate::AgentId([1; 16]),
-            name: "machine".into(),
             version: "1".into(),
-            labels: [].into(),
-            workers: 1,
-            host: proto::Bytes::new(),
-            role: crate::Role::Agent,
-            calibration: proto::Bytes::new(),
+            ..AgentFacts::new(crate::AgentId([1; 16]), "machine")
         };
         history.take(&RunEvent::Assembled {
             agents: vec![facts],

@@ -1623,14 +1623,8 @@ fn coordinator_yields_to_a_later_one_and_says_nothing_to_agents() {
 
 fn facts(agent: u8) -> AgentFacts {
     AgentFacts {
-        id: AgentId([agent; 16]),
-        name: format!("agent-{agent}"),
         version: "1".into(),
-        labels: [].into(),
-        workers: 1,
-        host: Bytes::new(),
-        role: control::Role::Agent,
-        calibration: Bytes::new(),
+        ..AgentFacts::new(AgentId([agent; 16]), &format!("agent-{agent}"))
     }
 }
 

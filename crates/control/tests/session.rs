@@ -33,14 +33,10 @@ impl Agent {
 
     fn in_role(role: Role) -> Agent {
         let facts = AgentFacts {
-            id: AgentId([1; 16]),
-            name: "machine".into(),
             version: "1".into(),
-            labels: [].into(),
             workers: 2,
-            host: Bytes::new(),
             role,
-            calibration: Bytes::new(),
+            ..AgentFacts::new(AgentId([1; 16]), "machine")
         };
         Agent {
             session: Session::new(facts, 5),

@@ -1,19 +1,15 @@
 //! Every kind of line beside the one that it has always been.
 
 use super::*;
-use control::{AgentId, FleetTime, Role, Skew, Stop};
+use control::{AgentId, FleetTime, Skew, Stop};
 use std::path::Path;
 
 fn machine(name: &str) -> AgentFacts {
     AgentFacts {
-        id: AgentId([7; 16]),
-        name: name.to_owned(),
         version: "0.1.0".to_owned(),
         labels: [("city".to_owned(), "bern".to_owned())].into(),
         workers: 2,
-        host: proto::Bytes::new(),
-        role: Role::Agent,
-        calibration: proto::Bytes::new(),
+        ..AgentFacts::new(AgentId([7; 16]), name)
     }
 }
 

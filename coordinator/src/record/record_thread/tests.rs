@@ -7,7 +7,6 @@ use crate::run_folder::{FolderName, LOG};
 use control::{AgentFacts, AgentId, ClockReading, FleetTime, RunId};
 use measure::{CellKey, Outcome, Period, Snapshot};
 use plan::Plan;
-use proto::Bytes;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -58,16 +57,7 @@ async fn recording_with(times: StorageTimes) -> Recording {
     let path = folder.path().to_owned();
     let (sender, receipts) = ReceiptSender::new();
     let record = RecordThread::begin(run, Some(folder), sender, None, times).unwrap();
-    let agents = ["a", "b"].map(|name| AgentFacts {
-        id: AgentId([0; 16]),
-        name: name.to_owned(),
-        version: String::new(),
-        labels: [].into(),
-        workers: 1,
-        host: Bytes::new(),
-        role: control::Role::Agent,
-        calibration: Bytes::new(),
-    });
+    let agents = ["a", "b"].map(|name| AgentFacts::new(AgentId([0; 16]), name));
     let clock = ClockReading {
         offset_ns: 5,
         bound_ns: 7,

@@ -35,14 +35,10 @@ fn agent(name: &str) -> AgentFacts {
         Bytes::from_static(b"another version"),
     );
     AgentFacts {
-        id,
-        name: name.to_owned(),
         version,
         labels: [("k".into(), "v".into())].into(),
-        workers: 1,
         host,
-        role: control::Role::Agent,
-        calibration: Bytes::new(),
+        ..AgentFacts::new(id, name)
     }
 }
 

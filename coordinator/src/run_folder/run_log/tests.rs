@@ -39,14 +39,11 @@ fn interval(agent: u32, interval: u32) -> LoggedFact {
 /// One of each kind, and of each event.
 fn everything() -> Vec<LoggedFact> {
     let facts = AgentFacts {
-        id: AgentId([7; 16]),
-        name: "web \"1\"".into(),
         version: "0.1.0".into(),
         labels: [("city".to_owned(), "bern".to_owned())].into(),
         workers: 2,
         host: Bytes::from_static(b"\0host"),
-        role: control::Role::Agent,
-        calibration: Bytes::new(),
+        ..AgentFacts::new(AgentId([7; 16]), "web \"1\"")
     };
     let clock = ClockReading {
         offset_ns: -5,
@@ -231,14 +228,12 @@ fn later_events_of_the_format_are_read_too() {
         event(RunEvent::TakenOver { agent, by, from })
     });
     let monitor = AgentFacts {
-        id: AgentId([9; 16]),
-        name: "server".into(),
         version: "1".into(),
         labels: [("role".into(), "server".into())].into(),
         workers: 0,
         host: Bytes::from_static(b"host"),
         role: control::Role::Monitor,
-        calibration: Bytes::new(),
+        ..AgentFacts::new(AgentId([9; 16]), "server")
     };
     let observed = [Observer::Agent(1), Observer::Monitor(0)].map(|by| {
         event(RunEvent::Observed {

@@ -122,14 +122,8 @@ impl Host {
         self.incarnation += 1;
         let id = agent_id(slot, self.incarnation);
         let facts = AgentFacts {
-            id,
-            name: format!("machine-{slot}"),
             version: "1".into(),
-            labels: [].into(),
-            workers: 1,
-            host: Bytes::new(),
-            role: control::Role::Agent,
-            calibration: Bytes::new(),
+            ..AgentFacts::new(id, &format!("machine-{slot}"))
         };
         let seed = (slot as u64) << 32 | u64::from(self.incarnation);
         self.agent = Some(Agent {
