@@ -12,6 +12,7 @@ mod join_port;
 mod output_folder;
 mod result_printer;
 mod resumed;
+mod run_commands;
 mod run_course;
 mod run_ending;
 mod run_host;
@@ -38,6 +39,7 @@ use run_host::RunHost;
 
 pub(crate) use campaign_report::BOOTSTRAP_SEED;
 pub use result_printer::ResultPrinter;
+pub use run_commands::RunCommands;
 pub(crate) use run_request::unfit;
 pub use start_request::{AgentSource, Hosting, JoinOptions, StartRequest};
 

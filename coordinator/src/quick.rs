@@ -11,7 +11,7 @@ pub(crate) use flags::in_flags;
 pub(crate) use other_tools::{with_cure, with_two_dashes};
 
 use crate::exit::{Exit, ExitRules};
-use crate::launch::{AgentSource, Hosting, ResultPrinter, StartRequest, launch};
+use crate::launch::{AgentSource, Hosting, ResultPrinter, RunCommands, StartRequest, launch};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
 use crate::run_origin::RunOrigin;
@@ -280,6 +280,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             metrics: None,
             otlp: None,
             dashboard: None,
+            commands: RunCommands::none(),
         },
         output: args.output,
         run_name: None,

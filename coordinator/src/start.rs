@@ -2,7 +2,9 @@
 
 use crate::exit::{Exit, ExitRules};
 use crate::io_words::in_words;
-use crate::launch::{AgentSource, Hosting, JoinOptions, ResultPrinter, StartRequest, launch};
+use crate::launch::{
+    AgentSource, Hosting, JoinOptions, ResultPrinter, RunCommands, StartRequest, launch,
+};
 use crate::local::LocalOptions;
 use crate::otlp::OtlpEndpoint;
 use crate::record::replay;
@@ -11,10 +13,12 @@ use crate::run_origin::RunOrigin;
 use crate::token::state_folder;
 use crate::{plan_file, terminal};
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use plan::{Campaign, Search};
 use report::Format;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// `coordinator start`, as typed.
 #[derive(Debug, Args)]
@@ -120,6 +124,22 @@ pub struct StartArgs {
     /// --no-spin`
     #[arg(long, requires = "local")]
     pub no_spin: bool,
+    /// Run this command by `sh -c` before each run, such as to load the server with what the
+    /// variant is about: $CANNONADE_VARIANT names it. What it writes goes to before.log in the run
+    /// folder; if it fails, no further run is made
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    pub before: Option<String>,
+    /// Run this command after each run, once its result is saved; its output goes to after.log
+    #[arg(long, value_name = "COMMAND", value_parser = NonEmptyStringValueParser::new())]
+    pub after: Option<String>,
+    /// How long --before and --after may each take
+    #[arg(
+        long,
+        value_name = "DURATION",
+        default_value = "60s",
+        value_parser = plan::parse_duration,
+    )]
+    pub command_timeout: Duration,
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
     pub force: bool,
@@ -310,6 +330,11 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             metrics: args.metrics,
             dashboard: args.dashboard,
             otlp: args.otlp,
+            commands: RunCommands {
+                before: args.before,
+                after: args.after,
+                timeout: args.command_timeout,
+            },
         },
         output: Some(args.output),
         run_name: args.run,

@@ -16,11 +16,17 @@ certificate() {
     rm "$1.csr" "$1.ext"
 }
 
-if [ ! -f client.pem ]; then
+if [ ! -f client.pem ] || [ ! -f ecdsa.pem ]; then
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem -days 30 \
         -subj "/CN=example CA" 2>/dev/null
-    certificate server localhost "rsa:2048" "subjectAltName = DNS:localhost, IP:127.0.0.1"
+    for key in "rsa rsa:2048" "ecdsa ec -pkeyopt ec_paramgen_curve:P-256"; do
+        certificate "${key%% *}" localhost "${key#* }" "subjectAltName = DNS:localhost, IP:127.0.0.1"
+    done
     certificate client "load generator" "ec -pkeyopt ec_paramgen_curve:P-256" "extendedKeyUsage = clientAuth"
 fi
+
+# key.sh changes it.
+cp rsa.key server.key
+cp rsa.pem server.pem
 
 exec nginx -p "$here/run/" -c "$here/nginx.conf" -e stderr

@@ -5,6 +5,7 @@ use super::agents_search::AgentsSearch;
 use super::campaign_report::CampaignReport;
 use super::capacity::CapacitySearch;
 use super::result_printer::ResultPlace;
+use super::run_commands::RunVariant;
 use super::run_host::RunHost;
 use super::schedule::ScheduledRun;
 use super::series::RunSeries;
@@ -115,6 +116,10 @@ impl CampaignRuns<'_> {
         let agents = request.hosting.agents;
         let rules = request.rules;
         let CampaignRuns { series, report, .. } = self;
+        series.host.begin_variant(RunVariant {
+            name: request.campaign.variant(scheduled.run).name.clone(),
+            repeat: scheduled.run.repeat + 1,
+        });
         let Some(search) = request.campaign.search() else {
             return variant_run::make_variant(scheduled, agents, rules, series, report).await;
         };

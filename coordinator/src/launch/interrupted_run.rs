@@ -98,6 +98,11 @@ impl InterruptedRunError {
 }
 
 impl InterruptedRun {
+    /// The run's folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads the log in the folder at `path`, which nobody else may be writing. Of a run that ended
     /// without some of its agents it takes up what these still hold.
     pub(super) fn open(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {

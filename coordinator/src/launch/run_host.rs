@@ -4,6 +4,7 @@
 use super::finished_run::FinishedRun;
 use super::interrupted_run::InterruptedRun;
 use super::join_port::JoinPort;
+use super::run_commands::{AroundRun, CommandEnd, RunCommandError, RunCommands, RunVariant};
 use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting};
@@ -22,7 +23,8 @@ use crate::terminal::{self, FullScreen};
 use crate::utc::Utc;
 use anyhow::Context as _;
 use control::{RunEvent, RunRequest};
-use plan::{Builtin, Plan};
+use plan::{Builtin, Campaign, Plan};
+use std::path::Path;
 use std::time::Duration;
 
 /// How often it is looked whether the end of a record waits for room.
@@ -48,6 +50,10 @@ pub(super) struct RunHost {
     target: Option<HostedTarget>,
     /// Names of the agents of the run before; that they are there is no news.
     known_agents: Vec<String>,
+    /// What the user wants done around each run.
+    commands: RunCommands,
+    /// The variant that the next run is of.
+    variant: RunVariant,
     /// Which step of a search the next run is, and what is known by then.
     search: Option<String>,
     /// Agents on this machine that ended; they do not come back.
@@ -66,6 +72,14 @@ enum RunBeginning {
 }
 
 impl RunBeginning {
+    /// The run's folder.
+    fn folder(&self) -> Option<&Path> {
+        match self {
+            RunBeginning::New(folder) => folder.as_ref().map(RunFolder::path),
+            RunBeginning::Interrupted(before) => Some(before.folder()),
+        }
+    }
+
     /// What happened of it so far, and when.
     fn past(&self) -> Vec<(Utc, RunEvent)> {
         match self {
@@ -119,6 +133,11 @@ impl RunHost {
             calibrated,
             target: None,
             known_agents: Vec::new(),
+            commands: hosting.commands.clone(),
+            variant: RunVariant {
+                name: Campaign::BASE.to_owned(),
+                repeat: 1,
+            },
             search: None,
             is_short: false,
             is_ended: false,
@@ -128,6 +147,11 @@ impl RunHost {
     /// Says beside the runs from now on which step of a search they are.
     pub(super) fn show_search(&mut self, step: Option<String>) {
         self.search = step;
+    }
+
+    /// The runs from now on are of this variant.
+    pub(super) fn begin_variant(&mut self, variant: RunVariant) {
+        self.variant = variant;
     }
 
     /// Where a run of this host was asked for, with the port that agents know: port 0 of the
@@ -170,14 +194,17 @@ impl RunHost {
             return Ok(None);
         };
         run.plan = plan;
+        let around = self
+            .commands
+            .around(&run, &self.variant, beginning.folder());
+        if !self.is_prepared(&around, &beginning).await? {
+            return Ok(None);
+        }
         let origin = run.origin.clone();
         let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
         let request = self.request(run.clone()).await?;
-        let progress = match self.quiet {
-            true => Progress::quiet(),
-            false => Progress::shown(),
-        };
+        let progress = self.progress();
         let cpu_before = self.target_cpu();
         let past = beginning.past();
         let (record, events) = self.begin(run, beginning, request).await?;
@@ -199,37 +226,54 @@ impl RunHost {
         let mut watched = watch.until_over().await;
         let last = std::mem::take(&mut watched.last);
         let mut storage_news = std::mem::take(&mut watched.storage_news);
-        let (mut ending, events) = self.learn(watched);
-        for problem in &mut ending.problems {
-            *problem = origin.in_its_words(problem);
-        }
+        let (mut ending, events) = self.learn(watched, &origin);
         let cpu = self.target_cpu().zip(cpu_before);
-        let finishing = record.finish(RecordRest {
+        let rest = RecordRest {
             events: last,
             notes: ending.notes.clone(),
             server_cpu: cpu.map(|(after, before)| after.saturating_sub(before)),
             state: ending.state(),
-        });
+        };
+        let finishing = record.finish(rest);
         if ending.outcome.is_none() && ending.is_interrupted {
-            // Whoever did not wait for the agents does not wait for the disk.
+            // The user who did not wait for the agents does not wait for the disk.
             finishing.give_up();
         }
         let record = self
             .until_stored(finishing, &progress, &mut storage_news)
             .await;
         self.until_told(&progress).await;
-        // What the log did not take stays with the agents, which may deliver it to a coordinator
-        // that goes on with the run.
-        if record.is_stored {
-            drop(events);
-        } else {
-            events.leave();
-        }
+        leave(events, record.is_stored);
         progress.end();
+        if let Err(error) = around.after(&mut self.signals).await {
+            ending.problems.push(error.to_string());
+        }
         Ok(Some(FinishedRun { ending, record }))
     }
 
-    /// What the fleet is asked. Missing agents are waited for without end only if a person can see it.
+    /// Whether the user's command before the run has ended well; it is not run again for a run that
+    /// another coordinator began. `false` if the user asked for the end meanwhile.
+    async fn is_prepared(
+        &mut self,
+        around: &AroundRun,
+        beginning: &RunBeginning,
+    ) -> Result<bool, RunCommandError> {
+        if let RunBeginning::New(_) = beginning {
+            let end = around.before(&mut self.signals).await?;
+            self.is_ended |= end == CommandEnd::Interrupted;
+        }
+        Ok(!self.is_ended)
+    }
+
+    fn progress(&self) -> Progress {
+        match self.quiet {
+            true => Progress::quiet(),
+            false => Progress::shown(),
+        }
+    }
+
+    /// What the fleet is asked. Missing agents are waited for without end only if a person can see
+    /// it.
     async fn request(&self, run: PlannedRun) -> anyhow::Result<RunRequest> {
         // On a thread of its own: minting takes a while, and agents at hand go on being heard.
         let request = tokio::task::spawn_blocking(move || run_request::new(&run))
@@ -336,13 +380,17 @@ impl RunHost {
     }
 
     /// Remembers what a run leaves behind for the next one.
-    fn learn(&mut self, watched: WatchedRun) -> (RunEnding, RunEvents) {
+    fn learn(&mut self, watched: WatchedRun, origin: &RunOrigin) -> (RunEnding, RunEvents) {
         self.known_agents = watched.end.agents;
         self.is_short |= watched.end.has_dead_agents;
         if watched.has_dead_target {
             self.target = None;
         }
-        (watched.end.ending, watched.events)
+        let mut ending = watched.end.ending;
+        for problem in &mut ending.problems {
+            *problem = origin.in_its_words(problem);
+        }
+        (ending, watched.events)
     }
 
     /// Waits for other programs to have the run's last figures, as long as nobody asks for the end.
@@ -385,6 +433,16 @@ impl RunHost {
                 }
             }
         }
+    }
+}
+
+/// What the log did not take stays with the agents, which may deliver it to a coordinator that goes
+/// on with the run.
+fn leave(events: RunEvents, is_stored: bool) {
+    if is_stored {
+        drop(events);
+    } else {
+        events.leave();
     }
 }
 

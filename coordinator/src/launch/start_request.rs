@@ -1,6 +1,7 @@
 //! What the command line asks for, whichever command it was.
 
 use super::result_printer::ResultPrinter;
+use super::run_commands::RunCommands;
 use crate::exit::ExitRules;
 use crate::local::LocalOptions;
 use crate::otlp::OtlpEndpoint;
@@ -54,6 +55,8 @@ pub struct Hosting {
     pub(crate) otlp: Option<OtlpEndpoint>,
     /// Where people do.
     pub dashboard: Option<SocketAddr>,
+    /// What the user wants done around each run.
+    pub commands: RunCommands,
 }
 
 /// Where the agents come from.

@@ -4,6 +4,7 @@
 mod bad_folders;
 mod campaigns;
 mod command;
+mod commands;
 mod dashboard;
 mod interruptions;
 mod metrics;

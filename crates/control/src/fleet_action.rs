@@ -18,8 +18,8 @@ pub enum FleetAction {
     SendFiles(ConnectionId, FileParts),
     /// End the stream once what was sent is out; no event is wanted about it.
     Close(ConnectionId),
-    /// Hand it to the caller, in order; with a receipt: answer [`crate::FleetEvent::Delivered`] when
-    /// the caller has taken it.
+    /// Hand it to the caller, in order; with a receipt: answer [`crate::FleetEvent::Delivered`]
+    /// when the caller has taken it.
     Deliver(RunEvent, Option<Receipt>),
 }
 

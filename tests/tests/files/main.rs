@@ -5,6 +5,7 @@ mod ci_examples;
 mod command_line;
 mod earlier_folders;
 mod interval_log;
+mod reloaded_server;
 mod schemas;
 
 use std::path::{Path, PathBuf};
