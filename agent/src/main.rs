@@ -21,7 +21,7 @@ enum MachineCommand {
     Calibrate(agent::CalibrateArgs),
     /// Print what lets a shell complete this command line
     Completions(agent::CompletionsArgs),
-    /// Write the manual pages, for who makes packages
+    /// Write manual pages, for packagers
     #[command(hide = true)]
     Man(agent::ManArgs),
 }

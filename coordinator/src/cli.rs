@@ -81,7 +81,7 @@ pub enum Command {
     Compare(CompareArgs),
     /// Print what lets a shell complete this command line
     Completions(agent::CompletionsArgs),
-    /// Write the manual pages, for who makes packages
+    /// Write manual pages, for packagers
     #[command(hide = true)]
     Man(agent::ManArgs),
     /// The process that `start --local` starts for each agent.

@@ -55,8 +55,8 @@ pub struct StartArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "resume")]
     pub(crate) run: Option<ChosenName>,
     /// Go on with what was interrupted: agents deliver what they hold of a run, those that still
-    /// fire go on, and complete runs are not repeated. The plan need not be given again where its
-    /// file is where it was
+    /// fire go on, and complete runs are not repeated. The plan file is found again
+    /// unless it has moved
     #[arg(long, value_name = "RUN_FOLDER", conflicts_with = "output")]
     pub resume: Option<PathBuf>,
     /// Also write histograms-by-agent.hlog, with each agent's histograms for every second;
@@ -64,8 +64,8 @@ pub struct StartArgs {
     #[arg(long)]
     pub histograms_by_agent: bool,
     /// Show the run to Prometheus at http://ADDRESS:PORT/metrics while it goes on, such as
-    /// 127.0.0.1:9464; without a password, so choose an address that only those reach who may see
-    /// it
+    /// 127.0.0.1:9464. There is no password: bind to an address that only trusted machines can
+    /// reach
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub metrics: Option<SocketAddr>,
     /// Show the run to browsers while it goes on, as the page that report.html will be: at a port
@@ -89,8 +89,8 @@ pub struct StartArgs {
     /// Print neither the token, nor progress, nor the last line
     #[arg(long)]
     pub quiet: bool,
-    /// Show progress on the whole screen; what is said meanwhile is printed when it is given back,
-    /// and then the result
+    /// Show progress on the whole screen; messages appear when the screen is restored, and then
+    /// the result
     #[arg(long, conflicts_with = "quiet")]
     pub tui: bool,
     /// Exit with 3 if the load generator was the limit, even if the plan has no thresholds

@@ -173,7 +173,7 @@ fn searched(search: &Search) -> Vec<String> {
                 ),
                 holds(capacity),
                 format!(
-                    "after a hold that failed, up to {} until the target is as before",
+                    "after a hold that failed, up to {} until the target has recovered",
                     duration_text(capacity.settle)
                 ),
             ]
@@ -221,8 +221,8 @@ fn time(campaign: &Campaign) -> String {
     ) {
         (Some(Search::Capacity(_)), _) => {
             format!(
-                "at most about {seconds} where holds do not contradict each other, and what the \
-                 target needs to be as before"
+                "at most about {seconds} if holds do not contradict each other, and the time that \
+                 the target takes to recover"
             )
         }
         (_, true) => format!("about {seconds}"),

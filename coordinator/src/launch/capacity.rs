@@ -148,7 +148,7 @@ impl CapacitySearch<'_> {
         let plan = self.plan_of_look()?;
         while Instant::now() < deadline {
             let title = format!(
-                "{}waiting for the target to be as before",
+                "{}waiting for the target to recover",
                 self.scheduled.step_prefix
             );
             let document = match self.look(series, plan.clone(), title).await? {
@@ -161,7 +161,7 @@ impl CapacitySearch<'_> {
         }
         if !self.capacity.settle.is_zero() {
             series.say(format_args!(
-                "{}the target is not as before after {:?}; going on",
+                "{}the target has not recovered after {:?}; continuing",
                 self.scheduled.step_prefix, self.capacity.settle
             ));
         }

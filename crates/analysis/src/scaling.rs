@@ -198,11 +198,11 @@ impl<'r> Rise<'r> {
         let (last, telling) = (self.last, self.telling);
         let why = match (self.stop, limit) {
             (Some(_), RiseLimit::Agents) => format!(
-                "the agents may be the limit still{}",
+                "the agents may still be the limit{}",
                 telling.limit_in_words()
             ),
             (None, RiseLimit::Agents) => format!(
-                "the agents, or the load that each of them offers, are the limit still{}",
+                "the agents, or the load that each of them offers, are still the limit{}",
                 telling.limit_in_words()
             ),
             (_, RiseLimit::BeyondAgents) => concluded(telling),
@@ -211,7 +211,7 @@ impl<'r> Rise<'r> {
                 LimitShown::in_words(&telling.limits).unwrap_or_default(),
                 agents(telling.agents)
             ),
-            (None, _) => format!("a limit is near all the same{}", telling.limit_in_words()),
+            (None, _) => format!("a limit is near nevertheless{}", telling.limit_in_words()),
         };
         match self.stop {
             Some(stop) => format!(
@@ -370,7 +370,7 @@ mod tests {
         full_client(&mut measured[2]);
         let scaling = Scaling::new(measured);
         assert_eq!(scaling.limit, RiseLimit::Agents, "{}", scaling.statement);
-        let why = "the agents may be the limit still: the client: worker (agent a: full)";
+        let why = "the agents may still be the limit: the client: worker (agent a: full)";
         assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
     }
 
@@ -414,7 +414,7 @@ mod tests {
         assert_eq!(
             scaling.statement,
             "throughput still rises with 3 agents: 1.42k/s against 476/s with 1 (2.98 times); the \
-             agents, or the load that each of them offers, are the limit still"
+             agents, or the load that each of them offers, are still the limit"
         );
         full_client(&mut measured[2]);
         let text = Scaling::new(measured.clone()).statement;
@@ -426,7 +426,7 @@ mod tests {
         measured[2].limits = shown(LimitOf::Server, "server's thread", "monitor db: full");
         let scaling = Scaling::new(measured);
         assert_eq!(scaling.limit, RiseLimit::Server);
-        let why = "a limit is near all the same: the server: its thread (monitor db: full)";
+        let why = "a limit is near nevertheless: the server: its thread (monitor db: full)";
         assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
     }
 

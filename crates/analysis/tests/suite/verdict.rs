@@ -518,7 +518,7 @@ fn load_that_only_the_drain_answers_is_not_met() {
         let evidence = document.verdict.evidence.join("; ");
         assert_eq!(document.verdict.verdict, verdict, "{evidence}");
         let wanted = if ended == 500 {
-            "4000 of 4000 in the second half"
+            "4000 due and 4000 ended in the second half"
         } else {
             "4040 operations were due and 2040 ended"
         };

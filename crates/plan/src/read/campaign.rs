@@ -206,7 +206,8 @@ fn alike(variants: &[Variant]) -> Vec<String> {
     several
         .map(|names| {
             format!(
-                "{} are the same plan: what differs between them is noise",
+                "{} are the same plan: what differs between them is noise, unless --before changes \
+                 the server",
                 product::list(&names)
             )
         })

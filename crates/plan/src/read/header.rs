@@ -38,7 +38,7 @@ pub(crate) fn all(section: PlanSection<'_>) -> Vec<(String, Secret<Template>)> {
             .any(|(earlier, _)| earlier.eq_ignore_ascii_case(name));
         if repeats {
             field.problem(
-                "given twice: header names know no upper and lower case; write one, with a list \
+                "given twice: header names are not case-sensitive; write one, with a list \
                  of values if it is to be sent twice",
             );
         } else if is_name(name, &field) {

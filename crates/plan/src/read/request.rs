@@ -238,7 +238,7 @@ fn method(field: Field<'_>) -> Option<String> {
         field.refuse("opens a tunnel, which is no request to a server; write another method");
     } else if text != upper && METHODS.contains(&upper.as_str()) {
         field.refuse(format_args!(
-            "is not {upper}: methods know upper and lower case; write {upper:?}"
+            "is not {upper}: methods are case-sensitive; write {upper:?}"
         ));
     } else {
         return Some(text.to_owned());

@@ -118,9 +118,11 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
                 let bytes = std::fs::read(&path).unwrap();
                 let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new())
                     .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
-                // This remark is expected for a variant over plain HTTP.
-                let is_known =
-                    |note: &String| note.ends_with("[tls] is ignored: the target is plain http");
+                // Remarks on a variant over plain HTTP, and on variants that are about the server.
+                let is_known = |note: &String| {
+                    note.ends_with("[tls] is ignored: the target is plain http")
+                        || note.ends_with("unless --before changes the server")
+                };
                 let remarks: Vec<&String> = campaign
                     .notes()
                     .iter()
