@@ -90,6 +90,7 @@ const CLOSED: &str =
     "connections = 20, think_time = \"10ms\", warm_up = \"300ms\", duration = \"6s\"";
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn fixed_delay_is_what_is_reported() {
     let _alone = alone();
     // No multiple of the 2 ms between arrivals: the worker would have to read an answer whenever it
@@ -111,6 +112,7 @@ fn fixed_delay_is_what_is_reported() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn stall_is_what_is_reported_to_its_longest_wait() {
     let _alone = alone();
     let [every, lasts, first] = [1000, 200, 500].map(Duration::from_millis);
@@ -127,6 +129,7 @@ fn stall_is_what_is_reported_to_its_longest_wait() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn servers_below_their_capacity_make_poisson_arrivals_wait_as_computed() {
     let _alone = alone();
     let load = "rate = \"600/s\", arrivals = \"poisson\", max_connections = 200, warm_up = \
@@ -135,6 +138,7 @@ fn servers_below_their_capacity_make_poisson_arrivals_wait_as_computed() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn servers_give_their_capacity_and_no_more() {
     let _alone = alone();
     // 8 servers of 5 ms: 1,600/s, and 32 users are served after 32 / 1,600 s = 20 ms each.
@@ -159,6 +163,7 @@ fn servers_give_their_capacity_and_no_more() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn stall_is_one_slow_operation_for_each_who_waits_and_a_thousand_for_a_world_that_does_not() {
     let _alone = alone();
     let open = Scene::plain(STALLS, OPEN);

@@ -39,6 +39,7 @@ fn throttled(load: &str) -> Option<Finished> {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_on_a_quota_with_a_closed_loop() {
     staged(
         "agent on a quarter of a CPU, closed loop",
@@ -48,6 +49,7 @@ fn agent_on_a_quota_with_a_closed_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_on_a_quota_with_an_open_loop() {
     staged(
         "agent on a quarter of a CPU, open loop",
@@ -57,6 +59,7 @@ fn agent_on_a_quota_with_an_open_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_on_a_quota_whose_load_is_met() {
     staged(
         "agent on a quarter of a CPU, load met",
@@ -66,6 +69,7 @@ fn agent_on_a_quota_whose_load_is_met() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn ramp_that_fills_the_client() {
     staged(
         "ramp that fills the client",
@@ -80,6 +84,7 @@ fn ramp_that_fills_the_client() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn hanging_request_at_the_end_of_a_full_run() {
     staged(
         "a request that hangs at the end of a full run",
@@ -103,6 +108,7 @@ fn hanging_request_at_the_end_of_a_full_run() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_that_stands_still() {
     stop_agent(
         "agent stopped for two seconds",
@@ -112,6 +118,7 @@ fn agent_that_stands_still() {
 
 /// Users have no arrivals that are late. Failed with: undetermined, and a loop lag of 0.51 ms.
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_of_users_that_stands_still() {
     stop_agent(
         "agent of a closed loop stopped for two seconds",
@@ -147,6 +154,7 @@ fn without_descriptors(play: impl Fn(&Stage, Command, &str) -> Finished) -> Opti
 
 /// It is refused before the first packet, and goes on where that is forced.
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_without_descriptors() {
     let _alone = alone();
     if let Some(refused) = without_descriptors(|stage, by, plan| stage.play(by, plan, |_| ())) {
@@ -173,6 +181,7 @@ fn without_ports(play: impl Fn(&Stage, Command, &str) -> Finished) -> Option<Fin
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn agent_without_ports() {
     if let Some(refused) = {
         let _alone = alone();
@@ -218,6 +227,7 @@ fn marked(forced: &Finished, by: &str) {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn neighbour_on_the_workers_cpu() {
     staged(
         "a neighbour that burns the worker's CPU",

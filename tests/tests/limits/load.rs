@@ -67,6 +67,7 @@ fn too_short(name: &str, queue: Queue, load: &str) {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn spike_in_the_second_half() {
     beyond(
         "80/s for 5 s, then 900/s for 3 s on a server of 300/s",
@@ -76,6 +77,7 @@ fn spike_in_the_second_half() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn spike_in_the_first_half() {
     beyond(
         "1,000/s for 2 s, then 40/s for 6 s on a server of 250/s",
@@ -85,6 +87,7 @@ fn spike_in_the_first_half() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn spike_in_the_middle() {
     beyond(
         "60/s for 3 s, 700/s for 3 s, 60/s for 3 s on a server of 200/s",
@@ -95,6 +98,7 @@ fn spike_in_the_middle() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn spike_from_which_it_recovers() {
     beyond(
         "50/s for 2 s, 600/s for 2 s, 50/s for 6 s on nginx of 300/s, which recovers",
@@ -105,6 +109,7 @@ fn spike_from_which_it_recovers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn short_spike_after_a_long_quiet() {
     beyond(
         "50/s for 8 s, then 600/s for 2 s on nginx of 200/s",
@@ -114,6 +119,7 @@ fn short_spike_after_a_long_quiet() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn twice_the_capacity_in_few_answers() {
     beyond(
         "12/s for 4 s on a server of 6/s",
@@ -123,6 +129,7 @@ fn twice_the_capacity_in_few_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn beyond_the_capacity_in_very_few_answers() {
     beyond(
         "3/s for 10 s on a server of 2/s",
@@ -132,6 +139,7 @@ fn beyond_the_capacity_in_very_few_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn ramp_up_through_the_capacity() {
     beyond(
         "a ramp from 40/s to 600/s in 8 s on a server of 220/s",
@@ -141,6 +149,7 @@ fn ramp_up_through_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn ramp_down_through_the_capacity() {
     beyond(
         "a ramp from 700/s to 20/s in 8 s on nginx of 260/s",
@@ -150,6 +159,7 @@ fn ramp_down_through_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn only_the_middle_step_is_beyond() {
     beyond(
         "steps of 100/s, 450/s and 120/s, 3 s each, on HAProxy of 200/s",
@@ -160,6 +170,7 @@ fn only_the_middle_step_is_beyond() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn bursts_beyond_the_capacity() {
     beyond(
         "1,000/s and 20/s in turn, 2 s each, on a server of 280/s",
@@ -170,6 +181,7 @@ fn bursts_beyond_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn poisson_arrivals_beyond_the_capacity() {
     beyond(
         "Poisson arrivals of 330/s for 6 s on HAProxy of 150/s",
@@ -179,6 +191,7 @@ fn poisson_arrivals_beyond_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn poisson_arrivals_near_the_capacity() {
     carried(
         "Poisson arrivals of 170/s for 8 s on a server of 200/s",
@@ -188,6 +201,7 @@ fn poisson_arrivals_near_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn bursts_below_the_capacity() {
     carried(
         "260/s and 30/s in turn, 1 s each, on HAProxy of 400/s",
@@ -198,6 +212,7 @@ fn bursts_below_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn ramp_below_the_capacity() {
     carried(
         "a ramp from 20/s to 240/s in 6 s on nginx of 400/s",
@@ -207,6 +222,7 @@ fn ramp_below_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn slow_answers_far_below_the_capacity() {
     carried(
         "90/s for 6 s, each answered after 900 ms",
@@ -216,6 +232,7 @@ fn slow_answers_far_below_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn ramp_of_slow_answers() {
     carried(
         "a ramp from 30/s to 200/s in 6 s, each answered after 500 ms",
@@ -225,6 +242,7 @@ fn ramp_of_slow_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn few_answers_far_below_the_capacity() {
     carried(
         "4/s for 8 s on a server of 40/s",
@@ -234,6 +252,7 @@ fn few_answers_far_below_the_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn run_that_ends_before_its_answers() {
     too_short(
         "30/s for 1 s, each answered after 3 s",
@@ -243,6 +262,7 @@ fn run_that_ends_before_its_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn run_of_six_arrivals() {
     too_short(
         "2/s for 3 s, each answered after 1,400 ms",
@@ -264,6 +284,7 @@ fn locked(times: f64, seconds: u32, watched: bool) -> Option<Finished> {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn lock_at_slightly_more_than_its_capacity() {
     staged(
         "a lock at 1.3 times its capacity for 6 s",
@@ -273,6 +294,7 @@ fn lock_at_slightly_more_than_its_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn lock_at_twice_its_capacity() {
     staged(
         "a lock at twice its capacity for 6 s, watched",
@@ -284,6 +306,7 @@ fn lock_at_twice_its_capacity() {
 /// The connections are full before the first second ends, and an unfair lock makes answers scatter:
 /// without a monitor nothing need show that more connections would bring no more.
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn lock_at_three_times_its_capacity() {
     staged(
         "a lock at three times its capacity for 6 s",
@@ -293,6 +316,7 @@ fn lock_at_three_times_its_capacity() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn lock_at_three_times_its_capacity_for_longer() {
     staged(
         "a lock at three times its capacity for 12 s, watched",

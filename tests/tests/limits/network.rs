@@ -30,6 +30,7 @@ fn narrow() -> LinkQuality {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn narrow_link_with_a_closed_loop() {
     staged(
         "a link of 20 Mbit/s, closed loop",
@@ -39,6 +40,7 @@ fn narrow_link_with_a_closed_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn narrow_link_with_an_open_loop() {
     staged(
         "a link of 20 Mbit/s, open loop",
@@ -53,6 +55,7 @@ fn narrow_link_with_an_open_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn link_that_loses_packets() {
     staged("a link that loses 2 %", &Right::is(NetworkBound), || {
         let lossy = LinkQuality {
@@ -87,6 +90,7 @@ fn slow(rate: u64, delay_ms: u64) -> LinkQuality {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn small_answers_over_a_slow_link() {
     for (rate, delay_ms, load) in [
         (1_000_000, 0, "connections = 40, duration = \"4s\""),
@@ -106,6 +110,7 @@ fn small_answers_over_a_slow_link() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn uploads_over_a_slow_link() {
     let body = "x".repeat(10_000);
     let more = format!("request = {{ method = \"POST\", path = \"/length\", body = {body:?} }}");
@@ -133,6 +138,7 @@ fn python(delay_ms: u64, arguments: &[&str], load: &str) -> Option<Finished> {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn server_that_paces_its_bodies_over_an_idle_link() {
     for delay_ms in [0, 20] {
         staged(
@@ -149,6 +155,7 @@ fn server_that_paces_its_bodies_over_an_idle_link() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn server_that_waits_for_its_interpreter_over_an_idle_link() {
     for (delay_ms, rounds) in [(0, "20000"), (20, "40000")] {
         staged(

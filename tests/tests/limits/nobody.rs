@@ -6,6 +6,7 @@ use analysis::Verdict::{ClientBound, LoadMet, Undetermined};
 use interop::{Nginx, NginxOptions, NginxServer, Pki};
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn modest_load_is_met() {
     staged("a modest open loop", &Right::is(LoadMet), || {
         let stage = Stage::apart()?;
@@ -21,6 +22,7 @@ fn modest_load_is_met() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn server_and_agent_on_one_machine() {
     staged(
         "server and agent on one machine",

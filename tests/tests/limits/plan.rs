@@ -26,6 +26,7 @@ fn bound_by_the_plan(name: &str, case: impl Fn() -> Option<Finished>) {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn too_few_connections_for_mixed_answers() {
     bound_by_the_plan("6 connections for 260/s, answers of 15 to 120 ms", || {
         let mut random = SplitMix::new(3);
@@ -38,6 +39,7 @@ fn too_few_connections_for_mixed_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn too_few_connections_for_bimodal_answers() {
     bound_by_the_plan(
         "5 connections for 350/s, 9 of 10 answers take 8 ms and the others 180 ms",
@@ -56,6 +58,7 @@ fn too_few_connections_for_bimodal_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn too_few_connections_for_equal_answers() {
     bound_by_the_plan("4 connections for 300/s, answers of 35 ms", || {
         let load = "rate = \"300/s\", max_connections = 4, duration = \"4s\"";
@@ -64,6 +67,7 @@ fn too_few_connections_for_equal_answers() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn too_few_connections_at_a_watched_server() {
     staged(
         "12 connections for 500/s at a watched Python, answers of 20 to 90 ms",
@@ -79,6 +83,7 @@ fn too_few_connections_at_a_watched_server() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn few_users_of_a_watched_server() {
     staged(
         "9 users of a watched Python, answers of 30 to 80 ms",
@@ -94,6 +99,7 @@ fn few_users_of_a_watched_server() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn few_users_of_an_idle_server() {
     bound_by_the_plan("7 users, answers of 10 to 60 ms", || {
         let mut random = SplitMix::new(9);
@@ -104,6 +110,7 @@ fn few_users_of_an_idle_server() {
 
 /// From 6 to 30 users in 10 s at a server whose answers take 40 ms, and 110 ms from second 4.5 on.
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn server_that_is_slower_with_time() {
     let right = Right::is(Undetermined).or(&[PlanBound]).without(NO_QUEUE);
     staged("a server that is slower from second 4.5 on", &right, || {
@@ -113,6 +120,7 @@ fn server_that_is_slower_with_time() {
 
 /// The same number of users before and after has different times.
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn server_that_is_slower_with_time_under_users_up_and_down() {
     let right = Right::is(Undetermined).or(&[PlanBound]).without(NO_QUEUE);
     staged(
@@ -145,6 +153,7 @@ fn errors(name: &str, leads: &'static str, case: impl Fn() -> Option<Finished>) 
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn refusals_from_some_rate_on() {
     errors(
         "nginx refuses all above 120/s, a ramp to 400/s",
@@ -159,6 +168,7 @@ fn refusals_from_some_rate_on() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn refusals_of_a_closed_loop() {
     errors(
         "nginx refuses all above 90/s, 12 users who pause",
@@ -173,6 +183,7 @@ fn refusals_of_a_closed_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn answers_that_stop_coming() {
     errors(
         "no answer from second 2 on, 100/s for 5 s",
@@ -197,6 +208,7 @@ fn answers_that_stop_coming() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn connections_that_are_cut() {
     errors(
         "nginx of 40 connections and 300/s, 70 users",
@@ -211,6 +223,7 @@ fn connections_that_are_cut() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn errors_from_the_start() {
     errors(
         "one answer in twelve is 404, 150/s for 4 s",

@@ -45,6 +45,7 @@ fn throttled(load: &str, watched: Watched) -> Option<Finished> {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn nginx_on_a_quota_with_a_closed_loop() {
     staged(
         "nginx on a quarter of a CPU, closed loop",
@@ -54,6 +55,7 @@ fn nginx_on_a_quota_with_a_closed_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn nginx_on_a_quota_with_an_open_loop() {
     staged(
         "nginx on a quarter of a CPU, open loop",
@@ -68,6 +70,7 @@ fn nginx_on_a_quota_with_an_open_loop() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn nginx_on_a_quota_that_nobody_watches() {
     staged(
         "nginx on a quarter of a CPU, open loop, no monitor",
@@ -82,6 +85,7 @@ fn nginx_on_a_quota_that_nobody_watches() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn ramp_that_fills_the_server() {
     staged(
         "ramp that fills the server",
@@ -97,6 +101,7 @@ fn ramp_that_fills_the_server() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn users_that_rise_beyond_the_server_while_nobody_watches() {
     staged(
         "users that rise beyond nginx on a quarter of a CPU, no monitor",
@@ -111,6 +116,7 @@ fn users_that_rise_beyond_the_server_while_nobody_watches() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn one_of_two_workers_is_full() {
     staged(
         "one of two nginx workers is full",
@@ -138,6 +144,7 @@ const HANDSHAKES: &str = "connection = { requests = 1, close = \"server\" }\n\
                           tls = { verify = \"none\" }";
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn go_on_one_cpu() {
     staged(
         "Go on one CPU",
@@ -160,6 +167,7 @@ fn go_on_one_cpu() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn java_on_one_cpu() {
     staged(
         "Java on one CPU",
@@ -183,6 +191,7 @@ fn java_on_one_cpu() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn proxy_whose_backend_waits() {
     staged(
         "HAProxy with a backend that waits",
@@ -201,6 +210,7 @@ fn proxy_whose_backend_waits() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn accept_queue_of_eight() {
     staged(
         "an accept queue of eight",

@@ -43,6 +43,7 @@ fn ten_users(stage: &Stage, url: &str) -> Finished {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn haproxy_that_polls() {
     nobodys(
         "10 users behind 200 ms, HAProxy polls instead of sleeping",
@@ -75,6 +76,7 @@ fn beside_another_program<T>(name: &str, other: impl Fn(&Stage) -> T) {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn another_programs_queue_that_drops() {
     beside_another_program(
         "10 users behind 200 ms, another program drops connections",
@@ -83,6 +85,7 @@ fn another_programs_queue_that_drops() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn programs_of_a_lower_priority() {
     beside_another_program("10 users behind 200 ms, two programs at nice 19", |_| {
         Spinning::start()
@@ -90,6 +93,7 @@ fn programs_of_a_lower_priority() {
 }
 
 #[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn descriptors_that_suffice() {
     nobodys(
         "10 users behind 200 ms, as many descriptors as they need",
