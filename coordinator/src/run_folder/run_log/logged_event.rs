@@ -1,6 +1,6 @@
 //! Events of a run as the log writes them. The control plane knows no encoding but that of the
-//! wire, so that its types are mirrored here. Variants and fields are numbered by their place: new
-//! variants stand at the end, and a changed one is a new variant.
+//! wire, so its types are mirrored here. Variants and fields are numbered by position: new variants
+//! go to the end, and a changed variant becomes a new one.
 
 use control::{
     AgentFacts, AgentId, ClockReading, EndCause, Finding, FleetTime, Observer, Role, RunEvent,
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// As [`RunEvent`], field by field.
+/// Mirrors [`RunEvent`], field by field.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum LoggedEvent {
     Joined(LoggedAgent),
@@ -42,11 +42,11 @@ pub(super) enum LoggedEvent {
     ProfilePart(u32, u32, u32, Blob),
 }
 
-/// As [`Finding`].
+/// Mirrors [`Finding`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LoggedFinding(String, bool);
 
-/// As [`AgentFacts`].
+/// Mirrors [`AgentFacts`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LoggedAgent {
     id: [u8; 16],
@@ -57,18 +57,18 @@ pub(super) struct LoggedAgent {
     host: Blob,
 }
 
-/// As [`Observer`].
+/// Mirrors [`Observer`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum LoggedObserver {
     Agent(u32),
     Monitor(u32),
 }
 
-/// As [`ClockReading`].
+/// Mirrors [`ClockReading`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct LoggedClock(i64, u64);
 
-/// As [`EndCause`].
+/// Mirrors [`EndCause`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum LoggedCause {
     Plan,
@@ -77,7 +77,7 @@ pub(super) enum LoggedCause {
     Failed(String),
 }
 
-/// As [`RunOutcome`].
+/// Mirrors [`RunOutcome`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum LoggedOutcome {
     Ran,
@@ -87,14 +87,14 @@ pub(super) enum LoggedOutcome {
     Superseded,
 }
 
-/// As [`Stop`].
+/// Mirrors [`Stop`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum LoggedStop {
     Drain,
     Now,
 }
 
-/// Bytes that are copied at once, and not one by one.
+/// Bytes that are copied in one go, not one by one.
 #[derive(Debug)]
 pub(super) struct Blob(Bytes);
 
@@ -332,9 +332,9 @@ impl From<LoggedAgent> for AgentFacts {
             labels: logged.labels,
             workers: logged.workers,
             host: logged.host.0,
-            // Monitors stand apart.
+            // Monitors get theirs where `Watching` is read.
             role: Role::Agent,
-            // It counts before the run only.
+            // It is needed only before the run.
             calibration: Bytes::new(),
         }
     }
