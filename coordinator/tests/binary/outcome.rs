@@ -135,7 +135,7 @@ fn run_goes_on_where_latest_cannot_be_a_link() {
     assert!(said(&output).contains(note), "{}", told(&output));
 }
 
-/// One of two requests is answered as it does not expect.
+/// One of two requests gets an answer that it does not expect.
 const HALF: &str = r#"
 name = "half"
 target.builtin = { body_bytes = 100 }
