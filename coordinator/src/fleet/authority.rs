@@ -73,7 +73,7 @@ impl FleetAuthority {
         &self.certificate
     }
 
-    /// Configures TLS 1.3 only, a fresh certificate with the CA beside it, and HTTP/2.
+    /// Configures TLS 1.3 only, with a fresh certificate and the CA beside it, and HTTP/2.
     pub(super) fn server_config(self) -> Result<ServerConfig, AuthorityError> {
         let (leaf, leaf_key) = self.issue()?;
         self.check(&leaf)?;

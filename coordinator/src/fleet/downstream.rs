@@ -1,4 +1,4 @@
-//! What is sent to one agent: messages first, files when there is room.
+//! The stream to one agent: messages first, files when there is room.
 
 use super::lobby::StreamPlace;
 use control::FileParts;

@@ -1,5 +1,5 @@
-//! Who may join: a CA and a secret, made once in the coordinator's state folder, or in memory for
-//! agents on this machine.
+//! Decides who may join, by a CA and a secret: made once in the coordinator's state folder, or in
+//! memory for agents on this machine.
 
 use super::authority::{AuthorityError, FleetAuthority};
 use base64::Engine as _;
@@ -21,7 +21,7 @@ const FILE_MAX_BYTES: u64 = 64 << 10;
 
 const VERSION: u32 = 1;
 
-/// What agents know this coordinator by, and the secret that it knows them by.
+/// The identity that agents know this coordinator by, and the secret that it knows them by.
 #[derive(Debug)]
 pub struct Enrolment {
     token: Token,
@@ -123,12 +123,12 @@ pub enum EnrolmentError {
     Broken {
         /// The file.
         path: PathBuf,
-        /// What was wrong.
+        /// What is wrong with it.
         why: String,
     },
 }
 
-/// What an enrolment is made from, as stored in the file.
+/// The parts of an enrolment, as stored in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Material {

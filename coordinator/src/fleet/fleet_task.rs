@@ -44,7 +44,7 @@ struct Caller {
     wants_rest: Arc<AtomicBool>,
 }
 
-/// What becomes of events that come when the caller is gone.
+/// The fate of events that come when the caller is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestOfRun {
     /// They are not wanted: agents need not keep what is in them.
@@ -53,7 +53,7 @@ enum RestOfRun {
     Kept,
 }
 
-/// What can wake the task's loop.
+/// The inputs that wake the task's loop.
 enum FleetInput {
     Fleet(FleetEvent),
     Attached(Attached),
@@ -301,7 +301,7 @@ fn fleet(id: CoordinatorId) -> Fleet {
     }
 }
 
-/// What agents must have in common with this program to serve its runs.
+/// The versions that agents must share with this program to serve its runs.
 fn versions() -> Versions {
     Versions {
         program: env!("CARGO_PKG_VERSION").to_owned(),

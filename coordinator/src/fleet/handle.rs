@@ -22,7 +22,7 @@ pub(super) enum FleetCommand {
     /// Begins a run; the answer says whether it was taken.
     Run {
         request: Box<RunRequest>,
-        /// What is known of a run that another coordinator began.
+        /// The history of a run that another coordinator began.
         history: Option<Box<RunHistory>>,
         events: mpsc::Sender<TakenEvent>,
         wants_rest: Arc<AtomicBool>,
@@ -69,7 +69,7 @@ impl FleetHandle {
     /// Resumes a run that another coordinator began; otherwise like [`FleetHandle::run`].
     ///
     /// # Errors
-    /// As [`FleetHandle::run`].
+    /// See [`FleetHandle::run`].
     pub async fn resume(
         &self,
         request: RunRequest,

@@ -88,8 +88,8 @@ struct MemberConnection {
     stay: oneshot::Sender<()>,
 }
 
-/// What counts as one origin: an IPv4 address, or a /64 of IPv6, since a peer that has one of its
-/// addresses has all of them.
+/// The unit in which peers are counted: an IPv4 address, or a /64 of IPv6, since a peer that has
+/// one of its addresses has all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Origin(IpAddr);
 

@@ -26,7 +26,8 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// As many as the process can have; raises its limit of open files as far as it can.
+    /// Returns as many places as the process can have; raises its limit of open files as far as it
+    /// can.
     pub(super) fn here() -> Places {
         Places::within(raised_open_files())
     }

@@ -15,7 +15,7 @@ pub(super) struct AgentsSearch<'s> {
     /// The pause between two runs.
     pub(super) pause: Duration,
     pub(super) rules: ExitRules,
-    /// Where each run gets its folder.
+    /// Each run gets a folder in this one.
     pub(super) folder: CampaignFolder,
 }
 

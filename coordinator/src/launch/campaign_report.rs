@@ -115,6 +115,7 @@ impl CampaignReport<'_> {
         let variant = self.campaign.variant(run).name.clone();
         let repeat = run.repeat;
         let searches = &mut self.document.searches;
+        // A search is taken again after each hold: the newer record replaces the older one.
         searches.retain(|known| (&known.variant, known.repeat) != (&variant, repeat));
         searches.push(VariantSearch {
             variant,

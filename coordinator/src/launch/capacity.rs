@@ -29,7 +29,7 @@ pub(super) struct CapacitySearch<'s> {
     pub(super) scheduled: &'s ScheduledRun<'s>,
     pub(super) capacity: &'s Capacity,
     pub(super) agents: u32,
-    /// Where each hold gets its folder.
+    /// Each hold gets a folder in this one.
     pub(super) folder: CampaignFolder,
 }
 

@@ -12,12 +12,12 @@ use analysis::{Document, RunState, Verdict};
 pub(super) struct FinishedRun {
     /// How the run ended.
     pub(super) ending: RunEnding,
-    /// What was recorded of it.
+    /// Its record.
     pub(super) record: FinishedRecord,
 }
 
 impl FinishedRun {
-    /// Reports what went wrong beside the measurement, and returns how to exit for that:
+    /// Reports problems apart from the measurement, and returns how to exit for them:
     /// [`Exit::Failed`], [`Exit::Interrupted`], or [`Exit::Passed`].
     pub(super) fn report_failures(&self) -> Exit {
         self.ending.problems.iter().for_each(terminal::say);
@@ -55,7 +55,7 @@ impl FinishedRun {
         }
     }
 
-    /// Returns the exit for the result and for what went wrong beside it.
+    /// Returns the exit for the result and for problems apart from it.
     pub(super) fn exit(&self, rules: ExitRules) -> Exit {
         exit(
             &self.record.document,
@@ -102,7 +102,7 @@ fn exit(document: &Document, ending: &RunEnding, rules: ExitRules, is_saved: boo
     failure(ending, is_saved).map_or(result, |failure| failure.max(result))
 }
 
-/// Returns the exit for what went wrong beside the measurement. [`Exit`] is in ascending order of
+/// Returns the exit for problems apart from the measurement. [`Exit`] is in ascending order of
 /// precedence.
 fn failure(ending: &RunEnding, is_saved: bool) -> Option<Exit> {
     let failed = (ending.has_failed() || !is_saved).then_some(Exit::Failed);

@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A run that this coordinator goes on with. As long as it is held, no other process can.
+/// A run that this coordinator resumes. As long as this exists, no other process can resume it.
 #[derive(Debug)]
 pub(super) struct InterruptedRun {
     path: PathBuf,
@@ -234,7 +234,7 @@ impl InterruptedRun {
         }
         match event {
             RunEvent::Interval { .. } | RunEvent::Totals { .. } | RunEvent::Note { .. } => {}
-            // It is not done, since it goes on.
+            // It is not done, since it is being resumed.
             RunEvent::Done { .. } => {}
             event => self.past.push((at, event)),
         }

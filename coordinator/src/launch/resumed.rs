@@ -1,4 +1,5 @@
-//! What an interrupted campaign left behind, and whether it was made from the same plan.
+//! Finds what an interrupted run or campaign left behind, and checks that it was made from the same
+//! plan.
 
 use super::interrupted_run::InterruptedRun;
 use super::schedule::{ScheduledRun, agents_folder, hold_prefix};
@@ -9,7 +10,7 @@ use analysis::{Bounds, Document, Hold, LoadSearch, PlanDifference, PlanRecord, S
 use plan::{Campaign, Capacity, Plan, Search};
 use std::path::{Path, PathBuf};
 
-/// What `--resume` names.
+/// The run or campaign that `--resume` names.
 pub(super) enum Resumed {
     /// `--resume` was not given.
     Nothing,

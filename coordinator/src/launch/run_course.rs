@@ -1,5 +1,5 @@
 //! Decides when a run ends, and how, from its events, from signals, and from processes that die.
-//! Pure: time is an argument, and the answer says what is to be done.
+//! Pure: time is an argument, and the answer says what to do.
 
 use super::run_ending::RunEnding;
 use crate::local::{ChildDeath, ChildRole};
@@ -30,7 +30,7 @@ pub(super) struct RunCourse {
     /// The interval after the last one received, by agent.
     next_intervals: BTreeMap<u32, u32>,
     ending: RunEnding,
-    /// What kept agents from starting. It is a problem only if no agent began.
+    /// Why agents did not start. These are problems only if no agent began.
     before_start: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ enum Stopping {
     AtOnce,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CourseStep {
     GoOn,
@@ -53,11 +53,11 @@ pub(super) enum CourseStep {
     End,
 }
 
-/// What is known of a run that is over, beside its record.
+/// The outcome of a run that is over, apart from its record.
 #[derive(Debug)]
 pub(super) struct CourseEnd {
     pub(super) ending: RunEnding,
-    /// Names of the agents that are at hand.
+    /// Names of the agents and monitors that took part.
     pub(super) agents: Vec<String>,
     /// Whether an agent of this machine ended.
     pub(super) has_dead_agents: bool,
@@ -101,7 +101,7 @@ impl RunCourse {
         self.deadline
     }
 
-    /// Ends the course, and returns what is known of the run.
+    /// Ends the course, and returns the run's outcome.
     pub(super) fn end(mut self) -> CourseEnd {
         if !self.ending.has_begun {
             self.ending.problems.append(&mut self.before_start);

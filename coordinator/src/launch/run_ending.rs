@@ -12,7 +12,7 @@ pub(super) struct RunEnding {
     pub(super) has_begun: bool,
     /// Whether the end was asked for.
     pub(super) is_interrupted: bool,
-    /// What went wrong beside the measurement, for the user.
+    /// Problems apart from the measurement, for the user.
     pub(super) problems: Vec<String>,
     /// Sentences for the result.
     pub(super) notes: Vec<String>,

@@ -1,5 +1,5 @@
-//! What outlasts a single run: the fleet with its agents, the built-in target as long as plans ask
-//! for the same one, and signals.
+//! The parts that outlast a single run: the fleet with its agents, the built-in target as long as
+//! plans ask for the same one, and signals.
 
 use super::finished_run::FinishedRun;
 use super::interrupted_run::InterruptedRun;
@@ -32,14 +32,14 @@ const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 /// the plan sets a limit: a CI job must not wait forever.
 const UNWATCHED_JOIN_MAX: Duration = Duration::from_secs(300);
 
-/// What outlasts a single run. Dropping it stops everything it started.
+/// The parts that outlast a single run. Dropping it stops everything it started.
 pub(super) struct RunHost {
     histograms_by_agent: bool,
     quiet: bool,
     /// The full screen, until a result is printed.
     _screen: Option<FullScreen>,
     signals: Signals,
-    /// Where other programs see what goes on.
+    /// Shows runs to others, if asked for.
     exposition: Option<Exposition>,
     fleet: FleetHandle,
     agents: Option<LocalAgents>,
@@ -48,7 +48,7 @@ pub(super) struct RunHost {
     target: Option<HostedTarget>,
     /// Names of the previous run's agents; that they are still there is not news.
     known_agents: Vec<String>,
-    /// The step of a search that the next run makes, and what is known by then.
+    /// The step of a search that the next run makes, with the search's state.
     search: Option<String>,
     /// Whether agents on this machine have ended; they do not come back.
     is_short: bool,
@@ -190,6 +190,7 @@ impl RunHost {
         let latest = self.exposition.as_ref().map(Exposition::latest);
         let (record, events) = match beginning {
             RunBeginning::New(folder) => {
+                // The record comes first: what agents fire must find something to be stored in.
                 let folder = self.prepared(folder)?;
                 let record = RecordThread::start(run, folder, receipts, latest)?;
                 (record, self.fleet.run(request).await?)

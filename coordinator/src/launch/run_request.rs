@@ -80,7 +80,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
     let agents = run.agents;
     let text = plan.canonical_text();
     let load = plan.load();
-    // Where a run ends by a number of requests, it is not known how long agents fire.
+    // If a number of requests ends the run, it is not known how long agents fire.
     let firing = match load.end {
         End::Duration(duration) => Some(load.warm_up + duration),
         End::Requests(_) => None,

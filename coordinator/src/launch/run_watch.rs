@@ -29,7 +29,7 @@ pub(super) struct RunWatch<'a> {
     pub(super) target: Option<&'a mut BuiltinTarget>,
     /// Where agents' calibrations are remembered, if the agents are on other machines.
     pub(super) calibrated: Option<&'a CalibratedAgents>,
-    /// Where other programs see what goes on.
+    /// Shows the run to others, if asked for.
     pub(super) exposition: Option<&'a mut Exposition>,
     pub(super) view: RunView,
     pub(super) news: RunNews,
@@ -38,7 +38,7 @@ pub(super) struct RunWatch<'a> {
     pub(super) past: Vec<(Utc, RunEvent)>,
 }
 
-/// What can wake the loop.
+/// The inputs that wake the loop.
 enum WatchInput<'a> {
     Event(RecordPermit<'a>, RunEvent, Option<Receipt>),
     FleetEnded,

@@ -28,7 +28,7 @@ pub(super) struct RunSeries {
     pub(super) quiet: bool,
 }
 
-/// What became of a run that an interruption may have left.
+/// The outcome of resuming a run that an interruption may have left.
 pub(super) enum LeftRun {
     /// There is none, or none that counts.
     Nothing,

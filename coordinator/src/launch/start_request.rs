@@ -1,4 +1,4 @@
-//! What the command line asks for, whichever command it was.
+//! The request that the command line makes, whichever command it was.
 
 use super::result_printer::ResultPrinter;
 use crate::exit::ExitRules;
@@ -29,7 +29,7 @@ pub struct StartRequest {
     pub resume: Option<PathBuf>,
     /// Whether agents run a plan that their preflight would refuse.
     pub force: bool,
-    /// What makes a run fail beside its thresholds.
+    /// Rules that can fail a run in addition to its thresholds.
     pub rules: ExitRules,
     /// Prints their results.
     pub printer: ResultPrinter,

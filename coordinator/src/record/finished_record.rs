@@ -1,4 +1,4 @@
-//! What remains of a record when its run is over.
+//! The end of a run's record: its result, and failures to save it.
 
 use crate::run_folder::name_of;
 use analysis::Document;
@@ -11,7 +11,7 @@ pub(crate) struct FinishedRecord {
     pub(crate) document: Document,
     /// Whether everything that arrived is stored, or nothing was to be stored.
     pub(crate) is_stored: bool,
-    /// What could not be saved, and why.
+    /// Failures to save, each with its reason.
     pub(crate) unsaved: Vec<String>,
     /// The run's folder.
     pub(crate) folder: Option<PathBuf>,

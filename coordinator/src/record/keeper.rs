@@ -16,18 +16,18 @@ use tokio::sync::watch;
 /// Figures to show are computed when there is nothing else to do, or after this time at the latest.
 const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 
-/// Saving may take one part in this number of the time: `run.log` has everything already, and
-/// hardly anyone reads a result before the end.
+/// Saving may take 1/`SAVE_SHARE` of the time: `run.log` has everything already, and hardly anyone
+/// reads a result before the end.
 const SAVE_SHARE: u32 = 100;
 
-/// A result is replaced when the record has grown by one part in this number: it is written whole,
-/// and a long run would otherwise write gigabytes of it.
+/// A result is replaced when the record has grown by 1/`SAVE_GROWTH`: it is written whole, and a
+/// long run would otherwise write gigabytes of it.
 const SAVE_GROWTH: u32 = 4;
 
 /// The age that a saved result reaches at most, about, if saving it is cheap.
 const SAVE_PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// Showing, with the page that is made for it, may take one part in this number of the time.
+/// Showing, with the page that is made for it, may take 1/`SHOW_SHARE` of the time.
 const SHOW_SHARE: u32 = 20;
 
 /// When the result in the folder is replaced, and when it is shown to viewers.

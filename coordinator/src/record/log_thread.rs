@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 /// disk has a price of its own. An event that comes alone is written at once.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// What is gathered is written once it is this large, even if more is waiting.
+/// A batch is written once it is this large, even if more is waiting.
 const BATCH_BYTES: usize = 1 << 20;
 
 /// A message to the record.
@@ -46,7 +46,7 @@ pub(super) struct LogThread {
     pub(super) waiting: Arc<AtomicUsize>,
 }
 
-/// What is stored in one go.
+/// Jobs that are stored in one go.
 #[derive(Default)]
 struct RecordBatch {
     jobs: Vec<RecordJob>,

@@ -81,7 +81,7 @@ impl Profiles {
         }
     }
 
-    /// What could not be saved, and why.
+    /// Failures to save, each with its reason.
     pub(super) fn unsaved(&self) -> &[String] {
         &self.unsaved
     }

@@ -55,7 +55,7 @@ pub(crate) struct RecordThread {
     keeper: JoinHandle<Option<FinishedRecord>>,
 }
 
-/// What another coordinator left of a record.
+/// A record as another coordinator left it.
 #[derive(Debug)]
 pub(crate) struct LeftRecord {
     /// The run's folder.
@@ -66,10 +66,10 @@ pub(crate) struct LeftRecord {
     pub(crate) resumed: ResumedRun,
 }
 
-/// What the keeper of a record begins with.
+/// The state that the keeper of a record begins with.
 struct RecordBeginning {
     record: RecordedRun,
-    /// What the log holds, to be taken in before anything new. It has a pool of its own, since a
+    /// Facts of the log, to be taken in before anything new. They have a pool of their own, since a
     /// pool's promises are waited for in one order. `None` for a run that begins.
     stored: Option<(LogReader, DecodePool)>,
     /// Logged before anything else.
@@ -82,7 +82,7 @@ pub(crate) struct RecordPermit<'a> {
     waiting: &'a AtomicUsize,
 }
 
-/// What remains to be recorded when the run is over.
+/// The last things to record when the run is over.
 #[derive(Debug)]
 pub(crate) struct RecordRest {
     /// Events of its end that are still to be recorded.

@@ -28,21 +28,21 @@ use std::time::{Duration, Instant};
 /// How many remarks of agents go into the result; `events.jsonl` has all of them.
 const REMARKS_MAX: usize = 20;
 
-/// What is known of a run.
+/// The record of a run.
 #[derive(Debug)]
 pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
-    /// Where viewers see it.
+    /// Shows the record to viewers, if there can be any.
     latest: Option<LatestRun>,
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
-    /// What was reported before the start. If no start follows, these are the reasons.
+    /// Sentences reported before the start. If no start follows, they are the reasons.
     refusals: Vec<String>,
-    /// What agents found before the start.
+    /// Findings of the agents' preflights.
     preflight: Vec<PreflightFinding>,
     remarks: usize,
-    /// What the log did not take, and why.
+    /// Why the log did not take everything; `None` if it did.
     unstored: Option<String>,
     /// The digest of the plan with its secrets, if the plan was read without them.
     saved_digest: Option<String>,
@@ -65,7 +65,7 @@ struct Started {
     histograms: Option<Histograms>,
 }
 
-/// What is known of an agent.
+/// The record of an agent.
 #[derive(Debug, Default)]
 struct RecordedAgent {
     setup: AgentSetup,
@@ -275,7 +275,7 @@ impl RecordedRun {
         }
     }
 
-    /// Who views the run; `None` if it is shown to no one.
+    /// The viewers that the run has; `None` if it is shown to no one.
     pub(super) fn shown_to(&self) -> Option<ShownTo> {
         self.latest.as_ref().map(LatestRun::shown_to)
     }
@@ -699,7 +699,7 @@ impl RecordedAgent {
     }
 }
 
-/// What is known of an agent or a monitor when it joins.
+/// The setup of an agent or a monitor, as known when it joins.
 fn setup(facts: &AgentFacts) -> AgentSetup {
     // Facts of another version cannot be read: the agent counts, but its machine is unknown.
     let machine = host::Facts::decode(&facts.host).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Makes a record again from its log: of a run whose coordinator died, or to go on with the run.
+//! Makes a record again from its log, to show a run whose coordinator died or to resume it.
 
 use super::decode_pool::{DecodePool, DecodePromise};
 use super::recorded_run::RecordedRun;
@@ -38,7 +38,7 @@ pub(crate) enum ReplayError {
     Plan {
         /// The log's path.
         path: PathBuf,
-        /// What is wrong with the plan.
+        /// The plan's problems.
         problems: plan::Problems,
     },
     /// The files cannot be made again.
@@ -196,8 +196,8 @@ pub(crate) fn begun(folder: &Path) -> Result<BegunRun, ReplayError> {
     }
 }
 
-/// What the first run in `folder` that has a log began with, if there is one: the folder's own run,
-/// or one in a folder within it.
+/// Returns the beginning of the first run in `folder` that has a log, if there is one: the folder's
+/// own run, or one in a folder within it.
 pub(crate) fn first_begun(folder: &Path) -> Option<BegunRun> {
     if let Ok(begun) = begun(folder) {
         return Some(begun);
@@ -239,7 +239,7 @@ pub(crate) fn document(folder: &Path) -> Result<Document, ReplayError> {
 /// writing.
 ///
 /// # Errors
-/// As for [`document`], or a file cannot be written.
+/// See [`document`]; or a file cannot be written.
 pub(crate) fn remake(folder: &Path) -> Result<Document, ReplayError> {
     let (log, _) = RunLog::reopen(&folder.join(LOG))?;
     let replayed = replay(folder, Some(RunFolder::reopen(folder, &log)?))?;

@@ -1,4 +1,4 @@
-//! What is reported of a disk that does not take the log, and how long it is waited for.
+//! Reports a disk that does not take the log, and decides how long to wait for it.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ pub(crate) struct StorageTrouble {
     pub(crate) given_up: Option<GivenUp>,
 }
 
-/// What becomes of what is not stored once a disk is no longer waited for.
+/// The fate of data that is not stored once a disk is no longer waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GivenUp {
     /// Agents keep it for a coordinator that resumes the run.

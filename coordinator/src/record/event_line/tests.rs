@@ -27,7 +27,7 @@ fn ended(agent: u32, cause: EndCause, clock: Option<ClockReading>) -> RunEvent {
     }
 }
 
-/// One event of each kind, and some more for what their fields may hold. Only agent 0 has a name.
+/// One event of each kind, and some more for what their fields can hold. Only agent 0 has a name.
 fn events() -> Vec<RunEvent> {
     let clock = ClockReading {
         offset_ns: -12,
