@@ -92,7 +92,7 @@ fn against<T: Comparable>(
 
 /// Something that can be compared with another of its kind.
 trait Comparable: Sized {
-    /// What differs between the plans.
+    /// The differences between the plans.
     fn differences(first: &Self, other: &Self) -> Vec<PlanDifference>;
 
     /// Whether a limit is about this kind.
@@ -101,7 +101,7 @@ trait Comparable: Sized {
     /// The limits that apply if none is named.
     fn usual() -> Vec<RegressionLimit>;
 
-    /// What to write instead of a limit of the other kind.
+    /// Advice on what to write instead of a limit of the other kind.
     fn cure() -> &'static str;
 
     /// Name of the plan.

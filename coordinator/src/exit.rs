@@ -20,10 +20,10 @@ pub enum Exit {
     Usage,
 }
 
-/// What the command line asks for in addition to the plan's thresholds.
+/// Rules of the command line in addition to the plan's thresholds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExitRules {
-    /// As in [`analysis::exit_code`].
+    /// See [`analysis::exit_code`].
     pub strict: bool,
     /// Whether one failed operation fails the run.
     pub fail_on_error: bool,

@@ -29,7 +29,7 @@ const PROGRAMS_MAX: usize = 64;
 /// pages, and some do not follow one yet.
 const PEOPLE_MAX: usize = 2 * FOLLOWERS_MAX + 64;
 
-/// Where runs are shown. Dropping it ends that.
+/// Shows runs to others. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct Exposition {
     latest: LatestRun,
@@ -72,7 +72,7 @@ impl Exposition {
         }))
     }
 
-    /// Where runs put what is to be shown.
+    /// The place where runs show their documents.
     pub(crate) fn latest(&self) -> LatestRun {
         self.latest.clone()
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Reads a file as a run log.
 ///
 /// # Panics
-/// A property does not hold: what is read from a damaged log precedes the damage, can be written
+/// If a property does not hold: what is read from a damaged log precedes the damage, can be written
 /// again, and makes a document.
 pub fn run_log(bytes: &[u8]) {
     read(bytes);

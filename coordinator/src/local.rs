@@ -20,7 +20,7 @@ use std::path::PathBuf;
 pub struct LocalOptions {
     /// Load threads of each agent; by default as many as it has CPUs.
     pub workers: Option<u32>,
-    /// What they may fire at besides loopback and private addresses.
+    /// Targets that they may load besides loopback and private addresses.
     pub allow: Vec<String>,
     /// Folder for the secrets of connections, if plans may ask for them.
     pub key_log: Option<PathBuf>,

@@ -89,6 +89,7 @@ impl Mint {
             key: ca_key.name.clone(),
         })?;
         let issuer = Issuer::from_ca_cert_der(&first, key).map_err(|_| bad_certificate())?;
+        // A self-issued root may be left out, since servers have it (RFC 8446 §4.4.2).
         let chain = certificates
             .iter()
             .filter(|der| !is_self_issued(der))

@@ -154,6 +154,7 @@ impl OtlpPusher {
             self.not_before = Instant::now() + *pause;
         }
         self.tell(pushed.as_ref().err());
+        // A document that did not arrive is sent again.
         if pushed.is_ok() {
             self.pushed = Some(document);
         }

@@ -16,13 +16,13 @@ pub(crate) const STANDARD_INPUT: &str = "-";
 /// Largest file that a plan may name; `plan` has lower bounds for most of them.
 const FILE_MAX_BYTES: u64 = 65 << 20;
 
-/// What a file asks for, with the text that it was read from.
+/// A campaign as read from a file, with its text.
 #[derive(Debug, Clone)]
 pub struct PlanText {
-    /// As the user gave it, but with [`plan::MASK`] in place of secrets: this is what is saved of
-    /// it.
+    /// The text as the user gave it, but with [`plan::MASK`] in place of secrets; this is what is
+    /// saved.
     pub text: String,
-    /// What the text asks for.
+    /// The campaign that the text asks for.
     pub campaign: Campaign,
 }
 
@@ -94,8 +94,8 @@ impl Files for Folder {
     }
 }
 
-/// Where the files of a plan are: beside it. For a plan that a run saved, also beside that run's
-/// plan, which may itself have been saved by a run.
+/// The folders in which a plan's files are looked for: its own, and for a plan that a run saved
+/// also that of the run's original plan, which may itself have been saved by a run.
 #[derive(Debug)]
 struct PlanFolders {
     beside: Folder,

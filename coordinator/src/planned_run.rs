@@ -13,7 +13,7 @@ use std::time::Duration;
 pub(crate) struct PlannedRun {
     /// Random; the id that agents and files know it by.
     pub(crate) id: RunId,
-    /// What the run does.
+    /// The plan that the run follows.
     pub(crate) plan: Plan,
     /// The plan as the user gave it, for the record.
     pub(crate) plan_text: String,
@@ -52,7 +52,7 @@ impl PlannedRun {
         })
     }
 
-    /// What the log holds of the run.
+    /// The run's first entry in its log.
     pub(crate) fn to_log(&self) -> BegunRun {
         BegunRun {
             run: self.id.0,

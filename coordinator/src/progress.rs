@@ -98,7 +98,7 @@ impl Progress {
     }
 }
 
-/// What is shown, and its course so far.
+/// The view that is shown, and its course so far.
 struct Screen {
     /// When a line was last written for a pipe, or the display began.
     last_line: Instant,

@@ -245,7 +245,7 @@ fn connection_count(text: &str) -> Result<u32, String> {
 /// Runs what the flags ask for.
 ///
 /// # Errors
-/// As [`launch`].
+/// See [`launch`].
 pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     let (plan, text) = match plan_of(&args) {
         Ok(planned) => planned,

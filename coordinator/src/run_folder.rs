@@ -66,7 +66,7 @@ pub enum FolderError {
     Unwritable {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
     /// There is a folder of the chosen name already.
@@ -227,7 +227,7 @@ impl RunFolder {
     /// Writes a file that never changes.
     ///
     /// # Errors
-    /// Which file cannot be written, and why.
+    /// The file cannot be written; the message names it, with the reason.
     pub(crate) fn write_beside(&self, file: &str, text: &str) -> Result<(), String> {
         let path = self.path.join(file);
         let written = write_whole(&path, text.as_bytes());
@@ -249,7 +249,7 @@ impl RunFolder {
         !self.failures.contains_key(RESULT) && self.path.join(RESULT).is_file()
     }
 
-    /// What could not be saved, and why; empty if everything was.
+    /// Failures to save, each with its reason; empty if everything is saved.
     #[must_use]
     pub fn unsaved(&self) -> Vec<String> {
         let failures = [

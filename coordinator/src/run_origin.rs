@@ -1,4 +1,4 @@
-//! Where a run was asked for: what is needed to resume it, beside its log.
+//! Where a run was asked for: the facts that are needed to resume it, besides its log.
 
 use crate::plan_file::STANDARD_INPUT;
 use crate::quick::in_flags;

@@ -18,7 +18,7 @@ const RESULT_MAX_BYTES: u64 = 1 << 30;
 pub(crate) struct SavedResult {
     /// The result with all that is stored.
     pub(crate) document: Document,
-    /// What its reader should know of its source.
+    /// A remark on its source, for the reader.
     pub(crate) remark: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum ResultError {
         path.display()
     )]
     Missing {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
         /// The system's reason.
         why: String,
@@ -42,7 +42,7 @@ pub(crate) enum ResultError {
     Unreadable {
         /// The result's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         error: ReadError,
     },
     /// A campaign that we did not write.
@@ -74,6 +74,7 @@ pub(crate) fn read(path: &Path) -> Result<SavedResult, ResultError> {
 
 /// Reads the result of a campaign's run; `name` is that of its folder within the campaign's.
 pub(crate) fn read_part(campaign: &Path, name: &str) -> Result<SavedResult, ResultError> {
+    // A file from elsewhere must not lead out of the campaign's folder.
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_));
     if name.is_empty() || !Path::new(name).components().all(is_inside) {
         return Err(ResultError::Outside {

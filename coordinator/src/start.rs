@@ -166,7 +166,7 @@ fn address(text: &str, cure: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("no such host; {cure}"))
 }
 
-/// The command line, and what the folder to resume says about the same things.
+/// The command line, completed by what the folder to resume says.
 struct StartChoice {
     args: StartArgs,
     before: Option<BegunRun>,
@@ -224,6 +224,7 @@ impl StartChoice {
     fn other_port(&self) -> Option<String> {
         let known = self.origin()?.listen?;
         let here = self.args.listen.filter(|here| *here != known)?;
+        // All addresses at the port that the agents know include the address that they dial.
         let is_for_all = here.ip().is_unspecified() && here.port() == known.port();
         (!is_for_all).then(|| {
             format!(
@@ -260,7 +261,7 @@ impl StartChoice {
 /// Runs a plan.
 ///
 /// # Errors
-/// As for [`launch`].
+/// See [`launch`].
 pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     let choice = match StartChoice::new(args) {
         Ok(choice) => choice,

@@ -1,5 +1,5 @@
-//! What the terminals at standard output and standard error can show, and writing to them without
-//! failing on a closed pipe.
+//! The terminals at standard output and standard error: what they can show, and how to write to
+//! them without failing on a closed pipe.
 
 mod canvas;
 
@@ -16,7 +16,8 @@ use std::io::{self, IsTerminal as _, Write as _};
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// What standard output can show. A pipe or a file gets no colour, and the width of `COLUMNS`.
+/// The style that standard output can show. A pipe or a file gets no colour, and the width of
+/// `COLUMNS`.
 #[must_use]
 pub fn output_style() -> Style {
     if !io::stdout().is_terminal() {
@@ -32,7 +33,7 @@ pub fn output_style() -> Style {
     }
 }
 
-/// What standard error can show; `None` if lines cannot be redrawn in place.
+/// The style that standard error can show; `None` if lines cannot be redrawn in place.
 #[must_use]
 pub fn live_style() -> Option<Style> {
     let is_live = io::stderr().is_terminal() && !is_dumb();

@@ -183,7 +183,7 @@ fn searched(search: &Search) -> Vec<String> {
 }
 
 fn holds(capacity: &Capacity) -> String {
-    // What these bounds refuse is in no plan that was read.
+    // No plan that was read has bounds that are refused here.
     let Ok(bounds) = Bounds::from_plan(capacity) else {
         return String::new();
     };

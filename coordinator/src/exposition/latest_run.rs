@@ -23,7 +23,7 @@ pub(crate) struct LatestRun {
     page_ns: Arc<AtomicU64>,
 }
 
-/// What is shown now.
+/// The run as it is shown now.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShownRun {
     /// Counts up; another number means another document. It is the time at which the document came,
@@ -38,7 +38,7 @@ pub(crate) struct ShownRun {
 /// A follower of a run: as long as there is one, documents come more often.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// What is shown, which counts as new at first.
+    /// The run as it is shown; it counts as new at first.
     pub(super) shown: watch::Receiver<ShownRun>,
     _place: OwnedSemaphorePermit,
 }
@@ -89,7 +89,7 @@ impl LatestRun {
         });
     }
 
-    /// Who looks at the run now.
+    /// The kind of viewers that the run has now.
     pub(crate) fn shown_to(&self) -> ShownTo {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         if is_followed {

@@ -6,7 +6,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, StatusCode};
 use report::PrometheusFormat;
 
-/// What programs see.
+/// The page for Prometheus.
 #[derive(Debug)]
 pub(super) struct Metrics {
     latest: LatestRun,

@@ -1,4 +1,4 @@
-//! Whether a request names a host that is certainly this machine.
+//! Checks whether a request names a host that is certainly this machine.
 
 use hyper::header::{HOST, HeaderMap};
 use hyper::http::uri::Authority;

@@ -52,7 +52,7 @@ const GUARDS: [(HeaderName, HeaderValue); 5] = [
 /// An answer: all at once, or news as it comes.
 pub(super) type Answer = Response<Either<Full<Bytes>, VersionStream>>;
 
-/// What a port answers.
+/// The answers of a port.
 pub(super) trait Route: Send + Sync + 'static {
     /// Answers a GET or HEAD.
     fn answer<B: Send>(&self, request: Request<B>) -> impl Future<Output = Answer> + Send;

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 /// A process that ended too early.
 #[derive(Debug)]
 pub(crate) struct ChildDeath {
-    /// Which process it was.
+    /// The process that ended.
     pub(crate) role: ChildRole,
     /// How it ended.
     pub(crate) status: ExitStatus,

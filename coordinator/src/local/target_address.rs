@@ -1,9 +1,9 @@
-//! What a built-in target prints once it listens.
+//! The line that a built-in target prints once it listens.
 
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
-/// Where a built-in target listens, which is the one line that it prints.
+/// The address of a built-in target, as in the one line that it prints.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TargetAddress {
     /// Its address, which is on loopback.

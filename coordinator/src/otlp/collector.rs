@@ -29,7 +29,7 @@ const ANSWER_MAX: usize = 64 << 10;
 /// The longest pause that a collector is granted.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Where pushes go.
+/// The collector that pushes go to.
 #[derive(Debug)]
 pub(super) struct OtlpCollector {
     endpoint: OtlpEndpoint,
@@ -107,7 +107,7 @@ impl OtlpCollector {
         let (tell, told) = oneshot::channel();
         let lookup = move || {
             let found = (host.as_str(), port).to_socket_addrs();
-            // The caller may not wait any more.
+            // The caller may have stopped waiting.
             let _ = tell.send(found.map(Vec::from_iter));
         };
         std::thread::Builder::new()
@@ -187,6 +187,7 @@ fn judged(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
     // The statuses that OTLP calls retryable.
     let is_busy = matches!(status.as_u16(), 429 | 502 | 503 | 504);
     let after = head.headers().get(RETRY_AFTER);
+    // Only seconds: a date (RFC 9110 §10.2.3) is ignored, and the next push comes as usual.
     let after = after.and_then(|after| after.to_str().ok()?.trim().parse().ok());
     let pause = after.filter(|_| is_busy).map(Duration::from_secs);
     Err(FailedPush {

@@ -1,10 +1,10 @@
-//! Where an OpenTelemetry collector takes metrics.
+//! The URL at which an OpenTelemetry collector takes metrics.
 
 use hyper::Uri;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where metrics go below a collector's base URL (OTLP/HTTP).
+/// The path for metrics below a collector's base URL (OTLP/HTTP).
 const METRICS_PATH: &str = "/v1/metrics";
 
 /// The URL that metrics are sent to.

@@ -1,4 +1,4 @@
-//! Which events of a run are reported to a watcher, and in which words.
+//! Decides which events of a run are reported to a watcher, and in which words.
 
 use super::text::{NAMES_MAX, listed};
 use crate::roster::Roster;

@@ -55,7 +55,7 @@ const COURSE_STYLE: CellStyle = CellStyle::new().fg(Color::Cyan);
 const DOUBTFUL: CellStyle = CellStyle::new().fg(Color::Yellow);
 const BAD: CellStyle = CellStyle::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
-/// What is shown of a run, and where.
+/// A view of a run, and the terminal that shows it.
 pub(super) struct Panel<'v> {
     pub(super) view: &'v RunView,
     pub(super) trend: &'v Trend,
@@ -123,6 +123,7 @@ impl Panel<'_> {
             members: (self.rows / 4).max(1),
         };
         let members = self.members(room);
+        // The rate, p50 and p99 have a course each.
         let of_figures = words + 3 * course;
         let used = if columns < WIDE {
             of_figures + members.len()

@@ -1,4 +1,4 @@
-//! What a watcher sees of a run at a moment. It decides nothing.
+//! A run as a watcher sees it at a moment. It decides nothing.
 
 use crate::planned_run::PlannedRun;
 use crate::roster::Roster;
@@ -6,7 +6,7 @@ use analysis::Live;
 use plan::End;
 use std::time::Duration;
 
-/// What a watcher sees of a run at a moment.
+/// A run as a watcher sees it at a moment.
 #[derive(Debug, Clone)]
 pub(crate) struct RunView {
     /// The run's title.
@@ -20,7 +20,7 @@ pub(crate) struct RunView {
     pub(super) live: Option<Live>,
     /// Whether the run is ending early.
     pub(super) is_stopping: bool,
-    /// The step of a search that the run makes, and what is known by then.
+    /// The step of a search that the run makes, with the search's state.
     pub(super) search: Option<String>,
     /// Why what agents deliver cannot be stored, while that lasts.
     pub(super) storage: Option<String>,

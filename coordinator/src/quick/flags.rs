@@ -78,6 +78,7 @@ pub(crate) fn in_flags(sentence: &str) -> String {
     for (of_plan, of_flags) in SENTENCES {
         text = text.replace(of_plan, of_flags);
     }
+    // A path without a dot, such as `request`, is also an ordinary word.
     for (path, flag) in FLAGS.iter().filter(|(path, _)| path.contains('.')) {
         text = with_flag(&text, path, flag);
     }

@@ -27,7 +27,7 @@ const ONE_DASH: [&str; 18] = [
     "-workers",
 ];
 
-/// What to write instead of a flag.
+/// Advice on what to write instead of a flag.
 const CURES: [(&[&str], &str); 23] = [
     (
         &["-w", "--threads"],

@@ -38,7 +38,7 @@ pub enum ResumeError {
     NoCampaign {
         /// Path of the plan in it.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
     /// Another coordinator is making its runs.
@@ -133,7 +133,7 @@ impl CampaignFolder {
     /// Makes the folder of a run in it; a numbered one if an interruption left one of this name.
     ///
     /// # Errors
-    /// As [`RunFolder::within`].
+    /// See [`RunFolder::within`].
     pub fn run(&self, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
         RunFolder::within(&self.path, name, plan_text)
     }
@@ -225,7 +225,7 @@ impl CampaignFolder {
             .find_map(failure);
     }
 
-    /// What could not be saved, and why.
+    /// The failure to save, with its reason.
     #[must_use]
     pub fn unsaved(&self) -> Option<&str> {
         self.failure.as_deref()

@@ -52,6 +52,7 @@ impl LatestLink {
     }
 
     fn set(&self, run: &Path) -> io::Result<()> {
+        // Named after this process, so that two coordinators do not share a draft.
         let draft = format!(".{LATEST}-{}", std::process::id());
         let draft = self.link.with_file_name(draft);
         symlink(run, &draft)?;

@@ -1,5 +1,5 @@
-//! What is redrawn in place on standard error, and the lines that stay above it. There is one for
-//! the process, so that a line that is printed does not tear what another thread draws. The
+//! The part of standard error that is redrawn in place, and the lines that stay above it. There is
+//! one for the process, so that a line that is printed does not tear what another thread draws. The
 //! terminal is asked for nothing but its size, since one that does not answer would hold up the
 //! run.
 
@@ -58,7 +58,7 @@ impl Drop for FullScreen {
     }
 }
 
-/// Replaces what is drawn; without lines, nothing is drawn any more.
+/// Replaces what is drawn in place; without lines, clears it.
 pub(crate) fn draw(lines: Vec<CanvasLine>) {
     let columns = super::columns(&io::stderr());
     match &mut *canvas() {
@@ -134,6 +134,7 @@ async fn give_back_when_asked() {
 /// Stops the process until it is continued.
 fn suspend() {
     let mut canvas = canvas();
+    // Locked until the screen is taken again, so that no other thread draws in between.
     if matches!(*canvas, Canvas::Full { .. }) {
         write(LEAVE);
     }
@@ -155,7 +156,7 @@ fn leave_for_panic() {
     }
 }
 
-/// What is on standard error.
+/// The state of standard error.
 enum Canvas {
     /// Lines in place, the cursor below them.
     Inline {

@@ -265,7 +265,7 @@ fn search_makes_holds_and_says_its_answer() {
         assert_code(&refused, 2);
         assert!(stderr(&refused).contains(cure), "{}", told(&refused));
     }
-    // One user more or less is more than 5 % of a few.
+    // With a few users, one more or less is more than 5 %.
     assert_code(&folder.run(&["compare", runs, runs]), 3);
     let same = folder.run(&["compare", "--threshold=capacity=60%", runs, runs]);
     assert_code(&same, 0);

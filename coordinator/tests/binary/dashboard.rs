@@ -148,7 +148,7 @@ fn whoever_takes_nothing_is_not_waited_for() {
     let request = format!("GET / HTTP/1.1\r\nhost: {address}\r\n\r\n");
     stuck.write_all(request.repeat(PAGES).as_bytes()).unwrap();
     std::thread::sleep(TAKE_MAX * 2);
-    // What can be read now was in the buffers of both ends; the rest does not come.
+    // The bytes that can be read now were in the buffers of both ends; the rest does not come.
     let mut taken = Vec::new();
     let _ = stuck.read_to_end(&mut taken);
     let head = b"HTTP/1.1 200 OK";

@@ -1,4 +1,5 @@
-//! What a run leaves for programs: standard output, a summary, the last line, names of folders.
+//! The parts of a run that programs use: standard output, a summary, the last line, names of
+//! folders.
 
 use crate::command::{Folder, PLAN, assert_code, told};
 use std::process::Output;

@@ -1,4 +1,4 @@
-//! What cannot be run: one clear message each, and the documented exit code.
+//! Requests that cannot be run: one clear message each, and the documented exit code.
 
 use crate::command::{Folder, PLAN, assert_code, told};
 use rcgen::{BasicConstraints, CertificateParams, CustomExtension, IsCa, KeyPair};

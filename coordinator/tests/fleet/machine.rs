@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// What the runner is to do.
+/// Instructions for the runner.
 #[derive(Clone)]
 pub struct Script {
     /// Size of each interval.

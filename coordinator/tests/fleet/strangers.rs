@@ -85,7 +85,7 @@ fn careless() -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// What a stranger holds open. Errors are the coordinator's answer, and welcome.
+/// The connection that a stranger holds open. Errors are the coordinator's answer, and welcome.
 enum Held {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),

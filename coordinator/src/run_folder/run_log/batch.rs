@@ -34,7 +34,7 @@ pub(super) const FACT_HEAD_BYTES: usize = 13;
 /// that a damaged length can ask for.
 pub(super) const CONTENT_MAX_BYTES: usize = 256 << 20;
 
-/// What the first bytes of a log say.
+/// The meaning of the first bytes of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LogHead {
     /// The log of this run.

@@ -21,7 +21,7 @@ pub(crate) enum LogError {
     Unreadable {
         /// The log's path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
     /// The file is not a log.
@@ -65,7 +65,7 @@ pub(crate) enum LogError {
     Fact {
         /// The log's path.
         path: PathBuf,
-        /// What is not understood.
+        /// Why it is not understood.
         error: FactError,
     },
     /// Another coordinator is writing it.
@@ -270,7 +270,7 @@ impl LogReader {
     }
 }
 
-/// What follows a broken batch.
+/// The bytes after a broken batch.
 enum Behind {
     /// This many bytes, and no batch.
     Torn(u64),

@@ -22,11 +22,11 @@ const FINISHED: u8 = 6;
 pub(crate) struct LoggedFact {
     /// By the calendar of the machine that wrote it.
     pub(crate) at: Utc,
-    /// What it was.
+    /// The fact itself.
     pub(crate) what: FactKind,
 }
 
-/// What the log can hold of a run.
+/// The kinds of facts that a log can hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FactKind {
     /// The run was asked for; always the first fact.
@@ -43,8 +43,8 @@ pub(crate) enum FactKind {
     Finished(RunState),
 }
 
-/// What a run began with: all that is needed to resume it or to make its result, except for the
-/// plan's secrets.
+/// The beginning of a run: everything that is needed to resume it or to make its result, except for
+/// the plan's secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BegunRun {
     /// The id that agents and files know it by.
