@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const FILE: &str = "calibrations.json";
 /// Most agents that are remembered; if there are more, those that joined last are.
 const AGENTS_MAX: usize = 256;
-/// More than this number of agents takes: what each agent sends is bounded too.
+/// More than `AGENTS_MAX` agents take: what each agent sends is bounded too.
 const FILE_MAX_BYTES: u64 = AGENTS_MAX as u64 * 2 * Calibration::MAX_BYTES as u64;
 /// Most load threads of an agent that are believed, as bounded by `agent join --workers`.
 const WORKERS_MAX: u32 = 1_024;

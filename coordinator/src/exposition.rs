@@ -42,7 +42,7 @@ impl Exposition {
     /// each is asked for; `None` if nothing is.
     ///
     /// # Errors
-    /// A port cannot be opened, or a collector cannot be reached from here.
+    /// A port cannot be opened, or pushes to a collector cannot be set up.
     pub(crate) async fn open(
         metrics: Option<SocketAddr>,
         dashboard: Option<SocketAddr>,

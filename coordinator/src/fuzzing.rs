@@ -21,7 +21,7 @@ use std::time::Duration;
 /// again, and makes a document.
 pub fn run_log(bytes: &[u8]) {
     read(bytes);
-    // Random bytes hardly ever have a right checksum.
+    // Random bytes hardly ever have a valid checksum.
     read(&sealed_log(bytes));
 }
 

@@ -15,8 +15,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How far a server's clock may be behind ours.
 const BEFORE: Duration = Duration::from_secs(3600);
-/// The validity counts from the beginning of the run, which comes a little later than minting. And
-/// operations that have begun by its end are drained.
+/// How much longer certificates are valid than asked for: the validity counts from the beginning of
+/// the run, which comes a little after minting, and operations that have begun are drained.
 const BEYOND: Duration = Duration::from_secs(2 * 3600);
 
 /// A CA that is ready to issue.

@@ -170,8 +170,7 @@ fn placed(file: &str, problems: &Problems) -> String {
 
 /// The content of a file, as from [`up_to`]. A pipe counts as a file as long as there is a writer.
 fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    // For opening only: opening a pipe would otherwise wait for a writer, for ever if there is
-    // none.
+    // Needed only for opening: a pipe would otherwise wait for a writer, for ever if there is none.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(nonblocking).open(path)?;

@@ -219,8 +219,8 @@ impl FleetTask {
         }
     }
 
-    /// Does what the fleet decided. Returns an event if that closes a stream, which takes nothing
-    /// any more.
+    /// Carries out an action, and returns the event that it causes at once, such as the end of a
+    /// stream that takes nothing any more.
     fn act(&mut self, action: FleetAction) -> Option<FleetEvent> {
         match action {
             FleetAction::Send(at, message) => {

@@ -19,8 +19,8 @@ const STRANGER_MAX: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub(super) struct Lobby(Arc<Mutex<Visitors>>);
 
-/// How far a stranger has come. Each step has places of its own, so that peers that only connect
-/// cannot push out those that have finished TLS, nor these the ones that know the token.
+/// How far a stranger has come. Each step has places of its own: peers that only connect cannot
+/// push out those that have finished TLS, and these cannot push out those that know the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JoinStep {
     Connected,
@@ -142,8 +142,8 @@ impl Lobby {
 }
 
 impl Visitors {
-    /// Gives a stranger a place at its step. If that needs room, the oldest of its address goes,
-    /// else the oldest of all.
+    /// Gives a stranger a place at its step. If its address has none left, the oldest from there
+    /// goes; else, if the step has none left, the oldest of the step.
     fn seat(&mut self, id: u64, stranger: Stranger) {
         let is_here = |other: &Stranger| other.step == stranger.step;
         let is_near = |other: &Stranger| is_here(other) && other.origin == stranger.origin;

@@ -79,7 +79,7 @@ impl CampaignRuns<'_> {
         let pause = self.request.campaign.repeat().pause;
         let mut is_first = true;
         for scheduled in schedule {
-            // A search looks itself for the runs that were made before.
+            // A search itself looks for runs that were made before.
             if self.has_left_runs
                 && let Some(exit) = self.report.take_left_run(scheduled, self.request.rules)
             {

@@ -176,7 +176,7 @@ impl CapacitySearch<'_> {
             .map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
-    /// At least the usual look, and no longer than a hold unless that is even shorter.
+    /// At least the usual look; beyond that, no longer than a hold.
     fn length_of_look(&self) -> Duration {
         let SearchRange::Rate { from, .. } = self.capacity.range else {
             return LOOK;

@@ -157,8 +157,8 @@ impl InterruptedRun {
         Ok(run)
     }
 
-    /// Returns the run with the plan given now, or why it cannot go on. A run that was forced onto
-    /// an agent stays forced.
+    /// Returns the run with the plan given now, or why it cannot go on. If an agent was made to run
+    /// it despite its preflight, it stays forced.
     pub(super) fn planned(
         &self,
         plan: Plan,
@@ -243,7 +243,7 @@ impl InterruptedRun {
     /// Leaves the log's clock, which ended with the machine's boot: its instants are found again by
     /// the calendar.
     fn leave_clock(&mut self) {
-        // Without a start instant, none was stated by that clock.
+        // If there is no start instant, no instant of that clock is known.
         let Some((start_at, started_at)) = self.start else {
             return;
         };

@@ -71,7 +71,7 @@ fn folder(
     problem.map_or(Ok(folder), Err)
 }
 
-/// Says that the runs had other secrets, which nothing else shows: the saved texts hold none. The
+/// Says so if the runs had other secrets, which nothing else shows: the saved texts hold none. The
 /// cause may also be a changed file that no run has used yet.
 fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
     let headers = campaign.secret_headers();
@@ -87,8 +87,8 @@ fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<Strin
     })
 }
 
-/// Says why earlier runs are not runs of this plan: its file is the same, but a file that it names
-/// may have changed.
+/// Says why earlier runs are not runs of this plan, if they are not: its file is the same, but a
+/// file that it names may have changed.
 fn changed(
     request: &StartRequest,
     schedule: &[ScheduledRun<'_>],

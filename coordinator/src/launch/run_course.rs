@@ -57,7 +57,7 @@ pub(super) enum CourseStep {
 #[derive(Debug)]
 pub(super) struct CourseEnd {
     pub(super) ending: RunEnding,
-    /// Names of the agents and monitors that took part.
+    /// Names of the run's agents and monitors.
     pub(super) agents: Vec<String>,
     /// Whether an agent of this machine ended.
     pub(super) has_dead_agents: bool,

@@ -190,7 +190,7 @@ impl RunHost {
         let latest = self.exposition.as_ref().map(Exposition::latest);
         let (record, events) = match beginning {
             RunBeginning::New(folder) => {
-                // The record comes first: what agents fire must find something to be stored in.
+                // The record comes first: what agents measure must have somewhere to go.
                 let folder = self.prepared(folder)?;
                 let record = RecordThread::start(run, folder, receipts, latest)?;
                 (record, self.fleet.run(request).await?)

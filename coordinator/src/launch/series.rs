@@ -34,7 +34,7 @@ pub(super) enum LeftRun {
     Nothing,
     /// It was resumed.
     Made(Box<FinishedRun>),
-    /// The end was asked for before it could be.
+    /// The end was asked for before it could be resumed.
     EndAsked,
 }
 

@@ -64,7 +64,7 @@ impl OtlpCollector {
     /// A collector that is pushed to with the header fields of the environment.
     ///
     /// # Errors
-    /// These are not valid, or this machine trusts no roots for HTTPS.
+    /// These are not valid, or this machine has no trusted roots for HTTPS.
     pub(super) fn new(endpoint: OtlpEndpoint) -> anyhow::Result<OtlpCollector> {
         let tls = endpoint
             .is_secure

@@ -87,7 +87,7 @@ struct PanelRoom {
 }
 
 impl Panel<'_> {
-    /// A few lines among others: the terminal is not taken.
+    /// Draws a few lines among others; the terminal is not taken.
     pub(super) fn inline(&self) -> Vec<CanvasLine> {
         let columns = cells(self.style.width);
         let room = PanelRoom {
@@ -109,7 +109,7 @@ impl Panel<'_> {
         painted(&buffer, self.style.colour)
     }
 
-    /// The whole screen, with the last of the lines that were printed.
+    /// Draws the whole screen, with the last of the printed lines.
     pub(super) fn whole(&self, said: &[String]) -> Vec<CanvasLine> {
         let figures = self.figures();
         let is_course = |row: &&PanelRow| matches!(row, PanelRow::Course { .. });
@@ -369,7 +369,7 @@ fn worst(mut members: Vec<PanelMember<'_>>, room: usize) -> Vec<PanelMember<'_>>
     members
 }
 
-/// A number of cells of a terminal, which never has more than fit.
+/// Converts a number of cells; no terminal has more than fit.
 fn cells(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }

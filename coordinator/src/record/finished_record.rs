@@ -20,7 +20,7 @@ pub(crate) struct FinishedRecord {
 }
 
 impl FinishedRecord {
-    /// The folder that has the result; `None` if it has not.
+    /// The folder that holds the result; `None` if no result is there.
     pub(crate) fn saved_in(&self) -> Option<&Path> {
         self.folder.as_deref().filter(|_| self.has_result)
     }

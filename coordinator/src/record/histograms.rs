@@ -9,7 +9,8 @@ use report::{HlogWriter, MergedHlog};
 #[derive(Debug)]
 pub(super) struct Histograms {
     merged: MergedHlog,
-    /// Written before the first line, and not earlier: a start that is postponed leaves none.
+    /// The header, until it is written before the first line: a start that is postponed leaves
+    /// none.
     header: Option<String>,
 }
 

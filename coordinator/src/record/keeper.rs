@@ -24,7 +24,7 @@ const SAVE_SHARE: u32 = 100;
 /// long run would otherwise write gigabytes of it.
 const SAVE_GROWTH: u32 = 4;
 
-/// The age that a saved result reaches at most, about, if saving it is cheap.
+/// Roughly the greatest age of a saved result, if saving it is cheap.
 const SAVE_PAUSE_MAX: Duration = Duration::from_secs(600);
 
 /// Showing, with the page that is made for it, may take 1/`SHOW_SHARE` of the time.
@@ -163,8 +163,7 @@ impl Renewal {
         };
     }
 
-    /// When to make it again, at least `pause` after the last time; `None` if nothing changed
-    /// since.
+    /// When to make it again: `pause` after the last time; `None` if nothing changed since.
     fn after(&self, pause: Duration) -> Option<Instant> {
         (!self.is_done).then(|| self.made + pause)
     }

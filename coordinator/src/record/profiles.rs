@@ -6,7 +6,7 @@ use analysis::{HotFunction, ProfileResult};
 use host::{CpuProfile, HostError, ProfileOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of functions in the result.
+/// Most functions in the result.
 const HOTTEST: usize = 10;
 
 /// Longest name in the result, in characters.

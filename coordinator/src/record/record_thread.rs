@@ -272,7 +272,7 @@ impl RecordBeginning {
     fn caught_up(mut self) -> RecordedRun {
         if let Some((mut stored, decoders)) = self.stored {
             let taken = replay::take_in(&mut self.record, &mut stored, &decoders);
-            // The whole log could be read a moment ago; now the system fails to.
+            // The whole log could be read a moment ago; now the system fails to read it.
             if let Err(error) = taken {
                 self.record.note(format!(
                     "{error}; what is stored behind that is not counted here: make the result \

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 /// Why a file is not held.
 #[derive(Debug)]
 pub(super) enum HoldError {
-    /// Another process holds it: this one, if the system reports it.
+    /// Another process holds it, with this id if the system reports it.
     Taken(Option<u32>),
     Failed(io::Error),
 }

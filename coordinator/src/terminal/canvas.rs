@@ -133,8 +133,8 @@ async fn give_back_when_asked() {
 
 /// Stops the process until it is continued.
 fn suspend() {
-    let mut canvas = canvas();
     // Locked until the screen is taken again, so that no other thread draws in between.
+    let mut canvas = canvas();
     if matches!(*canvas, Canvas::Full { .. }) {
         write(LEAVE);
     }
