@@ -9,40 +9,40 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Its name in the state folder.
+/// The file's name in the state folder.
 const FILE: &str = "calibrations.json";
-/// Agents that are remembered; of more, those that joined last.
+/// Most agents that are remembered; if there are more, those that joined last are.
 const AGENTS_MAX: usize = 256;
-/// More than so many agents take: what an agent sends is bounded by itself.
+/// More than `AGENTS_MAX` agents take: what each agent sends is bounded too.
 const FILE_MAX_BYTES: u64 = AGENTS_MAX as u64 * 2 * Calibration::MAX_BYTES as u64;
-/// Load threads of an agent that are believed, as `agent join --workers` bounds them.
+/// Most load threads of an agent that are believed, as bounded by `agent join --workers`.
 const WORKERS_MAX: u32 = 1_024;
 
 /// An agent that has joined with a calibration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CalibratedAgent {
-    /// Of two of one name, the later.
+    /// If two agents have the same name, the later one is kept.
     pub(crate) name: String,
     /// Load threads.
     pub(crate) workers: u32,
     pub(crate) calibration: Calibration,
 }
 
-/// The file that they are kept in.
+/// The file that the calibrations are kept in.
 #[derive(Debug, Clone)]
 pub(crate) struct CalibratedAgents {
     path: PathBuf,
 }
 
 impl CalibratedAgents {
-    /// Those of a state folder, which need not be there.
+    /// The calibrations of a state folder, which need not exist.
     pub(crate) fn new(state: &Path) -> CalibratedAgents {
         CalibratedAgents {
             path: state.join(FILE),
         }
     }
 
-    /// Those that are known, who joined last behind the others.
+    /// Reads the agents that are known, those that joined last at the end.
     ///
     /// # Errors
     /// The file cannot be read, or is not what was written.
@@ -57,13 +57,13 @@ impl CalibratedAgents {
         Ok(serde_json::from_slice(&bytes)?)
     }
 
-    /// Remembers those of a run's agents who sent a calibration.
+    /// Remembers those of a run's agents that sent a calibration.
     ///
     /// # Errors
-    /// They cannot be kept, in words; it costs the run nothing.
+    /// They cannot be saved; the message says why. The run does not suffer from it.
     pub(crate) fn remember(&self, agents: &[AgentFacts]) -> Result<(), String> {
         let joined: Vec<CalibratedAgent> = agents.iter().filter_map(calibrated).collect();
-        // What cannot be read is replaced: the next runs make it whole again.
+        // A file that cannot be read is replaced: the next runs complete it again.
         let before = self.read().unwrap_or_default();
         let after = with(before.clone(), joined);
         if after == before {
@@ -75,8 +75,8 @@ impl CalibratedAgents {
         })
     }
 
-    /// In one step. It is not waited for the disk, since a run is about to begin: a file that is
-    /// lost comes again with the next one.
+    /// Replaces the file in one step. It is not synced, since a run is about to begin: if the file
+    /// is lost, the next run writes it again.
     fn replace(&self, agents: &[CalibratedAgent]) -> io::Result<()> {
         let draft = self
             .path
@@ -93,25 +93,27 @@ impl CalibratedAgents {
         };
         let written = write();
         if written.is_err() {
-            // Where even that fails, the draft is in nobody's way.
+            // If even that fails, the draft does no harm.
             let _ = fs::remove_file(&draft);
         }
         written
     }
 }
 
-/// `None` of an agent that sent none, or what is none: it can run plans all the same.
+/// `None` if an agent sent no calibration, or one that cannot be read: it can run plans all the
+/// same.
 fn calibrated(agent: &AgentFacts) -> Option<CalibratedAgent> {
     Some(CalibratedAgent {
-        // It is printed, and comes from another machine.
+        // The name is printed, and comes from another machine.
         name: agent.name.replace(is_unprintable, "?"),
         workers: agent.workers.clamp(1, WORKERS_MAX),
         calibration: Calibration::decode(&agent.calibration).ok()?,
     })
 }
 
-/// Those of the same name are replaced, and the oldest dropped beyond what is kept. Agents that
-/// have not changed keep their places, so that a run with the same ones changes nothing.
+/// Adds agents, which replace those of the same name; the oldest beyond the limit are dropped.
+/// Agents that have not changed keep their places, so that a run with the same agents changes
+/// nothing.
 fn with(mut known: Vec<CalibratedAgent>, joined: Vec<CalibratedAgent>) -> Vec<CalibratedAgent> {
     for agent in joined {
         if known.contains(&agent) {

@@ -1,5 +1,4 @@
-//! `coordinator check`: what a plan would run, and each agent's exact share of it. Nothing is
-//! started.
+//! `coordinator check`: what a plan would run, and each agent's exact share of it. Starts nothing.
 
 mod expenses;
 mod runs;
@@ -65,7 +64,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Passed)
 }
 
-/// Each variant's plan, named where there are several.
+/// The canonical text of each variant's plan, with names if there are several.
 fn canonical_of_each(campaign: &Campaign) -> String {
     let named =
         |variant: &Variant| format!("# variant {}\n{}", variant.name, canonical(&variant.plan));
@@ -94,7 +93,7 @@ fn canonical(plan: &Plan) -> String {
     format!("# sha256 {digest} of the lines below{but}\n{text}")
 }
 
-/// The plan in words, the table of shares, and what they need of the agents.
+/// Describes the plan, with the table of shares and what they need of the agents.
 fn describe(plan: &Plan, agents: u32, known: &KnownMachines) -> String {
     let mut text = format!("plan {}, digest {}\n\n", plan.name(), plan.digest());
     text.push_str(&lines(&words::paragraphs(plan)));
@@ -108,7 +107,7 @@ fn describe(plan: &Plan, agents: u32, known: &KnownMachines) -> String {
     text
 }
 
-/// Subjects with their lines beside them.
+/// Writes subjects with their lines beside them.
 fn lines(paragraphs: &[(&'static str, Vec<String>)]) -> String {
     let mut text = String::new();
     for (subject, lines) in paragraphs {
@@ -132,7 +131,7 @@ mod tests {
         describe(&plan, agents, &KnownMachines::default())
     }
 
-    /// The first line holds the digest, which is `plan`'s business.
+    /// The first line has the digest, which is tested in `plan`.
     fn without_digest(text: &str) -> &str {
         text.split_once("\n\n").unwrap().1
     }

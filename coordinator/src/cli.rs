@@ -1,5 +1,4 @@
-//! The command line as it is typed. What it means is decided by the modules named after the
-//! commands.
+//! The command line as it is typed. The modules named after the commands decide what it means.
 
 use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
@@ -46,16 +45,16 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// What was typed; if that is wrong, or asks for help, the process ends.
+    /// Reads the command line; if it is wrong, or asks for help, the process ends.
     #[must_use]
     pub fn from_command_line() -> Cli {
         Cli::from_words(std::env::args_os().collect()).unwrap_or_else(|error| error.exit())
     }
 
-    /// What the words mean, the program's name first.
+    /// Parses these words, the program's name first.
     ///
     /// # Errors
-    /// They are wrong, or ask for help.
+    /// The words are wrong, or ask for help.
     pub(crate) fn from_words(words: Vec<OsString>) -> Result<Cli, clap::Error> {
         Cli::try_parse_from(quick::with_two_dashes(words)).map_err(quick::with_cure)
     }
@@ -137,7 +136,7 @@ mod tests {
         }
     }
 
-    /// The words of each line that runs `coordinator`, up to where the shell takes over.
+    /// The words of each line that runs `coordinator`, up to the first that is for the shell.
     fn commands(yaml: &str) -> Vec<Vec<&str>> {
         let lines = yaml.lines().map(|line| line.trim_start_matches([' ', '-']));
         let commands = lines.filter(|line| line.starts_with("coordinator "));

@@ -1,5 +1,5 @@
-//! `coordinator compare`: saved runs or searches against others. Which belong together is decided
-//! here; what differs, and how sure that is, by `analysis`.
+//! `coordinator compare`: saved runs or searches against others. Decides which belong together;
+//! `analysis` decides what differs, and how certain that is.
 
 mod saved;
 
@@ -64,10 +64,10 @@ pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     }
 }
 
-/// A saved run, or each variant of several, against those of a baseline.
+/// Compares a saved run, or each variant of several, with a baseline.
 ///
 /// # Errors
-/// One of the two cannot be read, or they are not of one kind.
+/// One of the two cannot be read, or they are of different kinds.
 pub(crate) fn against_baseline(
     baseline: &Path,
     run: &Path,
@@ -90,24 +90,24 @@ fn against<T: Comparable>(
         .collect()
 }
 
-/// What is compared with another of its kind.
+/// Something that can be compared with another of its kind.
 trait Comparable: Sized {
-    /// In what the plans differ.
+    /// The differences between the plans.
     fn differences(first: &Self, other: &Self) -> Vec<PlanDifference>;
 
     /// Whether a limit is about this kind.
     fn has(limit: &RegressionLimit) -> bool;
 
-    /// Where nobody names a limit.
+    /// The limits that apply if none is named.
     fn usual() -> Vec<RegressionLimit>;
 
-    /// What a limit of the other kind should have been.
+    /// Advice on what to write instead of a limit of the other kind.
     fn cure() -> &'static str;
 
     /// Name of the plan.
     fn plan(&self) -> &str;
 
-    /// Puts both sides, with their names, into the document.
+    /// Compares both sides, under their names, and puts the result into the document.
     fn compare(
         pair: &SavedPair<'_, Self>,
         names: &[String; 2],
@@ -171,7 +171,7 @@ fn refused(error: &SavedError) -> Exit {
     Exit::Usage
 }
 
-/// What the two are called in a table: by their folders, or by their places where these are alike.
+/// The names of the two in a table: those of their folders, or A and B if these are alike.
 fn names(first: &Path, other: &Path) -> [String; 2] {
     let folder = |path: &Path| {
         if path.is_file() {
@@ -188,7 +188,7 @@ fn names(first: &Path, other: &Path) -> [String; 2] {
 }
 
 fn differences<T: Comparable>(pair: &SavedPair<'_, T>) -> Vec<PlanDifference> {
-    // All runs of a variant are of one plan, so that the first speaks for it.
+    // All runs of a variant have one plan, so the first speaks for it.
     let pair = pair.first.first().zip(pair.other.first());
     pair.map(|(first, other)| T::differences(first, other))
         .unwrap_or_default()
@@ -303,7 +303,7 @@ impl Comparable for SavedSearch {
     }
 }
 
-/// Without the plan's own thresholds, which were judged when the run was made.
+/// Leaves out the plan's own thresholds, which were judged when the run was made.
 fn summary(document: &Document, variant: &str, repeat: u32, folder: String) -> RunSummary {
     RunSummary {
         thresholds: Vec::new(),

@@ -1,32 +1,31 @@
-//! Exit codes: what each means, and which one counts where several hold.
+//! Exit codes: what each means, and which one counts if several apply.
 
 use std::process::ExitCode;
 
-/// How the program ends. In ascending order of precedence: what comes later hides what comes
-/// before.
+/// How the program ends. In ascending order of precedence: later variants hide earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything asked for held.
     Passed,
-    /// A threshold failed, or operations did that must not.
+    /// A threshold failed, or operations failed that must not.
     ThresholdFailed,
     /// The run is invalid as a measurement.
     Invalid,
-    /// Somebody interrupted it.
+    /// It was interrupted.
     Interrupted,
     /// Anything else: a file that cannot be written, a port in use, an agent that cannot run the
     /// plan.
     Failed,
-    /// The command line, the plan, or a saved run that is named cannot be used.
+    /// The command line, the plan, or a saved run that was named cannot be used.
     Usage,
 }
 
-/// What the command line asks for beside the plan's thresholds.
+/// Rules of the command line in addition to the plan's thresholds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ExitRules {
-    /// As in [`analysis::exit_code`].
+    /// See [`analysis::exit_code`].
     pub strict: bool,
-    /// One operation that failed fails the run.
+    /// Whether one failed operation fails the run.
     pub fail_on_error: bool,
 }
 
@@ -44,7 +43,7 @@ impl Exit {
         }
     }
 
-    /// What a result asks for.
+    /// The exit for a result.
     #[must_use]
     pub fn from_document(document: &analysis::Document, rules: ExitRules) -> Exit {
         let has_errors = document.measured.operations.errors > 0;
@@ -53,7 +52,7 @@ impl Exit {
         failed.map_or(exit, |failed| failed.max(exit))
     }
 
-    /// What a code of `analysis` stands for.
+    /// The exit for a code of `analysis`.
     #[must_use]
     pub fn from_code(code: u8) -> Exit {
         match code {

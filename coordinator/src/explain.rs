@@ -43,7 +43,7 @@ pub fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
     Ok(worst)
 }
 
-/// Of every run of a campaign, in the order in which they were made.
+/// The folders of all runs of a campaign, in the order in which they were made.
 fn folders(campaign: &CampaignDocument) -> Vec<&str> {
     let runs = campaign.runs.iter().map(|run| &run.folder);
     let searches = campaign.searches.iter();
@@ -54,7 +54,7 @@ fn folders(campaign: &CampaignDocument) -> Vec<&str> {
     all.map(String::as_str).collect()
 }
 
-/// `part` is its folder within that of a campaign.
+/// Explains one run; `part` is its folder within that of a campaign.
 fn one(saved: Result<SavedResult, ResultError>, part: Option<&str>) -> anyhow::Result<Exit> {
     let saved = match saved {
         Ok(saved) => saved,

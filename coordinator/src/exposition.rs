@@ -1,6 +1,6 @@
-//! Shows the run that goes on to others: `/metrics` to programs that look, the dashboard to people,
+//! Shows the run under way to others: `/metrics` to programs that ask, the dashboard to people,
 //! pushes to an OpenTelemetry collector. All of them share one document, which the record makes
-//! when there is someone to look.
+//! while there are viewers.
 
 mod dashboard;
 mod latest_run;
@@ -22,14 +22,14 @@ use metrics::Metrics;
 use port::Port;
 use std::net::SocketAddr;
 
-/// Programs that ask at once.
+/// Most connections of programs at once.
 const PROGRAMS_MAX: usize = 64;
 
-/// Connections of people: each who follows a run has one for what is news and one for pages, and
-/// some have none yet.
+/// Most connections of people at once. Each browser that follows a run has one for news and one for
+/// pages, and some do not follow one yet.
 const PEOPLE_MAX: usize = 2 * FOLLOWERS_MAX + 64;
 
-/// Where runs are shown. Dropping it ends that.
+/// Shows runs to others. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct Exposition {
     latest: LatestRun,
@@ -38,11 +38,11 @@ pub(crate) struct Exposition {
 }
 
 impl Exposition {
-    /// Opens a port for programs and one for people, and begins to send to a collector, where they
-    /// are asked for; `None` where nothing is.
+    /// Opens a port for programs and one for people, and begins to send to a collector, as far as
+    /// each is asked for; `None` if nothing is.
     ///
     /// # Errors
-    /// A port cannot be had, or a collector cannot be spoken to from here.
+    /// A port cannot be opened, or pushes to a collector cannot be set up.
     pub(crate) async fn open(
         metrics: Option<SocketAddr>,
         dashboard: Option<SocketAddr>,
@@ -72,24 +72,24 @@ impl Exposition {
         }))
     }
 
-    /// Where runs put what is to be shown.
+    /// The place where runs show their documents.
     pub(crate) fn latest(&self) -> LatestRun {
         self.latest.clone()
     }
 
-    /// Waits for a run's last figures to arrive where they are sent to, for a moment.
+    /// Waits a moment for a run's last figures to arrive at the collector.
     pub(crate) async fn flush(&self) {
         if let Some(otlp) = &self.otlp {
             otlp.flush().await;
         }
     }
 
-    /// What the user should know since the last call.
+    /// News for the user since the last call.
     pub(crate) fn news(&mut self) -> Option<String> {
         self.otlp.as_mut()?.news()
     }
 
-    /// No run follows: gives those who follow a moment to see the last one's result.
+    /// Ends it, since no run follows: gives followers a moment to see the last run's result.
     pub(crate) async fn close(self) {
         self.latest.end().await;
     }

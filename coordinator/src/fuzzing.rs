@@ -1,4 +1,4 @@
-//! Doors for `fuzz` to the run log, which is private. Nothing of a run goes through here.
+//! Entry points for `fuzz` to the run log, which is private. No run uses them.
 
 use crate::planned_run::PlannedRun;
 use crate::record::replay::RehearsedReplay;
@@ -17,11 +17,11 @@ use std::time::Duration;
 /// Reads a file as a run log.
 ///
 /// # Panics
-/// Where a property does not hold: what is read of a damaged log stands before the damage, can be
-/// written again, and makes a document.
+/// If a property does not hold: what is read from a damaged log precedes the damage, can be written
+/// again, and makes a document.
 pub fn run_log(bytes: &[u8]) {
     read(bytes);
-    // A checksum is seldom met by chance.
+    // Random bytes hardly ever have a valid checksum.
     read(&sealed_log(bytes));
 }
 
@@ -61,13 +61,13 @@ fn read(bytes: &[u8]) {
     }
 }
 
-/// The log of a small run, to begin with.
+/// The log of a small run, as a seed.
 #[must_use]
 pub fn small_run_log() -> Vec<u8> {
     log_file(&small_run())
 }
 
-/// What lies in the batch of such a log.
+/// The content of the batch in such a log.
 #[must_use]
 pub fn small_run_batch() -> Vec<u8> {
     small_run_log().split_off(sealed_log(&[]).len())

@@ -1,5 +1,5 @@
-//! Runs from beginning to end, the same for local and remote agents: what they need is set up,
-//! watched, and taken down again whatever happens.
+//! Runs from beginning to end, the same for local and remote agents: sets up what they need,
+//! watches them, and takes everything down again whatever happens.
 
 mod agents_search;
 mod campaign;
@@ -43,10 +43,10 @@ pub use run_commands::RunCommands;
 pub(crate) use run_request::unfit;
 pub use start_request::{AgentSource, Hosting, JoinOptions, StartRequest};
 
-/// Makes the runs that are asked for, prints what came of them, and says how to exit.
+/// Makes the runs that are asked for, prints their results, and returns how to exit.
 ///
 /// # Errors
-/// What a run needs cannot be had: a port, a folder, a process.
+/// Something that a run needs cannot be had: a port, a folder, a process.
 pub fn launch(request: &StartRequest) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -76,8 +76,8 @@ async fn make(request: &StartRequest) -> anyhow::Result<Exit> {
     };
     let before = resumed.campaign().and_then(CampaignFolder::before);
     let hosting = &request.hosting;
-    // What the ports lack shows before a folder is made, and what the folder lacks before an agent
-    // is let in.
+    // A port that cannot be opened is reported before a folder is made, and a folder that cannot be
+    // made before an agent is let in.
     let port = JoinPort::open(&hosting.source).await?;
     let exposition =
         Exposition::open(hosting.metrics, hosting.dashboard, hosting.otlp.clone()).await?;

@@ -1,5 +1,5 @@
 //! The coordinator: starts agents at one instant, merges what they measured, and says what it
-//! means. The binary is [`run`] alone; everything stands here so that it can be tested.
+//! means. The binary is only [`run`]; everything is here so that it can be tested.
 
 mod calibrated_agents;
 mod check;
@@ -46,10 +46,10 @@ use clap::CommandFactory as _;
 use cli::{AgentCommand, Command};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Does what the command line says, and says how to exit.
+/// Carries out a command line, and returns how to exit.
 #[must_use]
 pub fn run(cli: Cli) -> Exit {
-    // A panic has said what it is; what it unwinds through stops the processes that were started.
+    // A panic has been reported by then, and unwinding has stopped the processes that were started.
     catch_unwind(AssertUnwindSafe(|| obey(cli))).unwrap_or(Exit::Failed)
 }
 

@@ -1,4 +1,4 @@
-//! Agents and a built-in target on this machine, as processes of their own: this program, run
+//! Agents and a built-in target on this machine, each in a process of its own: this program, run
 //! again.
 
 mod agents;
@@ -18,12 +18,12 @@ use std::path::PathBuf;
 /// How local agents are run.
 #[derive(Debug, Clone, Default)]
 pub struct LocalOptions {
-    /// Load threads of each; as many as it has CPUs where nothing is said.
+    /// Load threads of each agent; by default as many as it has CPUs.
     pub workers: Option<u32>,
-    /// What they may fire at beside loopback and private addresses.
+    /// Targets that they may load besides loopback and private addresses.
     pub allow: Vec<String>,
-    /// Folder for the secrets of connections, where plans may ask for them.
+    /// Folder for the secrets of connections, if plans may ask for them.
     pub key_log: Option<PathBuf>,
-    /// They sleep until an arrival is due.
+    /// Whether they always sleep until an arrival is due.
     pub no_spin: bool,
 }

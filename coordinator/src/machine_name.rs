@@ -1,8 +1,8 @@
-//! How other machines call this one.
+//! The address by which other machines reach this one.
 
 use std::net::SocketAddr;
 
-/// Where others reach a port: by this machine's name, if it listens on all of its addresses.
+/// Where others reach a port: under this machine's name, if it listens on all of its addresses.
 pub(crate) fn reached_at(address: SocketAddr) -> String {
     if !address.ip().is_unspecified() {
         return address.to_string();

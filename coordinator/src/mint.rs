@@ -1,4 +1,4 @@
-//! Mints client identities before a run: P-256 keys with certificates of the plan's CA, whose key
+//! Mints client identities before a run: P-256 keys with certificates from the plan's CA, whose key
 //! stays in this process.
 
 use plan::{Minted, MintedIdentity, Minting, Plan, PrivateFile, Subject, SubjectAttribute};
@@ -13,10 +13,10 @@ use rustls::sign::CertifiedKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A server's clock may be behind ours by so much.
+/// How far a server's clock may be behind ours.
 const BEFORE: Duration = Duration::from_secs(3600);
-/// The validity counts from the beginning of the run, and that comes a little later; what it has
-/// begun is drained.
+/// How much longer certificates are valid than asked for: the validity counts from the beginning of
+/// the run, which comes a little after minting, and operations that have begun are drained.
 const BEYOND: Duration = Duration::from_secs(2 * 3600);
 
 /// A CA that is ready to issue.
@@ -30,38 +30,38 @@ pub(crate) struct Mint {
 /// Why nothing can be minted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MintError {
-    /// Not a certificate.
+    /// The file holds no certificate.
     #[error("tls.client_certificates.ca: {file} holds no usable certificate; give the CA's in PEM")]
     Certificate {
-        /// As the plan names it.
+        /// The file as the plan names it.
         file: String,
     },
-    /// Not a key.
+    /// The file holds no key.
     #[error(
         "tls.client_certificates.ca_key: {file} holds no usable private key; give an unencrypted \
          RSA, ECDSA or Ed25519 key in PEM"
     )]
     Key {
-        /// As the plan names it.
+        /// The file as the plan names it.
         file: String,
     },
-    /// Of two pairs.
+    /// Certificate and key are of two pairs.
     #[error(
         "tls.client_certificates.ca_key: {key} is not the key of the first certificate in {ca}; \
          give the two of one CA"
     )]
     Pair {
-        /// Certificate file, as the plan names it.
+        /// The certificate's file, as the plan names it.
         ca: String,
-        /// Key file, as the plan names it.
+        /// The key's file, as the plan names it.
         key: String,
     },
-    /// No randomness, or a fault of ours.
+    /// There is no randomness, or the fault is ours.
     #[error("a client certificate cannot be minted: {0}")]
     Make(#[from] rcgen::Error),
 }
 
-/// What keeps the plan's identities from being minted, where something does.
+/// Says why the plan's identities cannot be minted, if they cannot.
 pub(crate) fn problem(plan: &Plan) -> Option<String> {
     let minting = plan.tls()?.client_certificates.minting()?;
     Mint::open(minting).err().map(|error| error.to_string())
@@ -89,6 +89,7 @@ impl Mint {
             key: ca_key.name.clone(),
         })?;
         let issuer = Issuer::from_ca_cert_der(&first, key).map_err(|_| bad_certificate())?;
+        // A self-issued root may be left out, since servers have it (RFC 8446 §4.4.2).
         let chain = certificates
             .iter()
             .filter(|der| !is_self_issued(der))
@@ -102,7 +103,7 @@ impl Mint {
         })
     }
 
-    /// Identities with these numbers.
+    /// Mints identities with these numbers.
     pub(crate) fn identities(
         &self,
         numbers: &BTreeSet<usize>,
@@ -132,7 +133,8 @@ impl Mint {
         numbers.iter().map(identity).collect()
     }
 
-    /// Those of `all` that have these numbers, with what is shown behind each.
+    /// Returns those of `all` that have these numbers, with the chain that is sent after each
+    /// certificate.
     pub(crate) fn share(
         &self,
         all: &BTreeMap<u32, MintedIdentity>,
@@ -150,12 +152,13 @@ impl Mint {
     }
 }
 
-/// What stands in a file of the plan, which was read where this process is.
+/// The content of a file of the plan, which was read in this process.
 fn content(file: &PrivateFile) -> &[u8] {
     file.bytes().unwrap_or_default()
 }
 
-/// Outer `None`: not a key. Inner `None`: another certificate's.
+/// Reads the key. The outer `None` means that it is not a key, the inner one that it belongs to
+/// another certificate.
 #[expect(clippy::option_option, reason = "two things can be wrong")]
 fn key(file: &PrivateFile, certificate: CertificateDer<'static>) -> Option<Option<KeyPair>> {
     let der = PrivateKeyDer::from_pem_slice(content(file)).ok()?;
@@ -175,7 +178,7 @@ fn is_self_issued(der: &[u8]) -> bool {
         .is_ok_and(|(_, parsed)| parsed.subject().as_raw() == parsed.issuer().as_raw())
 }
 
-/// In a certificate the attributes stand the other way round (RFC 4514 §2.1).
+/// In a certificate the attributes are in reverse order (RFC 4514 §2.1).
 fn name(subject: &Subject, number: u32) -> DistinguishedName {
     let mut attributes: Vec<(SubjectAttribute, String)> = subject.attributes(number).collect();
     attributes.reverse();

@@ -1,5 +1,5 @@
-//! Sends the run that goes on to an OpenTelemetry collector. Nothing waits for it but the end, and
-//! that for a moment: a run is worth as much without it.
+//! Sends the run under way to an OpenTelemetry collector. Only the end of a run waits for it, and
+//! only for a moment: a run is worth as much without it.
 
 mod collector;
 mod endpoint;
@@ -17,16 +17,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 
-/// How often it is looked for a newer document, which is made about as often.
+/// How often to check for a newer document, which is made about as often.
 const PUSH_EVERY: Duration = Duration::from_secs(3);
 
 /// How long the end of a run waits for its last figures to arrive.
 const LAST_MAX: Duration = Duration::from_secs(6);
 
-/// Lines that wait to be shown; the first of them say what is wrong.
+/// Room for lines that wait to be shown; the first of them say what is wrong.
 const NEWS_MAX: usize = 8;
 
-/// Runs on their way to a collector. Dropping it ends that.
+/// Sends runs to a collector. Dropping it ends that.
 #[derive(Debug)]
 pub(crate) struct OtlpStream {
     /// Asks for the latest document to be sent now.
@@ -36,10 +36,10 @@ pub(crate) struct OtlpStream {
 }
 
 impl OtlpStream {
-    /// Begins to send what is shown there.
+    /// Begins to send what `latest` shows.
     ///
     /// # Errors
-    /// The environment has header fields that are none, or no trusted roots.
+    /// The environment's header fields are not valid, or there are no trusted roots.
     pub(crate) fn start(endpoint: OtlpEndpoint, latest: LatestRun) -> anyhow::Result<OtlpStream> {
         let (asks, asked) = mpsc::channel(1);
         let (teller, news) = mpsc::channel(NEWS_MAX);
@@ -59,18 +59,18 @@ impl OtlpStream {
         })
     }
 
-    /// Sends the latest document, and waits for it to arrive for a moment.
+    /// Sends the latest document, and waits a moment for it to arrive.
     pub(crate) async fn flush(&self) {
         let arrived = async {
             let (done, is_done) = oneshot::channel();
-            // Where the task is gone, nothing is waited for.
+            // If the task is gone, nothing is waited for.
             let _ = self.asks.send(done).await;
             let _ = is_done.await;
         };
         let _ = timeout(LAST_MAX, arrived).await;
     }
 
-    /// What the user should know since the last call: that nothing arrives, or arrives again.
+    /// News for the user since the last call: that nothing arrives, or arrives again.
     pub(crate) fn news(&mut self) -> Option<String> {
         self.news.try_recv().ok()
     }
@@ -83,13 +83,13 @@ impl Drop for OtlpStream {
 }
 
 struct OtlpPusher {
-    /// The collector's, for people.
+    /// The collector's name, for people.
     name: String,
     collector: OtlpCollector,
     latest: LatestRun,
-    /// What arrived last.
+    /// The document that arrived last.
     pushed: Option<Arc<Document>>,
-    /// As the collector asked for.
+    /// No push before this, as the collector asked.
     not_before: Instant,
     is_failing: bool,
     teller: mpsc::Sender<String>,
@@ -104,7 +104,7 @@ impl OtlpPusher {
                 ask = asked.recv() => {
                     let Some(done) = ask else { return };
                     self.push_last().await;
-                    // Whoever asked may have gone.
+                    // The caller may have gone.
                     let _ = done.send(());
                 }
                 _ = ticks.tick() => {
@@ -116,7 +116,8 @@ impl OtlpPusher {
         }
     }
 
-    /// No later push makes up for it, so that it is tried again where the collector asks for that.
+    /// Pushes the last document. No later push makes up for it, so it is repeated if the collector
+    /// asks for that.
     async fn push_last(&mut self) {
         loop {
             sleep_until(self.not_before).await;
@@ -137,7 +138,7 @@ impl OtlpPusher {
             return;
         };
         let (rendered, now) = (Arc::clone(&document), Utc::now().since_1970());
-        // A thousand agents are a long message: the control plane goes on meanwhile.
+        // A thousand agents make a long message; the control plane must go on meanwhile.
         let body = tokio::task::spawn_blocking(move || report::otlp(&rendered, now)).await;
         let pushed = match body {
             Ok(body) => self.collector.push(body).await,
@@ -153,12 +154,13 @@ impl OtlpPusher {
             self.not_before = Instant::now() + *pause;
         }
         self.tell(pushed.as_ref().err());
+        // A document that did not arrive is sent again.
         if pushed.is_ok() {
             self.pushed = Some(document);
         }
     }
 
-    /// Says what is news.
+    /// Reports what is new.
     fn tell(&mut self, failed: Option<&FailedPush>) {
         let name = &self.name;
         let line = match (failed, self.is_failing) {
@@ -170,7 +172,7 @@ impl OtlpPusher {
             _ => return,
         };
         self.is_failing = failed.is_some();
-        // Nobody looks any more, or there is much that nobody looked at.
+        // The receiver may be gone, or full of lines that no one has read.
         let _ = self.teller.try_send(line);
     }
 }

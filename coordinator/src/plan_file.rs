@@ -15,12 +15,13 @@ use std::path::{Path, PathBuf};
 /// Largest file that a plan may name; `plan` has lower bounds for most of them.
 const FILE_MAX_BYTES: u64 = 65 << 20;
 
-/// What a file asks for, with the text it was read from.
+/// A campaign as read from a file, with its text.
 #[derive(Debug, Clone)]
 pub struct PlanText {
-    /// As the user gave it, but for [`plan::MASK`] in place of secrets: what is kept of it.
+    /// The text as the user gave it, but with [`plan::MASK`] in place of secrets; this is what is
+    /// saved.
     pub text: String,
-    /// What it says.
+    /// The campaign that the text asks for.
     pub campaign: Campaign,
 }
 
@@ -30,22 +31,22 @@ pub enum PlanError {
     /// The file cannot be read.
     #[error("{name}: {why}; write the path of a plan, such as examples/quickstart.toml")]
     Unreadable {
-        /// What messages call it.
+        /// Its name in messages.
         name: String,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
-    /// It is wrong: one line for each problem.
+    /// It is wrong; one line for each problem.
     #[error("{0}")]
     Wrong(String),
 }
 
-/// Reads the plan at `path`, or from standard input where that is [`STANDARD_INPUT`]; the files it
-/// names are relative to its folder, or to this process's. Where a run left the plan, they are also
-/// looked for where that run's plan was.
+/// Reads the plan at `path`, or from standard input if that is [`STANDARD_INPUT`]. The files that
+/// it names are relative to its folder, or to this process's. If a run saved the plan, they are
+/// also looked for beside that run's original plan.
 ///
 /// # Errors
-/// It cannot be read, or is wrong in one way or several.
+/// It cannot be read, or has one or several problems.
 pub fn read(path: &Path) -> Result<PlanText, PlanError> {
     let most = Plan::MAX_BYTES as u64;
     let (name, read) = if path.as_os_str() == STANDARD_INPUT {
@@ -92,8 +93,8 @@ impl Files for Folder {
     }
 }
 
-/// Where the files of a plan are: beside it; for one that a run left, also where that run's plan
-/// was, which may have been one that a run left too.
+/// The folders in which a plan's files are looked for: its own, and for a plan that a run saved
+/// also that of the run's original plan, which may itself have been saved by a run.
 #[derive(Debug)]
 struct PlanFolders {
     beside: Folder,
@@ -106,7 +107,7 @@ impl PlanFolders {
         let mut saved = plan.to_owned();
         while let Some(original) = replay::origin_of_plan(&saved) {
             let folder = folder_of(&original);
-            // A folder that names itself was not written by us.
+            // We write no folder that names itself.
             if before.contains(&folder) {
                 break;
             }
@@ -119,7 +120,7 @@ impl PlanFolders {
         }
     }
 
-    /// What is found first, or why nothing is.
+    /// Returns what is found first, or why nothing is.
     fn first<T>(
         &mut self,
         mut look: impl FnMut(&mut Folder) -> Result<T, String>,
@@ -155,7 +156,7 @@ fn folder_of(plan: &Path) -> PathBuf {
     plan.parent().unwrap_or(Path::new("")).to_owned()
 }
 
-/// `plan.toml:LINE:COL: path: message`, a line for each problem.
+/// A line for each problem, as in `plan.toml:LINE:COL: path: message`.
 fn placed(file: &str, problems: &Problems) -> String {
     let mut text = String::new();
     for (index, problem) in problems.0.iter().enumerate() {
@@ -166,9 +167,9 @@ fn placed(file: &str, problems: &Problems) -> String {
     text
 }
 
-/// The content of a file, as [`up_to`] says. A pipe counts as one as long as somebody writes.
+/// The content of a file, as from [`up_to`]. A pipe counts as a file as long as there is a writer.
 fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    // Only to open a pipe would otherwise wait for a writer, and for ever where there is none.
+    // Needed only for opening: a pipe would otherwise wait for a writer, for ever if there is none.
     let nonblocking = OFlags::NONBLOCK.bits() as i32;
     let mut options = OpenOptions::new();
     let file = options.read(true).custom_flags(nonblocking).open(path)?;
@@ -184,7 +185,7 @@ fn is_pipe(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.file_type().is_fifo())
 }
 
-/// One byte more than `max` at most, which tells that there is more.
+/// Reads one byte more than `max` at most, which shows that there is more.
 fn up_to(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     source.take(max + 1).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! One run that is to be made: what its request to the fleet, its record and its view begin with.
+//! A run to be made: what its request to the fleet, its record and its view begin with.
 
 use crate::fleet;
 use crate::run_folder::BegunRun;
@@ -8,18 +8,18 @@ use control::RunId;
 use plan::Plan;
 use std::time::Duration;
 
-/// One run that is to be made.
+/// A run to be made.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedRun {
-    /// Random; what agents and files know it by.
+    /// Random; the id that agents and files know it by.
     pub(crate) id: RunId,
-    /// What is done.
+    /// The plan that the run follows.
     pub(crate) plan: Plan,
     /// The plan as the user gave it, for the record.
     pub(crate) plan_text: String,
-    /// How many agents do it.
+    /// Number of agents.
     pub(crate) agents: u32,
-    /// What the live view calls it.
+    /// The run's name in the live view.
     pub(crate) title: String,
     /// When it was asked for.
     pub(crate) created: Utc,
@@ -27,7 +27,7 @@ pub(crate) struct PlannedRun {
     pub(crate) origin: RunOrigin,
     /// Counts the run's coordinators, from 1.
     pub(crate) epoch: u64,
-    /// Agents go on where their preflight would refuse the plan.
+    /// Whether agents run a plan that their preflight would refuse.
     pub(crate) force: bool,
 }
 
@@ -52,7 +52,7 @@ impl PlannedRun {
         })
     }
 
-    /// What the log holds of it.
+    /// The run's first entry in its log.
     pub(crate) fn to_log(&self) -> BegunRun {
         BegunRun {
             run: self.id.0,
@@ -68,7 +68,8 @@ impl PlannedRun {
         }
     }
 
-    /// The run that a log is of, to read what came of it: nobody can run its plan.
+    /// The run that a log is of. It serves only to read results: without its secrets, the plan
+    /// cannot be run.
     pub(crate) fn from_log(begun: &BegunRun) -> Result<PlannedRun, plan::Problems> {
         Ok(PlannedRun {
             id: RunId(begun.run),

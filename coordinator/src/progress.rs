@@ -1,6 +1,6 @@
-//! Shows how a run goes, on standard error: a panel redrawn in place on a terminal, a plain line
-//! now and then elsewhere. On a thread of its own, since a terminal may be stopped (Ctrl-S)
-//! and a run must not wait for it.
+//! Shows how a run goes, on standard error: a panel that is redrawn in place on a terminal,
+//! otherwise a plain line now and then. It has a thread of its own, since a terminal can be stopped
+//! (Ctrl-S) and a run must not wait for it.
 
 mod news;
 mod panel;
@@ -20,10 +20,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use trend::Trend;
 
-/// Updates that wait for a slow terminal; what is beyond is left out of the display.
+/// Room for updates that wait for a slow terminal; further ones are left out of the display.
 const UPDATES_MAX: usize = 256;
 
-/// How often a terminal is redrawn: the clock in it ticks.
+/// How often a terminal is redrawn, so that its clock ticks.
 const REDRAW: Duration = Duration::from_millis(250);
 
 /// Shows how a run goes, or nothing.
@@ -50,7 +50,7 @@ impl Progress {
         Progress { shown: None }
     }
 
-    /// Shows what it is told.
+    /// A display that shows what it is given.
     pub(crate) fn shown() -> Progress {
         let (updates, told) = sync_channel(UPDATES_MAX);
         let body = move || {
@@ -71,36 +71,36 @@ impl Progress {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub(crate) fn say(&self, line: impl Into<String>) {
         self.tell(Update::Say(line.into()));
     }
 
-    /// The state of things from now on.
+    /// Shows this state from now on.
     pub(crate) fn show(&self, view: RunView) {
         self.tell(Update::Show(Box::new(view)));
     }
 
-    /// Clears what was drawn in place; lines that were said stay.
+    /// Clears what was drawn in place; lines that were printed stay.
     pub(crate) fn end(self) {
         if let Some(Shown { updates, thread }) = self.shown {
             drop(updates);
-            // A thread that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }
 
     fn tell(&self, update: Update) {
         if let Some(shown) = &self.shown {
-            // A terminal that is stopped gets what there is room for.
+            // A stopped terminal gets what there is room for.
             let _ = shown.updates.try_send(update);
         }
     }
 }
 
-/// What is shown, and how it went.
+/// The view that is shown, and its course so far.
 struct Screen {
-    /// When a line was written for a pipe, or the display began.
+    /// When a line was last written for a pipe, or the display began.
     last_line: Instant,
     view: Option<Box<RunView>>,
     trend: Trend,

@@ -1,6 +1,5 @@
 //! `coordinator quick`: one URL without a plan file, with the flags that users of ab, hey, oha and
-//! curl know. It writes the plan that the flags mean and goes the way of `start --local` from
-//! there.
+//! curl know. Writes the plan that the flags mean, and continues as `start --local` does.
 
 mod flags;
 mod other_tools;
@@ -21,16 +20,16 @@ use plan::{Campaign, Plan};
 use report::Format;
 use std::path::PathBuf;
 
-/// Concurrency where nothing is said.
+/// Default concurrency.
 const CONCURRENCY: u32 = 50;
 
-/// As a plan has at most.
+/// Most connections, as in a plan.
 const CONNECTIONS_MAX: u32 = 10_000_000;
 
-/// Requests at most: more would take years.
+/// Most requests: more would take years.
 const REQUESTS_MAX: u64 = 1_000_000_000_000_000;
 
-/// Requests where nothing is said.
+/// Default number of requests.
 const REQUESTS: u64 = 200;
 
 const DIFFERENCES: &str = "\
@@ -243,10 +242,10 @@ fn connection_count(text: &str) -> Result<u32, String> {
     count.ok_or_else(|| format!("write a whole number from 1 to {CONNECTIONS_MAX}"))
 }
 
-/// Runs what the flags mean.
+/// Runs what the flags ask for.
 ///
 /// # Errors
-/// As [`launch`].
+/// See [`launch`].
 pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     let (plan, text) = match plan_of(&args) {
         Ok(planned) => planned,
@@ -303,7 +302,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// The plan that the flags mean, and its text for the record; or every problem, by flag.
+/// Returns the plan that the flags mean, and its text for the record; or every problem, by flag.
 fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
     let urls = urls::of_flags(args).map_err(|problem| vec![problem])?;
     let (text, mut problems) = plan_text::write(args, &urls);
@@ -315,7 +314,7 @@ fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
     }
 }
 
-/// What a user of another tool might not expect of these flags.
+/// Notes on what a user of another tool might not expect of these flags.
 fn remarks(args: &QuickArgs) -> Vec<String> {
     let mut remarks = Vec::new();
     if let (Some(requests), Some(_)) = (args.requests, &args.duration) {
@@ -334,7 +333,7 @@ fn remarks(args: &QuickArgs) -> Vec<String> {
     remarks
 }
 
-/// What another tool would have taken the text of -d for.
+/// Says what another tool would have taken the text of -d for.
 fn other_meaning(body: &str) -> Option<String> {
     if let Some(file) = body.strip_prefix('@') {
         return Some(format!(

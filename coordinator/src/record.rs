@@ -1,5 +1,5 @@
-//! What is known of a run: events go in, the collector and the run folder are kept up to date, the
-//! document comes out. It knows no network and no time but that of the events.
+//! The record of a run: events go in, the collector and the run folder are kept up to date, the
+//! document comes out. It knows no network, and no time but that of the events.
 
 mod byte_gate;
 mod decode_pool;

@@ -1,5 +1,5 @@
-//! `coordinator report`: renders a saved run, or several. It reads `result.json` or
-//! `campaign.json`, so that they render for ever, and the log of a run that was not finished.
+//! `coordinator report`: renders a saved run, or several. Reads `result.json` or `campaign.json`,
+//! so that they can be rendered for ever, and the log of a run that was not finished.
 
 use crate::compare;
 use crate::exit::Exit;
@@ -70,7 +70,7 @@ fn printed(text: &str) -> anyhow::Result<Exit> {
     Ok(Exit::Passed)
 }
 
-/// Why there is no such report.
+/// Says why there is no such report.
 fn refusal(args: &ReportArgs) -> Option<&'static str> {
     args.baseline.as_ref()?;
     match args.format {
@@ -86,13 +86,13 @@ fn refusal(args: &ReportArgs) -> Option<&'static str> {
     }
 }
 
-/// What is named cannot be shown.
+/// Reports that what was named cannot be shown.
 fn refused(error: impl Display) -> Exit {
     terminal::say(error);
     Exit::Usage
 }
 
-/// The campaign or the run in the folder that is named, and how it compares with a baseline.
+/// Renders the campaign or the run in the named folder, and how it compares with a baseline.
 fn rendered(
     args: &ReportArgs,
     style: Style,

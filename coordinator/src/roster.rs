@@ -1,24 +1,24 @@
-//! The agents of a run and how far each of them is, as the run's events tell. When the run ends is
-//! decided from it, and the display shows it.
+//! The agents of a run and how far each has come, according to the run's events. It serves to
+//! decide when the run ends, and is what the display shows.
 
 use control::{AgentFacts, AgentId, RunEvent};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The agents of a run, and how far it is.
+/// The agents of a run, and how far the run has come.
 #[derive(Debug, Clone)]
 pub(crate) struct Roster {
     stage: RunStage,
     agents: Vec<RosterAgent>,
-    /// Names of those that watch or have watched; they are no agents.
+    /// Names of the monitors that watch or have watched; they are not agents.
     monitors: Vec<String>,
-    /// Who left last, before the run.
+    /// The agent that left last, before the run.
     left: Option<String>,
-    /// Some agent fires or has fired.
+    /// Whether any agent fires or has fired.
     has_begun: bool,
 }
 
-/// How far a run is.
+/// How far a run has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunStage {
     /// Agents are awaited; they have no index yet.
@@ -27,10 +27,10 @@ pub(crate) enum RunStage {
     Preparing,
     /// The start instant is named, and may have passed.
     Armed {
-        /// On this machine's clock.
+        /// By this machine's clock.
         start: Instant,
     },
-    /// Nothing more comes.
+    /// The run is over.
     Over,
 }
 
@@ -38,15 +38,15 @@ pub(crate) enum RunStage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RosterAgent {
     id: AgentId,
-    /// What it says its name is; the second one of that name is called `name (2)`.
+    /// The name that it states; the second agent of that name is called `name (2)`.
     pub(crate) name: String,
-    /// How far it is.
+    /// How far it has come.
     pub(crate) status: AgentStatus,
-    /// Since then it is so.
+    /// When it got that status.
     pub(crate) since: Instant,
 }
 
-/// How far an agent is. From [`AgentStatus::Gone`] on it is not as it should be.
+/// How far an agent has come. From [`AgentStatus::Gone`] on it is in trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum AgentStatus {
     /// It has the plan, or waits for it.
@@ -59,14 +59,14 @@ pub(crate) enum AgentStatus {
     Uploading,
     /// Its part is over.
     Done,
-    /// Its stream is gone; it may come back.
+    /// Its stream is gone; it can come back.
     Gone,
-    /// It is given up.
+    /// It was given up.
     Lost,
 }
 
 impl Roster {
-    /// Before any agent is at hand.
+    /// A roster before any agent has joined.
     pub(crate) fn new() -> Roster {
         Roster {
             stage: RunStage::Gathering,
@@ -77,7 +77,7 @@ impl Roster {
         }
     }
 
-    /// Takes an event in that came at `now`.
+    /// Takes an event that came at `now`.
     pub(crate) fn take(&mut self, event: &RunEvent, now: Instant) {
         match event {
             RunEvent::Joined { agent } => self.add(agent, now),
@@ -107,7 +107,7 @@ impl Roster {
             }
             RunEvent::Ended { agent, .. } => self.set(*agent, AgentStatus::Done, now),
             RunEvent::Lost { agent, .. } => self.set(*agent, AgentStatus::Lost, now),
-            // Nobody fired, and another instant is named next.
+            // No agent fired, and another start instant is named next.
             RunEvent::Postponed { .. } => self.stage = RunStage::Preparing,
             RunEvent::Watching { monitor } => {
                 let others = self.monitors.iter().map(String::as_str);
@@ -129,12 +129,13 @@ impl Roster {
         }
     }
 
-    /// How far the run is.
+    /// How far the run has come.
     pub(crate) fn stage(&self) -> RunStage {
         self.stage
     }
 
-    /// In the order of their indices; while they gather, of their joining.
+    /// The agents in the order of their indices; while they gather, in the order in which they
+    /// joined.
     pub(crate) fn agents(&self) -> &[RosterAgent] {
         &self.agents
     }
@@ -144,7 +145,7 @@ impl Roster {
         &self.monitors
     }
 
-    /// Whether the agents that were asked for are all there.
+    /// Whether all the agents that were asked for are there.
     pub(crate) fn is_assembled(&self) -> bool {
         self.stage != RunStage::Gathering
     }
@@ -167,7 +168,7 @@ impl Roster {
             .is_some_and(|agent| agent.status == AgentStatus::Gone)
     }
 
-    /// An agent's index by its name, which local agents have each to themselves.
+    /// An agent's index by its name, which is unique among local agents.
     pub(crate) fn index(&self, name: &str) -> Option<u32> {
         let index = self.agents.iter().position(|agent| agent.name == name)?;
         u32::try_from(index).ok()
@@ -190,7 +191,7 @@ impl Roster {
         self.left.as_deref().unwrap_or_default()
     }
 
-    /// Names of all of them, and of the monitors.
+    /// Names of all agents, and of the monitors.
     pub(crate) fn names(&self) -> Vec<String> {
         let agents = self.agents.iter().map(|agent| &agent.name);
         agents.chain(&self.monitors).cloned().collect()
@@ -215,7 +216,7 @@ impl Roster {
         }
     }
 
-    /// Those that are known keep what they are called.
+    /// Puts agents in the order of their indices. Agents that are known keep their names.
     fn assemble(&mut self, agents: &[AgentFacts], now: Instant) {
         let known = std::mem::take(&mut self.agents).into_iter();
         let mut names: HashMap<AgentId, String> =
@@ -242,7 +243,7 @@ impl RosterAgent {
     }
 }
 
-/// `name`, with a number behind it where one of the others is called so.
+/// Returns `name`, with a number if another one has that name.
 fn told_apart<'a>(name: &str, others: impl Iterator<Item = &'a str> + Clone) -> String {
     let is_free = |called: &String| others.clone().all(|other| other != called);
     let numbered = (2..).map(|number: u64| format!("{name} ({number})"));

@@ -1,5 +1,5 @@
-//! The folder a run leaves, written as the run goes. It knows file names and how to write safely;
-//! what stands in the files is decided elsewhere.
+//! The folder of a run, written as the run goes. It knows file names and how to write safely; what
+//! is in the files is decided elsewhere.
 
 mod appended;
 mod campaign_folder;
@@ -34,13 +34,13 @@ pub const RESULT: &str = "result.json";
 pub const PLAN: &str = "plan.toml";
 /// The result for a browser.
 pub const PAGE: &str = "report.html";
-/// Everything that the other files are made of.
+/// Everything that the other files are made from.
 pub(crate) const LOG: &str = "run.log";
 const HISTOGRAMS: &str = "histograms.hlog";
 const HISTOGRAMS_BY_AGENT: &str = "histograms-by-agent.hlog";
 const EVENTS: &str = "events.jsonl";
 
-/// Runs of one name that may begin in one second.
+/// How many runs of one name can begin in one second.
 const SAME_SECOND_MAX: u32 = 100;
 
 /// The folder of a run.
@@ -48,7 +48,7 @@ const SAME_SECOND_MAX: u32 = 100;
 pub struct RunFolder {
     path: PathBuf,
     histograms: Appended,
-    /// Where it was asked for.
+    /// `None` unless it was asked for.
     histograms_by_agent: Option<Appended>,
     events: Appended,
     /// Files whose last replacement failed, and why.
@@ -64,12 +64,12 @@ pub enum FolderError {
         path.display()
     )]
     Unwritable {
-        /// What cannot.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
-    /// A folder of the name that somebody chose is there.
+    /// There is a folder of the chosen name already.
     #[error(
         "{} exists; write another name after --run, or remove it",
         path.display()
@@ -89,12 +89,12 @@ impl FolderError {
     }
 }
 
-/// Which of the files that grow.
+/// One of the files that grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growing {
     /// The interval log of all agents together.
     Histograms,
-    /// The interval log that keeps agents apart, where it was asked for.
+    /// The interval log that keeps agents apart, if it was asked for.
     HistogramsByAgent,
     /// One JSON object per line.
     Events,
@@ -102,7 +102,7 @@ pub enum Growing {
 
 impl RunFolder {
     /// Makes a folder in `base` with the plan in it. What cannot be written shows here, before any
-    /// load.
+    /// load is sent.
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.
@@ -114,7 +114,7 @@ impl RunFolder {
         RunFolder::begin(name.make(base)?, plan_text)
     }
 
-    /// Makes `<parent>/<name>` with the plan in it, which is to be without secrets.
+    /// Makes `<parent>/<name>` with the plan in it, which must hold no secrets.
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.
@@ -140,8 +140,8 @@ impl RunFolder {
         })
     }
 
-    /// The folder of a run that was interrupted, with empty files: what they held is made again
-    /// from the log. They are emptied only while the log is held, by [`RunLog::reopen`].
+    /// Reopens the folder of an interrupted run with empty files: what they held is made again from
+    /// the log. They are emptied only while the log is held, by [`RunLog::reopen`].
     ///
     /// # Errors
     /// A file in it cannot be written.
@@ -170,7 +170,7 @@ impl RunFolder {
         RunLog::create(&self.path.join(LOG), run)
     }
 
-    /// The same with a log that keeps agents apart.
+    /// Adds a log that keeps agents apart.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -182,13 +182,13 @@ impl RunFolder {
         Ok(self)
     }
 
-    /// Whether agents are kept apart.
+    /// Whether there is a log that keeps agents apart.
     #[must_use]
     pub fn has_histograms_by_agent(&self) -> bool {
         self.histograms_by_agent.is_some()
     }
 
-    /// Where it is.
+    /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -207,7 +207,7 @@ impl RunFolder {
     }
 
     /// Replaces the result in one step: a reader sees the old one or the new one. A failure is
-    /// remembered until it succeeds again.
+    /// remembered until a later replacement succeeds.
     pub fn replace_result(&mut self, text: &str) {
         self.replace(RESULT, text);
     }
@@ -227,14 +227,14 @@ impl RunFolder {
     /// Writes a file that never changes.
     ///
     /// # Errors
-    /// Which file cannot be written, and why.
+    /// The file cannot be written; the message names it, with the reason.
     pub(crate) fn write_beside(&self, file: &str, text: &str) -> Result<(), String> {
         let path = self.path.join(file);
         let written = write_whole(&path, text.as_bytes());
         written.map_err(|error| format!("{}: {}", path.display(), in_words(&error)))
     }
 
-    /// Writes what still waits for room, and makes it last.
+    /// Writes what still waits for room, and syncs the files to the disk.
     pub(crate) fn finish(&mut self) {
         let files = [&mut self.histograms, &mut self.events];
         for file in files.into_iter().chain(&mut self.histograms_by_agent) {
@@ -243,13 +243,13 @@ impl RunFolder {
         }
     }
 
-    /// Whether the result that was saved last is there.
+    /// Whether the folder has the result that was saved last.
     #[must_use]
     pub fn has_result(&self) -> bool {
         !self.failures.contains_key(RESULT) && self.path.join(RESULT).is_file()
     }
 
-    /// What could not be saved, and why; empty when all is.
+    /// Failures to save, each with its reason; empty if everything is saved.
     #[must_use]
     pub fn unsaved(&self) -> Vec<String> {
         let failures = [
@@ -292,13 +292,13 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         .and_then(|()| fs::rename(&draft, path))
         .and_then(|()| sync_parent(path));
     if written.is_err() {
-        // Where even that fails, the draft is in nobody's way.
+        // If even that fails, the draft does no harm.
         let _ = fs::remove_file(&draft);
     }
     written
 }
 
-/// Makes a folder that was not there; of one name in one second, the later ones are numbered.
+/// Makes a folder that was not there; if the name is taken, a numbered one.
 fn new_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
     fs::create_dir_all(base).map_err(|error| FolderError::unwritable(base, &error))?;
     let mut path = base.join(name);

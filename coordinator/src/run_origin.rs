@@ -1,4 +1,4 @@
-//! Where a run was asked for: what going on with it needs beside its log.
+//! Where a run was asked for: the facts that are needed to resume it, besides its log.
 
 use crate::quick::in_flags;
 use serde::{Deserialize, Serialize};
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 /// The path that stands for standard input.
 pub(crate) const STANDARD_INPUT: &str = "-";
 
-/// Where a run was asked for. Paths are absolute, so that they hold from any folder.
+/// Where a run was asked for. Paths are absolute, so that they are valid in any folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RunOrigin {
-    /// The plan's file, or [`STANDARD_INPUT`]; nothing, where flags of `quick` were the plan.
+    /// The plan's file, or [`STANDARD_INPUT`]; `None` if the plan came from the flags of `quick`.
     pub(crate) plan: Option<PathBuf>,
-    /// Where agents join; nothing, where they were this machine's own.
+    /// Where agents join; `None` if they were this machine's own.
     pub(crate) listen: Option<SocketAddr>,
     /// Folder of the enrolment.
     pub(crate) state: Option<PathBuf>,
 }
 
 impl RunOrigin {
-    /// Of a plan's file.
+    /// The origin of a run with a plan file.
     pub(crate) fn from_plan_file(plan: &Path) -> RunOrigin {
         RunOrigin {
             plan: Some(if plan.as_os_str() == STANDARD_INPUT {
@@ -32,7 +32,7 @@ impl RunOrigin {
         }
     }
 
-    /// A sentence about the plan, in the words of who asked for the run.
+    /// Rewords a sentence about the plan for the user who asked for the run.
     pub(crate) fn in_its_words(&self, sentence: &str) -> String {
         match self.plan {
             Some(_) => sentence.to_owned(),
@@ -46,7 +46,7 @@ impl RunOrigin {
         plan.filter(|plan| plan.as_os_str() != STANDARD_INPUT)
     }
 
-    /// The same with the place where agents join.
+    /// Adds the address where agents join, and the folder of the enrolment.
     pub(crate) fn with_port(self, listen: SocketAddr, state: &Path) -> RunOrigin {
         RunOrigin {
             listen: Some(listen),
@@ -56,7 +56,7 @@ impl RunOrigin {
     }
 }
 
-/// As it was typed, where this process has no folder.
+/// An absolute path; the path as typed if this process has no folder.
 fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

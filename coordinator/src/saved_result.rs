@@ -1,5 +1,5 @@
 //! The result of a saved run: as it was written, or made from the log of a run whose coordinator
-//! did not finish it. Folders may come from elsewhere, so that nothing in them is trusted.
+//! did not finish it. Folders may come from elsewhere, so nothing in them is trusted.
 
 use crate::io_words::in_words;
 use crate::record::replay::{self, ReplayError};
@@ -16,64 +16,65 @@ const RESULT_MAX_BYTES: u64 = 1 << 30;
 /// The result of a saved run.
 #[derive(Debug)]
 pub(crate) struct SavedResult {
-    /// All that is stored.
+    /// The result with all that is stored.
     pub(crate) document: Document,
-    /// What its reader should know of where it is from.
+    /// A remark on its source, for the reader.
     pub(crate) remark: Option<String>,
 }
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResultError {
-    /// No file with one.
+    /// There is no file with a result.
     #[error(
         "{}: {why}; write the folder of a run that this user may read, such as \
          runs/20260101T120000Z-plan",
         path.display()
     )]
     Missing {
-        /// Where it was looked for.
+        /// The path that was tried.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
-    /// Not what this version reads.
+    /// This version cannot read it.
     #[error("{}: {error}", path.display())]
     Unreadable {
-        /// Of the result.
+        /// The result's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         error: ReadError,
     },
-    /// A campaign of another hand.
+    /// A campaign that we did not write.
     #[error(
         "{}: names the run {name:?}, which is not in its folder; bring the file again from where \
          it was copied",
         path.display()
     )]
     Outside {
-        /// Of what names it.
+        /// Path of the file that names it.
         path: PathBuf,
-        /// The folder.
+        /// The folder that is named.
         name: String,
     },
-    /// The log is all there is, and cannot be read.
+    /// There is only the log, and it cannot be read.
     #[error(transparent)]
     Log(#[from] ReplayError),
 }
 
-/// The result in a run's folder, or in a file.
+/// Reads the result in a run's folder, or in a file.
 pub(crate) fn read(path: &Path) -> Result<SavedResult, ResultError> {
     if path.is_dir() {
         return in_folder(path);
     }
-    // Whoever names a file may name a pipe.
+    // A user who names a file may name a pipe.
     let document = document(path, |path| File::open(path))?;
     Ok(written(document))
 }
 
-/// The result of a run of a campaign, by the name of its folder in that of the campaign.
+/// Reads the result of a campaign's run; `name` is that of its folder within the campaign's.
 pub(crate) fn read_part(campaign: &Path, name: &str) -> Result<SavedResult, ResultError> {
+    // A file from elsewhere must not lead out of the campaign's folder.
     let is_inside = |part: Component<'_>| matches!(part, Component::Normal(_));
     if name.is_empty() || !Path::new(name).components().all(is_inside) {
         return Err(ResultError::Outside {
@@ -84,7 +85,7 @@ pub(crate) fn read_part(campaign: &Path, name: &str) -> Result<SavedResult, Resu
     in_folder(&campaign.join(name))
 }
 
-/// What came of the runs in a campaign's folder; nothing for another folder.
+/// Reads the result of all runs in a campaign's folder; `None` for another folder.
 pub(crate) fn campaign(folder: &Path) -> Result<Option<CampaignDocument>, ResultError> {
     let path = folder.join(CAMPAIGN);
     if !path.exists() {
@@ -107,7 +108,7 @@ fn in_folder(path: &Path) -> Result<SavedResult, ResultError> {
             document,
             remark: None,
         }),
-        // What was written last is better than nothing.
+        // The last result that was written is better than none.
         (Err(error), Ok(document)) => Ok(SavedResult {
             document,
             remark: Some(format!(

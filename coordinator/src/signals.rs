@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and a terminal that goes away (SIGHUP) as events. What the first and the second
-//! one mean is decided by whoever waits for them.
+//! Ctrl-C, SIGTERM and a terminal that goes away (SIGHUP) as events. The caller decides what the
+//! first and the second mean.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -8,12 +8,12 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
-    /// Nothing under `nohup`: what ignores a hangup goes on.
+    /// `None` under `nohup`: a process that ignores hangups goes on.
     hangup: Option<Signal>,
 }
 
 impl Signals {
-    /// From now on these signals do not end the process.
+    /// Keeps these signals from ending the process from now on.
     pub(crate) fn install() -> std::io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
@@ -24,7 +24,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next one; may be dropped and called again.
+    /// Waits for the next signal. May be dropped and called again.
     pub(crate) async fn next(&mut self) {
         let interrupt = self.interrupt.recv();
         let terminate = self.terminate.recv();

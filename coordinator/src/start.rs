@@ -148,10 +148,10 @@ pub struct StartArgs {
     pub plan: Option<PathBuf>,
 }
 
-/// Where agents join, if nothing else is said: on all of this machine's addresses.
+/// Where agents join by default: on all of this machine's addresses.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 7711);
 
-/// A target on loopback is for agents on this machine; then no other machine need reach the port.
+/// A target on loopback is for agents on this machine, so no other machine needs to reach the port.
 fn default_address(campaign: &Campaign) -> SocketAddr {
     let mut variants = campaign.variants().iter();
     if variants.all(|variant| variant.plan.target().is_on_loopback()) {
@@ -161,12 +161,13 @@ fn default_address(campaign: &Campaign) -> SocketAddr {
     }
 }
 
-/// An address with a port; `:7711` is all of this machine's, and a name is what it resolves to.
+/// Parses an address with a port; `:7711` means all of this machine's addresses, and a name is
+/// resolved.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     address(text, "write such as 0.0.0.0:7711, :7711 or localhost:7711")
 }
 
-/// The same, and a port alone is one of loopback.
+/// The same, except that a port alone is on loopback.
 fn dashboard_address(text: &str) -> Result<SocketAddr, String> {
     match text.parse() {
         Ok(port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port))),
@@ -185,7 +186,7 @@ fn address(text: &str, cure: &str) -> Result<SocketAddr, String> {
     found.next().ok_or_else(|| format!("no such host; {cure}"))
 }
 
-/// The command line, and what the folder that it names to resume says of the same.
+/// The command line, completed by what the folder to resume says.
 struct StartChoice {
     args: StartArgs,
     before: Option<BegunRun>,
@@ -194,7 +195,7 @@ struct StartChoice {
 }
 
 impl StartChoice {
-    /// What is not typed is as before; or what must be typed.
+    /// Fills in what is not typed from the run before, or says what must be typed.
     fn new(args: StartArgs) -> Result<StartChoice, String> {
         if let Some(folder) = args.resume.as_deref().filter(|folder| !folder.is_dir()) {
             return Err(format!(
@@ -222,8 +223,8 @@ impl StartChoice {
         })
     }
 
-    /// How many agents do what the file asks for. The first run of a search of agents, which tells
-    /// how many there were before, had fewer than the search needs.
+    /// How many agents run what the file asks for. For a search over agents, the number before is
+    /// that of its first run, which had fewer agents than the search needs.
     fn agents_for(&self, campaign: &Campaign) -> u32 {
         match campaign.search() {
             Some(Search::Agents(numbers))
@@ -239,10 +240,11 @@ impl StartChoice {
         self.before.as_ref().map(|begun| &begun.origin)
     }
 
-    /// Why agents of the run that is gone on with do not find this coordinator.
+    /// Says why agents of the resumed run do not find this coordinator, if they do not.
     fn other_port(&self) -> Option<String> {
         let known = self.origin()?.listen?;
         let here = self.args.listen.filter(|here| *here != known)?;
+        // All addresses at the port that the agents know include the address that they dial.
         let is_for_all = here.ip().is_unspecified() && here.port() == known.port();
         (!is_for_all).then(|| {
             format!(
@@ -253,7 +255,7 @@ impl StartChoice {
         })
     }
 
-    /// Where the agents come from.
+    /// Where the agents run.
     fn source(&self, campaign: &Campaign) -> anyhow::Result<AgentSource> {
         let args = &self.args;
         if args.local {
@@ -279,7 +281,7 @@ impl StartChoice {
 /// Runs a plan.
 ///
 /// # Errors
-/// As [`launch`].
+/// See [`launch`].
 pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     let choice = match StartChoice::new(args) {
         Ok(choice) => choice,
@@ -348,7 +350,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     })
 }
 
-/// Why agents that join cannot run what the file asks for.
+/// Says why agents that join cannot run what the file asks for, if they cannot.
 fn unfit(campaign: &Campaign, is_local: bool) -> Option<&'static str> {
     let is_builtin = campaign
         .variants()

@@ -1,4 +1,4 @@
-//! The hidden command `target`: a run against the built-in target starts it, and ends it by closing
+//! The hidden command `target`. A run against the built-in target starts it, and ends it by closing
 //! its standard input.
 
 use crate::exit::Exit;
@@ -52,7 +52,7 @@ enum Key {
     Rsa2048,
 }
 
-/// The arguments that make the target a plan asks for.
+/// Returns the arguments that make the target that a plan asks for.
 pub(crate) fn arguments(builtin: &Builtin) -> Vec<String> {
     let key = match builtin.key {
         BuiltinKey::P256 => Key::P256,
@@ -114,7 +114,7 @@ pub fn serve(args: &TargetArgs) -> anyhow::Result<Exit> {
     };
     terminal::print(&format!("{}\n", serde_json::to_string(&address)?))?;
     let mut bytes = [0; 64];
-    // Whatever comes is of no interest, and an error is an end as well.
+    // The content does not matter, and an error is an end as well.
     while matches!(std::io::stdin().read(&mut bytes), Ok(1..)) {}
     let _counts = running.stop();
     Ok(Exit::Passed)
@@ -167,7 +167,7 @@ fn pace(args: &TargetArgs) -> Pace {
     }
 }
 
-/// The other half is for the agents that load it.
+/// Leaves the other half to the agents that load the target.
 fn half_of_the_cpus() -> NonZeroUsize {
     let cpus = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     NonZeroUsize::new(cpus / 2).unwrap_or(NonZeroUsize::MIN)

@@ -1,5 +1,5 @@
-//! What the terminals at standard output and standard error can show, and writing to them without
-//! dying of a closed pipe.
+//! The terminals at standard output and standard error: what they can show, and how to write to
+//! them without failing on a closed pipe.
 
 mod canvas;
 
@@ -12,11 +12,12 @@ use rustix::io::Errno;
 use rustix::termios::tcgetwinsize;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// Columns and rows where the terminal does not say.
+/// Columns and rows if the terminal does not report them.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// What standard output can show. A pipe or a file gets no colour, and the width of `COLUMNS`.
+/// The style that standard output can show. A pipe or a file gets no colour, and the width of
+/// `COLUMNS`.
 #[must_use]
 pub fn output_style() -> Style {
     if !io::stdout().is_terminal() {
@@ -32,7 +33,7 @@ pub fn output_style() -> Style {
     }
 }
 
-/// What standard error can show; nothing, where lines cannot be redrawn in place.
+/// The style that standard error can show; `None` if lines cannot be redrawn in place.
 #[must_use]
 pub fn live_style() -> Option<Style> {
     let is_live = io::stderr().is_terminal() && !is_dumb();
@@ -48,7 +49,7 @@ pub(crate) fn has_reader() -> bool {
     io::stderr().is_terminal()
 }
 
-/// Whether a person may see the run and end it: otherwise no wait may be without end.
+/// Whether a person may see the run and end it; otherwise no wait may be endless.
 pub(crate) fn is_watched() -> bool {
     io::stderr().is_terminal() || io::stdout().is_terminal()
 }
@@ -59,8 +60,8 @@ pub(crate) fn live_rows() -> usize {
     if rows == 0 { ROWS } else { rows }
 }
 
-/// Writes all of `text` to standard output. Whoever reads it may have seen enough: a closed pipe is
-/// no error, nor is a terminal that is gone. A screen that is taken as a whole is given back first.
+/// Writes all of `text` to standard output. The reader may have seen enough: a closed pipe is no
+/// error, nor is a terminal that is gone. If the whole screen is taken, it is given back first.
 ///
 /// # Errors
 /// Any other reason why it cannot be written, such as a full disk.
@@ -74,32 +75,31 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// A terminal that was hung up answers nothing but EIO (termios(3)), also when it is asked whether
-/// it is one. A disk that fails says the same, and is no character device.
+/// A terminal that was hung up answers everything with EIO (termios(3)), even the question whether
+/// it is a terminal. A disk that fails does so too, but is no character device.
 fn is_of_gone_terminal(error: &io::Error) -> bool {
     let is_device = |stat: Stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice;
     error.raw_os_error() == Some(Errno::IO.raw_os_error())
         && fstat(io::stdout()).is_ok_and(is_device)
 }
 
-/// Writes a text that `report` made, whose escapes are its own, to standard error, as [`print()`]
-/// does; there is nobody to tell where that fails.
+/// Writes a text made by `report`, whose escapes are its own, to standard error, as [`print()`]
+/// does. A failure is ignored: there is no one to report it to.
 pub fn show(text: &str) {
     canvas::leave();
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes a line, or several, to standard error; there is nobody to tell where that fails. Names
-/// and messages come from other machines, so control characters are replaced: they could move the
-/// cursor.
+/// Writes one or more lines to standard error. A failure is ignored: there is no one to report it
+/// to. Names and messages come from other machines, so control characters are replaced: they could
+/// move the cursor.
 pub fn say(line: impl std::fmt::Display) {
-    // Names and errors of others may hold escapes that would move the cursor.
     let is_unsafe = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
     canvas::say(&line.to_string().replace(is_unsafe, "?"));
 }
 
-/// As [`say`], in lines that the terminal has room for. A word that is wider, such as a path, stays
-/// whole, so that it can be copied.
+/// Like [`say`], in lines that fit the terminal. A word that is wider, such as a path, stays whole,
+/// so that it can be copied.
 pub fn say_wrapped(sentence: &str) {
     match live_style() {
         Some(style) => say(wrapped(sentence, style.width)),
@@ -122,7 +122,7 @@ fn wrapped(sentence: &str, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// As [`say`], unless only problems are to be said.
+/// Like [`say`], unless only problems are to be reported.
 pub fn say_unless(quiet: bool, line: impl std::fmt::Display) {
     if !quiet {
         say(line);
@@ -138,7 +138,7 @@ fn is_dumb() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term == "dumb")
 }
 
-/// The first that is set and not empty counts (POSIX.1-2017, 8.2).
+/// The first variable that is set and not empty counts (POSIX.1-2017, 8.2).
 fn has_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -158,7 +158,7 @@ fn columns(terminal: &impl std::os::fd::AsFd) -> usize {
         .unwrap_or(COLUMNS)
 }
 
-/// What `COLUMNS` says (POSIX.1-2017, 8.3), if it is a width.
+/// The value of `COLUMNS` (POSIX.1-2017, 8.3), if it is a width.
 fn columns_in(text: &str) -> Option<usize> {
     text.parse().ok().filter(|&columns| columns > 0)
 }

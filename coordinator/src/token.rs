@@ -1,4 +1,5 @@
-//! `coordinator token`: what agents join with, before a coordinator is started or while one waits.
+//! `coordinator token`: prints what agents join with, before a coordinator is started or while one
+//! waits.
 
 use crate::exit::Exit;
 use crate::fleet::Enrolment;
@@ -33,7 +34,7 @@ pub fn token(args: &TokenArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Passed)
 }
 
-/// The folder that is named, or this user's own.
+/// Returns the named folder, or this user's own.
 pub(crate) fn state_folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let folder = named.map(Path::to_owned).or_else(agent::state_folder);
     folder.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Writes a token where agents on this machine read it, so that none of them sees a part of it.
+//! Writes a token to where agents on this machine read it, so that none of them sees a part of it.
 
 use control::Token;
 use std::fs::{self, OpenOptions};
@@ -6,8 +6,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Puts the token into the file at `path`, with mode 0600. A file that is there is replaced; a pipe
-/// or a device is written to.
+/// Writes the token to the file at `path`, with mode 0600. An existing file is replaced; a pipe or
+/// a device is written to.
 pub(crate) fn write(path: &Path, token: &Token) -> io::Result<()> {
     let line = format!("{}\n", token.reveal());
     match fs::metadata(path) {
@@ -15,7 +15,7 @@ pub(crate) fn write(path: &Path, token: &Token) -> io::Result<()> {
             .write(true)
             .open(path)?
             .write_all(line.as_bytes()),
-        // The file that a link leads to, so that the link stays.
+        // Replaces the file that a link leads to, so that the link stays.
         Ok(_) => replace(&path.canonicalize()?, &line),
         Err(_) => replace(path, &line),
     }
@@ -25,13 +25,13 @@ fn replace(path: &Path, line: &str) -> io::Result<()> {
     let draft = draft(path)?;
     let written = write_new(&draft, line).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {
-        // It may not be there; the first error is the one to tell.
+        // It may not exist; the first error is the one to report.
         let _ = fs::remove_file(&draft);
     }
     written
 }
 
-/// A name beside `path` that is not taken.
+/// A name beside `path` that is not in use.
 fn draft(path: &Path) -> io::Result<PathBuf> {
     let unique: [u8; 8] = secret::random().map_err(io::Error::other)?;
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;

@@ -1,5 +1,5 @@
-//! Instants of the calendar, as folders and records write them. Leap seconds are those of the
-//! system's clock.
+//! Instants of the calendar, as used in the names of folders and in records. Leap seconds are those
+//! of the system's clock.
 
 use measure::calendar;
 use std::fmt;
@@ -12,7 +12,7 @@ pub struct Utc {
 }
 
 impl Utc {
-    /// By the system's clock; 1970 where that is set to a time before.
+    /// The system's time; 1970 if the clock is set to an earlier time.
     #[must_use]
     pub fn now() -> Utc {
         Utc {
@@ -22,19 +22,19 @@ impl Utc {
         }
     }
 
-    /// So long after the beginning of 1970.
+    /// The instant `since_1970` after the beginning of 1970.
     #[must_use]
     pub fn after_1970(since_1970: Duration) -> Utc {
         Utc { since_1970 }
     }
 
-    /// From the beginning of 1970.
+    /// Time since the beginning of 1970.
     #[must_use]
     pub fn since_1970(self) -> Duration {
         self.since_1970
     }
 
-    /// So much later.
+    /// The instant that is later by `duration`.
     #[must_use]
     pub fn after(self, duration: Duration) -> Utc {
         Utc {
@@ -42,7 +42,7 @@ impl Utc {
         }
     }
 
-    /// Nanoseconds since `earlier`; negative where that is later.
+    /// Nanoseconds since `earlier`; negative if that is later.
     #[must_use]
     pub fn ns_after(self, earlier: Utc) -> i128 {
         let ns = |at: Utc| i128::try_from(at.since_1970.as_nanos()).unwrap_or(i128::MAX);
@@ -55,13 +55,13 @@ impl Utc {
         u64::try_from(self.since_1970.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// For the name of a folder: sorts by time, and has no colon.
+    /// For the name of a folder: it sorts by time, and has no colon.
     #[must_use]
     pub fn stamp(self) -> String {
         self.text().replace(['-', ':'], "")
     }
 
-    /// To the second, RFC 3339.
+    /// RFC 3339, to the second.
     fn text(self) -> String {
         calendar::text(i64::try_from(self.since_1970.as_secs()).unwrap_or(i64::MAX))
     }

@@ -1,4 +1,4 @@
-//! What part of its CPUs a share of a plan needs of each agent that was calibrated.
+//! How much of its CPUs each calibrated agent needs for its share of a plan.
 
 use crate::calibrated_agents::{CalibratedAgent, CalibratedAgents};
 use host::Sampler;
@@ -6,17 +6,17 @@ use measure::calendar;
 use plan::{CalibratedWork, Calibration, Demand, Expense, Owner, Plan, Shape};
 use std::path::Path;
 
-/// Agents that are listed; of more those that joined last.
+/// Most agents that are listed; if there are more, those that joined last are.
 const LISTED_MAX: usize = 40;
-/// Parts of an expense that are not worth a word.
+/// A part of an expense below this is not mentioned.
 const PART_MIN: f64 = 0.0005;
 
 /// Machines whose calibration is known.
 #[derive(Debug, Default)]
 pub(super) struct KnownMachines {
-    /// As a sentence begins with them, and theirs.
+    /// With names as a sentence begins with them.
     machines: Vec<KnownMachine>,
-    /// Why something that is kept does not count.
+    /// Why a stored calibration is not used.
     remarks: Vec<String>,
 }
 
@@ -28,8 +28,8 @@ struct KnownMachine {
 }
 
 impl KnownMachines {
-    /// The agents that have joined the coordinator of this state folder; where none has, this
-    /// machine. Nothing of it is an error: a plan can be checked without.
+    /// Finds the agents that have joined the coordinator with this state folder, or this machine if
+    /// none has. Failures become remarks: a plan can be checked without calibrations.
     pub(super) fn find(state: Option<&Path>) -> KnownMachines {
         let mut known = KnownMachines::default();
         if let Some(state) = state {
@@ -68,10 +68,11 @@ impl KnownMachines {
         }
     }
 
-    /// A line for each machine: what part of its CPUs the share of one of `agents` agents needs.
+    /// Returns a line for each machine: how much of its CPUs the share of one of `agents` agents
+    /// needs.
     pub(super) fn lines(&self, plan: &Plan, agents: u32) -> String {
         let mut lines = self.remarks.clone();
-        // The last share is the largest where they do not divide evenly.
+        // The last share is the largest if the load does not divide evenly.
         let owner = Owner {
             agent: agents.saturating_sub(1),
             agents,
@@ -119,7 +120,7 @@ impl KnownMachine {
         self.calibration.expense(asked, self.workers)
     }
 
-    /// The demand, or one operation each second where the plan leaves the rate open.
+    /// The cost of the demand, or of one operation each second if the plan leaves the rate open.
     fn cost(&self, plan: &Plan, asked: &Demand) -> Option<f64> {
         let expense = self.expense(asked).or_else(|| self.of_one_operation(plan));
         expense.map(|expense| expense.part)
@@ -179,7 +180,7 @@ fn least_capable<'a>(
         .map(|(machine, _)| machine)
 }
 
-/// The kinds that are worth a word, the dearest in any case.
+/// Lists the kinds of work that are worth mentioning, and the most expensive in any case.
 fn made_of(kinds: &[(CalibratedWork, f64)]) -> String {
     let told = |(index, (work, part)): (usize, &(CalibratedWork, f64))| {
         (index == 0 || *part >= PART_MIN).then(|| format!("{} {work}", percent(*part)))
@@ -192,7 +193,7 @@ fn made_of(kinds: &[(CalibratedWork, f64)]) -> String {
     }
 }
 
-/// Whole per cent from 10 on, else to a tenth.
+/// In whole per cent from 10 on, otherwise to a tenth.
 fn percent(part: f64) -> String {
     let percent = part * 100.0;
     if percent >= 9.95 {
@@ -268,7 +269,7 @@ mod tests {
              p256), 6.0 % requests (calibrated 2026-11-22)\n\
              1 more of 3 agents: as agent b, the least capable that is known\n"
         );
-        // Of more agents than are wanted, those that joined last.
+        // If there are more agents than are wanted, those that joined last are listed.
         assert!(lines(both(), &open("1000/s"), 1).starts_with("agent b needs 68 %"));
     }
 
@@ -286,7 +287,7 @@ mod tests {
     fn a_closed_loop_is_told_the_ceiling() {
         let text = open("1/s").replace("rate = \"1/s\"", "connections = 8");
         let told = lines(vec![machine("a", 1.0)], &text, 1);
-        // A second holds 2,941 of 340 µs.
+        // A second has room for 2,941 operations of 340 µs.
         assert!(
             told.contains("can do about 2941 operations per second"),
             "{told}"

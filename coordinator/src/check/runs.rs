@@ -1,4 +1,4 @@
-//! A campaign in words: its variants, its runs in order, what is searched, and about how long all
+//! Describes a campaign: its variants, its runs in order, what is searched, and about how long all
 //! of it takes.
 
 use super::expenses::KnownMachines;
@@ -8,16 +8,16 @@ use analysis::Bounds;
 use plan::{Campaign, Capacity, End, Plan, Search, SearchRange, duration_text};
 use std::time::Duration;
 
-/// From one run to the next: agents are told, connect and drain.
+/// Time from one run to the next, in which agents are notified, connect and drain.
 const AROUND_A_RUN: Duration = Duration::from_secs(2);
 
-/// Runs of a round that are listed; of more the first ones are.
+/// Most runs of a round that are listed; if there are more, the first ones are.
 const LISTED_MAX: usize = 24;
 
-/// Rounds whose order is listed.
+/// Most rounds whose order is listed.
 const ROUNDS_MAX: usize = 6;
 
-/// Everything a file asks for.
+/// Describes everything that a file asks for.
 pub(super) fn describe(campaign: &Campaign, agents: u32, known: &KnownMachines) -> String {
     let variants = campaign.variants();
     let runs = campaign.runs();
@@ -59,7 +59,7 @@ pub(super) fn describe(campaign: &Campaign, agents: u32, known: &KnownMachines) 
     text
 }
 
-/// What is not as in the first variant.
+/// Describes what differs from the first variant.
 fn differences(first: &Plan, other: &Plan) -> String {
     let known = paragraphs(first);
     let mut changed = paragraphs(other);
@@ -76,7 +76,7 @@ fn differences(first: &Plan, other: &Plan) -> String {
     }
 }
 
-/// Shares of each load that differs, and what they need of the agents.
+/// The shares of each variant's load and what they need of the agents, once if all are the same.
 fn each_share(campaign: &Campaign, agents: u32, known: &KnownMachines) -> String {
     let tables: Vec<String> = campaign
         .variants()
@@ -100,10 +100,11 @@ fn each_share(campaign: &Campaign, agents: u32, known: &KnownMachines) -> String
     }
 }
 
-/// What surrounds the runs: their order, what is searched in each, and the time they take.
+/// Describes what surrounds the runs: their order, what is searched in each, and the time they
+/// take.
 fn schedule(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
     let mut paragraphs = vec![("order", order(campaign))];
-    // In place of each run of the order, so it stands right below.
+    // It takes the place of each run of the order, so it is shown right below.
     if let Some(search) = campaign.search() {
         paragraphs.push(("search", searched(search)));
     }
@@ -111,7 +112,7 @@ fn schedule(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
     paragraphs
 }
 
-/// Rounds, each with every variant.
+/// The order of the runs in rounds, each with every variant.
 fn order(campaign: &Campaign) -> Vec<String> {
     let repeat = campaign.repeat();
     let variants = campaign.variants().len();
@@ -182,7 +183,7 @@ fn searched(search: &Search) -> Vec<String> {
 }
 
 fn holds(capacity: &Capacity) -> String {
-    // Bounds refuse what no plan that was read has.
+    // No plan that was read has bounds that are refused here.
     let Ok(bounds) = Bounds::from_plan(capacity) else {
         return String::new();
     };
@@ -198,7 +199,7 @@ fn holds(capacity: &Capacity) -> String {
     )
 }
 
-/// Where none contradicts another.
+/// The number of holds if none contradicts another.
 fn holds_agreeing(capacity: &Capacity) -> u32 {
     Bounds::from_plan(capacity).map_or(0, |bounds| {
         bounds.holds_agreeing() + bounds.holds_for_knee()
@@ -233,7 +234,7 @@ fn time(campaign: &Campaign) -> String {
     }
 }
 
-/// Of a run, or of a search in its place.
+/// The length of a run, or of a search in its place; `None` if it is not known.
 fn length(plan: &Plan, search: Option<&Search>) -> Option<Duration> {
     let load = plan.load();
     let around = load.warm_up + AROUND_A_RUN;

@@ -1,11 +1,11 @@
-//! Each agent's exact share of the load as a table.
+//! A table of each agent's exact share of the load.
 
 use plan::{Plan, Share};
 
-/// Agents that are listed; of more the first and the last ones are.
+/// Most agents that are listed; if there are more, the first and the last ones are.
 const LISTED_MAX: u32 = 40;
 
-/// A column: its heading, a share's cell, and the whole load's.
+/// A column: its heading, and the cell of a share, if it has one.
 type Column = (&'static str, fn(&Share) -> Option<String>);
 
 const COLUMNS: [Column; 6] = [
@@ -52,11 +52,11 @@ pub(super) fn table(plan: &Plan, agents: u32) -> String {
     aligned(&lines)
 }
 
-/// Agents are shown from 1, as they are counted by people.
+/// One row for each agent that is listed, counted from 1 as people do, and one for the whole load.
 fn rows(plan: &Plan, agents: u32) -> Vec<(String, Share)> {
     let share = |agent: u32| ((agent + 1).to_string(), plan.share(agent, agents));
     let mut rows: Vec<(String, Share)> = listed(agents).into_iter().map(share).collect();
-    // The only agent of one has the whole load.
+    // A single agent has the whole load.
     rows.push(("all".to_owned(), plan.share(0, 1)));
     rows
 }

@@ -1,4 +1,4 @@
-//! A plan in words, section by section.
+//! Describes a plan in words, section by section.
 
 use analysis::human;
 use plan::{
@@ -9,11 +9,11 @@ use plan::{
 };
 use std::fmt::Display;
 
-/// Suites, groups or certificates that are listed; of more only the number is said beside the first
-/// ones.
+/// Most suites, groups or certificates that are listed; if there are more, the first ones and the
+/// number of the rest.
 const LISTED_MAX: usize = 9;
 
-/// Sections in the plan's order, each with its lines.
+/// The sections in the plan's order, each with its lines.
 pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
     let mut paragraphs = vec![
         ("target", target(plan.target())),
@@ -100,7 +100,7 @@ fn pace(pace: BuiltinPace) -> Option<String> {
     }
 }
 
-/// Without decimals where they tell nothing.
+/// Without decimals that mean nothing.
 fn significant(number: f64) -> String {
     if number >= 100.0 {
         format!("{number:.0}")
@@ -260,7 +260,7 @@ fn tls(tls: &Tls, roots: &str) -> Vec<String> {
     lines
 }
 
-/// Whose secrets agents write down.
+/// Says whose secrets agents write down.
 fn key_log(log: KeyLog) -> Option<String> {
     match log {
         KeyLog::Off => None,
@@ -278,7 +278,7 @@ fn key_log(log: KeyLog) -> Option<String> {
     }
 }
 
-/// Who the client says it is.
+/// Says which identities the client presents.
 fn identities(identities: &ClientCertificates) -> Option<String> {
     match identities {
         ClientCertificates::Files(pairs) => match pairs.as_slice() {
@@ -308,7 +308,7 @@ fn names(pairs: &[ClientCertificate]) -> String {
     format!("{}{more}", names.join(", "))
 }
 
-/// What is checked, and what is done anew.
+/// Says what is checked, and what is done anew for each connection.
 fn care(tls: &Tls, roots: &str) -> String {
     let verify = match tls.verify {
         Verify::Full => format!("server verified by {roots}"),
@@ -370,7 +370,7 @@ fn load(load: &Load) -> Vec<String> {
             arrivals,
             max_connections,
         } => {
-            // Poisson is a name, and the plan's words have no capitals.
+            // Poisson is a person's name, and the plan's words have no capitals.
             let arrivals = match arrivals {
                 Arrivals::Even => Arrivals::Even.word(),
                 Arrivals::Poisson => "Poisson",
@@ -429,7 +429,7 @@ fn thresholds(plan: &Plan) -> Vec<String> {
     plan.thresholds().iter().map(ToString::to_string).collect()
 }
 
-/// `suite A`, or `suites A, B`; a long list is cut.
+/// `suite A`, or `suites A, B`; a long list is cut short.
 fn counted(noun: &str, items: &[impl Display]) -> String {
     let plural = human::one_or_many(items.len() as u64, "", "s");
     let more = items.len().saturating_sub(LISTED_MAX);

@@ -11,16 +11,16 @@ pub(super) struct SavedRun {
     pub(super) document: Document,
 }
 
-/// A saved search that came to an answer.
+/// A saved search that found an answer.
 #[derive(Debug)]
 pub(super) struct SavedSearch {
     pub(super) record: SearchRecord,
-    /// Its first hold, for what was measured and what was asked for.
+    /// Its first hold, which shows what was measured and what was asked for.
     pub(super) hold: Document,
 }
 
-/// What was found at a path: runs or searches, by variant, in the order of their first ones; never
-/// empty.
+/// What was found at a path: runs or searches by variant, in the order of each variant's first;
+/// never empty.
 #[derive(Debug)]
 pub(super) struct Saved {
     path: PathBuf,
@@ -33,16 +33,16 @@ enum SavedContent {
     Searches(Vec<(String, Vec<SavedSearch>)>),
 }
 
-/// What belongs together.
+/// Runs or searches of two sides that belong together.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SavedPair<'s, T> {
-    /// Nothing where there is only one.
+    /// `None` if there is only one.
     pub(super) variant: Option<&'s str>,
     pub(super) first: &'s [T],
     pub(super) other: &'s [T],
 }
 
-/// Everything of two sides that belongs together.
+/// Everything on two sides that belongs together.
 #[derive(Debug)]
 pub(super) enum Pairs<'s> {
     Runs(Vec<SavedPair<'s, SavedRun>>),
@@ -55,7 +55,7 @@ pub(crate) enum SavedError {
     /// A result cannot be read.
     #[error(transparent)]
     Result(#[from] ResultError),
-    /// It holds nothing that was complete.
+    /// Nothing in it is complete.
     #[error("{}: nothing in it was complete, and nothing else can be compared", path.display())]
     Nothing { path: PathBuf },
     /// It holds runs with different numbers of agents.
@@ -65,7 +65,7 @@ pub(crate) enum SavedError {
         path.display()
     )]
     Agents { path: PathBuf },
-    /// A search on one side only.
+    /// There is a search on one side only.
     #[error(
         "{} holds searches and {} holds runs; name two of a kind, such as the folders of two \
          holds",
@@ -73,7 +73,7 @@ pub(crate) enum SavedError {
         runs.display()
     )]
     TwoKinds { searches: PathBuf, runs: PathBuf },
-    /// Nobody can tell what belongs together.
+    /// It is unclear what belongs together.
     #[error(
         "{} and {} have no variant in common; name the folders of two single runs",
         first.display(),
@@ -83,7 +83,7 @@ pub(crate) enum SavedError {
 }
 
 impl Saved {
-    /// Reads what stands at `path`.
+    /// Reads what is at `path`.
     pub(super) fn read(path: &Path) -> Result<Saved, SavedError> {
         let content = match saved_result::campaign(path)? {
             Some(document) => campaign(path, document)?,
@@ -95,7 +95,8 @@ impl Saved {
         })
     }
 
-    /// What belongs together: variants of one name, or all there is where each side has only one.
+    /// Finds what belongs together: variants of the same name, or everything if each side has only
+    /// one.
     pub(super) fn beside<'s>(&'s self, other: &'s Saved) -> Result<Pairs<'s>, SavedError> {
         let here = self.path.clone();
         let there = other.path.clone();
@@ -159,7 +160,7 @@ fn single(path: &Path) -> Result<(String, Vec<SavedRun>), SavedError> {
     ))
 }
 
-/// What is complete of several, by variant.
+/// The complete part of several runs or searches, by variant.
 fn campaign(path: &Path, campaign: CampaignDocument) -> Result<SavedContent, SavedError> {
     let content = match campaign {
         _ if !campaign.searches.is_empty() => {
@@ -209,7 +210,7 @@ fn searches(
         .into_iter()
         .filter(|searched| searched.search.answer.is_some())
     {
-        // An answer without a hold is none that another version wrote either.
+        // No version has written an answer without a hold.
         let Some(first) = searched.search.steps.first() else {
             continue;
         };

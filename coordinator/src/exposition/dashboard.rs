@@ -1,5 +1,5 @@
-//! The dashboard: the report page of the run that goes on, and the news that there is another
-//! version of it. Off loopback only those see it who know its path.
+//! The dashboard: the report page of the run under way, and the news that there is another version
+//! of it. Off loopback, only those who know its path can see it.
 
 use super::LatestRun;
 use super::live_page::LivePages;
@@ -22,20 +22,20 @@ const PAGE_TYPE: HeaderValue = HeaderValue::from_static("text/html; charset=utf-
 const EVENTS_TYPE: HeaderValue = HeaderValue::from_static("text/event-stream");
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 
-/// Bytes that nobody guesses.
+/// Length of a token that cannot be guessed.
 const TOKEN_BYTES: usize = 16;
 
-/// What people see.
+/// The dashboard of a run.
 #[derive(Debug)]
 pub(super) struct Dashboard {
-    /// Begins and ends with a slash; off loopback it has a token.
+    /// Begins and ends with a slash; off loopback it contains a token.
     path: Secret<String>,
     latest: LatestRun,
     pages: LivePages,
 }
 
 impl Dashboard {
-    /// At this address.
+    /// The dashboard at this address.
     ///
     /// # Errors
     /// There are no random bytes for its path.
@@ -55,7 +55,7 @@ impl Dashboard {
         })
     }
 
-    /// Where it is; whoever knows this sees it.
+    /// The dashboard's URL; anyone who knows it can see the run.
     pub(super) fn url(&self, address: SocketAddr) -> String {
         format!(
             "http://{}{}",
@@ -64,10 +64,11 @@ impl Dashboard {
         )
     }
 
-    /// What is behind its own path.
+    /// The part of a path after the dashboard's own.
     fn inside<'p>(&self, path: &'p str) -> Option<&'p str> {
         let own = self.path.reveal();
         let (begin, rest) = path.split_at_checked(own.len())?;
+        // In constant time, so that the path cannot be guessed byte by byte.
         let is_ours: bool = begin.as_bytes().ct_eq(own.as_bytes()).into();
         is_ours.then_some(rest)
     }

@@ -1,4 +1,4 @@
-//! The place where a run's latest document stands, and who follows it.
+//! Holds a run's latest document, and knows who follows it.
 
 use crate::utc::Utc;
 use analysis::{Document, RunState};
@@ -7,51 +7,51 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// Who follows a run at once.
+/// Most followers of a run at once.
 pub(super) const FOLLOWERS_MAX: usize = 200;
 
-/// How long the end waits for those who follow to have seen it.
+/// How long the end waits for followers to have seen it.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
 
-/// The place where a run's latest document stands.
+/// Holds a run's latest document.
 #[derive(Debug, Clone)]
 pub(crate) struct LatestRun {
     shown: watch::Sender<ShownRun>,
-    /// Who follows has one of these.
+    /// Each follower holds one of these.
     places: Arc<Semaphore>,
-    /// CPU time of making the last page.
+    /// CPU time that the last page took to make.
     page_ns: Arc<AtomicU64>,
 }
 
-/// What stands there.
+/// The run as it is shown now.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ShownRun {
-    /// Counts up; another number is another document. It is the time when it came, in milliseconds
-    /// since 1970, so that a page knows a new coordinator at an old address.
+    /// Counts up; another number means another document. It is the time at which the document came,
+    /// in milliseconds since 1970, so that a page notices a new coordinator at an old address.
     pub(crate) version: u64,
-    /// None before the first run.
+    /// `None` before the first run.
     pub(crate) document: Option<Arc<Document>>,
-    /// No other document follows.
+    /// Whether no other document follows.
     pub(super) is_over: bool,
 }
 
-/// Who follows a run: as long as there is one, documents come more often.
+/// A follower of a run: as long as there is one, documents come more often.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    /// What there is, news at first.
+    /// The run as it is shown; it counts as new at first.
     pub(super) shown: watch::Receiver<ShownRun>,
     _place: OwnedSemaphorePermit,
 }
 
-/// Who looks at a run.
+/// The kinds of viewers that a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ShownTo {
-    /// At least one follows it, and gets a page for each document.
+    /// At least one browser follows it, and gets a page for each document.
     Browsers {
-        /// CPU time of making the last page.
+        /// CPU time that the last page took to make.
         page_took: Duration,
     },
-    /// Scrapes and pushes, which take what there is.
+    /// Only scrapes and pushes, which take what there is.
     Exporters,
 }
 
@@ -75,7 +75,7 @@ impl LatestRun {
         }
     }
 
-    /// Puts a newer one there. Before its first second a run says less than the result of the run
+    /// Shows a newer document. Before its first second a run says less than the result of the run
     /// before, which then stays.
     pub(crate) fn show(&self, document: Document) {
         let has_begun = !document.series.rows.is_empty();
@@ -89,7 +89,7 @@ impl LatestRun {
         });
     }
 
-    /// Who looks now.
+    /// The kind of viewers that the run has now.
     pub(crate) fn shown_to(&self) -> ShownTo {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         if is_followed {
@@ -101,7 +101,7 @@ impl LatestRun {
         }
     }
 
-    /// Puts a run's last one there, though nobody began it.
+    /// Shows a run's last document, even if the run never began.
     pub(crate) fn show_last(&self, document: Document) {
         self.shown.send_modify(|shown| shown.put(document));
     }
@@ -110,7 +110,7 @@ impl LatestRun {
         self.shown.borrow().clone()
     }
 
-    /// Follows it; `None` where too many do.
+    /// Follows the run; `None` if it has too many followers.
     pub(crate) fn follow(&self) -> Option<Follower> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let mut shown = self.shown.subscribe();
@@ -126,12 +126,11 @@ impl LatestRun {
         self.page_ns.store(ns, Ordering::Relaxed);
     }
 
-    /// Tells those who follow that nothing comes any more, and waits until they are gone, for a
-    /// moment.
+    /// Notifies followers that nothing more comes, and waits a moment for them to leave.
     pub(super) async fn end(&self) {
         self.shown.send_modify(|shown| shown.is_over = true);
         let all = self.places.acquire_many(FOLLOWERS_MAX as u32);
-        // Who has not gone by then is left.
+        // Those that have not left by then are not waited for.
         let _ = tokio::time::timeout(FAREWELL_MAX, all).await;
     }
 }

@@ -1,5 +1,4 @@
-//! The page of the run that goes on: made once for each version that somebody wants, however many
-//! do.
+//! The page of the run under way: made once for each version that is asked for, however many ask.
 
 use super::LatestRun;
 use super::latest_run::ShownRun;
@@ -12,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// A page in both of the forms that browsers take.
+/// A page in the two forms that browsers accept.
 #[derive(Debug)]
 pub(super) struct LivePage {
     version: u64,
@@ -20,7 +19,7 @@ pub(super) struct LivePage {
     pub(super) gzip: Bytes,
 }
 
-/// The newest page that somebody wanted.
+/// The newest page that was asked for.
 #[derive(Debug)]
 pub(super) struct LivePages {
     latest: LatestRun,
@@ -35,20 +34,21 @@ impl LivePages {
         }
     }
 
-    /// The page of what is shown. Whoever asks while it is made waits for it.
+    /// Returns the page of what is shown. Those who ask while it is made wait for it.
     ///
     /// # Errors
-    /// It cannot be made.
+    /// The page cannot be made.
     pub(super) async fn newest(&self) -> io::Result<Arc<LivePage>> {
         let (latest, newest) = (self.latest.clone(), Arc::clone(&self.newest));
-        // In a task of its own: whoever asked may go, and one page is made at a time all the same.
+        // In a task of its own: the viewer that asked may leave, and still only one page is made at
+        // a time.
         let made = tokio::spawn(async move {
             let mut newest = newest.lock_owned().await;
             let shown = latest.shown();
             if let Some(page) = newest.as_ref().filter(|page| page.version == shown.version) {
                 return Ok(Arc::clone(page));
             }
-            // A long run is a long page: the control plane goes on meanwhile.
+            // A long run has a long page; the control plane must go on meanwhile.
             let page = tokio::task::spawn_blocking(move || {
                 let before = cpu_time();
                 let page = LivePage::render(&shown);
@@ -64,7 +64,7 @@ impl LivePages {
     }
 }
 
-/// Of this thread: on a busy machine a page takes longer, and costs no more.
+/// CPU time of this thread: on a busy machine a page takes longer, but costs no more.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

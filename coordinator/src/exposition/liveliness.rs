@@ -1,4 +1,4 @@
-//! When the viewer at the other end of a connection last sent or took something.
+//! When the viewer at the other end of a connection last sent or received something.
 
 use std::io;
 use std::pin::Pin;
@@ -10,17 +10,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-/// When a viewer was last heard of.
+/// When a viewer last showed a sign of life.
 #[derive(Debug)]
 pub(super) struct Liveliness {
     /// Instants count from here.
     since: Instant,
     moved_at_ns: AtomicU64,
-    /// Answers that are being made: then it is not the viewer who is waited for.
+    /// Answers that are being made; meanwhile it is not the viewer that is waited for.
     answers: AtomicU32,
 }
 
-/// An answer is being made as long as this lives.
+/// Marks an answer as being made, for as long as this lives.
 pub(super) struct Answering(Arc<Liveliness>);
 
 impl Liveliness {
@@ -42,7 +42,7 @@ impl Liveliness {
         self.moved_at_ns.store(now, Ordering::Relaxed);
     }
 
-    /// `None` while an answer is made for it.
+    /// `None` while an answer is being made for the viewer.
     pub(super) fn silent_since(&self) -> Option<Instant> {
         let moved_at = Duration::from_nanos(self.moved_at_ns.load(Ordering::Relaxed));
         (self.answers.load(Ordering::Relaxed) == 0).then(|| self.since + moved_at)
@@ -56,7 +56,7 @@ impl Drop for Answering {
     }
 }
 
-/// A stream that notes when bytes moved.
+/// A stream that notes when bytes move.
 pub(super) struct NotedStream {
     stream: TcpStream,
     liveliness: Arc<Liveliness>,

@@ -6,7 +6,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
 use hyper::{Request, StatusCode};
 use report::PrometheusFormat;
 
-/// What programs see.
+/// The page for Prometheus.
 #[derive(Debug)]
 pub(super) struct Metrics {
     latest: LatestRun,
@@ -22,7 +22,7 @@ impl Metrics {
             let nothing = text(StatusCode::OK, "# no run has begun\n");
             return typed(nothing, PrometheusFormat::Text);
         };
-        // A thousand agents are a long page: the control plane goes on meanwhile.
+        // A thousand agents make a long page; the control plane must go on meanwhile.
         let rendered = tokio::task::spawn_blocking(move || format.render(&document)).await;
         match rendered {
             Ok(page) => typed(text(StatusCode::OK, page), format),

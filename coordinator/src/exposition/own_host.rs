@@ -1,10 +1,10 @@
-//! Whether a request names a host that is this machine for certain.
+//! Checks whether a request names a host that is certainly this machine.
 
 use hyper::header::{HOST, HeaderMap};
 use hyper::http::uri::Authority;
 use std::net::IpAddr;
 
-/// Whether a host is named that no stranger can own: an IP address, or `localhost`.
+/// Whether the named host is one that no stranger can own: an IP address, or `localhost`.
 pub(super) fn is_own_host(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else {
         return false;

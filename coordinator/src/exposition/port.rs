@@ -1,4 +1,4 @@
-//! A port that answers whoever looks, within bounds. What is answered is its route's.
+//! A port that answers viewers, within bounds. Its route decides what it answers.
 
 use super::liveliness::{Liveliness, NotedStream};
 use super::own_host::is_own_host;
@@ -22,18 +22,18 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Whoever says nothing for so long is not waited for.
+/// A viewer that sends nothing for this long is not waited for.
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
-/// Whoever takes nothing of an answer for so long is not waited for, in milliseconds.
+/// A viewer that takes nothing of an answer for this long is not waited for, in milliseconds.
 const TAKE_MAX_MS: u32 = 10_000;
 
-/// After a failure to accept, such as too many open files.
+/// The pause after a failure to accept, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 const TEXT_TYPE: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Header fields of every answer: nothing of it is kept, shown inside of another page, or told to
+/// Header fields of every answer: it must not be stored, shown inside another page, or revealed to
 /// other sites. A page has a policy of its own for what it may load.
 const GUARDS: [(HeaderName, HeaderValue); 5] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -49,12 +49,12 @@ const GUARDS: [(HeaderName, HeaderValue); 5] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
 ];
 
-/// What is answered: all at once, or news as it comes.
+/// An answer: all at once, or news as it comes.
 pub(super) type Answer = Response<Either<Full<Bytes>, VersionStream>>;
 
-/// What a port answers.
+/// The answers of a port.
 pub(super) trait Route: Send + Sync + 'static {
-    /// To a GET or HEAD.
+    /// Answers a GET or HEAD.
     fn answer<B: Send>(&self, request: Request<B>) -> impl Future<Output = Answer> + Send;
 }
 
@@ -64,10 +64,10 @@ pub(super) struct Port {
     task: JoinHandle<()>,
 }
 
-/// Listens; `flag` asked for it.
+/// Listens at `address`, as `flag` asked for.
 ///
 /// # Errors
-/// The address cannot be had.
+/// The address cannot be used.
 pub(super) async fn listen(
     address: SocketAddr,
     flag: &str,
@@ -82,7 +82,7 @@ pub(super) async fn listen(
 
 impl Port {
     /// Answers as `route` does, on this many connections at once. One more takes the place of the
-    /// one that was silent for longest.
+    /// connection that was silent for longest.
     pub(super) fn open(listener: TcpListener, connections_max: usize, route: impl Route) -> Port {
         let viewers = ViewerPlaces::new(connections_max);
         let task = tokio::spawn(serve(listener, viewers, Arc::new(route)));
@@ -98,7 +98,8 @@ impl Drop for Port {
 
 async fn serve(listener: TcpListener, mut viewers: ViewerPlaces, route: Arc<impl Route>) {
     let local = listener.local_addr();
-    // Only programs of this machine reach loopback, such as its browsers with pages of strangers.
+    // Only programs of this machine can reach loopback, but its browsers do so for pages of
+    // strangers.
     let is_on_loopback = local.is_ok_and(|address| address.ip().to_canonical().is_loopback());
     loop {
         match listener.accept().await {
@@ -117,7 +118,7 @@ async fn serve(listener: TcpListener, mut viewers: ViewerPlaces, route: Arc<impl
     }
 }
 
-/// Who looks, by one connection.
+/// A viewer, on one connection.
 struct Viewer<R> {
     route: Arc<R>,
     liveliness: Arc<Liveliness>,
@@ -125,13 +126,13 @@ struct Viewer<R> {
 }
 
 impl<R: Route> Viewer<R> {
-    /// Answers until the viewer goes, or says or takes nothing for too long.
+    /// Answers until the viewer leaves, or sends or takes nothing for too long.
     async fn look(self, stream: TcpStream) {
-        // Where the system refuses, its own and longer bound holds.
+        // If the system refuses, its own and longer bound holds.
         let _ = set_tcp_user_timeout(&stream, TAKE_MAX_MS);
         let stream = NotedStream::new(stream, Arc::clone(&self.liveliness));
         let answered = service_fn(|request| self.answer(request));
-        // A viewer that breaks off is no news.
+        // A viewer that disconnects is not worth reporting.
         let _ = hyper::server::conn::http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(REQUEST_MAX)
@@ -142,7 +143,7 @@ impl<R: Route> Viewer<R> {
     async fn answer(&self, request: Request<Incoming>) -> Result<Answer, Infallible> {
         let _answering = self.liveliness.answering();
         let mut answer = match *request.method() {
-            // A page of a stranger may have a name that leads to this machine (DNS rebinding); a
+            // A stranger's page may have a name that leads to this machine (DNS rebinding); a
             // browser then takes our page for the stranger's.
             _ if self.is_on_loopback && !is_own_host(request.headers()) => {
                 text(StatusCode::FORBIDDEN, "write localhost or an IP address\n")
@@ -155,7 +156,7 @@ impl<R: Route> Viewer<R> {
     }
 }
 
-/// An answer in words.
+/// An answer of plain text.
 pub(super) fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
     let mut response = Response::new(Either::Left(Full::new(text.into())));
     *response.status_mut() = status;

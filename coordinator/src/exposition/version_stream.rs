@@ -1,5 +1,5 @@
-//! Server-sent events that tell which version of a page is the newest, and no more: a viewer that
-//! is slow misses numbers, and holds no memory.
+//! Server-sent events that say which version of a page is the newest, and no more: a slow viewer
+//! misses numbers, but holds no memory.
 //! <https://html.spec.whatwg.org/multipage/server-sent-events.html>
 
 use super::latest_run::{Follower, ShownRun};
@@ -9,11 +9,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// The newest number is said again after so long: silence means that the connection is dead. The
-/// page's script waits three times that (`SILENCE_MS`).
+/// How often the newest number is repeated: silence means that the connection is dead. The page's
+/// script waits three times as long (`SILENCE_MS`).
 const SAY_EVERY: Duration = Duration::from_secs(3);
 
-/// What a follower is told, one event after the other.
+/// The events for a follower, one after the other.
 pub(super) struct VersionStream {
     next: NextEvent,
 }
@@ -21,7 +21,7 @@ pub(super) struct VersionStream {
 type NextEvent = Pin<Box<dyn Future<Output = Option<(Bytes, Follower)>> + Send>>;
 
 impl VersionStream {
-    /// Tells what there is at once.
+    /// Begins with the version that there is.
     pub(super) fn new(follower: Follower) -> VersionStream {
         VersionStream {
             next: Box::pin(next_event(follower)),
@@ -45,7 +45,7 @@ impl Body for VersionStream {
     }
 }
 
-/// Waits for the next; none where no run is shown any more.
+/// Waits for the next event; `None` if no run is shown any more.
 async fn next_event(mut follower: Follower) -> Option<(Bytes, Follower)> {
     match tokio::time::timeout(SAY_EVERY, follower.shown.changed()).await {
         Ok(Err(_)) => None,

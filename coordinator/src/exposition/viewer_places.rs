@@ -1,5 +1,5 @@
-//! The connections of a port. When all places are taken, the one that has been silent for longest
-//! makes room for a newcomer.
+//! The connections of a port. If all places are taken, the connection that has been silent for
+//! longest makes room for a new one.
 
 use super::liveliness::Liveliness;
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-/// A viewer that neither sent nor took a byte for this long may lose its place. An honest one that
+/// A viewer that neither sent nor took a byte for this long can lose its place. An honest one that
 /// loses it dials again.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 
-/// The tasks that serve viewers; they end with this.
+/// The tasks that serve viewers. Dropping it ends them.
 pub(super) struct ViewerPlaces {
     most: usize,
     silence_min: Duration,
@@ -30,7 +30,7 @@ impl ViewerPlaces {
         }
     }
 
-    /// Serves one more; [`ViewerPlaces::make_room`] comes first.
+    /// Serves one more viewer; to be called after [`ViewerPlaces::make_room`].
     pub(super) fn add(
         &mut self,
         liveliness: Arc<Liveliness>,
@@ -40,7 +40,7 @@ impl ViewerPlaces {
         self.known.insert(task.id(), (task, liveliness));
     }
 
-    /// Waits for a place: until a viewer goes, or the one that was silent for longest must.
+    /// Waits for a place: until a viewer leaves, or the one that was silent for longest has to.
     pub(super) async fn make_room(&mut self) {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.forget(ended);
@@ -54,8 +54,8 @@ impl ViewerPlaces {
         }
     }
 
-    /// Ends the viewer that has been silent for longest, if that is long enough; says when to look
-    /// again.
+    /// Ends the viewer that has been silent for longest, if that is long enough. Returns when to
+    /// look again.
     fn end_silent(&self) -> Instant {
         let now = Instant::now();
         let silent = self
@@ -86,7 +86,7 @@ mod tests {
     use std::time::Duration;
     use tokio::sync::oneshot::{self, Receiver, error::TryRecvError};
 
-    /// A viewer that stays until it is ended, which the receiver tells.
+    /// Adds a viewer that stays until it is ended; the receiver notices the end.
     fn add(viewers: &mut ViewerPlaces) -> (Arc<Liveliness>, Receiver<()>) {
         let liveliness = Liveliness::new();
         let (until_it_ends, ended) = oneshot::channel::<()>();

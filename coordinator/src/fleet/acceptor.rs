@@ -1,5 +1,5 @@
-//! Takes connections and encrypts them; a peer that is slow at it holds nobody up. Who may stay is
-//! the lobby's matter.
+//! Accepts connections and encrypts them; a slow peer holds up no other. The lobby decides who may
+//! stay.
 
 use super::lobby::{JoinStep, Lobby, Pass, Visit};
 use super::quitting::quit;
@@ -19,16 +19,16 @@ use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
-/// AcceptedConnections that wait for the server to take them; it does at once.
+/// Room for connections that wait for the server, which takes them at once.
 const WAITING_MAX: usize = 16;
 
-/// When accepting fails for want of files, trying at once again would spin.
+/// If accepting fails for want of file descriptors, trying again at once would spin.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// How often strangers whose time is over are sent away.
 const SWEEP: Duration = Duration::from_millis(250);
 
-/// Encrypted connections as they come, and the task that makes them.
+/// Encrypted connections as they come in, and the task that makes them.
 pub(super) struct AcceptedConnections {
     pub(super) io: mpsc::Receiver<io::Result<AgentIo>>,
     pub(super) task: JoinHandle<()>,
@@ -65,7 +65,7 @@ async fn accept_until(
                 Ok((tcp, peer)) => {
                     let visit = lobby.enter(peer.ip());
                     handshakes.spawn(encrypt(Arc::clone(&tls), tcp, visit, ready.clone()));
-                    // Those who are in get on before the next one, who may push them out.
+                    // Let those who are in get on before the next one, which could push them out.
                     tokio::task::yield_now().await;
                 }
                 Err(_) => {
@@ -78,14 +78,14 @@ async fn accept_until(
     handshakes.shutdown().await;
 }
 
-/// A peer that does not finish is its own problem: it gets an alert, or the end of its connection.
+/// Encrypts a connection. A peer that does not finish gets an alert, or the end of its connection.
 async fn encrypt(
     tls: Arc<ServerConfig>,
     tcp: TcpStream,
     mut visit: Visit,
     ready: mpsc::Sender<io::Result<AgentIo>>,
 ) {
-    // Grants are small and must not wait for more.
+    // Grants are small and must not wait for more data.
     let _ = tcp.set_nodelay(true);
     let pass = visit.pass();
     let accepted = tokio::select! {
@@ -94,7 +94,7 @@ async fn encrypt(
     };
     if let Ok(tls) = accepted {
         pass.reach(JoinStep::Encrypted);
-        // A server that has ended takes no more.
+        // A server that has ended takes no more connections.
         let _ = ready.send(Ok(AgentIo::new(tls, visit))).await;
     }
 }
@@ -109,7 +109,7 @@ async fn accept_tls(
     hello.into_stream(tls).await
 }
 
-/// An encrypted connection, which breaks when it must go, and gives its place free when it ends.
+/// An encrypted connection. It fails once it must go, and frees its place when it ends.
 pub(super) struct AgentIo {
     tls: TlsStream<TcpStream>,
     visit: Visit,
@@ -125,7 +125,7 @@ impl AgentIo {
         }
     }
 
-    /// The error that a connection gets that must go, whatever it waits for.
+    /// Fails once the connection must go, whatever it is waiting for.
     fn check_stay(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         self.is_cut = self.is_cut || Pin::new(self.visit.cut()).poll(context).is_ready();
         if self.is_cut {
@@ -170,7 +170,7 @@ impl AsyncWrite for AgentIo {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A peer that reads nothing could hold a last alert up for ever.
+        // A peer that reads nothing could hold up a last alert for ever.
         self.check_stay(context)?;
         Pin::new(&mut self.tls).poll_shutdown(context)
     }

@@ -1,4 +1,4 @@
-//! What one agent sends, and that its hello makes it a member.
+//! The messages that one agent sends; its hello makes it a member.
 
 use super::lobby::StreamPlace;
 use proto::FromAgent;
@@ -9,7 +9,7 @@ use tonic::{Status, Streaming};
 /// The request stream of one agent.
 pub(super) struct AgentMessages {
     incoming: Streaming<FromAgent>,
-    /// Until the first message has come.
+    /// `None` once the first message has come.
     place: Option<Weak<StreamPlace>>,
 }
 
@@ -21,7 +21,7 @@ impl AgentMessages {
         }
     }
 
-    /// The next message; nothing after the last.
+    /// Returns the next message; `None` after the last.
     ///
     /// # Errors
     /// The stream broke, or there is no place for one more agent.

@@ -23,7 +23,7 @@ pub(super) struct FleetAuthority {
 /// Why there is no CA, or no certificate from it.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// Nothing to make a secret of.
+    /// There is no randomness to make a secret from.
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
     /// Key or certificate could not be made.
@@ -35,10 +35,10 @@ pub enum AuthorityError {
     /// Not PEM, or not a key.
     #[error("the CA's key cannot be read: {0}")]
     Key(rcgen::Error),
-    /// It is of another pair.
+    /// They are not of one pair.
     #[error("the CA's certificate and key do not belong together")]
     Pair,
-    /// Not 32 bytes.
+    /// The secret is not 32 bytes.
     #[error("the secret is not 32 bytes in base64url")]
     Secret,
     /// rustls refuses them.
@@ -73,14 +73,14 @@ impl FleetAuthority {
         &self.certificate
     }
 
-    /// TLS 1.3 alone, a fresh certificate with the CA beside it, HTTP/2.
+    /// Configures TLS 1.3 only, with a fresh certificate and the CA beside it, and HTTP/2.
     pub(super) fn server_config(self) -> Result<ServerConfig, AuthorityError> {
         let (leaf, leaf_key) = self.issue()?;
         self.check(&leaf)?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
             .with_protocol_versions(&[&rustls::version::TLS13])?
             .with_no_client_auth()
-            // Agents know the CA by its hash alone, so that it is sent too.
+            // Agents know the CA only by its hash, so it is sent too.
             .with_single_cert(vec![leaf, self.certificate], leaf_key.into())?;
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(config)
@@ -104,7 +104,7 @@ impl FleetAuthority {
         ))
     }
 
-    /// Agents will do the same: it finds a CA that is none, and a key that is another's.
+    /// Checks what agents will check: it finds a CA that is not one, and a key of another pair.
     fn check(&self, leaf: &CertificateDer<'_>) -> Result<(), AuthorityError> {
         let mut roots = RootCertStore::empty();
         roots
@@ -122,7 +122,7 @@ impl FleetAuthority {
     }
 }
 
-/// What the CA is called never changes, so that an issuer can be made from its key alone.
+/// The CA's name never changes, so that an issuer can be made from its key alone.
 fn authority_params() -> CertificateParams {
     let mut params = CertificateParams::default();
     params

@@ -1,4 +1,4 @@
-//! What goes to one agent: messages first, and files as there is room.
+//! The stream to one agent: messages first, files when there is room.
 
 use super::lobby::StreamPlace;
 use control::FileParts;
@@ -10,25 +10,25 @@ use tokio::sync::mpsc;
 use tonic::Status;
 use tonic::codegen::tokio_stream::Stream;
 
-/// Messages that wait for one agent, without files. A healthy one has a grant a second, and an
-/// acknowledgement for each interval; one that is so far behind is cut off.
+/// Most messages that wait for one agent, not counting files. A healthy agent gets a grant a
+/// second, and an acknowledgement for each interval; one that is this far behind is cut off.
 pub(super) const ITEMS_MAX: usize = 256;
 
 /// Something for an agent.
 #[derive(Debug)]
 pub(super) enum DownstreamItem {
-    /// Goes before any file.
+    /// Sent before any file.
     Message(Box<FromCoordinator>),
-    /// Takes the place of files that wait.
+    /// Replaces files that wait.
     Files(FileParts),
 }
 
-/// The response stream of one agent; ends when the fleet's task drops its sender and all messages
-/// are out.
+/// The response stream of one agent. It ends when the fleet's task drops its sender and all
+/// messages are out.
 pub(super) struct Downstream {
     receiver: mpsc::Receiver<DownstreamItem>,
     files: Option<FileParts>,
-    /// The agent is a member for as long as it is spoken to.
+    /// The agent is a member as long as this stream to it exists.
     _place: Arc<StreamPlace>,
 }
 

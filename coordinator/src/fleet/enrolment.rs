@@ -1,5 +1,5 @@
-//! Who may join: a CA and a secret, made once in the coordinator's state folder, or in memory for
-//! agents on this machine.
+//! Decides who may join, by a CA and a secret: made once in the coordinator's state folder, or in
+//! memory for agents on this machine.
 
 use super::authority::{AuthorityError, FleetAuthority};
 use base64::Engine as _;
@@ -13,15 +13,15 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The one file of the state folder, so that it can be made in one step.
+/// The only file of the state folder, so that it can be made in one step.
 const FILE: &str = "enrolment.json";
 
-/// Far more than it ever is.
+/// Far more than the file ever has.
 const FILE_MAX_BYTES: u64 = 64 << 10;
 
 const VERSION: u32 = 1;
 
-/// What agents know this coordinator by, and it them.
+/// The identity that agents know this coordinator by, and the secret that it knows them by.
 #[derive(Debug)]
 pub struct Enrolment {
     token: Token,
@@ -29,20 +29,19 @@ pub struct Enrolment {
 }
 
 impl Enrolment {
-    /// A new one that is gone with this process, for `--local`.
+    /// Makes a new enrolment that ends with this process, for `--local`.
     ///
     /// # Errors
-    /// When there is no randomness to be had.
+    /// There is no source of randomness.
     pub fn in_memory() -> Result<Enrolment, EnrolmentError> {
         Material::new()?.enrol().map_err(EnrolmentError::Make)
     }
 
-    /// That of a state folder, which is made (mode 0700) if there is none; so is the enrolment in
-    /// it (mode 0600). Two coordinators that begin at once agree on one.
+    /// Opens the enrolment of a state folder. The folder is made if there is none (mode 0700), and
+    /// so is the enrolment in it (mode 0600). Two coordinators that begin at once agree on one.
     ///
     /// # Errors
-    /// When the folder cannot be used, others may read the file, or its content is not what was
-    /// written.
+    /// The folder cannot be used, others may read the file, or its content is not what was written.
     pub fn open(folder: &Path) -> Result<Enrolment, EnrolmentError> {
         let path = folder.join(FILE);
         match read(&path) {
@@ -51,7 +50,7 @@ impl Enrolment {
                 .map_err(|error| broken(&path, &error)),
             Ok(None) => {
                 create(folder, &path)?;
-                // Another coordinator may have been faster; then it is its enrolment.
+                // Another coordinator may have been faster; then its enrolment is used.
                 let text = read(&path)?.ok_or_else(|| EnrolmentError::Read {
                     path: path.clone(),
                     error: vanished(),
@@ -64,7 +63,7 @@ impl Enrolment {
         }
     }
 
-    /// What agents are given.
+    /// The token that agents need.
     #[must_use]
     pub fn token(&self) -> &Token {
         &self.token
@@ -87,9 +86,9 @@ pub enum EnrolmentError {
         path.display()
     )]
     Write {
-        /// File or folder that it is about.
+        /// The file or folder.
         path: PathBuf,
-        /// What was wrong.
+        /// The system's error.
         error: io::Error,
     },
     /// The file could not be read.
@@ -98,38 +97,38 @@ pub enum EnrolmentError {
         path.display()
     )]
     Read {
-        /// File or folder that it is about.
+        /// The file or folder.
         path: PathBuf,
-        /// What was wrong.
+        /// The system's error.
         error: io::Error,
     },
-    /// Whoever reads it can pose as the coordinator.
+    /// Others may read the file, and could pose as the coordinator.
     #[error(
         "{} may be read by others (mode {mode:04o}), and it holds the fleet's secret; chmod 600 \
          it, or remove it and hand out the new token",
         path.display()
     )]
     Open {
-        /// File or folder that it is about.
+        /// The file.
         path: PathBuf,
         /// Its permission bits.
         mode: u32,
     },
-    /// It is not what was written.
+    /// The file is not what was written.
     #[error(
         "{} is broken: {why}; bring it back from a copy, or remove it and hand out the new token \
          to every agent",
         path.display()
     )]
     Broken {
-        /// File or folder that it is about.
+        /// The file.
         path: PathBuf,
-        /// What was wrong.
+        /// What is wrong with it.
         why: String,
     },
 }
 
-/// What an enrolment is made of; as it stands in the file.
+/// The parts of an enrolment, as stored in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Material {
@@ -170,7 +169,7 @@ impl Material {
     }
 }
 
-/// The file's text; nothing if there is no file.
+/// Reads the file's text; `None` if there is no file.
 fn read(path: &Path) -> Result<Option<String>, EnrolmentError> {
     let failed = |error| EnrolmentError::Read {
         path: path.to_owned(),

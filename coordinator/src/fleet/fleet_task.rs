@@ -1,4 +1,4 @@
-//! The task that owns the fleet: one loop that turns what happens into what to do.
+//! The task that owns the fleet: one loop that turns events into actions.
 
 use super::agent_messages::AgentMessages;
 use super::downstream::DownstreamItem;
@@ -17,11 +17,11 @@ use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tonic::Status;
 
-/// Messages from all agents that wait for the task; when it is behind, HTTP/2 holds the agents
-/// back.
+/// Room for messages from all agents that wait for the task. If it falls behind, HTTP/2 holds the
+/// agents back.
 const INBOX_MAX: usize = 64;
 
-/// The fleet, the streams to its agents, and whoever asked for the current run.
+/// The fleet, the streams to its agents, and the caller that asked for the current run.
 pub(super) struct FleetTask {
     fleet: Fleet,
     attached: mpsc::Receiver<Attached>,
@@ -36,31 +36,31 @@ pub(super) struct FleetTask {
     rest: RestOfRun,
 }
 
-/// Whoever asked for the run, and what it has not taken yet. What agents upload is bounded by what
-/// they send without an acknowledgement, which comes when the caller has stored it.
+/// The caller that asked for the run, and the events that it has not taken yet. Uploads are bounded
+/// by what agents send without an acknowledgement, which comes when the caller has stored it.
 struct Caller {
     events: mpsc::Sender<TakenEvent>,
     waiting: VecDeque<TakenEvent>,
     wants_rest: Arc<AtomicBool>,
 }
 
-/// What becomes of events that come when the caller is gone.
+/// The fate of events that come when the caller is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RestOfRun {
-    /// Nobody wants them: agents need not keep what is in them.
+    /// They are not wanted: agents need not keep what is in them.
     Discarded,
     /// They were not stored, and agents keep what is in them.
     Kept,
 }
 
-/// What makes the task's loop turn.
+/// The inputs that wake the task's loop.
 enum FleetInput {
     Fleet(FleetEvent),
     Attached(Attached),
     FleetCommand(FleetCommand),
     /// The caller took an event.
     Taken,
-    /// The caller stored what these came with.
+    /// The caller stored what came with these receipts.
     Stored(Vec<Receipt>),
     /// The caller dropped its end.
     CallerGone,
@@ -91,7 +91,7 @@ impl FleetTask {
         }
     }
 
-    /// Until it is told to quit.
+    /// Runs until it is asked to quit.
     pub(super) async fn run(mut self) {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -148,7 +148,7 @@ impl FleetTask {
     }
 
     fn taken(&mut self) {
-        // Until the caller has the last event, the run is not over for it.
+        // The run is not over for the caller before it has the last event.
         let has_all = |caller: &mut Caller| caller.waiting.is_empty();
         if self.fleet.is_idle() {
             self.caller.take_if(has_all);
@@ -156,7 +156,7 @@ impl FleetTask {
     }
 
     fn caller_gone(&mut self) {
-        // It is told of once.
+        // Only the first time counts.
         let Some(caller) = self.caller.take() else {
             return;
         };
@@ -177,7 +177,7 @@ impl FleetTask {
         self.on(FleetEvent::Stop(Stop::Now));
     }
 
-    /// What comes of something that nobody takes.
+    /// The event that follows if no caller takes what came with `receipt`.
     fn unwanted(&self, receipt: Receipt) -> Option<FleetEvent> {
         (self.rest == RestOfRun::Discarded).then_some(FleetEvent::Delivered(receipt))
     }
@@ -200,7 +200,7 @@ impl FleetTask {
     ) {
         let free = self.fleet.is_idle() && self.caller.is_none();
         let answer = if free { Ok(()) } else { Err(RunRefused::Busy) };
-        // A caller that does not wait for the answer is seen when it takes no events.
+        // A caller that does not wait for the answer is noticed when it takes no events.
         let _ = taken.send(answer);
         if free {
             self.caller = Some(caller);
@@ -209,7 +209,7 @@ impl FleetTask {
         }
     }
 
-    /// Does what comes of an event, and of what that brings at once.
+    /// Handles an event, and the events that this causes at once.
     fn on(&mut self, event: FleetEvent) {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -219,7 +219,8 @@ impl FleetTask {
         }
     }
 
-    /// What comes of it at once: a stream that takes nothing any more is closed.
+    /// Carries out an action, and returns the event that it causes at once, such as the end of a
+    /// stream that takes nothing any more.
     fn act(&mut self, action: FleetAction) -> Option<FleetEvent> {
         match action {
             FleetAction::Send(at, message) => {
@@ -242,7 +243,7 @@ impl FleetTask {
 
     fn send(&mut self, at: ConnectionId, outgoing: DownstreamItem) -> Option<FleetEvent> {
         let sender = self.outgoing.get(&at)?;
-        // Nobody is waited for: an agent that does not read must not hold up the others' leases.
+        // Never wait here: an agent that does not read must not hold up the leases of others.
         let error = sender.try_send(outgoing).err()?;
         self.outgoing.remove(&at);
         let why = match error {
@@ -253,7 +254,7 @@ impl FleetTask {
     }
 }
 
-/// Waits until the caller has room for the next event, if there is one, and gives it.
+/// Waits until the caller has room for the next event, if there is one, and passes it on.
 async fn hand_over(caller: &mut Option<Caller>) -> FleetInput {
     let Some(caller) = caller else {
         return std::future::pending().await;
@@ -291,7 +292,7 @@ fn reason(status: &Status) -> String {
     format!("its stream broke: {}", status.message())
 }
 
-/// Agents keep what they know of its clock as long as this machine runs.
+/// Makes the fleet. Agents keep what they know of its clock as long as this machine runs.
 fn fleet(id: CoordinatorId) -> Fleet {
     let fleet = Fleet::new(id, versions());
     match clock_id() {
@@ -300,7 +301,7 @@ fn fleet(id: CoordinatorId) -> Fleet {
     }
 }
 
-/// What agents must share with this program to serve its runs.
+/// The versions that agents must share with this program to serve its runs.
 fn versions() -> Versions {
     Versions {
         program: env!("CARGO_PKG_VERSION").to_owned(),

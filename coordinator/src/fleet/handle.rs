@@ -1,4 +1,4 @@
-//! What the caller holds: it asks for runs, one after another, and stops them.
+//! The caller's side of the fleet: asks for runs, one after another, and stops them.
 
 use control::{PLAN_MAX_BYTES, Receipt, RunEvent, RunHistory, RunRequest, Stop};
 use std::net::SocketAddr;
@@ -7,32 +7,32 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Events that wait for the caller. What agents deliver is acknowledged only when the caller has
-/// stored it, so a slow caller holds the agents' uploads back, but not their leases.
+/// Room for events that wait for the caller. What agents deliver is acknowledged only when the
+/// caller has stored it, so a slow caller holds the agents' uploads back, but not their leases.
 pub(super) const EVENTS_MAX: usize = 64;
 
-/// Commands that wait for the fleet's task; it takes them at once.
+/// Room for commands that wait for the fleet's task, which takes them at once.
 pub(super) const COMMANDS_MAX: usize = 8;
 
-/// Batches of receipts that wait for the fleet's task; it takes them at once.
+/// Room for batches of receipts that wait for the fleet's task, which takes them at once.
 const STORED_MAX: usize = 64;
 
-/// What the caller asks of the task that owns the fleet.
+/// A request to the task that owns the fleet.
 pub(super) enum FleetCommand {
-    /// Begin a run; the answer says whether it was taken.
+    /// Begins a run; the answer says whether it was taken.
     Run {
         request: Box<RunRequest>,
-        /// Of a run that another coordinator began.
+        /// The history of a run that another coordinator began.
         history: Option<Box<RunHistory>>,
         events: mpsc::Sender<TakenEvent>,
         wants_rest: Arc<AtomicBool>,
         taken: oneshot::Sender<Result<(), RunRefused>>,
     },
-    /// End the current run early.
+    /// Ends the current run early.
     Stop(Stop),
 }
 
-/// An event, with a receipt where an agent keeps what is in it until the receipt is given back.
+/// An event, with a receipt if an agent keeps what is in it until the receipt is returned.
 pub type TakenEvent = (RunEvent, Option<Receipt>);
 
 /// A fleet that listens. Agents stay attached from run to run.
@@ -46,13 +46,13 @@ pub struct FleetHandle {
 }
 
 impl FleetHandle {
-    /// Where agents join.
+    /// The address at which agents join.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// For whoever stores the events of runs.
+    /// Returns the sender for receipts of events that are stored.
     #[must_use]
     pub fn receipts(&self) -> ReceiptSender {
         self.stored.clone()
@@ -61,15 +61,15 @@ impl FleetHandle {
     /// Begins a run. Dropping the events stops it at once.
     ///
     /// # Errors
-    /// When a run is going on, or the request cannot be one.
+    /// Another run is going on, or the request cannot be a run.
     pub async fn run(&self, request: RunRequest) -> Result<RunEvents, RunRefused> {
         self.begin(request, None).await
     }
 
-    /// Goes on with a run that another coordinator began; else as [`FleetHandle::run`].
+    /// Resumes a run that another coordinator began; otherwise like [`FleetHandle::run`].
     ///
     /// # Errors
-    /// As [`FleetHandle::run`].
+    /// See [`FleetHandle::run`].
     pub async fn resume(
         &self,
         request: RunRequest,
@@ -112,18 +112,18 @@ impl FleetHandle {
         let _ = self.commands.send(FleetCommand::Stop(how)).await;
     }
 
-    /// Lets the agents go and ends every task; an agent that fires goes on for at most a lease.
+    /// Lets the agents go and ends every task; an agent that fires goes on for one lease at most.
     /// Takes two seconds at most.
     pub async fn shut_down(self) {
         self.quit.send_replace(true);
         for task in self.tasks {
-            // A task that panicked has said so.
+            // A task that panicked has already reported it.
             let _ = task.await;
         }
     }
 }
 
-/// The events of one run, in order; the last is [`RunEvent::Done`]. Dropping them discards what did
+/// The events of one run, in order; the last is [`RunEvent::Done`]. Dropping them discards what has
 /// not come yet: agents need not keep it.
 #[derive(Debug)]
 pub struct RunEvents {
@@ -133,47 +133,47 @@ pub struct RunEvents {
 }
 
 impl RunEvents {
-    /// The next event; nothing after the last, or when the fleet was shut down. An agent keeps what
-    /// comes with a receipt until that is given back.
+    /// Returns the next event; `None` after the last, or when the fleet was shut down. An agent
+    /// keeps what comes with a receipt until the receipt is returned.
     pub async fn next(&mut self) -> Option<TakenEvent> {
         self.receiver.recv().await
     }
 
-    /// For whoever stores the events.
+    /// Returns the sender for receipts of events that are stored.
     #[must_use]
     pub fn receipts(&self) -> ReceiptSender {
         self.receipts.clone()
     }
 
-    /// Takes no more, and leaves with the agents what was not stored.
+    /// Takes no more events, and leaves with the agents what was not stored.
     pub fn leave(self) {
         self.wants_rest.store(true, Ordering::Relaxed);
     }
 }
 
-/// Gives receipts back: what they came with is stored, so that agents may forget it.
+/// Returns receipts to the fleet: what came with them is stored, so agents can forget it.
 #[derive(Debug, Clone)]
 pub struct ReceiptSender(mpsc::Sender<Vec<Receipt>>);
 
 impl ReceiptSender {
-    /// One whose receipts come out here.
+    /// A sender, and the channel that its receipts come out of.
     pub(crate) fn new() -> (ReceiptSender, mpsc::Receiver<Vec<Receipt>>) {
         let (stored, receipts) = mpsc::channel(STORED_MAX);
         (ReceiptSender(stored), receipts)
     }
 
-    /// One whose receipts reach nobody.
+    /// A sender whose receipts are dropped.
     pub(crate) fn nowhere() -> ReceiptSender {
         ReceiptSender::new().0
     }
 
-    /// What these came with is stored.
+    /// Returns the receipts of what is stored.
     pub async fn stored(&self, receipts: Vec<Receipt>) {
         // A fleet that has ended acknowledges nothing.
         let _ = self.0.send(receipts).await;
     }
 
-    /// The same from a thread that may wait: the fleet's task always takes them.
+    /// The same from a thread that may block: the fleet's task always takes receipts.
     pub fn stored_blocking(&self, receipts: Vec<Receipt>) {
         if !receipts.is_empty() {
             // As above.
@@ -185,22 +185,22 @@ impl ReceiptSender {
 /// Why a run was not begun.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunRefused {
-    /// One at a time.
+    /// There is one run at a time.
     #[error("another run is going on; wait for its last event")]
     Busy,
-    /// It travels in one message.
+    /// A plan travels in one message.
     #[error(
         "the plan's canonical text is {bytes} bytes; at most {PLAN_MAX_BYTES} go over the wire: \
          move bodies and rows into files"
     )]
     PlanTooLarge {
-        /// What it is.
+        /// Its size.
         bytes: usize,
     },
-    /// Nobody would run it.
+    /// There would be no agent to run it.
     #[error("a run needs at least one agent")]
     NoAgents,
-    /// It was shut down.
+    /// The fleet was shut down.
     #[error("the fleet was shut down")]
     FleetEnded,
 }

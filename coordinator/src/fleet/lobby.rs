@@ -1,6 +1,6 @@
-//! Who may stay connected. A stranger has proved nothing yet: it has a few seconds, and the oldest
-//! one gives way to a new one. A member said hello on a stream that proved the token: its place is
-//! its own, whatever strangers do. Knows nothing of sockets.
+//! Decides who may stay connected. A stranger has proved nothing yet: it gets a few seconds, and
+//! the oldest stranger gives way to a new one. A member has said hello on a stream that proved the
+//! token: it keeps its place, whatever strangers do. Knows nothing of sockets.
 
 use super::places::Places;
 use std::collections::BTreeMap;
@@ -11,26 +11,26 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// TLS, HTTP/2, token and hello are done by then, all together: nine round trips around the world
-/// take two seconds.
+/// How long a stranger may take for TLS, HTTP/2, token and hello together: nine round trips around
+/// the world take two seconds.
 const STRANGER_MAX: Duration = Duration::from_secs(5);
 
-/// All connections, by how far each is.
+/// All connections, by how far each has come.
 #[derive(Debug, Clone)]
 pub(super) struct Lobby(Arc<Mutex<Visitors>>);
 
-/// How far a stranger is. Each step has places of its own, so that those who only connect cannot
-/// push out those who have finished TLS, nor these those who know the token.
+/// How far a stranger has come. Each step has places of its own: peers that only connect cannot
+/// push out those that have finished TLS, and these cannot push out those that know the token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JoinStep {
     Connected,
-    /// A whole ClientHello has come, which waits for nothing but us.
+    /// A whole ClientHello has arrived, so the peer waits only for us.
     Hello,
     Encrypted,
     Proved,
 }
 
-/// A connection's stay; it is told when it must go. Dropping it gives its place free.
+/// A connection's stay. It is notified when it must go; dropping it frees its place.
 #[derive(Debug)]
 pub(super) struct Visit {
     pass: Pass,
@@ -38,22 +38,22 @@ pub(super) struct Visit {
     cut: oneshot::Receiver<()>,
 }
 
-/// Names a connection to the lobby.
+/// Identifies a connection to the lobby.
 #[derive(Debug, Clone)]
 pub(super) struct Pass {
     id: u64,
     lobby: Lobby,
 }
 
-/// A stream that was opened with the token. While it lasts and has said hello, its connection is a
-/// member.
+/// A stream that was opened with the token. Once it has said hello, its connection is a member for
+/// as long as the stream lasts.
 #[derive(Debug)]
 pub(super) struct StreamPlace {
     pass: Pass,
     greeted: AtomicBool,
 }
 
-/// All places of members are taken.
+/// All places for members are taken.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "all {places} places for agents are taken; end agents that are not needed, or raise the \
@@ -67,7 +67,7 @@ pub(super) struct NoPlace {
 struct Visitors {
     places: Places,
     last: u64,
-    /// In the order of their coming.
+    /// In order of arrival.
     strangers: BTreeMap<u64, Stranger>,
     members: BTreeMap<u64, MemberConnection>,
 }
@@ -88,7 +88,8 @@ struct MemberConnection {
     stay: oneshot::Sender<()>,
 }
 
-/// Who counts as one: an address, or a /64, since who has one address of IPv6 has all of these.
+/// The unit in which peers are counted: an IPv4 address, or a /64 of IPv6, since a peer that has
+/// one of its addresses has all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Origin(IpAddr);
 
@@ -102,7 +103,7 @@ impl Lobby {
         })))
     }
 
-    /// Lets somebody in, for whom the oldest stranger may have to go.
+    /// Lets a peer in; the oldest stranger may have to go for it.
     pub(super) fn enter(&self, peer: IpAddr) -> Visit {
         let (stay, cut) = oneshot::channel();
         let mut visitors = self.visitors();
@@ -122,26 +123,27 @@ impl Lobby {
         }
     }
 
-    /// Sends those away whose time is over.
+    /// Sends away strangers whose time is over.
     pub(super) fn sweep(&self, now: Instant) {
         self.visitors()
             .strangers
             .retain(|_, stranger| stranger.until > now);
     }
 
-    /// Sends the oldest stranger away: files are short.
+    /// Sends the oldest stranger away, because files are short.
     pub(super) fn drop_oldest(&self) {
         self.visitors().strangers.pop_first();
     }
 
-    /// State behind a panic elsewhere is whole: nothing here panics half-way.
+    /// Ignores a panic elsewhere: nothing here panics half-way, so the state is whole.
     fn visitors(&self) -> MutexGuard<'_, Visitors> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Visitors {
-    /// Gives a stranger a place at its step; the oldest of its address goes first, then the oldest.
+    /// Gives a stranger a place at its step. If its address has none left, the oldest from there
+    /// goes; else, if the step has none left, the oldest of the step.
     fn seat(&mut self, id: u64, stranger: Stranger) {
         let is_here = |other: &Stranger| other.step == stranger.step;
         let is_near = |other: &Stranger| is_here(other) && other.origin == stranger.origin;
@@ -156,7 +158,7 @@ impl Visitors {
         self.strangers.insert(id, stranger);
     }
 
-    /// The oldest of those, where there are `most` of them.
+    /// The oldest of the strangers that are meant, if there are `most` of them.
     fn oldest_beyond(&self, most: usize, is_meant: impl Fn(&Stranger) -> bool) -> Option<u64> {
         let mut meant = self.strangers.iter().filter(|(_, one)| is_meant(one));
         let oldest = meant.next().map(|(id, _)| *id);
@@ -165,12 +167,12 @@ impl Visitors {
 }
 
 impl Visit {
-    /// How others name it.
+    /// The pass that identifies it.
     pub(super) fn pass(&self) -> Pass {
         self.pass.clone()
     }
 
-    /// Done when the connection must go; not to be polled again then.
+    /// Completes when the connection must go, and must not be polled after that.
     pub(super) fn cut(&mut self) -> &mut oneshot::Receiver<()> {
         &mut self.cut
     }
@@ -185,7 +187,8 @@ impl Drop for Visit {
 }
 
 impl Pass {
-    /// The connection is that far now. One that was sent away stays away, and a member is past it.
+    /// Notes how far the connection has come. One that was sent away stays away, and a member is
+    /// past every step.
     pub(super) fn reach(&self, step: JoinStep) {
         let mut visitors = self.lobby.visitors();
         if let Some(mut stranger) = visitors.strangers.remove(&self.id) {
@@ -194,7 +197,7 @@ impl Pass {
         }
     }
 
-    /// A stream came with the token.
+    /// Takes a stream that came with the token.
     ///
     /// # Errors
     /// All places are taken.
@@ -219,7 +222,7 @@ impl Visitors {
 }
 
 impl StreamPlace {
-    /// The stream said hello: its connection is a member.
+    /// Notes that the stream said hello: its connection is a member.
     ///
     /// # Errors
     /// All places are taken.
@@ -243,8 +246,7 @@ impl StreamPlace {
     }
 }
 
-/// A connection whose last stream is over is a stranger again: it gets what was said last, and
-/// goes.
+/// A connection whose last stream is over is a stranger again: it gets the last messages, and goes.
 impl Drop for StreamPlace {
     fn drop(&mut self) {
         let greeted = self.greeted.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
 //! The coordinator's end of the control plane: agents dial in, one task owns what is known of them,
-//! and the caller gets each run as a stream of events. Knows nothing of what the intervals say.
+//! and the caller gets each run as a stream of events. Knows nothing of what intervals contain.
 
 mod acceptor;
 mod agent_messages;
@@ -31,15 +31,16 @@ use std::net::SocketAddr;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 
-/// Connections that wait to be accepted, where the system allows so many (net.core.somaxconn): a
-/// fleet of thousands that is started by one command dials within a moment. The usual 128 overflow,
-/// and an agent whose last segment was dropped waits for an answer that does not come.
+/// Room for connections that wait to be accepted, as far as the system allows it
+/// (net.core.somaxconn): a fleet of thousands that is started by one command dials within a moment.
+/// The usual 128 overflow, and an agent whose last segment was dropped waits for an answer that
+/// does not come.
 const BACKLOG: u32 = 4096;
 
 /// Opens a port for agents.
 ///
 /// # Errors
-/// When the address is taken, or is not one of this machine's.
+/// The address is taken, or is not one of this machine's.
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, FleetError> {
     listener(address).map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => FleetError::PortInUse { address },
@@ -52,7 +53,7 @@ fn listener(address: SocketAddr) -> io::Result<TcpListener> {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     }?;
-    // A port whose last coordinator has just ended is free.
+    // Allows a port whose last coordinator has just ended.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -62,7 +63,7 @@ fn listener(address: SocketAddr) -> io::Result<TcpListener> {
 /// runtime; what it starts ends with [`FleetHandle::shut_down`].
 ///
 /// # Errors
-/// When the listener has no address, or the system no random numbers.
+/// The listener has no address, or the system has no random numbers.
 pub fn listen(listener: TcpListener, enrolment: &Enrolment) -> Result<FleetHandle, FleetError> {
     let address = listener.local_addr().map_err(FleetError::Listener)?;
     let id = CoordinatorId(random()?);
@@ -95,13 +96,13 @@ pub fn listen(listener: TcpListener, enrolment: &Enrolment) -> Result<FleetHandl
 /// Why no agent can join.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
-    /// Somebody listens there.
+    /// Another program listens there.
     #[error(
         "cannot listen on {address}: another program does, maybe another coordinator; choose \
          another port by --listen"
     )]
     PortInUse {
-        /// Address that was asked for.
+        /// The address that was asked for.
         address: SocketAddr,
     },
     /// Not an address of this machine, or a port that needs privileges.
@@ -110,15 +111,15 @@ pub enum FleetError {
          1023 by --listen"
     )]
     Bind {
-        /// Address that was asked for.
+        /// The address that was asked for.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// It was closed.
+    /// The listener was closed.
     #[error("cannot use the listener: {0}")]
     Listener(io::Error),
-    /// Nothing to make the coordinator's number of.
+    /// There is no randomness to make the coordinator's number from.
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
 }

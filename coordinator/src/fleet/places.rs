@@ -1,11 +1,11 @@
-//! How many connections may be open, by what the system lets this process hold.
+//! How many connections may be open, which follows from how many files this process may open.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Agents at once, where files allow it. Beyond, one coordinator's single loop is the limit.
+/// Most agents at once, if files allow it. Beyond that the coordinator's single loop is the limit.
 const MEMBERS_MAX: u64 = 10_000;
 
-/// Strangers at each step of joining, where files allow it.
+/// Most strangers at each step of joining, if files allow it.
 const STRANGERS_MAX: u64 = 256;
 
 /// Steps that a stranger goes through; each has places of its own.
@@ -21,12 +21,13 @@ pub(super) struct Places {
     pub(super) members: usize,
     /// Strangers at each step.
     pub(super) strangers: usize,
-    /// Those of them from one address.
+    /// Strangers at each step from one address.
     pub(super) strangers_per_address: usize,
 }
 
 impl Places {
-    /// As many as the process may have; raises its limit as far as it may.
+    /// Returns as many places as the process can have; raises its limit of open files as far as it
+    /// can.
     pub(super) fn here() -> Places {
         Places::within(raised_open_files())
     }
@@ -43,7 +44,7 @@ impl Places {
     }
 }
 
-/// Why so many agents cannot be attached at once to a coordinator here.
+/// Says why `agents` agents cannot be attached at once to a coordinator here, if they cannot.
 #[must_use]
 pub fn too_many(agents: u32) -> Option<String> {
     too_many_for(u64::from(agents), raised_open_files())
@@ -67,8 +68,8 @@ fn too_many_for(agents: u64, open_files: u64) -> Option<String> {
     ))
 }
 
-/// The process's limit of open files, as high as it may be. Raising to the hard limit needs no
-/// privilege (getrlimit(2)).
+/// Raises the process's limit of open files as far as it can, and returns it. Raising it to the
+/// hard limit needs no privilege (getrlimit(2)).
 fn raised_open_files() -> u64 {
     let limits = getrlimit(Resource::Nofile);
     let raised = Rlimit {

@@ -1,5 +1,5 @@
-//! The gRPC service: proves who attaches, and hands the two ends of each stream to the fleet's
-//! task.
+//! The gRPC service: checks that an agent that attaches knows the secret, and hands the two ends of
+//! each stream to the fleet's task.
 
 use super::acceptor::AgentIo;
 use super::agent_messages::AgentMessages;
@@ -20,33 +20,33 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-/// A connection that says nothing for so long is asked for a sign of life, and closed after as long
-/// again. Both together are more than the longest lease: which agents are silent, and how long they
-/// are waited for, is the fleet's to decide.
+/// A connection that is silent for this long is asked for a sign of life, and closed after as long
+/// again. Together that is more than the longest lease: it is for the fleet to decide which agents
+/// are silent, and how long to wait for them.
 const KEEPALIVE: Duration = Duration::from_secs(control::LEASE_MAX.as_secs() / 2 + 5);
 
-/// Streams that wait for the fleet's task, which takes them at once.
+/// Room for streams that wait for the fleet's task, which takes them at once.
 const ATTACHED_MAX: usize = 16;
 
-/// Streams of one connection; an agent has one, and for a moment two.
+/// Most streams of one connection; an agent has one, and for a moment two.
 const STREAMS_MAX: u32 = 4;
 
-/// What an agent may send ahead of what was read: a beat waits behind it, and must come through
-/// well within a lease where the link carries 50 kB/s. A round trip of 100 ms still lets more than
+/// How far an agent may send ahead of what was read. A beat waits behind that, and must arrive well
+/// within a lease if the link carries 50 kB/s. With a round trip of 100 ms it still lets more than
 /// a megabyte a second through.
 const WINDOW_BYTES: u32 = 128 << 10;
 
-/// Connections that are still open when the fleet ends are cut then.
+/// How long connections may stay open once the fleet ends; then they are cut.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
 
-/// An agent that proved itself.
+/// An agent that has proved itself.
 pub(super) struct Attached {
     pub(super) at: ConnectionId,
     pub(super) incoming: AgentMessages,
     pub(super) outgoing: mpsc::Sender<DownstreamItem>,
 }
 
-/// Lets agents attach that know the secret.
+/// Attaches agents that know the secret.
 pub(super) struct Attachments {
     secret: JoinSecret,
     last: AtomicU64,
@@ -110,7 +110,7 @@ impl Control for Attachments {
     }
 }
 
-/// Serves connections until `quitting`, and lets them end in good order for a while.
+/// Serves connections until `quitting`, then gives them a while to end in good order.
 pub(super) async fn serve(
     connections: mpsc::Receiver<io::Result<AgentIo>>,
     attachments: Attachments,

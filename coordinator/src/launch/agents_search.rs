@@ -1,4 +1,4 @@
-//! A plan's load for each of 1, 2, … of the agents: whether the load generator was the limit.
+//! Runs a plan's load with 1, 2, … of the agents, to see whether the load generator was the limit.
 
 use super::campaign_report::{self, CampaignReport};
 use super::finished_run::FinishedRun;
@@ -12,15 +12,15 @@ use std::time::Duration;
 pub(super) struct AgentsSearch<'s> {
     pub(super) scheduled: &'s ScheduledRun<'s>,
     pub(super) numbers: &'s [u32],
-    /// Between two runs.
+    /// The pause between two runs.
     pub(super) pause: Duration,
     pub(super) rules: ExitRules,
-    /// Gets a folder for each run.
+    /// Each run gets a folder in this one.
     pub(super) folder: CampaignFolder,
 }
 
 impl AgentsSearch<'_> {
-    /// Run after run; each goes into the report. Says how to exit.
+    /// Makes one run after the other, adds each to the report, and returns how to exit.
     pub(super) async fn run(
         &self,
         series: &mut RunSeries,

@@ -1,5 +1,5 @@
-//! Several runs, one after the other, over one fleet: each in a folder of its own, and at the end
-//! what came of all of them.
+//! Several runs over one fleet, one after the other: each in its own folder, with a report of all
+//! of them at the end.
 
 use super::agents_search::AgentsSearch;
 use super::campaign_report::CampaignReport;
@@ -17,8 +17,8 @@ use crate::terminal;
 use analysis::CampaignDocument;
 use plan::Search;
 
-/// Makes every run of a file that asks for several, or for a search; `before` is what an
-/// interruption left in the folder.
+/// Makes every run of a file that asks for several, or for a search; `before` is the document that
+/// an interruption left in the folder.
 pub(super) async fn make_campaign(
     request: &StartRequest,
     schedule: &[ScheduledRun<'_>],
@@ -60,18 +60,18 @@ pub(super) async fn make_campaign(
     made.map(|()| exit)
 }
 
-/// The runs of a campaign, and what came of them so far.
+/// The runs of a campaign, and their results so far.
 struct CampaignRuns<'r> {
     request: &'r StartRequest,
     series: RunSeries,
-    /// An interruption left runs, and maybe some that are complete.
+    /// Whether an interrupted campaign is resumed, so that some runs may be complete already.
     has_left_runs: bool,
     report: CampaignReport<'r>,
 }
 
 impl CampaignRuns<'_> {
-    /// Until all are made, somebody asks for the end, or no further one can be made. How to exit
-    /// for each goes to `exits`.
+    /// Goes on until all runs are made, the end is asked for, or no further run can be made. Adds
+    /// each run's exit to `exits`.
     async fn make_all(
         &mut self,
         schedule: &[ScheduledRun<'_>],
@@ -80,7 +80,7 @@ impl CampaignRuns<'_> {
         let pause = self.request.campaign.repeat().pause;
         let mut is_first = true;
         for scheduled in schedule {
-            // Searches look for the runs that were made before themselves.
+            // A search itself looks for runs that were made before.
             if self.has_left_runs
                 && let Some(exit) = self.report.take_left_run(scheduled, self.request.rules)
             {
@@ -110,7 +110,7 @@ impl CampaignRuns<'_> {
         Ok(())
     }
 
-    /// One run of the campaign, or a search in its place.
+    /// Makes one run of the campaign, or a search in its place.
     async fn make_scheduled(&mut self, scheduled: &ScheduledRun<'_>) -> anyhow::Result<Exit> {
         let request = self.request;
         let agents = request.hosting.agents;

@@ -1,5 +1,5 @@
-//! What came of the runs of a campaign so far: collected as they end, compared by `analysis`,
-//! written by `report`, saved after each run, and shown at the end.
+//! The results of a campaign's runs so far: collected as they end, compared by `analysis`, written
+//! by `report`, saved after each run, and shown at the end.
 
 use super::result_printer::ResultPrinter;
 use super::schedule::ScheduledRun;
@@ -14,22 +14,23 @@ use analysis::{
 use plan::{Campaign, Run};
 use report::{Format, Style};
 
-/// Of the bootstrap: the same runs give the same intervals.
+/// Seed of the bootstrap. It is fixed, so that the same runs give the same intervals.
 pub(crate) const BOOTSTRAP_SEED: u64 = 1;
 
-/// What came of the runs of a campaign so far.
+/// The results of a campaign's runs so far.
 pub(super) struct CampaignReport<'c> {
     campaign: &'c Campaign,
     folder: CampaignFolder,
     document: CampaignDocument,
-    /// When it began is known.
+    /// Whether it is known when the campaign began.
     has_begun: bool,
-    /// What is compared: runs that were not cut short.
+    /// The runs to compare: those that were not cut short.
     compared: Vec<(Run, Document)>,
 }
 
 impl CampaignReport<'_> {
-    /// Before the first run; `before` is what an interruption left in the folder.
+    /// An empty report, before the first run; `before` is the document that an interruption left in
+    /// the folder.
     pub(super) fn new(
         campaign: &Campaign,
         plan_text: String,
@@ -56,12 +57,13 @@ impl CampaignReport<'_> {
         }
     }
 
-    /// The folder of all runs.
+    /// The folder that holds all runs.
     pub(super) fn folder(&self) -> &CampaignFolder {
         &self.folder
     }
 
-    /// A folder for the runs of a search; the one that an interruption left, where there is one.
+    /// Returns a folder for the runs of a search: the one that an interruption left, if there is
+    /// one.
     pub(super) fn search_folder(
         &self,
         scheduled: &ScheduledRun<'_>,
@@ -70,15 +72,15 @@ impl CampaignReport<'_> {
         left.map_or_else(|| self.folder.part(&scheduled.folder), Ok)
     }
 
-    /// Saves what there is. What cannot be saved is said at the end.
+    /// Saves the report so far. What cannot be saved is reported at the end.
     pub(super) fn save(&mut self) {
         let [text, page] = [Format::Json, Format::Html]
             .map(|format| format.render_campaign(&self.document, Style::PLAIN));
         self.folder.replace(&text, &page);
     }
 
-    /// Takes what an interrupted campaign left of a run, where that is complete; how to exit for
-    /// it.
+    /// Takes what an interrupted campaign left of a run, if that is complete, and returns how to
+    /// exit for it.
     pub(super) fn take_left_run(
         &mut self,
         scheduled: &ScheduledRun<'_>,
@@ -90,7 +92,7 @@ impl CampaignReport<'_> {
         Some(exit)
     }
 
-    /// A run that ended.
+    /// Takes a run that has ended.
     pub(super) fn take_run(&mut self, run: Run, folder: String, document: Document) {
         self.began(&document);
         let variant = self.campaign.variant(run).name.clone();
@@ -107,12 +109,13 @@ impl CampaignReport<'_> {
         }
     }
 
-    /// A search so far, whose holds are in `folder`.
+    /// Takes a search so far, whose holds are in `folder`.
     pub(super) fn take_search(&mut self, run: Run, folder: &str, search: &SearchRecord) {
         let search = in_folder(search, folder);
         let variant = self.campaign.variant(run).name.clone();
         let repeat = run.repeat;
         let searches = &mut self.document.searches;
+        // A search is taken again after each hold: the newer record replaces the older one.
         searches.retain(|known| (&known.variant, known.repeat) != (&variant, repeat));
         searches.push(VariantSearch {
             variant,
@@ -122,7 +125,7 @@ impl CampaignReport<'_> {
         self.save();
     }
 
-    /// The run of one number of agents.
+    /// Takes the run of one number of agents.
     pub(super) fn take_agents(&mut self, run: Run, folder: String, document: &Document) {
         self.began(document);
         let variant = self.campaign.variant(run).name.clone();
@@ -143,8 +146,8 @@ impl CampaignReport<'_> {
         self.save();
     }
 
-    /// Prints what came of the runs there are, and says how to exit over all of them; `made` is how
-    /// each of them asked for.
+    /// Prints the report, and returns how to exit for all runs together; `made` are the exits of
+    /// the single runs.
     pub(super) fn conclude(
         &mut self,
         made: &[Exit],
@@ -179,7 +182,7 @@ impl CampaignReport<'_> {
         document.runs.is_empty() && document.searches.is_empty() && document.scalings.is_empty()
     }
 
-    /// No run follows: compares what there is.
+    /// Compares what there is, since no run follows.
     fn end(&mut self, state: RunState) {
         self.document.state = state;
         self.compare_searches();
@@ -202,7 +205,7 @@ impl CampaignReport<'_> {
         ));
     }
 
-    /// By repeat; nothing for one that was not made, or was cut short.
+    /// The runs of a variant by repeat; `None` for one that was not made or was cut short.
     fn runs_of(&self, variant: usize) -> Vec<Option<&Document>> {
         let of_repeat = |repeat| {
             let made = self.compared.iter();
@@ -213,7 +216,7 @@ impl CampaignReport<'_> {
         (0..self.campaign.repeat().times).map(of_repeat).collect()
     }
 
-    /// Searches that came to an answer, of two variants or more.
+    /// Compares searches that found an answer, if two variants or more have one.
     fn compare_searches(&mut self) {
         let found = self
             .document
@@ -244,7 +247,7 @@ impl CampaignReport<'_> {
     }
 }
 
-/// Of all runs together.
+/// The state of all runs together.
 fn state(made: &[Exit]) -> RunState {
     match made.iter().max().unwrap_or(&Exit::Passed) {
         Exit::Interrupted => RunState::Interrupted,
@@ -253,7 +256,7 @@ fn state(made: &[Exit]) -> RunState {
     }
 }
 
-/// The search with the folders of its holds, as seen from the folder of all runs.
+/// Returns the search with the folders of its holds relative to the folder of all runs.
 fn in_folder(record: &SearchRecord, folder: &str) -> SearchRecord {
     let mut record = record.clone();
     for step in &mut record.steps {
@@ -262,7 +265,7 @@ fn in_folder(record: &SearchRecord, folder: &str) -> SearchRecord {
     record
 }
 
-/// A run in one line: verdict, throughput, response times, errors, and thresholds that failed.
+/// Describes a run in one line: verdict, throughput, response times, errors, failed thresholds.
 pub(super) fn line(document: &Document) -> String {
     let measured = &document.measured;
     let at = |wanted| {

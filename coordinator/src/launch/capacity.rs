@@ -1,5 +1,5 @@
-//! Makes the holds of a search for capacity, and waits between them until the target is as before.
-//! What is held next, and what came of it, is decided by `analysis`.
+//! Makes the holds of a search for capacity, and waits between them for the target to recover.
+//! `analysis` decides which hold comes next, and what its result means.
 
 use super::campaign_report::CampaignReport;
 use super::schedule::{ScheduledRun, hold_prefix};
@@ -14,13 +14,14 @@ use plan::{Capacity, Plan, SearchRange};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A look at whether the target is as before: at the lowest amount, so long,
+/// How long a look at the target lasts. It sends the lowest load of the search.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// and longer where fewer arrivals than these would come; of one or two a median says little.
+/// A look lasts longer if it would bring fewer arrivals than this: a median of one or two says
+/// little.
 const LOOK_ARRIVALS: f64 = 10.0;
 
-/// The folder of a look while it goes on.
+/// The folder of a look while it is under way.
 const LOOK_FOLDER: &str = "look";
 
 /// A search of one plan.
@@ -28,13 +29,13 @@ pub(super) struct CapacitySearch<'s> {
     pub(super) scheduled: &'s ScheduledRun<'s>,
     pub(super) capacity: &'s Capacity,
     pub(super) agents: u32,
-    /// Gets a folder for each hold.
+    /// Each hold gets a folder in this one.
     pub(super) folder: CampaignFolder,
 }
 
 impl CapacitySearch<'_> {
-    /// Hold after hold, until there is an answer or it cannot go on; each goes into the report.
-    /// Says how to exit beside what the answer asks for.
+    /// Makes hold after hold until there is an answer or the search cannot go on, and adds each to
+    /// the report. Returns how to exit, apart from what the answer asks for.
     pub(super) async fn run(
         &self,
         series: &mut RunSeries,
@@ -68,9 +69,10 @@ impl CapacitySearch<'_> {
         Ok(exit)
     }
 
-    /// The hold's folder and result, or how to exit where the search cannot go on. Holds that were
-    /// made before an interruption count; the search asks for the same ones again. One that was
-    /// interrupted goes on before the target is looked at, since its agents may be firing it.
+    /// Returns the hold's folder and result, or how to exit if the search cannot go on. Holds that
+    /// were made before an interruption count, since the search asks for the same ones again. An
+    /// interrupted hold is resumed before the target is looked at: its agents may still be firing
+    /// it.
     async fn held(
         &self,
         series: &mut RunSeries,
@@ -105,7 +107,7 @@ impl CapacitySearch<'_> {
         let Some(made) = made else {
             return Ok(Err(Exit::Interrupted));
         };
-        // What a hold that lost an agent says is the search's to judge.
+        // Losing an agent is no failure here: the search judges the result of such a hold.
         Ok(match made.report_failures() {
             Exit::Passed => Ok((made.record.folder_name(), made.record.document)),
             failures => Err(failures),
@@ -116,8 +118,8 @@ impl CapacitySearch<'_> {
         Bounds::from_plan(self.capacity).context("cannot search as the plan says")
     }
 
-    /// Before the first hold: sees what the target is like at rest; before others waits until it is
-    /// so again.
+    /// Before the first hold, looks at the target at rest. Before later ones, waits for it to
+    /// recover.
     async fn ready(&self, series: &mut RunSeries, search: &mut LoadSearch) -> anyhow::Result<Exit> {
         if !search.record().steps.is_empty() || self.capacity.settle.is_zero() {
             return self.settle(series, search.record()).await;
@@ -136,9 +138,9 @@ impl CapacitySearch<'_> {
         ))
     }
 
-    /// After a hold that failed: looks at the target until it answers as before, for as long as the
-    /// plan allows. Nothing is open then, since every run drains. [`Exit::Passed`] where the search
-    /// can go on.
+    /// After a hold that did not pass, looks at the target until it has recovered, for as long as
+    /// the plan allows. No operation is open by then, since every run drains. Returns
+    /// [`Exit::Passed`] if the search can go on.
     async fn settle(&self, series: &mut RunSeries, record: &SearchRecord) -> anyhow::Result<Exit> {
         let deadline = Instant::now() + self.capacity.settle;
         let is_spent = |step: &analysis::HoldRecord| step.result.outcome != HoldOutcome::Passed;
@@ -174,7 +176,7 @@ impl CapacitySearch<'_> {
             .map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 
-    /// Never longer than a hold where that is longer than the usual look.
+    /// At least the usual look; beyond that, no longer than a hold.
     fn length_of_look(&self) -> Duration {
         let SearchRange::Rate { from, .. } = self.capacity.range else {
             return LOOK;
@@ -184,8 +186,9 @@ impl CapacitySearch<'_> {
         needed.clamp(LOOK, self.capacity.hold.max(LOOK))
     }
 
-    /// The result of a look, or how to exit where the search cannot go on after it. It has a folder
-    /// while it goes on: a coordinator that takes the search up finds the agents firing it.
+    /// Returns the result of a look, or how to exit if the search cannot go on after it. A look has
+    /// a folder while it is under way, so that a coordinator that resumes the search finds the
+    /// agents firing it.
     async fn look(
         &self,
         series: &mut RunSeries,
@@ -209,7 +212,7 @@ impl CapacitySearch<'_> {
     }
 
     fn tell(&self, series: &RunSeries, record: &SearchRecord) {
-        // Before the first hold there is nothing to tell.
+        // Before the first hold there is nothing to report.
         let Some(step) = record.steps.last() else {
             return;
         };
@@ -230,7 +233,7 @@ impl CapacitySearch<'_> {
     }
 }
 
-/// Which hold comes, and between which amounts the answer is by now.
+/// Describes the next hold, and the amounts that the answer is known to lie between.
 fn step_in_words(record: &SearchRecord, hold: Hold) -> String {
     let amount = record.bounds.amount();
     let made = |outcome: fn(&HoldOutcome) -> bool| {
@@ -250,7 +253,7 @@ fn step_in_words(record: &SearchRecord, hold: Hold) -> String {
     format!("search: hold {} at {next}{known}", hold.step)
 }
 
-/// Of response times; what timed out counts with the time that had passed.
+/// The median response time; an operation that timed out counts with the time that had passed.
 fn median_ns(document: &Document) -> Option<u64> {
     Some(
         document

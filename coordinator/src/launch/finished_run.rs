@@ -1,4 +1,4 @@
-//! A run that was made: what the user is told of it, and how to exit for it.
+//! A run that was made: what is reported of it to the user, and how to exit for it.
 
 use super::result_printer::{ResultPlace, ResultPrinter};
 use super::run_ending::RunEnding;
@@ -10,22 +10,22 @@ use analysis::{Document, RunState, Verdict};
 /// A run that was made.
 #[derive(Debug)]
 pub(super) struct FinishedRun {
-    /// How it ended.
+    /// How the run ended.
     pub(super) ending: RunEnding,
-    /// What is known of it.
+    /// Its record.
     pub(super) record: FinishedRecord,
 }
 
 impl FinishedRun {
-    /// Says what went wrong beside the measurement, and how to exit for it: [`Exit::Failed`],
-    /// [`Exit::Interrupted`], or [`Exit::Passed`].
+    /// Reports problems apart from the measurement, and returns how to exit for them:
+    /// [`Exit::Failed`], [`Exit::Interrupted`], or [`Exit::Passed`].
     pub(super) fn report_failures(&self) -> Exit {
         self.ending.problems.iter().for_each(terminal::say);
         self.say_unsaved();
         self.failure().unwrap_or(Exit::Passed)
     }
 
-    /// Prints the result of the only run there is, and says how to exit.
+    /// Prints the result of the only run, and returns how to exit.
     pub(super) fn conclude(
         mut self,
         printer: &ResultPrinter,
@@ -55,7 +55,7 @@ impl FinishedRun {
         }
     }
 
-    /// What the result, and what went wrong beside it, ask for.
+    /// Returns the exit for the result and for problems apart from it.
     pub(super) fn exit(&self, rules: ExitRules) -> Exit {
         exit(
             &self.record.document,
@@ -65,7 +65,7 @@ impl FinishedRun {
         )
     }
 
-    /// Whether it went to its end, and its result is valid.
+    /// Whether it ran to its end with a valid result.
     pub(super) fn is_trusted(&self) -> bool {
         let document = &self.record.document;
         let is_valid = document.verdict.verdict != Verdict::Invalid;
@@ -76,7 +76,8 @@ impl FinishedRun {
         failure(&self.ending, self.record.unsaved.is_empty())
     }
 
-    /// With what could not be saved among its notes: nowhere else would a reader of it see that.
+    /// Prints the result. What could not be saved goes into its notes: a reader would not learn of
+    /// it elsewhere.
     fn print(&mut self, printer: &ResultPrinter) -> anyhow::Result<()> {
         let unsaved = self.record.unsaved.iter();
         let notes = unsaved.map(|what| format!("not saved: {what}"));
@@ -101,7 +102,8 @@ fn exit(document: &Document, ending: &RunEnding, rules: ExitRules, is_saved: boo
     failure(ending, is_saved).map_or(result, |failure| failure.max(result))
 }
 
-/// What went wrong beside the measurement. [`Exit`] is in ascending order of precedence.
+/// Returns the exit for problems apart from the measurement. [`Exit`] is in ascending order of
+/// precedence.
 fn failure(ending: &RunEnding, is_saved: bool) -> Option<Exit> {
     let failed = (ending.has_failed() || !is_saved).then_some(Exit::Failed);
     let interrupted = ending.is_interrupted.then_some(Exit::Interrupted);

@@ -1,5 +1,5 @@
-//! A run whose coordinator ended before it did: what its log says, so that this one goes on with
-//! it.
+//! A run whose coordinator ended before it did: reads from its log what this coordinator needs to
+//! go on with it.
 
 use crate::fleet;
 use crate::planned_run::PlannedRun;
@@ -14,36 +14,36 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A run that this coordinator goes on with. Nobody else can as long as it is held.
+/// A run that this coordinator resumes. As long as this exists, no other process can resume it.
 #[derive(Debug)]
 pub(super) struct InterruptedRun {
     path: PathBuf,
     log: RunLog,
     begun: BegunRun,
     history: RunHistory,
-    /// What the display knows a run by.
+    /// The events that the display is rebuilt from.
     past: Vec<(Utc, RunEvent)>,
-    /// The start instant by the latest clock, and by the calendar.
+    /// The start instant, by the latest clock and by the calendar.
     start: Option<(FleetTime, Utc)>,
     resumed: ResumedRun,
 }
 
-/// What of a run may go on.
+/// Which runs can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// One whose end was not seen.
+    /// Only a run whose end was not seen.
     Unfinished,
-    /// Also what agents hold of one that ended without them.
+    /// Also a run that ended without some of its agents, for what they still hold.
     Holdings,
 }
 
 /// Why a run cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InterruptedRunError {
-    /// The log cannot be read, or somebody else writes it.
+    /// The log cannot be read, or another process is writing it.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// It holds nothing that could go on.
+    /// The log holds nothing that could go on.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// Nothing is left to do.
@@ -53,41 +53,41 @@ pub(super) enum InterruptedRunError {
         path.display()
     )]
     Over {
-        /// Of the folder.
+        /// The folder's path.
         path: PathBuf,
     },
-    /// The agents fire another plan than the one that is given.
+    /// The agents fire another plan than the one given.
     #[error(
         "{}: this run used plan {before}, but the plan given is {now}: the plan, or a file that it \
          names, has changed; give the same again, or start anew without --resume",
         path.display()
     )]
     OtherPlan {
-        /// Of the folder.
+        /// The folder's path.
         path: PathBuf,
         /// Digest of its plan.
         before: String,
-        /// Digest of the one that is given.
+        /// Digest of the plan given now.
         now: String,
     },
-    /// Its agents were processes of the coordinator that died.
+    /// The agents were processes of the coordinator that died.
     #[error(
         "{0}: was made with --local, and its agents ended with it; `coordinator report {0}` shows \
          what is stored",
         path.display()
     )]
     Local {
-        /// Of the folder.
+        /// The folder's path.
         path: PathBuf,
     },
 }
 
 impl InterruptedRunError {
-    /// Whether the run may be made anew: nothing of it could go on, and nobody else does.
+    /// Whether the run can be made anew: nothing of it could go on, and no other process holds it.
     pub(super) fn leaves_nothing(&self) -> bool {
         match self {
             InterruptedRunError::Over { .. } | InterruptedRunError::Local { .. } => true,
-            // A folder without a log is of an earlier version.
+            // Folders of earlier versions have no log.
             InterruptedRunError::Replay(ReplayError::Log(LogError::Unreadable { .. }))
             | InterruptedRunError::Replay(ReplayError::NothingBegun { .. }) => true,
             InterruptedRunError::Log(_)
@@ -103,20 +103,20 @@ impl InterruptedRun {
         &self.path
     }
 
-    /// Reads the log in the folder at `path`, which nobody else may be writing. Of a run that ended
-    /// without some of its agents it takes up what these still hold.
+    /// Opens the log in the folder at `path`, which no other process may be writing. If the run
+    /// ended without some of its agents, this takes up what they still hold.
     pub(super) fn open(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {
         InterruptedRun::open_within(path, Reach::Holdings)
     }
 
-    /// As [`InterruptedRun::open`], of a run whose coordinator did not see its end.
+    /// Like [`InterruptedRun::open`], but only if the coordinator did not see the run's end.
     pub(super) fn open_unfinished(path: &Path) -> Result<InterruptedRun, InterruptedRunError> {
         InterruptedRun::open_within(path, Reach::Unfinished)
     }
 
     fn open_within(path: &Path, reach: Reach) -> Result<InterruptedRun, InterruptedRunError> {
         let begun = replay::begun(path)?;
-        // Before it is opened, which may change it.
+        // Read first, since opening the log may change it.
         let left_by = left_by(&path.join(LOG));
         let (log, _) = RunLog::reopen(&path.join(LOG))?;
         let stored = log.stored()?;
@@ -155,15 +155,15 @@ impl InterruptedRun {
         }
         run.history.left_at(fleet_time(left_by));
         run.resumed = ResumedRun::new(epoch.saturating_add(1));
-        // A clock without a name may be another one.
+        // A clock without a name could be any clock.
         if run.resumed.clock != clock || clock.is_empty() {
             run.leave_clock();
         }
         Ok(run)
     }
 
-    /// As the plan that is given makes it; or why that cannot be. One that an agent was forced into
-    /// stays forced.
+    /// Returns the run with the plan given now, or why it cannot go on. If an agent was made to run
+    /// it despite its preflight, it stays forced.
     pub(super) fn planned(
         &self,
         plan: Plan,
@@ -190,23 +190,23 @@ impl InterruptedRun {
         })
     }
 
-    /// How long its agents may fire after its coordinator's end.
+    /// How long its agents can go on firing after their coordinator has ended.
     pub(super) fn lease(&self) -> Duration {
         let plan = Plan::parse_saved(&self.begun.canonical_text);
         plan.map_or(LEASE_MAX, |plan| plan.fleet().lease())
     }
 
-    /// What happened so far, but for what agents recorded; and when.
+    /// The events so far with their times, except for what agents recorded.
     pub(super) fn past(&self) -> &[(Utc, RunEvent)] {
         &self.past
     }
 
-    /// Where its agents dial, whichever coordinator went on with it since.
+    /// The address that its agents dial, whichever coordinator has resumed it since.
     pub(super) fn known_address(&self) -> Option<SocketAddr> {
         self.begun.origin.listen
     }
 
-    /// How many of its agents have not ended, as far as the log says; none before its start.
+    /// How many of its agents have not ended, according to the log; 0 before its start.
     pub(super) fn awaited_agents(&self) -> usize {
         match self.history.has_started() {
             true => self.history.awaited_agents(),
@@ -214,7 +214,7 @@ impl InterruptedRun {
         }
     }
 
-    /// What the fleet is to know of it, and what its record goes on with.
+    /// Returns what the fleet needs to know of it, and what its record continues.
     pub(super) fn take_up(self) -> (RunHistory, LeftRecord) {
         let left = LeftRecord {
             folder: self.path,
@@ -239,20 +239,20 @@ impl InterruptedRun {
         }
         match event {
             RunEvent::Interval { .. } | RunEvent::Totals { .. } | RunEvent::Note { .. } => {}
-            // It is not, since it goes on.
+            // It is not done, since it is being resumed.
             RunEvent::Done { .. } => {}
             event => self.past.push((at, event)),
         }
     }
 
-    /// The clock of the log ended with the machine's boot: its instants are found again by the
-    /// calendar.
+    /// Leaves the log's clock, which ended with the machine's boot: its instants are found again by
+    /// the calendar.
     fn leave_clock(&mut self) {
-        // Nothing was named by that clock.
+        // If there is no start instant, no instant of that clock is known.
         let Some((start_at, started_at)) = self.start else {
             return;
         };
-        // Negative where the start is still to come.
+        // Negative if the start is still to come.
         let since_start_ns = Utc::now().ns_after(started_at);
         let start_now = i128::from(fleet::now().0) - since_start_ns;
         let shift = start_now - i128::from(start_at.0);
@@ -261,7 +261,7 @@ impl InterruptedRun {
         self.shift(shift);
     }
 
-    /// Tells all instants so far by a clock that is so far ahead.
+    /// Converts all instants so far to a clock that is ahead by `by_ns`.
     fn shift(&mut self, by_ns: i64) {
         if by_ns == 0 {
             return;
@@ -272,8 +272,8 @@ impl InterruptedRun {
     }
 }
 
-/// An instant of the calendar by the clock of this coordinator's fleet; now where it is not known,
-/// or is still to come.
+/// Converts an instant of the calendar to the clock of this coordinator's fleet; now if it is
+/// unknown or still to come.
 fn fleet_time(at: Option<Utc>) -> FleetTime {
     let now = fleet::now();
     let age_ns = at.map_or(0, |at| Utc::now().ns_after(at));
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// The folder of a run by another clock, that was to begin so many seconds after now.
+    /// Makes the folder of a run by another clock that was to begin `start_in_seconds` from now.
     fn left(base: &Path, start_in_seconds: i64) -> PathBuf {
         let folder = RunFolder::create(
             base,

@@ -1,4 +1,4 @@
-//! Tells the user how agents elsewhere join: where, and by which token.
+//! Tells the user how agents on other machines join: at which address, with which token.
 
 use super::schedule::agents_in_words;
 use super::start_request::JoinOptions;
@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use control::Token;
 use std::net::SocketAddr;
 
-/// Shows the command for each load machine, and writes the token's file where one is asked for.
+/// Shows the command for each load machine, and writes the token file if one is asked for.
 pub(super) fn give(
     options: &JoinOptions,
     address: SocketAddr,
@@ -27,7 +27,7 @@ pub(super) fn give(
     Ok(())
 }
 
-/// The token itself stands in it only if a person reads it: logs of CI are kept, and read by many.
+/// Shows the token itself only if a person reads it: CI logs are kept, and read by many.
 fn invitation(
     options: &JoinOptions,
     address: SocketAddr,

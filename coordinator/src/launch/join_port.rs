@@ -4,14 +4,14 @@ use super::start_request::AgentSource;
 use crate::fleet::{self, Enrolment};
 use tokio::net::TcpListener;
 
-/// A port for agents that is open, and what they know it by.
+/// An open port for agents, and the enrolment that they are let in by.
 pub(super) struct JoinPort {
     pub(super) enrolment: Enrolment,
     pub(super) listener: TcpListener,
 }
 
 impl JoinPort {
-    /// Opens it: what cannot be had here fails before a folder is made.
+    /// Opens the port. If that is impossible it fails here, before a folder is made.
     pub(super) async fn open(source: &AgentSource) -> anyhow::Result<JoinPort> {
         let enrolment = match source {
             AgentSource::Local(_) => Enrolment::in_memory()?,

@@ -13,16 +13,17 @@ use std::path::Path;
 
 /// Where the runs are recorded.
 pub(super) enum OutputFolder<'r> {
-    /// Of a file that asks for one run, of this plan; that may leave no folder, and no link.
+    /// For a file that asks for one run, of this plan. There is no folder if none was asked for,
+    /// and no link if it could not be made.
     Run(&'r Plan, Option<RunFolder>, Option<Box<LatestLink>>),
-    /// Of a run that another coordinator began.
+    /// For a run that another coordinator began.
     Interrupted(Box<PlannedRun>, Box<InterruptedRun>),
-    /// Of a file that asks for several, or for a search.
+    /// For a file that asks for several runs, or for a search.
     Campaign(CampaignFolder),
 }
 
 impl OutputFolder<'_> {
-    /// Makes it, unless there is one that is `resumed`.
+    /// Creates the folder, unless an existing one is `resumed`.
     pub(super) fn create(
         request: &StartRequest,
         created: Utc,

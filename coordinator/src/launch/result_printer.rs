@@ -1,5 +1,5 @@
-//! Where a result goes at the end: to standard output in the format that was asked for, to people
-//! on standard error, and to a file of the user's. What it says is decided by `report`.
+//! Where a result goes at the end: to standard output in the format asked for, to people on
+//! standard error, and to a file of the user's. `report` decides what it says.
 
 use crate::exit::Exit;
 use crate::io_words::in_words;
@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 /// Prints results.
 #[derive(Debug)]
 pub struct ResultPrinter {
-    /// Of standard output.
+    /// The format of standard output.
     format: Format,
-    /// How a terminal shows it; on standard error where `format` is one for programs.
+    /// How a terminal shows it: on standard error if `format` is one for programs.
     view: Format,
-    /// Only problems are said beside standard output.
+    /// Whether standard error gets problems only.
     quiet: bool,
     summary: Option<SummaryFile>,
 }
@@ -26,15 +26,15 @@ pub struct ResultPrinter {
 /// Where a result is, for the last line.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ResultPlace<'p> {
-    /// It was not to be saved.
+    /// Saving was not asked for.
     NotAsked,
     Folder(&'p Path),
-    /// It was to be saved there, and is not.
+    /// It should have been saved there, but was not.
     NotIn(&'p Path),
 }
 
 impl<'p> ResultPlace<'p> {
-    /// Of a folder that was there when it was written.
+    /// Returns the place of a result in `folder`, which may have gone since it was written.
     pub(super) fn of_folder(folder: &'p Path) -> ResultPlace<'p> {
         match folder.is_dir() {
             true => ResultPlace::Folder(folder),
@@ -43,7 +43,7 @@ impl<'p> ResultPlace<'p> {
     }
 }
 
-/// A file that gets the result as Markdown behind what is in it.
+/// A file that the result is appended to as Markdown.
 #[derive(Debug)]
 struct SummaryFile {
     path: PathBuf,
@@ -51,10 +51,10 @@ struct SummaryFile {
 }
 
 impl ResultPrinter {
-    /// In `format`, or for a terminal as `view`; `summary` is a file that gets Markdown too.
+    /// Prints in `format`, or for a terminal as `view`; `summary` is a file that gets Markdown too.
     ///
     /// # Errors
-    /// The file cannot be written, which shows before any load.
+    /// The summary file cannot be opened for writing. This shows before any load is sent.
     pub fn new(
         format: Option<Format>,
         view: Format,
@@ -74,7 +74,7 @@ impl ResultPrinter {
         })
     }
 
-    /// Prints a result that `render` writes.
+    /// Prints a result, as written by `render`.
     ///
     /// # Errors
     /// Standard output or the summary cannot be written.
@@ -97,7 +97,7 @@ impl ResultPrinter {
         summary
     }
 
-    /// Says the outcome again in the last lines, since the top of a result scrolls away.
+    /// Repeats the outcome in the last lines, since the top of a result scrolls away.
     pub(super) fn close(&self, headline: &str, exit: Exit, place: ResultPlace<'_>) {
         if self.quiet {
             return;

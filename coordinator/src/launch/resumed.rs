@@ -1,4 +1,5 @@
-//! What an interrupted campaign left, and whether it was the same one.
+//! Finds what an interrupted run or campaign left behind, and checks that it was made from the same
+//! plan.
 
 use super::interrupted_run::InterruptedRun;
 use super::schedule::{ScheduledRun, agents_folder, hold_prefix};
@@ -9,18 +10,18 @@ use analysis::{Bounds, Document, Hold, LoadSearch, PlanDifference, PlanRecord, S
 use plan::{Campaign, Capacity, Plan, Search};
 use std::path::{Path, PathBuf};
 
-/// What `--resume` names.
+/// The run or campaign that `--resume` names.
 pub(super) enum Resumed {
-    /// It was not given.
+    /// `--resume` was not given.
     Nothing,
     /// One run.
     Run(Box<PlannedRun>, Box<InterruptedRun>),
-    /// Several, or a search.
+    /// Several runs, or a search.
     Campaign(CampaignFolder),
 }
 
 impl Resumed {
-    /// What the folder that is named holds, or why it cannot go on.
+    /// Returns what the named folder holds, or why it cannot go on.
     pub(super) fn new(
         request: &StartRequest,
         schedule: &[ScheduledRun<'_>],
@@ -57,7 +58,7 @@ fn check_agents(path: &Path, before: u32, now: u32) -> Result<(), String> {
     ))
 }
 
-/// The folder of a campaign, or why its runs cannot go on.
+/// Returns the folder of a campaign, or why its runs cannot go on.
 fn folder(
     request: &StartRequest,
     path: &Path,
@@ -70,8 +71,8 @@ fn folder(
     problem.map_or(Ok(folder), Err)
 }
 
-/// Why the runs had other secrets, where nothing else tells: the saved texts hold none. A file that
-/// no run has been made with yet may be another one too.
+/// Says so if the runs had other secrets, which nothing else shows: the saved texts hold none. The
+/// cause may also be a changed file that no run has used yet.
 fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
     let headers = campaign.secret_headers();
     let before = folder.before()?.plan_digest;
@@ -86,8 +87,8 @@ fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<Strin
     })
 }
 
-/// Why runs that were made before are no runs of this plan: the file is the same, but one that it
-/// names may not be.
+/// Says why earlier runs are not runs of this plan, if they are not: its file is the same, but a
+/// file that it names may have changed.
 fn changed(
     request: &StartRequest,
     schedule: &[ScheduledRun<'_>],
@@ -109,8 +110,8 @@ struct MadeBefore {
     agents: u32,
 }
 
-/// What there is of one run of the campaign; of a search its first hold, or its run with each
-/// number of agents.
+/// Returns what exists of one run of the campaign; for a search, its first hold or its run with
+/// each number of agents.
 fn made_before(
     scheduled: &ScheduledRun<'_>,
     search: Option<&Search>,
@@ -143,7 +144,7 @@ fn made_before(
     }
 }
 
-/// The hold that a search begins with, whatever comes of it.
+/// The hold that a search begins with. It does not depend on any result.
 fn first_hold(capacity: &Capacity) -> Option<Hold> {
     match LoadSearch::new(Bounds::from_plan(capacity).ok()?).next() {
         SearchAction::Hold(hold) => Some(hold),
@@ -152,7 +153,7 @@ fn first_hold(capacity: &Capacity) -> Option<Hold> {
 }
 
 impl MadeBefore {
-    /// Where it is complete; without a `plan` it would not be made now.
+    /// Returns the run if it is complete; `None` without a `plan`, since it would not be made now.
     fn in_folder(
         folder: &CampaignFolder,
         prefix: &str,
@@ -168,7 +169,7 @@ impl MadeBefore {
         })
     }
 
-    /// What is not as it would be now.
+    /// Describes the first difference from what would be made now.
     fn difference(self) -> Option<String> {
         let path = self.path.display();
         let agents = self.document.agents.len();

@@ -1,5 +1,5 @@
-//! When a run ends, and how: decided from its events, from signals, and from processes that die.
-//! Pure: time is an argument, and the answer says what is to be done.
+//! Decides when a run ends, and how, from its events, from signals, and from processes that die.
+//! Pure: time is an argument, and the answer says what to do.
 
 use super::run_ending::RunEnding;
 use crate::local::{ChildDeath, ChildRole};
@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Local agents have joined by then; they need less than a second, where the machine has one to
-/// spare.
+/// How long local agents may take to join. On a machine that is not busy they need less than a
+/// second.
 const LOCAL_JOIN_MAX: Duration = Duration::from_secs(30);
 
-/// A run that was stopped at once has ended by then, or is left alone: its agents' leases end it.
+/// How long a run that was stopped at once is waited for. Then it is left alone: its agents' leases
+/// end it.
 const STOP_NOW_MAX: Duration = Duration::from_secs(3);
 
 /// How a run goes, and what ends it.
@@ -21,15 +22,15 @@ const STOP_NOW_MAX: Duration = Duration::from_secs(3);
 pub(super) struct RunCourse {
     roster: Roster,
     stopping: Stopping,
-    /// When it is no longer waited for whatever comes next.
+    /// When to stop waiting, whatever happens next.
     deadline: Option<Instant>,
-    /// Local agents whose process has ended, by index, and how. They cannot come back.
+    /// Local agents whose process has ended, by index, with how it ended. They cannot come back.
     dead: BTreeMap<u32, String>,
     has_dead_agents: bool,
-    /// By agent, the interval after the last one that came.
+    /// The interval after the last one received, by agent.
     next_intervals: BTreeMap<u32, u32>,
     ending: RunEnding,
-    /// What kept agents from the start: it is a problem only where nobody began.
+    /// Why agents did not start. These are problems only if no agent began.
     before_start: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ enum Stopping {
     AtOnce,
 }
 
-/// What is to be done.
+/// The next step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CourseStep {
     GoOn,
@@ -52,18 +53,18 @@ pub(super) enum CourseStep {
     End,
 }
 
-/// What there is to know of a run that is over, beside its record.
+/// The outcome of a run that is over, apart from its record.
 #[derive(Debug)]
 pub(super) struct CourseEnd {
     pub(super) ending: RunEnding,
-    /// Names of the agents that are at hand.
+    /// Names of the run's agents and monitors.
     pub(super) agents: Vec<String>,
-    /// An agent of this machine ended.
+    /// Whether an agent of this machine ended.
     pub(super) has_dead_agents: bool,
 }
 
 impl RunCourse {
-    /// Before the first event, of a run by agents of this machine.
+    /// A run by agents of this machine, before its first event.
     pub(super) fn of_local_agents(now: Instant) -> RunCourse {
         RunCourse {
             deadline: Some(now + LOCAL_JOIN_MAX),
@@ -71,7 +72,7 @@ impl RunCourse {
         }
     }
 
-    /// Before the first event, of a run by agents that are waited for as long as it takes.
+    /// A run by agents that are waited for as long as it takes, before its first event.
     pub(super) fn of_remote_agents() -> RunCourse {
         RunCourse {
             roster: Roster::new(),
@@ -100,7 +101,7 @@ impl RunCourse {
         self.deadline
     }
 
-    /// It is over.
+    /// Ends the course, and returns the run's outcome.
     pub(super) fn end(mut self) -> CourseEnd {
         if !self.ending.has_begun {
             self.ending.problems.append(&mut self.before_start);
@@ -112,11 +113,11 @@ impl RunCourse {
         }
     }
 
-    /// The fleet tells something.
+    /// Handles an event from the fleet.
     pub(super) fn event(&mut self, event: &RunEvent, now: Instant) -> CourseStep {
         self.roster.take(event, now.into_std());
         match event {
-            // The deadline to join is met; one to end stays.
+            // The deadline for joining is met; a deadline for ending stays.
             RunEvent::Assembled { .. } => {
                 self.deadline = self.deadline.filter(|_| self.stopping == Stopping::AtOnce);
             }
@@ -141,7 +142,7 @@ impl RunCourse {
             RunEvent::Gone { .. } | RunEvent::Ended { .. } => {
                 return self.unless_only_dead_are_awaited();
             }
-            // They change nothing about the end.
+            // These change nothing about the end.
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
             | RunEvent::Waiting { .. }
@@ -164,8 +165,8 @@ impl RunCourse {
         CourseStep::GoOn
     }
 
-    /// Nothing is stored any more, and agents keep what is not: how that came. Without an
-    /// acknowledgement they would never end.
+    /// Handles the end of storage; `how` says what happened. Agents keep what is not stored, and
+    /// without an acknowledgement they would never end.
     pub(super) fn storage_ended(&mut self, how: &str, now: Instant) -> CourseStep {
         if self.stopping == Stopping::AtOnce {
             return CourseStep::GoOn;
@@ -174,15 +175,15 @@ impl RunCourse {
         self.stop_at_once(now)
     }
 
-    /// No event comes any more, and the last one was not that it is done.
+    /// Handles the end of the events if the last one was not [`RunEvent::Done`].
     pub(super) fn fleet_ended(&mut self) -> CourseStep {
         let problem = "the control plane ended before the run did";
         self.ending.fail(problem.to_owned());
         CourseStep::End
     }
 
-    /// Somebody asks for the end. The first time lets what has begun finish, the second does not,
-    /// the third is not waited for.
+    /// Handles a signal that asks for the end. The first lets what has begun finish, the second
+    /// does not, and after the third the run is not waited for.
     pub(super) fn signal(&mut self, now: Instant) -> CourseStep {
         self.ending.is_interrupted = true;
         match self.stopping {
@@ -192,8 +193,8 @@ impl RunCourse {
         }
     }
 
-    /// The process of a local agent ended. Without one of its agents a local run never begins; once
-    /// it goes on, the loss is the fleet's to tell.
+    /// Handles the end of a local agent's process. A local run never begins without one of its
+    /// agents; later, the fleet reports the loss.
     pub(super) fn agent_died(&mut self, death: &ChildDeath, now: Instant) -> CourseStep {
         self.has_dead_agents = true;
         if !self.roster.is_assembled() {
@@ -210,13 +211,13 @@ impl RunCourse {
         self.unless_only_dead_are_awaited()
     }
 
-    /// The built-in target ended: nothing answers any more.
+    /// Handles the end of the built-in target: nothing answers any more.
     pub(super) fn target_died(&mut self, death: &ChildDeath) -> CourseStep {
         self.ending.fail(death.to_string());
         self.drain()
     }
 
-    /// The deadline has passed.
+    /// Handles the deadline having passed.
     pub(super) fn too_late(&mut self, now: Instant) -> CourseStep {
         if self.stopping == Stopping::AtOnce {
             return CourseStep::End;
@@ -228,7 +229,7 @@ impl RunCourse {
         self.stop_at_once(now)
     }
 
-    /// What the user is to know of an end that no event before it explained.
+    /// Explains an end to the user that no event before it explained.
     fn explain(&mut self, outcome: RunOutcome) {
         match outcome {
             RunOutcome::TooFewAgents { have, want } => self.ending.fail(format!(
@@ -255,13 +256,13 @@ impl RunCourse {
         self.before_start.push(problem);
     }
 
-    /// The fleet gives an agent half a minute to come back; one whose process has ended, and of
-    /// which everything has been read, will not.
+    /// The fleet gives an agent half a minute to come back. An agent whose process has ended, and
+    /// from which everything has been read, cannot, so it is not waited for.
     fn unless_only_dead_are_awaited(&mut self) -> CourseStep {
         let awaited = self.roster.unfinished();
         let is_awaited_in_vain =
             |index: &u32| self.roster.is_gone(*index) && self.dead.contains_key(index);
-        // Before the start the fleet waits for 10 s only; with nobody awaited it says `Done` next.
+        // Before the start the fleet waits for 10 s only; with no agent awaited, `Done` comes next.
         if !self.ending.has_begun || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
             return CourseStep::GoOn;
         }
@@ -269,7 +270,7 @@ impl RunCourse {
         CourseStep::EndWith(awaited.into_iter().map(|agent| self.lost(agent)).collect())
     }
 
-    /// What the fleet would say of a dead agent after half a minute.
+    /// The event that the fleet would report for a dead agent after half a minute.
     fn lost(&self, agent: u32) -> RunEvent {
         RunEvent::Lost {
             agent,
@@ -318,7 +319,7 @@ mod tests {
         course
     }
 
-    /// Two agents that have begun, and of each has come one interval.
+    /// A run whose two agents have begun and have delivered one interval each.
     fn firing(now: Instant) -> RunCourse {
         let mut course = assembled(now);
         for agent in [0, 1] {

@@ -6,20 +6,20 @@ use control::RunOutcome;
 /// How a run ended, as far as it was watched.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RunEnding {
-    /// As the fleet tells it; nothing where it was not waited for.
+    /// As reported by the fleet; `None` if it was not waited for.
     pub(super) outcome: Option<RunOutcome>,
-    /// Any agent fired.
+    /// Whether any agent fired.
     pub(super) has_begun: bool,
-    /// Somebody asked for the end.
+    /// Whether the end was asked for.
     pub(super) is_interrupted: bool,
-    /// What went wrong beside the measurement, for the user.
+    /// Problems apart from the measurement, for the user.
     pub(super) problems: Vec<String>,
     /// Sentences for the result.
     pub(super) notes: Vec<String>,
 }
 
 impl RunEnding {
-    /// Of the result.
+    /// The state that the result gets.
     pub(super) fn state(&self) -> RunState {
         match (self.has_begun, self.is_interrupted, self.outcome) {
             (true, true, _) => RunState::Interrupted,

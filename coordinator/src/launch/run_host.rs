@@ -1,5 +1,5 @@
-//! What stays from run to run: the fleet with its agents, the built-in target while plans ask for
-//! the same one, and signals.
+//! The parts that outlast a single run: the fleet with its agents, the built-in target as long as
+//! plans ask for the same one, and signals.
 
 use super::finished_run::FinishedRun;
 use super::interrupted_run::InterruptedRun;
@@ -27,47 +27,47 @@ use plan::{Builtin, Campaign, Plan};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often it is looked whether the end of a record waits for room.
+/// How often to check whether the end of a record is waiting for room on the disk.
 const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 
-/// How long agents elsewhere are waited for where no terminal shows that they are missing, unless
-/// the plan says it: a job of CI is not to wait without end.
+/// How long to wait for agents on other machines if no terminal shows that they are missing, unless
+/// the plan sets a limit: a CI job must not wait forever.
 const UNWATCHED_JOIN_MAX: Duration = Duration::from_secs(300);
 
-/// What stays from run to run. Dropping it stops what was started.
+/// The parts that outlast a single run. Dropping it stops everything it started.
 pub(super) struct RunHost {
     histograms_by_agent: bool,
     quiet: bool,
-    /// The whole screen, until a result is printed.
+    /// The full screen, until a result is printed.
     _screen: Option<FullScreen>,
     signals: Signals,
-    /// Where programs see what goes on.
+    /// Shows runs to others, if asked for.
     exposition: Option<Exposition>,
     fleet: FleetHandle,
     agents: Option<LocalAgents>,
-    /// Where agents' calibrations are remembered, if they come from elsewhere.
+    /// Where agents' calibrations are remembered, if the agents are on other machines.
     calibrated: Option<CalibratedAgents>,
     target: Option<HostedTarget>,
-    /// Names of the agents of the run before; that they are there is no news.
+    /// Names of the previous run's agents; that they are still there is not news.
     known_agents: Vec<String>,
     /// What the user wants done around each run.
     commands: RunCommands,
     /// The variant that the next run is of.
     variant: RunVariant,
-    /// Which step of a search the next run is, and what is known by then.
+    /// The step of a search that the next run makes, with the search's state.
     search: Option<String>,
-    /// Agents on this machine that ended; they do not come back.
+    /// Whether agents on this machine have ended; they do not come back.
     is_short: bool,
-    /// Somebody asked for the end between two runs.
+    /// Whether the end was asked for between two runs.
     is_ended: bool,
 }
 
-/// Where a run stands when this coordinator begins with it.
+/// How far a run is when this coordinator begins with it.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum RunBeginning {
-    /// At its beginning; recorded in this folder, if there is one.
+    /// Not begun; recorded in this folder, if there is one.
     New(Option<RunFolder>),
-    /// In the middle.
+    /// Begun by another coordinator.
     Interrupted(InterruptedRun),
 }
 
@@ -80,7 +80,7 @@ impl RunBeginning {
         }
     }
 
-    /// What happened of it so far, and when.
+    /// The events of the run so far, with their times.
     fn past(&self) -> Vec<(Utc, RunEvent)> {
         match self {
             RunBeginning::New(_) => Vec::new(),
@@ -144,7 +144,7 @@ impl RunHost {
         })
     }
 
-    /// Says beside the runs from now on which step of a search they are.
+    /// Shows `step` of a search beside the runs from now on.
     pub(super) fn show_search(&mut self, step: Option<String>) {
         self.search = step;
     }
@@ -154,8 +154,8 @@ impl RunHost {
         self.variant = variant;
     }
 
-    /// Where a run of this host was asked for, with the port that agents know: port 0 of the
-    /// command line would be another one when the run is resumed.
+    /// Returns where a run of this host was asked for, with the port that agents know: port 0 on
+    /// the command line would be a different port when the run is resumed.
     pub(super) fn origin(&self, asked: &RunOrigin) -> RunOrigin {
         RunOrigin {
             listen: asked.listen.map(|_| self.fleet.address()),
@@ -163,8 +163,8 @@ impl RunHost {
         }
     }
 
-    /// Makes a run and records it in `folder`, if there is one; `None` where somebody asked for the
-    /// end before it began.
+    /// Makes a run and records it in `folder`, if there is one; `None` if the end was asked for
+    /// before it began.
     pub(super) async fn make_run(
         &mut self,
         run: PlannedRun,
@@ -173,7 +173,7 @@ impl RunHost {
         self.make(run, RunBeginning::New(folder)).await
     }
 
-    /// Goes on with a run that another coordinator began, in its folder.
+    /// Resumes a run that another coordinator began, in its folder.
     pub(super) async fn resume_run(
         &mut self,
         run: PlannedRun,
@@ -311,12 +311,12 @@ impl RunHost {
         }
     }
 
-    /// Whether there are agents for another run: local ones that ended do not come back.
+    /// Whether there are agents for another run: local agents that ended do not come back.
     pub(super) fn is_whole(&self) -> bool {
         !self.is_short
     }
 
-    /// Waits so long; `false` where somebody asked for the end meanwhile.
+    /// Waits for `duration`; returns `false` if the end is asked for meanwhile.
     pub(super) async fn pause(&mut self, duration: Duration) -> bool {
         tokio::select! {
             () = tokio::time::sleep(duration) => true,
@@ -338,8 +338,8 @@ impl RunHost {
         }
     }
 
-    /// The plan against what it shall load: a built-in target is started unless the one of the run
-    /// before will do, and named in it. `None` where somebody asked for the end meanwhile.
+    /// Returns the plan with the address of what it loads. A built-in target is started unless the
+    /// previous run's will do. `None` if the end is asked for meanwhile.
     async fn reachable(&mut self, plan: &Plan) -> anyhow::Result<Option<Plan>> {
         let wanted = plan.target().builtin.as_ref();
         self.stop_other_target(wanted).await;
@@ -374,7 +374,7 @@ impl RunHost {
         folder.map(RunFolder::with_histograms_by_agent).transpose()
     }
 
-    /// CPU time of the built-in target since it was started.
+    /// CPU time that the built-in target has used since it was started.
     fn target_cpu(&self) -> Option<Duration> {
         self.target.as_ref()?.process.cpu_time()
     }
@@ -393,7 +393,7 @@ impl RunHost {
         (ending, watched.events)
     }
 
-    /// Waits for other programs to have the run's last figures, as long as nobody asks for the end.
+    /// Waits until other programs have the run's last figures, unless the end is asked for.
     async fn until_told(&mut self, progress: &Progress) {
         let Some(exposition) = &mut self.exposition else {
             return;
@@ -404,7 +404,7 @@ impl RunHost {
         }
         while let Some(line) = exposition.news() {
             if self.quiet {
-                // Nothing else is said, and this is a problem.
+                // Quiet leaves out everything but problems, and this is one.
                 terminal::say(line);
             } else {
                 progress.say(line);
@@ -412,7 +412,7 @@ impl RunHost {
         }
     }
 
-    /// Waits for the record to be stored, as long as nobody asks for the end.
+    /// Waits until the record is stored, unless the end is asked for.
     async fn until_stored(
         &mut self,
         mut record: FinishingRecord,
@@ -423,7 +423,7 @@ impl RunHost {
         loop {
             tokio::select! {
                 finished = record.finished() => {
-                    // What was waited for is over, or is told with what is not saved.
+                    // A wait for room is over by now, or is reported with what was not saved.
                     return finished;
                 }
                 () = self.signals.next() => record.give_up(),

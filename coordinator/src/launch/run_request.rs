@@ -1,4 +1,4 @@
-//! What the fleet is asked to run.
+//! The request that the fleet gets for a run, and what must hold before one can be made.
 
 use crate::mint::{self, Mint};
 use crate::planned_run::PlannedRun;
@@ -11,7 +11,7 @@ use proto::Bytes;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a fleet of `agents` cannot be asked to run what the file asks for, where that is so.
+/// Says why a fleet of `agents` agents cannot run what the file asks for, if it cannot.
 pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
     let plans = || campaign.variants().iter().map(|variant| &variant.plan);
     let problem = plans().find_map(|plan| {
@@ -41,8 +41,7 @@ fn too_narrow(plan: &Plan, search: Option<&Search>, agents: u32) -> Option<Strin
     match search {
         // Every agent carries the whole plan.
         Some(Search::Agents(_)) => None,
-        // Few users need not be one for each agent: every hold ends by time, so that nothing is
-        // left undone.
+        // Users may be fewer than agents: every hold ends by time, so nothing is left undone.
         Some(Search::Capacity(capacity)) if is_of_users(capacity) => None,
         _ => plan
             .check_fleet(agents)
@@ -51,7 +50,7 @@ fn too_narrow(plan: &Plan, search: Option<&Search>, agents: u32) -> Option<Strin
     }
 }
 
-/// Of names that are resolved, agents say so when they prepare the run.
+/// Addresses of names that are resolved are counted by the agents when they prepare the run.
 fn too_many_cells(plan: &Plan) -> Option<String> {
     let requests = plan.requests().len();
     let addresses = plan.target().addresses.len().max(1);
@@ -75,12 +74,13 @@ fn too_large(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The request for a run. Takes a second where thousands of identities are minted.
+/// Makes the request for a run. Takes a second if thousands of identities are minted.
 pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
     let plan = &run.plan;
     let agents = run.agents;
     let text = plan.canonical_text();
     let load = plan.load();
+    // If a number of requests ends the run, it is not known how long agents fire.
     let firing = match load.end {
         End::Duration(duration) => Some(load.warm_up + duration),
         End::Requests(_) => None,
@@ -107,7 +107,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
     })
 }
 
-/// What the plan asks of a fleet of so many agents.
+/// The plan's rules for a fleet of `agents` agents.
 fn rules(fleet: &FleetPlan, agents: u32) -> FleetRules {
     FleetRules {
         lease: fleet.lease(),
@@ -122,9 +122,9 @@ fn rules(fleet: &FleetPlan, agents: u32) -> FleetRules {
     }
 }
 
-/// Each content once, whatever the plan calls it, for all who need it. What is for everybody is so
-/// whoever else has it: a plan whose body is a private key too is refused when it is read, so that
-/// only a certificate can be both.
+/// Each content once, whatever the plan calls it, for all agents that need it. A file for all
+/// agents stays so even if single agents are given it too. Only a certificate can be both: the
+/// reader of plans refuses a body that is also a private key.
 #[derive(Default)]
 struct RunFiles(BTreeMap<Digest, RunFile>);
 
@@ -150,7 +150,8 @@ impl RunFiles {
     }
 }
 
-/// Client certificates and keys go to the agents whose virtual users have them, and to no other.
+/// Adds client certificates and keys, for the agents whose virtual users have them and for no
+/// other.
 fn add_client_certificates(files: &mut RunFiles, plan: &Plan, agents: u32) {
     let pairs = plan
         .tls()
@@ -168,8 +169,8 @@ fn add_client_certificates(files: &mut RunFiles, plan: &Plan, agents: u32) {
     }
 }
 
-/// Mints what the agents' virtual users need, and gives each agent a file with its own; their
-/// digests by agent.
+/// Mints what the agents' virtual users need, gives each agent a file with its own, and returns the
+/// files' digests by agent.
 fn mint(files: &mut RunFiles, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Digest>> {
     let Some(minting) = plan.tls().and_then(|tls| tls.client_certificates.minting()) else {
         return Ok(Vec::new());
@@ -205,7 +206,7 @@ mod tests {
     use plan::{Files, Plan};
     use std::time::Duration;
 
-    /// A certificate or key for each name; `same.key` is another's.
+    /// Holds a certificate or key for each name; `same.key` has the content of `0.key`.
     struct Folder;
 
     impl Files for Folder {
@@ -225,7 +226,7 @@ mod tests {
         new(&run)
     }
 
-    /// Which agents get the file that the folder calls so; `None`: all of them.
+    /// The agents that get the file of this name; `None` if all do.
     fn audience(request: &RunRequest, name: &str) -> Option<Vec<u32>> {
         let digest = Digest::from_content(&Folder.read(name).unwrap());
         let found: Vec<_> = request
@@ -258,7 +259,7 @@ mod tests {
         let closed = "{ connections = 8, requests = 8 }";
         let open = "{ rate = \"8/s\", max_connections = 8, requests = 8 }";
         for load in [closed, open] {
-            // Users go round the agents, and so do identities.
+            // Users are dealt to the agents in turn, and so are identities.
             for (identities, agents, expected) in [
                 (2, 2, vec![vec![0], vec![1]]),
                 (2, 1, vec![vec![0], vec![0]]),
@@ -277,7 +278,7 @@ mod tests {
                     assert_eq!(audience(&request, &format!("{nth}.pem")), Some(agents));
                 }
             }
-            // Users 8 and above do not exist: nobody needs their keys.
+            // Users 8 and above do not exist, so no agent needs their keys.
             assert_eq!(request(&plan(load, 10), 2).unwrap().files.len(), 1 + 2 * 8);
         }
         let shared = "tls.client_certificates = [{ cert = \"0.pem\", key = \"0.key\" }, { cert = \

@@ -1,5 +1,5 @@
-//! Watches a run: events of the fleet, signals, and processes that die go to [`RunCourse`], which
-//! decides; what it decides is done here.
+//! Watches a run: passes events of the fleet, signals, and deaths of processes to [`RunCourse`],
+//! which decides, and does what it decides.
 
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
 use crate::calibrated_agents::CalibratedAgents;
@@ -14,7 +14,7 @@ use control::{Receipt, RunEvent, Stop};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
-/// How often the figures that are shown are brought up to date.
+/// How often the displayed figures are brought up to date.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 /// Watches a run.
@@ -25,20 +25,20 @@ pub(super) struct RunWatch<'a> {
     pub(super) progress: &'a Progress,
     pub(super) signals: &'a mut Signals,
     pub(super) agents: Option<&'a mut LocalAgents>,
-    /// Gone when it died.
+    /// `None` once it has died.
     pub(super) target: Option<&'a mut BuiltinTarget>,
-    /// Where agents' calibrations are remembered, if they come from elsewhere.
+    /// Where agents' calibrations are remembered, if the agents are on other machines.
     pub(super) calibrated: Option<&'a CalibratedAgents>,
-    /// Where other programs see what goes on.
+    /// Shows the run to others, if asked for.
     pub(super) exposition: Option<&'a mut Exposition>,
     pub(super) view: RunView,
     pub(super) news: RunNews,
     pub(super) storage_news: StorageNews,
-    /// What happened before this coordinator was there, and when.
+    /// The events before this coordinator took over, with their times.
     pub(super) past: Vec<(Utc, RunEvent)>,
 }
 
-/// What makes the loop turn.
+/// The inputs that wake the loop.
 enum WatchInput<'a> {
     Event(RecordPermit<'a>, RunEvent, Option<Receipt>),
     FleetEnded,
@@ -49,20 +49,20 @@ enum WatchInput<'a> {
     Deadline,
 }
 
-/// A run that is not watched any more.
+/// A run that is no longer watched.
 pub(super) struct WatchedRun {
     pub(super) end: CourseEnd,
-    /// What is to be recorded of its end.
+    /// Events of its end that are still to be recorded.
     pub(super) last: Vec<RunEvent>,
-    /// What was not taken of them; agents keep what is in them as long as this is there.
+    /// The events that were not taken. As long as this exists, agents keep what is in them.
     pub(super) events: RunEvents,
     pub(super) storage_news: StorageNews,
-    /// The built-in target died.
+    /// Whether the built-in target died.
     pub(super) has_dead_target: bool,
 }
 
 impl RunWatch<'_> {
-    /// Until the run is over, or is not waited for any longer.
+    /// Watches until the run is over or no longer waited for.
     pub(super) async fn until_over(mut self) -> WatchedRun {
         let had_target = self.target.is_some();
         let mut course = match self.agents {
@@ -97,7 +97,7 @@ impl RunWatch<'_> {
         }
     }
 
-    /// Tells the course, and the user what is news of it.
+    /// Passes the input to the course, and tells the user what is new.
     fn take(&mut self, input: WatchInput<'_>, course: &mut RunCourse) -> CourseStep {
         let now = Instant::now();
         match input {
@@ -123,7 +123,7 @@ impl RunWatch<'_> {
                 step
             }
             WatchInput::AgentDied(death) => {
-                // Before that its end is the run's, which is told at the end.
+                // Before that its death ends the run, and is reported at the end.
                 if course.roster().is_assembled() {
                     self.progress.say(death.to_string());
                 }
@@ -162,7 +162,7 @@ impl RunWatch<'_> {
     }
 }
 
-/// Tells the course what it missed; nothing of it asks for anything now.
+/// Gives the course the events that it missed; none of them asks for anything now.
 fn catch_up(course: &mut RunCourse, past: &[(Utc, RunEvent)]) {
     let (now, today) = (Instant::now(), Utc::now());
     for (at, event) in past {
@@ -172,7 +172,7 @@ fn catch_up(course: &mut RunCourse, past: &[(Utc, RunEvent)]) {
     }
 }
 
-/// An event is taken only where there is room to record it; may be dropped and called again.
+/// Takes an event only if there is room to record it. May be dropped and called again.
 async fn next_event<'r>(record: &'r RecordThread, events: &mut RunEvents) -> WatchInput<'r> {
     let permit = record.permit().await;
     match events.next().await {

@@ -1,21 +1,21 @@
-//! The runs of a campaign in order: what each does, and what it, its folder and its steps are
-//! called.
+//! The runs of a campaign in order: what each does, and the names of the run, its folder and its
+//! steps.
 
 use plan::{Campaign, Plan, Run};
 
-/// One run of a campaign; where the file asks for a search, one search.
+/// One run of a campaign; one search, if the file asks for a search.
 pub(super) struct ScheduledRun<'c> {
     /// Which variant, and which repeat of it.
     pub(super) run: Run,
-    /// What the variant does.
+    /// The variant's plan.
     pub(super) plan: &'c Plan,
-    /// The number that the names of its folders begin with.
+    /// The number that the names of the run's folders begin with.
     pub(super) prefix: String,
     /// Name of its folder.
     pub(super) folder: String,
-    /// As in `run 2 of 6: http, repeat 1 of 3`.
+    /// For example `run 2 of 6: http, repeat 1 of 3`.
     pub(super) title: String,
-    /// Before the name of a step; nothing where there is one search only.
+    /// Precedes the name of a step; empty if there is only one search.
     pub(super) step_prefix: String,
 }
 
@@ -46,7 +46,7 @@ fn scheduled(campaign: &Campaign, number: usize, run: Run) -> ScheduledRun<'_> {
     }
 }
 
-/// With so many digits that names sort.
+/// Pads the number with zeros, so that names sort.
 fn prefix(number: usize, total: usize) -> String {
     let width = total.to_string().len().max(2);
     format!("{number:0width$}-")
@@ -73,12 +73,12 @@ pub(super) fn hold_prefix(step: u32) -> String {
     format!("{step:02}-")
 }
 
-/// Name of the folder of a run with so many agents.
+/// Name of the folder of a run with `agents` agents.
 pub(super) fn agents_folder(agents: u32) -> String {
     format!("{agents:02}-agents")
 }
 
-/// As in `1 agent`.
+/// For example `1 agent`.
 pub(super) fn agents_in_words(agents: u32) -> String {
     if agents == 1 {
         "1 agent".to_owned()

@@ -13,33 +13,33 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Runs over one host, and what all of them share.
+/// Runs over one host, and what they have in common.
 pub(super) struct RunSeries {
     pub(super) host: RunHost,
-    /// The file that all of them are from, for the record.
+    /// The text of the file that the runs are from, for the record.
     pub(super) plan_text: String,
-    /// Where they were asked for.
+    /// Where the runs were asked for.
     pub(super) origin: RunOrigin,
-    /// An interruption may have left runs.
+    /// Whether an interruption may have left runs.
     pub(super) resumes: bool,
-    /// Agents go on where their preflight would refuse a plan.
+    /// Whether agents run a plan that their preflight would refuse.
     pub(super) force: bool,
-    /// Only problems are said.
+    /// Whether only problems are reported.
     pub(super) quiet: bool,
 }
 
-/// What came of a run that an interruption left.
+/// The outcome of resuming a run that an interruption may have left.
 pub(super) enum LeftRun {
     /// There is none, or none that counts.
     Nothing,
-    /// It went on.
+    /// It was resumed.
     Made(Box<FinishedRun>),
-    /// The user asked for the end before it could.
+    /// The end was asked for before it could be resumed.
     EndAsked,
 }
 
 impl RunSeries {
-    /// Makes the next run; `None` where somebody asked for the end before it began.
+    /// Makes the next run; `None` if the end was asked for before it began.
     pub(super) async fn make(
         &mut self,
         plan: Plan,
@@ -55,7 +55,8 @@ impl RunSeries {
         self.host.make_run(run, folder).await
     }
 
-    /// The run of `name` within `folder`: the one that an interruption left, else a new one.
+    /// Makes the run `name` within `folder`: resumes the one that an interruption left, or begins a
+    /// new one.
     pub(super) async fn make_in(
         &mut self,
         folder: &CampaignFolder,
@@ -71,9 +72,9 @@ impl RunSeries {
         }
     }
 
-    /// Goes on with what an interruption left of the run of `name` within `folder`, so that agents
-    /// deliver what they hold of it; it counts if its result can be trusted. Nothing else may be
-    /// asked of the agents before, since they may still be firing it.
+    /// Resumes what an interruption left of the run `name` within `folder`, so that agents deliver
+    /// what they hold of it. It counts if its result can be trusted. Nothing else may be asked of
+    /// the agents before, since they may still be firing it.
     pub(super) async fn take_up(
         &mut self,
         folder: &CampaignFolder,
@@ -107,8 +108,8 @@ impl RunSeries {
         Ok(LeftRun::Nothing)
     }
 
-    /// Waits until agents that still fire another plan have stopped: no coordinator grants them a
-    /// lease any more. `false` where the user asks for the end meanwhile.
+    /// Waits until agents that still fire another plan have stopped: no coordinator renews their
+    /// leases. Returns `false` if the end is asked for meanwhile.
     async fn outwait(&mut self, interrupted: &InterruptedRun, title: &str) -> bool {
         let lease = interrupted.lease();
         self.say(format_args!(
@@ -118,7 +119,7 @@ impl RunSeries {
         self.pause(lease).await
     }
 
-    /// As [`RunSeries::make`], in a new folder of `name` within `folder`.
+    /// Like [`RunSeries::make`], in a new folder `name` within `folder`.
     pub(super) async fn begin_in(
         &mut self,
         folder: &CampaignFolder,
@@ -131,23 +132,24 @@ impl RunSeries {
         self.make(plan, agents, title, Some(made)).await
     }
 
-    /// Whether there are agents for another run: local ones that ended do not come back.
+    /// Whether there are agents for another run: local agents that ended do not come back.
     pub(super) fn is_whole(&self) -> bool {
         self.host.is_whole()
     }
 
-    /// Waits so long; `false` where somebody asked for the end meanwhile.
+    /// Waits for `duration`; returns `false` if the end is asked for meanwhile.
     pub(super) async fn pause(&mut self, duration: Duration) -> bool {
         self.host.pause(duration).await
     }
 
-    /// Tells the user how it goes.
+    /// Reports progress to the user, unless quiet.
     pub(super) fn say(&self, line: impl Display) {
         terminal::say_unless(self.quiet, line);
     }
 }
 
-/// On a thread of its own: a long log takes a while, and agents at hand go on being heard.
+/// Opens the log on a thread of its own: a long log takes a while, and connected agents must still
+/// be served.
 async fn opened(path: PathBuf) -> anyhow::Result<Result<InterruptedRun, InterruptedRunError>> {
     tokio::task::spawn_blocking(move || InterruptedRun::open_unfinished(&path))
         .await

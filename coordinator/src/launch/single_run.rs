@@ -1,4 +1,4 @@
-//! The one run of a file that asks for a single one.
+//! The run of a file that asks for a single one.
 
 use super::finished_run::FinishedRun;
 use super::interrupted_run::InterruptedRun;
@@ -13,7 +13,7 @@ use crate::utc::Utc;
 use analysis::human;
 use plan::Plan;
 
-/// Makes it, prints what came of it, and says how to exit.
+/// Makes the run, prints its result, and returns how to exit.
 pub(super) async fn make_single(
     request: &StartRequest,
     plan: &Plan,
@@ -30,6 +30,7 @@ pub(super) async fn make_single(
         ..PlannedRun::new(plan.clone(), text, agents, plan.name().to_owned())?
     };
     let made = host.make_run(run, folder).await;
+    // `latest` is to lead to the last run that measured anything.
     let has_begun = matches!(&made, Ok(Some(made)) if made.ending.has_begun);
     if let Some(latest) = latest.filter(|_| !has_begun) {
         latest.put_back();
@@ -37,7 +38,7 @@ pub(super) async fn make_single(
     conclude(request, made?, host).await
 }
 
-/// Goes on with it where a coordinator before left it.
+/// Resumes the run where an earlier coordinator left it.
 pub(super) async fn resume_single(
     request: &StartRequest,
     run: PlannedRun,
@@ -51,7 +52,7 @@ pub(super) async fn resume_single(
     conclude(request, made?, host).await
 }
 
-/// Which agents are waited for, and what they do meanwhile.
+/// Says which agents are waited for, and what they do meanwhile.
 fn whom_it_awaits(run: &PlannedRun, interrupted: &InterruptedRun) -> Option<String> {
     let address = interrupted.known_address()?;
     let number = interrupted.awaited_agents();

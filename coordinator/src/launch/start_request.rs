@@ -1,4 +1,4 @@
-//! What the command line asks for, whichever command it was.
+//! The request that the command line makes, whichever command it was.
 
 use super::result_printer::ResultPrinter;
 use super::run_commands::RunCommands;
@@ -11,49 +11,49 @@ use plan::Campaign;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Runs that are to be made.
+/// The runs to make.
 #[derive(Debug)]
 pub struct StartRequest {
-    /// What to do.
+    /// The runs that the file asks for.
     pub campaign: Campaign,
-    /// Its text for the record.
+    /// The file's text, for the record.
     pub plan_text: String,
-    /// Where it was asked for.
+    /// Where they were asked for.
     pub(crate) origin: RunOrigin,
-    /// Who does it.
+    /// The agents that make them.
     pub hosting: Hosting,
-    /// Folder that gets the run folder; none is left without it.
+    /// The folder that run folders are created in; without it nothing is saved.
     pub output: Option<PathBuf>,
-    /// What the run folder is called, if not by time and plan.
+    /// The run folder's name, if not made from time and plan.
     pub(crate) run_name: Option<ChosenName>,
-    /// Folder of the same runs that were interrupted.
+    /// Folder of the same runs, which were interrupted.
     pub resume: Option<PathBuf>,
-    /// Agents go on where their preflight would refuse the plan.
+    /// Whether agents run a plan that their preflight would refuse.
     pub force: bool,
-    /// What makes a run fail beside its thresholds.
+    /// Rules that can fail a run in addition to its thresholds.
     pub rules: ExitRules,
-    /// Gets what came of them.
+    /// Prints their results.
     pub printer: ResultPrinter,
 }
 
 /// The agents of all runs, and what stays the same from run to run.
 #[derive(Debug)]
 pub struct Hosting {
-    /// How many agents.
+    /// Number of agents.
     pub agents: u32,
     /// Where they come from.
     pub source: AgentSource,
-    /// Leave what each agent recorded too.
+    /// Whether to save what each agent recorded too.
     pub histograms_by_agent: bool,
-    /// No progress, no token.
+    /// Whether to show neither progress nor the token.
     pub quiet: bool,
-    /// Progress takes the whole screen, where there is one.
+    /// Whether progress takes the whole screen, if there is one.
     pub tui: bool,
-    /// Where programs see the run that goes on.
+    /// Where programs can read the figures of the run under way.
     pub metrics: Option<SocketAddr>,
-    /// The collector that it is sent to.
+    /// The collector that those figures are pushed to.
     pub(crate) otlp: Option<OtlpEndpoint>,
-    /// Where people do.
+    /// Where people can see them in a browser.
     pub dashboard: Option<SocketAddr>,
     /// What the user wants done around each run.
     pub commands: RunCommands,
@@ -62,25 +62,25 @@ pub struct Hosting {
 /// Where the agents come from.
 #[derive(Debug)]
 pub enum AgentSource {
-    /// This machine: they are started with the run.
+    /// On this machine: they are started with the run.
     Local(LocalOptions),
-    /// Elsewhere: they join.
+    /// On other machines: they join.
     Remote(JoinOptions),
 }
 
-/// How agents elsewhere join.
+/// How agents on other machines join.
 #[derive(Debug)]
 pub struct JoinOptions {
     /// Where to listen.
     pub address: SocketAddr,
     /// Folder of the enrolment.
     pub state: PathBuf,
-    /// File that gets the token.
+    /// File that the token is written to.
     pub token_file: Option<PathBuf>,
 }
 
 impl AgentSource {
-    /// Where the coordinator listens for them.
+    /// Where the coordinator listens for agents.
     pub(super) fn address(&self) -> SocketAddr {
         match self {
             AgentSource::Local(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),

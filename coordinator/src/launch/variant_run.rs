@@ -5,7 +5,7 @@ use super::schedule::ScheduledRun;
 use super::series::RunSeries;
 use crate::exit::{Exit, ExitRules};
 
-/// Makes a run of so many agents, and says how to exit for it.
+/// Makes a run with `agents` agents, and returns how to exit for it.
 pub(super) async fn make_variant(
     scheduled: &ScheduledRun<'_>,
     agents: u32,

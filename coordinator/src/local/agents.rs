@@ -10,7 +10,7 @@ use std::process::Stdio;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Agents that may die before anybody looks.
+/// Room for deaths of agents that are not looked at yet.
 const DEATHS_MAX: usize = 16;
 
 /// The agents of a local run. Dropping it kills them.
@@ -19,7 +19,7 @@ pub(crate) struct LocalAgents {
     /// A task for each agent, which owns its process.
     keepers: JoinSet<()>,
     deaths: mpsc::Receiver<ChildDeath>,
-    /// Dropped to end them.
+    /// Dropped to end the agents.
     stay: watch::Sender<()>,
 }
 
@@ -58,8 +58,8 @@ impl LocalAgents {
         })
     }
 
-    /// Waits until one of them ends, which it is not to before [`LocalAgents::stop`]; may be
-    /// dropped and called again.
+    /// Waits until an agent ends, which none should before [`LocalAgents::stop`]. May be dropped
+    /// and called again.
     pub(crate) async fn died(&mut self) -> ChildDeath {
         match self.deaths.recv().await {
             Some(died) => died,
@@ -67,7 +67,7 @@ impl LocalAgents {
         }
     }
 
-    /// Ends all of them.
+    /// Ends all agents.
     pub(crate) async fn stop(self) {
         let LocalAgents {
             mut keepers, stay, ..
@@ -103,14 +103,14 @@ fn arguments(name: &str, address: SocketAddr, cpus: &[u32], options: &LocalOptio
     arguments
 }
 
-/// Keeps one agent until it dies, or until all shall end.
+/// Keeps one agent until it dies, or until all are to end.
 async fn keep(mut child: Child, died: mpsc::Sender<ChildDeath>, mut staying: watch::Receiver<()>) {
     tokio::select! {
         death = child.died() => {
-            // Nobody listens where the run is over already.
+            // There is no receiver if the run is over already.
             let _ = died.send(death).await;
         }
-        // Ends when the sender is gone.
+        // Completes when the sender is gone.
         _ = staying.changed() => child.stop().await,
     }
 }

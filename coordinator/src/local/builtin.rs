@@ -9,7 +9,7 @@ use plan::Builtin;
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A target listens by then: making an RSA key takes a second on a slow machine.
+/// How long a target may take to listen: making an RSA key takes a second on a slow machine.
 const LISTEN_MAX: Duration = Duration::from_secs(30);
 
 /// The built-in target of a plan.
@@ -19,7 +19,7 @@ pub(crate) struct BuiltinTarget {
 }
 
 impl BuiltinTarget {
-    /// Starts one and waits until it listens.
+    /// Starts a target and waits until it listens.
     pub(crate) async fn start(builtin: &Builtin) -> anyhow::Result<(BuiltinTarget, TargetAddress)> {
         let arguments = target_process::arguments(builtin);
         let spawned = Child::spawn(ChildRole::Target, &arguments, &[], Stdio::piped());
@@ -27,7 +27,7 @@ impl BuiltinTarget {
         let line = tokio::time::timeout(LISTEN_MAX, child.line())
             .await
             .context("the built-in target does not listen")??;
-        // An empty line is the end of its output: it died of what it complained of.
+        // An empty line is the end of its output: it died, and has written why.
         if line.is_empty() {
             anyhow::bail!("{}", child.died().await);
         }
@@ -36,17 +36,17 @@ impl BuiltinTarget {
         Ok((BuiltinTarget { child }, address))
     }
 
-    /// CPU time that it has used since its start; nothing where it has ended.
+    /// CPU time that it has used since its start; `None` if it has ended.
     pub(crate) fn cpu_time(&self) -> Option<Duration> {
         host::Sampler::new().cpu_time_of(self.child.id()?).ok()
     }
 
-    /// Waits until it ends, which it is not to; may be dropped and called again.
+    /// Waits until it ends, which it should not. May be dropped and called again.
     pub(crate) async fn died(&mut self) -> ChildDeath {
         self.child.died().await
     }
 
-    /// Ends it, and waits until it has ended.
+    /// Ends the target, and waits until it has ended.
     pub(crate) async fn stop(self) {
         self.child.stop().await;
     }

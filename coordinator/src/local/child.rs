@@ -1,5 +1,5 @@
-//! One child process: it ends when its standard input does, is killed when its handle is dropped,
-//! and what it complains of is kept.
+//! One child process. It ends when its standard input does, is killed when its handle is dropped,
+//! and the end of its standard error is kept.
 
 use super::child_death::{ChildDeath, ChildRole};
 use std::io;
@@ -11,13 +11,13 @@ use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::{ChildStdin, Command};
 use tokio::task::JoinHandle;
 
-/// What is kept of what a child writes to standard error: the end, where it says why it ends.
+/// How much is kept of a child's standard error: the end, where it says why it ends.
 const COMPLAINT_MAX_BYTES: usize = 8 << 10;
 
-/// A child that does not end by then after its standard input did is killed.
+/// A child that takes longer to end after its standard input did is killed.
 const END_MAX: Duration = Duration::from_secs(2);
 
-/// What a child that ended wrote is read by then.
+/// How long to read what a child wrote before it ended.
 const LAST_WORDS_MAX: Duration = Duration::from_millis(200);
 
 /// Longest line that is read from a child.
@@ -28,7 +28,7 @@ const LINE_MAX_BYTES: u64 = 64 << 10;
 pub(super) struct Child {
     role: ChildRole,
     process: tokio::process::Child,
-    /// Held apart: waiting for the process would close it, and its end ends the child.
+    /// Kept apart, since waiting for the process would close it, and closing it ends the child.
     stdin: Option<ChildStdin>,
     complaint: Arc<Mutex<Vec<u8>>>,
     /// Fills the complaint; ends with the child's standard error.
@@ -36,12 +36,12 @@ pub(super) struct Child {
 }
 
 impl Child {
-    /// The process id; nothing where it has ended and been waited for.
+    /// The process id; `None` once it has ended and was waited for.
     pub(super) fn id(&self) -> Option<u32> {
         self.process.id()
     }
 
-    /// This program with other arguments. `environment` holds what must not stand in arguments,
+    /// Runs this program with other arguments. `environment` holds what must not be in arguments,
     /// which all users can read.
     pub(super) fn spawn(
         role: ChildRole,
@@ -56,7 +56,7 @@ impl Child {
             .stdin(Stdio::piped())
             .stdout(stdout)
             .stderr(Stdio::piped())
-            // Ctrl-C reaches the whole group of the terminal, and a run is to drain.
+            // Ctrl-C reaches the whole process group of the terminal, but a run is to drain.
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
@@ -89,7 +89,7 @@ impl Child {
         Ok(line)
     }
 
-    /// Waits until it ends; may be dropped and called again.
+    /// Waits until it ends. May be dropped and called again.
     pub(super) async fn died(&mut self) -> ChildDeath {
         match self.process.wait().await {
             Ok(status) => self.obituary(status).await,
@@ -97,19 +97,20 @@ impl Child {
         }
     }
 
-    /// Lets it end, or kills it; it is reaped in any case.
+    /// Lets the child end, or kills it; it is reaped in any case.
     pub(super) async fn stop(mut self) {
         self.stdin = None;
         if tokio::time::timeout(END_MAX, self.process.wait())
             .await
             .is_err()
         {
-            // It may have ended in this moment, and then there is nothing to kill.
+            // It may have ended just now, and then there is nothing to kill.
             let _ = self.process.kill().await;
         }
     }
 
-    /// A child of its own may hold the pipe open, so that its end is not waited for long.
+    /// Describes the end. A child of the child may hold the pipe open, so the pipe's end is not
+    /// waited for long.
     async fn obituary(&mut self, status: ExitStatus) -> ChildDeath {
         if let Some(reader) = &mut self.reader {
             let _ = tokio::time::timeout(LAST_WORDS_MAX, reader).await;
@@ -126,7 +127,7 @@ impl Child {
     }
 }
 
-/// The path of this program; by way of the process where the file was replaced since.
+/// The path of this program; if the file was replaced since, the path in /proc.
 fn program() -> io::Result<PathBuf> {
     let path = std::env::current_exe()?;
     Ok(if path.exists() {
@@ -147,7 +148,7 @@ async fn keep_tail(mut stderr: impl AsyncRead + Unpin, tail: Arc<Mutex<Vec<u8>>>
     }
 }
 
-/// Bytes are whole whoever panicked.
+/// The bytes are whole even if a thread panicked.
 fn lock(bytes: &Mutex<Vec<u8>>) -> MutexGuard<'_, Vec<u8>> {
     bytes.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,16 +1,16 @@
-//! The end of a process that was not to end yet.
+//! The end of a process that should not have ended yet.
 
 use std::fmt;
 use std::process::ExitStatus;
 
-/// A process that ended before it was to.
+/// A process that ended too early.
 #[derive(Debug)]
 pub(crate) struct ChildDeath {
-    /// Which process it was.
+    /// The process that ended.
     pub(crate) role: ChildRole,
     /// How it ended.
     pub(crate) status: ExitStatus,
-    /// The last it wrote to standard error.
+    /// The last part of what it wrote to standard error.
     pub(crate) complaint: String,
 }
 

@@ -1,15 +1,15 @@
-//! Which agent gets which CPUs.
+//! Decides which agent gets which CPUs.
 
-/// Deals the first `usable` of `allowed` to `agents`, in neighbouring groups that differ by one at
-/// most. Where there are more agents than CPUs, they share.
+/// Deals the first `usable` of `allowed` to `agents`, in groups of neighbours whose sizes differ by
+/// one at most. If there are more agents than CPUs, they share.
 pub(super) fn deal(allowed: &[u32], usable: usize, agents: u32) -> Vec<Vec<u32>> {
     let cpus = &allowed[..usable.min(allowed.len())];
     let agents = agents as usize;
     let group = |agent: usize| match cpus.len() {
-        // Nothing is known of the CPUs: the kernel decides.
+        // Nothing is known of the CPUs, so the kernel decides.
         0 => Vec::new(),
         few if few < agents => vec![cpus[agent % few]],
-        // Whole groups by rounding down both ends: they meet, and differ by one at most.
+        // Rounding down both ends gives whole groups: they meet, and differ by one at most.
         many => cpus[many * agent / agents..many * (agent + 1) / agents].to_vec(),
     };
     (0..agents).map(group).collect()

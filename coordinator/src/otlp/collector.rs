@@ -20,21 +20,21 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-/// A push takes no longer: the next one has the same figures, and newer ones.
+/// How long a push may take: the next one has the same figures, and newer ones.
 const PUSH_MAX: Duration = Duration::from_secs(3);
 
-/// What is read of an answer.
+/// How many bytes of an answer are read.
 const ANSWER_MAX: usize = 64 << 10;
 
-/// What is waited at most where a collector asks for a pause.
+/// The longest pause that a collector is granted.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Where pushes go.
+/// The collector that pushes go to.
 #[derive(Debug)]
 pub(super) struct OtlpCollector {
     endpoint: OtlpEndpoint,
     headers: OtlpHeaders,
-    /// Over HTTPS.
+    /// `None` for plain HTTP.
     tls: Option<CollectorTls>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct OtlpCollector {
 pub(super) struct FailedPush {
     /// Why, and what to do.
     pub(super) why: String,
-    /// The collector asks for no push for so long.
+    /// How long the collector asks not to be pushed to.
     pub(super) pause: Option<Duration>,
 }
 
@@ -64,7 +64,7 @@ impl OtlpCollector {
     /// A collector that is pushed to with the header fields of the environment.
     ///
     /// # Errors
-    /// These are none, or this machine trusts nobody that speaks HTTPS.
+    /// These are not valid, or this machine has no trusted roots for HTTPS.
     pub(super) fn new(endpoint: OtlpEndpoint) -> anyhow::Result<OtlpCollector> {
         let tls = endpoint
             .is_secure
@@ -100,14 +100,14 @@ impl OtlpCollector {
         self.exchange(stream.context("TLS")?, body).await
     }
 
-    /// Where the collector is. Looked for on a thread that nobody waits for: a resolver that does
-    /// not answer would otherwise hold the process at its end.
+    /// The collector's addresses. They are looked up on a thread that is never joined: a resolver
+    /// that does not answer would otherwise hold up the end of the process.
     async fn addresses(&self) -> anyhow::Result<Vec<SocketAddr>> {
         let (host, port) = (self.endpoint.host.clone(), self.endpoint.port);
         let (tell, told) = oneshot::channel();
         let lookup = move || {
             let found = (host.as_str(), port).to_socket_addrs();
-            // Whoever asked may not wait any more.
+            // The caller may have stopped waiting.
             let _ = tell.send(found.map(Vec::from_iter));
         };
         std::thread::Builder::new()
@@ -122,13 +122,13 @@ impl OtlpCollector {
         body: Vec<u8>,
     ) -> anyhow::Result<(Response<()>, Bytes)> {
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-        // It ends with this function.
+        // The connection ends with this function.
         let mut driver = JoinSet::new();
         driver.spawn(connection);
         let answer: Response<Incoming> = sender.send_request(self.request(body)?).await?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, ANSWER_MAX).collect().await;
-        // Its status says enough where the rest of it cannot be had.
+        // The status says enough if the rest cannot be read.
         let body = body.map(|body| body.to_bytes()).unwrap_or_default();
         Ok((Response::from_parts(head, ()), body))
     }
@@ -149,7 +149,7 @@ impl CollectorTls {
     fn new(host: &str) -> anyhow::Result<CollectorTls> {
         let mut roots = RootCertStore::empty();
         let found = rustls_native_certs::load_native_certs();
-        // Some machines have roots that nobody can read; one that can be read is enough.
+        // Some machines have roots that cannot be read; one that can is enough.
         let (added, _) = roots.add_parsable_certificates(found.certs);
         anyhow::ensure!(
             added > 0,
@@ -166,7 +166,7 @@ impl CollectorTls {
     }
 }
 
-/// What an answer means.
+/// Judges an answer.
 fn judged(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
     let status = head.status();
     if status.is_success() {
@@ -184,9 +184,10 @@ fn judged(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
         }
         _ => "",
     };
-    // Those that OTLP calls retryable.
+    // The statuses that OTLP calls retryable.
     let is_busy = matches!(status.as_u16(), 429 | 502 | 503 | 504);
     let after = head.headers().get(RETRY_AFTER);
+    // Only seconds: a date (RFC 9110 §10.2.3) is ignored, and the next push comes as usual.
     let after = after.and_then(|after| after.to_str().ok()?.trim().parse().ok());
     let pause = after.filter(|_| is_busy).map(Duration::from_secs);
     Err(FailedPush {

@@ -1,16 +1,16 @@
-//! Where an OpenTelemetry collector takes metrics.
+//! The URL at which an OpenTelemetry collector takes metrics.
 
 use hyper::Uri;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where metrics go below a collector's base URL (OTLP/HTTP).
+/// The path for metrics below a collector's base URL (OTLP/HTTP).
 const METRICS_PATH: &str = "/v1/metrics";
 
 /// The URL that metrics are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OtlpEndpoint {
-    /// HTTPS.
+    /// Whether it is HTTPS.
     pub(super) is_secure: bool,
     /// A name or an address, without brackets.
     pub(super) host: String,
@@ -20,13 +20,13 @@ pub(crate) struct OtlpEndpoint {
     pub(super) path: String,
 }
 
-/// Not where metrics could be sent to.
+/// Why a text is not a URL that metrics can be sent to.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; write such as http://127.0.0.1:4318")]
 pub(crate) struct NoOtlpEndpoint(&'static str);
 
-/// A base URL is completed as SDKs of OpenTelemetry complete `OTEL_EXPORTER_OTLP_ENDPOINT`; one
-/// that ends as metrics' own does is taken as it is.
+/// Completes a base URL as OpenTelemetry's SDKs complete `OTEL_EXPORTER_OTLP_ENDPOINT`. A URL that
+/// ends with the path for metrics is taken as it is.
 impl FromStr for OtlpEndpoint {
     type Err = NoOtlpEndpoint;
 

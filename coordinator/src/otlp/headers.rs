@@ -15,10 +15,10 @@ const VARIABLES: [&str; 2] = [
 pub(super) struct OtlpHeaders(Vec<(HeaderName, Secret<String>)>);
 
 impl OtlpHeaders {
-    /// What the environment says.
+    /// Reads the header fields from the environment.
     ///
     /// # Errors
-    /// It is no list of header fields.
+    /// The variable does not hold a list of header fields.
     pub(super) fn from_environment() -> anyhow::Result<OtlpHeaders> {
         let set = |name| Some((name, Secret::new(std::env::var(name).ok()?)));
         match VARIABLES.into_iter().find_map(set) {
@@ -27,7 +27,7 @@ impl OtlpHeaders {
         }
     }
 
-    /// `name=value,name=value`; values may have bytes as `%20`.
+    /// Reads `name=value,name=value`; values can have bytes as `%20`.
     fn new(text: &str) -> anyhow::Result<OtlpHeaders> {
         let fields = text.split(',').enumerate();
         let fields = fields.filter(|(_, field)| !field.trim().is_empty());
@@ -41,7 +41,7 @@ impl OtlpHeaders {
                 .parse()
                 .with_context(|| format!("field {number} has no name that HTTP knows"))?;
             let value = Secret::new(decoded(value.trim()));
-            // It is known from now on that it can be sent.
+            // From now on it is certain that it can be sent.
             HeaderValue::from_str(value.reveal())
                 .with_context(|| format!("{name}: a value that HTTP cannot carry"))?;
             Ok((name, value))
@@ -61,7 +61,7 @@ impl OtlpHeaders {
     }
 }
 
-/// A text with `%20` as bytes; what stands behind another `%` stays as it is.
+/// Decodes bytes such as `%20`; a `%` that is followed by anything else stays as it is.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);

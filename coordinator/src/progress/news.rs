@@ -1,20 +1,22 @@
-//! Which events of a run a watcher reads of, and in which words.
+//! Decides which events of a run are reported to a watcher, and in which words.
 
 use super::text::{NAMES_MAX, listed};
 use crate::roster::Roster;
 use analysis::human;
 use control::{EndCause, RunEvent, Skew};
 
-/// Tells a watcher what is new.
+/// Reports to a watcher what is new.
 #[derive(Debug)]
 pub(crate) struct RunNews {
     agents_wanted: u32,
-    /// Agents and monitors of the run before; that they join, begin together or watch is no news.
+    /// Agents and monitors of the previous run: that they join, begin together or watch is not
+    /// news.
     known: Vec<String>,
 }
 
 impl RunNews {
-    /// News of a run that asks for so many agents; those called as `known` were there before.
+    /// News of a run that asks for `agents_wanted` agents; those named in `known` were there
+    /// before.
     pub(crate) fn new(agents_wanted: u32, known: Vec<String>) -> RunNews {
         RunNews {
             agents_wanted,
@@ -22,7 +24,7 @@ impl RunNews {
         }
     }
 
-    /// The line that a watcher is to read of an event; `roster` has taken it in.
+    /// The line that reports an event, if there is one; `roster` has taken the event already.
     pub(crate) fn line(&self, event: &RunEvent, roster: &Roster) -> Option<String> {
         match event {
             RunEvent::Joined { .. } => {
@@ -136,7 +138,7 @@ fn listed_names(agents: &[u32], roster: &Roster) -> String {
     listed(&names, agents.len())
 }
 
-/// Nothing for an end that was planned or asked for.
+/// `None` for an end that was planned or asked for.
 fn ending(cause: &EndCause) -> Option<String> {
     match cause {
         EndCause::Plan | EndCause::Stopped => None,

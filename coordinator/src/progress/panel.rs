@@ -1,5 +1,5 @@
-//! A view of a run as cells of a terminal: figures with their course, and who takes part. Pure; who
-//! writes it is `terminal`.
+//! A view of a run as cells of a terminal: figures with their course, and the members. Pure;
+//! `terminal` writes it.
 
 use super::run_view::RunView;
 use super::text;
@@ -17,25 +17,25 @@ use ratatui::widgets::{Cell, Row, Sparkline, SparklineBar, Table, Widget as _};
 use report::Style;
 use std::time::Instant;
 
-/// From so many columns on, members stand beside the figures.
+/// From this many columns on, members are shown beside the figures.
 const WIDE: u16 = 120;
 
-/// Columns of the figures then.
+/// Columns of the figures in that case.
 const FIGURES: u16 = 80;
 
 /// Columns before the course of a figure.
 const LABEL: u16 = 18;
 
-/// Seconds of its course, where the panel is a few lines among others.
+/// Seconds of its course, if the panel is a few lines among others.
 const COURSE: usize = 60;
 
-/// Columns of a member's name at most.
+/// Most columns of a member's name.
 const NAME_MAX: u16 = 32;
 
-/// An agent or a server whose CPUs are this busy stands out.
+/// An agent or a server whose CPUs are this busy is highlighted.
 const BUSY: f64 = 0.9;
 
-/// A course where there is ASCII only.
+/// Bars of a course in ASCII.
 const ASCII: bar::Set<'static> = bar::Set {
     full: "#",
     seven_eighths: "#",
@@ -55,7 +55,7 @@ const COURSE_STYLE: CellStyle = CellStyle::new().fg(Color::Cyan);
 const DOUBTFUL: CellStyle = CellStyle::new().fg(Color::Yellow);
 const BAD: CellStyle = CellStyle::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
-/// What is shown of a run, and on what.
+/// A view of a run, and the terminal that shows it.
 pub(super) struct Panel<'v> {
     pub(super) view: &'v RunView,
     pub(super) trend: &'v Trend,
@@ -65,7 +65,7 @@ pub(super) struct Panel<'v> {
     pub(super) rows: usize,
 }
 
-/// One thing below the other.
+/// A row of the figures.
 enum PanelRow {
     Words(Line<'static>),
     Course {
@@ -78,16 +78,16 @@ enum PanelRow {
 #[derive(Clone, Copy)]
 struct PanelRoom {
     columns: u16,
-    /// Seconds of a figure's course, at most.
+    /// Most seconds of a figure's course.
     seconds: usize,
     /// Rows of a figure's course.
     course: u16,
-    /// Agents, and servers, that have a row each.
+    /// Most agents, and most servers, with a row each.
     members: usize,
 }
 
 impl Panel<'_> {
-    /// A few lines among others: the terminal is not taken.
+    /// Draws a few lines among others; the terminal is not taken.
     pub(super) fn inline(&self) -> Vec<CanvasLine> {
         let columns = cells(self.style.width);
         let room = PanelRoom {
@@ -102,14 +102,14 @@ impl Panel<'_> {
         } else {
             figures.len().max(members.len())
         };
-        // The cursor stands below, and a line that has scrolled away cannot be replaced.
+        // The cursor is below them, and a line that has scrolled away cannot be replaced.
         let height = cells(height.min(self.rows.saturating_sub(1)));
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, height));
         self.draw(figures, members, room, &mut buffer);
         painted(&buffer, self.style.colour)
     }
 
-    /// The whole screen, with the last of the lines that were said.
+    /// Draws the whole screen, with the last of the printed lines.
     pub(super) fn whole(&self, said: &[String]) -> Vec<CanvasLine> {
         let figures = self.figures();
         let is_course = |row: &&PanelRow| matches!(row, PanelRow::Course { .. });
@@ -123,6 +123,7 @@ impl Panel<'_> {
             members: (self.rows / 4).max(1),
         };
         let members = self.members(room);
+        // The rate, p50 and p99 have a course each.
         let of_figures = words + 3 * course;
         let used = if columns < WIDE {
             of_figures + members.len()
@@ -131,7 +132,7 @@ impl Panel<'_> {
         };
         let mut buffer = Buffer::empty(Rect::new(0, 0, columns, cells(self.rows)));
         self.draw(figures, members, room, &mut buffer);
-        // A row is left free above them.
+        // A row is left free above the printed lines.
         let free = self.rows.saturating_sub(used + 1);
         let said: Vec<String> = said.iter().flat_map(|line| self.broken(line)).collect();
         let said = &said[said.len().saturating_sub(free)..];
@@ -142,7 +143,7 @@ impl Panel<'_> {
         painted(&buffer, self.style.colour)
     }
 
-    /// A line that was said, in as many rows as it takes: a token must be seen whole.
+    /// Breaks a printed line into as many rows as it needs: a token must be seen whole.
     fn broken(&self, line: &str) -> Vec<String> {
         let characters: Vec<char> = self.style.text(line).chars().collect();
         let rows = characters.chunks(self.style.width.max(1));
@@ -160,7 +161,8 @@ impl Panel<'_> {
             PanelRow::Words(_) => 1,
             PanelRow::Course { .. } => room.course,
         });
-        // By hand: ratatui's `Layout` solves inequalities, four times a second.
+        // Laid out by hand: ratatui's `Layout` solves inequalities, and this runs four times a
+        // second.
         let area = buffer.area;
         let (left, right) = if room.columns < WIDE {
             let height = heights.clone().sum::<u16>().min(area.height);
@@ -194,7 +196,7 @@ impl Panel<'_> {
 
     fn draw_row(&self, row: &PanelRow, area: Rect, room: PanelRoom, buffer: &mut Buffer) {
         match row {
-            // A terminal that is too low has none for it.
+            // A terminal that is too low has no room for it.
             _ if area.is_empty() => {}
             PanelRow::Words(line) => line.render(area, buffer),
             PanelRow::Course { label, figure } => {
@@ -223,7 +225,7 @@ impl Panel<'_> {
         }
     }
 
-    /// The run, how far it is, and its figures.
+    /// The run, its progress, and its figures.
     fn figures(&self) -> Vec<PanelRow> {
         let (view, title) = (self.view, &self.view.title);
         let after_title = |words: String| vec![self.titled(title, &words)];
@@ -289,9 +291,9 @@ impl Panel<'_> {
         PanelRow::Words(Line::styled(self.style.text(words), style))
     }
 
-    /// Agents and servers, each while there are few, then those that do worst.
+    /// Agents and servers: all of them while they are few, otherwise those that do worst.
     fn members(&self, room: PanelRoom) -> Vec<Row<'static>> {
-        // Before figures come, what there is to say of them is said in a line.
+        // Before figures come, a line of words describes the agents.
         let Some(live) = &self.view.live else {
             return Vec::new();
         };
@@ -301,7 +303,7 @@ impl Panel<'_> {
             name: &agent.name,
             status: text::word(agent.status, is_over),
             is_amiss: text::is_amiss(agent.status),
-            // Of one that is over or away nothing is known any more.
+            // Nothing is known of an agent that is done or away.
             machine: if agent.status < AgentStatus::Done {
                 live.by_agent.get(index).copied().unwrap_or_default()
             } else {
@@ -326,7 +328,7 @@ impl Panel<'_> {
 struct PanelMember<'v> {
     name: &'v str,
     status: &'static str,
-    /// It is not as it should be.
+    /// Whether it is in trouble.
     is_amiss: bool,
     machine: LiveMachine,
 }
@@ -355,8 +357,7 @@ impl PanelMember<'_> {
     }
 }
 
-/// All of them, or as many as there is room for: those that are not as they should be, then the
-/// busiest.
+/// All members, or as many as there is room for: those in trouble first, then the busiest.
 fn worst(mut members: Vec<PanelMember<'_>>, room: usize) -> Vec<PanelMember<'_>> {
     if members.len() > room {
         members.sort_by(|one, other| {
@@ -368,12 +369,12 @@ fn worst(mut members: Vec<PanelMember<'_>>, room: usize) -> Vec<PanelMember<'_>>
     members
 }
 
-/// As many cells of a terminal; none has more.
+/// Converts a number of cells; no terminal has more than fit.
 fn cells(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
 }
 
-/// The rows as a terminal is told them, without the blanks at their ends.
+/// The rows as they are sent to a terminal, without the blanks at their ends.
 fn painted(buffer: &Buffer, colour: bool) -> Vec<CanvasLine> {
     let area = buffer.area;
     (area.top()..area.bottom())
@@ -390,7 +391,7 @@ fn painted_row(buffer: &Buffer, row: u16, colour: bool) -> CanvasLine {
             blanks += 1;
             continue;
         }
-        // A character of two columns stands in the first, and the second is blank.
+        // A character of two columns is in the first of its cells, and the second is blank.
         let width = cells(Span::raw(cell.symbol()).width().max(1));
         column = column.saturating_add(width);
         line.text.push_str(&" ".repeat(std::mem::take(&mut blanks)));
@@ -408,10 +409,10 @@ fn painted_row(buffer: &Buffer, row: u16, colour: bool) -> CanvasLine {
     line
 }
 
-/// How a cell looks that nothing was said of.
+/// The look of a cell without a style.
 const BLANK: (Color, Modifier) = (Color::Reset, Modifier::empty());
 
-/// How the next characters look (ECMA-48, 8.3.117).
+/// Escape codes for the look of the next characters (ECMA-48, 8.3.117).
 fn escape((colour, modifier): (Color, Modifier)) -> String {
     let mut codes = String::from("\x1b[0");
     if modifier.contains(Modifier::BOLD) {

@@ -1,4 +1,4 @@
-//! What a watcher sees of a run at a moment. Nothing is decided by it.
+//! A run as a watcher sees it at a moment. It decides nothing.
 
 use crate::planned_run::PlannedRun;
 use crate::roster::Roster;
@@ -6,28 +6,28 @@ use analysis::Live;
 use plan::End;
 use std::time::Duration;
 
-/// What a watcher sees of a run at a moment.
+/// A run as a watcher sees it at a moment.
 #[derive(Debug, Clone)]
 pub(crate) struct RunView {
-    /// What the run is called.
+    /// The run's title.
     pub(super) title: String,
     pub(super) warm_up: Duration,
     pub(super) end: End,
-    /// Agents asked for.
+    /// Number of agents asked for.
     pub(super) agents_wanted: u32,
     pub(super) roster: Roster,
     /// Figures of the latest second.
     pub(super) live: Option<Live>,
-    /// Somebody or something asked for the end.
+    /// Whether the run is ending early.
     pub(super) is_stopping: bool,
-    /// Which step of a search it is, and what is known by then.
+    /// The step of a search that the run makes, with the search's state.
     pub(super) search: Option<String>,
-    /// Why what agents deliver cannot be stored, while that is so.
+    /// Why what agents deliver cannot be stored, while that lasts.
     pub(super) storage: Option<String>,
 }
 
 impl RunView {
-    /// Before anything happens.
+    /// The view before anything has happened.
     pub(crate) fn new(run: &PlannedRun, search: Option<String>) -> RunView {
         let load = run.plan.load();
         RunView {

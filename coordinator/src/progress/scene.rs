@@ -8,7 +8,7 @@ use control::{AgentFacts, AgentId, FleetTime, RunEvent, RunId};
 use plan::Plan;
 use std::time::{Duration, Instant};
 
-/// An agent or a monitor of that name.
+/// An agent or a monitor of this name.
 pub(super) fn facts(name: &str) -> AgentFacts {
     let mut id = [0; 16];
     id.iter_mut()
@@ -28,7 +28,7 @@ pub(super) fn facts(name: &str) -> AgentFacts {
     }
 }
 
-/// Before anybody joined.
+/// A view before any agent has joined.
 pub(super) fn view(load: &str) -> RunView {
     let text = format!("name = \"edge\"\ntarget.builtin = true\nload = {{ {load} }}");
     let plan = Plan::parse(&text, &mut crate::plan_file::Folder(".".into())).unwrap();
@@ -46,13 +46,13 @@ pub(super) fn view(load: &str) -> RunView {
     RunView::new(&run, None)
 }
 
-/// The view after an event, and what is news of it.
+/// Takes an event into the view, and returns the news of it.
 pub(super) fn take(view: &mut RunView, event: &RunEvent, now: Instant) -> Option<String> {
     view.roster.take(event, now);
     RunNews::new(2, Vec::new()).line(event, &view.roster)
 }
 
-/// Firing since `now`.
+/// A view of a run that has fired since `now`.
 pub(super) fn firing(load: &str, now: Instant) -> RunView {
     let mut view = view(load);
     let agents = ["a", "b"].map(facts);

@@ -8,22 +8,22 @@ use plan::End;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-/// Columns of the bar at most.
+/// Most columns of the bar.
 const BAR_MAX: usize = 40;
 
-/// Names of agents that are shown.
+/// Most names of agents that are shown.
 pub(super) const NAMES_MAX: usize = 8;
 
-/// Names of agents that the end waits for.
+/// Most names of agents that the end waits for.
 const AWAITED_MAX: usize = 3;
 
-/// Figures that are older say so: agents deliver a second soon after its end.
+/// Figures that are older show their age: agents deliver a second soon after its end.
 const OLD: Duration = Duration::from_secs(5);
 
-/// How often a pipe is told that agents are waited for.
+/// How often a pipe gets a line while agents are waited for.
 const WAITING_EVERY: Duration = Duration::from_secs(10);
 
-/// How often a line is written where nothing can be redrawn.
+/// How often a line is written if nothing can be redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// The line for a pipe, if there is something to say at this stage.
@@ -46,8 +46,8 @@ pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
     Some(line)
 }
 
-/// How long after one line for a pipe the next one comes. The first one at a stage comes after so
-/// long too: who joins is told at once.
+/// The pause between two lines for a pipe. The first line of a stage comes after this pause too:
+/// agents that join are reported at once.
 pub(super) fn pause(stage: RunStage) -> Duration {
     match stage {
         RunStage::Gathering => WAITING_EVERY,
@@ -60,7 +60,7 @@ pub(super) fn storage(view: &RunView) -> Option<String> {
     Some(format!("cannot store: {trouble}"))
 }
 
-/// Who is waited for.
+/// Describes which agents are waited for.
 pub(super) fn gathering(view: &RunView) -> String {
     let agents = view.roster.agents();
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
@@ -72,7 +72,7 @@ pub(super) fn gathering(view: &RunView) -> String {
     };
     let more = if names.is_empty() { "" } else { "more " };
     let missing = wanted.saturating_sub(here);
-    // For a moment, until they are told of the run.
+    // Only for a moment, until they are notified of the run.
     if missing == 0 {
         return joined;
     }
@@ -83,7 +83,7 @@ pub(super) fn gathering(view: &RunView) -> String {
     )
 }
 
-/// Share of the run that is over, and its clock in words.
+/// The share of the run that is over, and its clock in words.
 pub(super) fn clock(view: &RunView, start: Instant, now: Instant) -> (f64, String) {
     if view.is_stopping {
         return (1.0, format!("stopping{}", awaited(view)));
@@ -130,8 +130,9 @@ fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
     }
 }
 
-/// Whose end is waited for, behind a word for why. After that of all others lost agents have a
-/// moment to come back with what they hold, and monitors one for their profiles.
+/// Describes whose end is waited for, to follow a word that says why. Once all others have ended,
+/// lost agents have a moment to come back with what they hold, and monitors have one for their
+/// profiles.
 fn awaited(view: &RunView) -> String {
     let named = |is_meant: fn(AgentStatus) -> bool| {
         let agents = view.roster.agents().iter();
@@ -167,7 +168,7 @@ fn figures(view: &RunView, live: &Live, now: Instant) -> String {
     )
 }
 
-/// How old the figures are, where agents fire and yet nothing newer comes.
+/// How old the figures are, if agents fire and yet nothing newer comes.
 pub(super) fn age(view: &RunView, live: &Live, now: Instant) -> String {
     let agents = view.roster.agents().iter();
     let fires =
@@ -189,14 +190,14 @@ pub(super) fn p50(live: &Live) -> String {
         .map_or_else(|| "-".to_owned(), |ns| time(ns as f64))
 }
 
-/// The 99th percentile; one beyond what is recorded is a lower bound.
+/// The 99th percentile; a value beyond what is recorded is a lower bound.
 pub(super) fn p99(live: &Live) -> String {
     let sign = if live.p99_at_least { "≥ " } else { "" };
     live.p99_ns
         .map_or_else(|| "-".to_owned(), |ns| format!("{sign}{}", time(ns as f64)))
 }
 
-/// Errors of all that was measured, and their share.
+/// Errors in all that was measured, and their share.
 pub(super) fn errors(live: &Live) -> String {
     let share_of_errors = if live.total_errors == 0 {
         String::new()
@@ -209,7 +210,7 @@ pub(super) fn errors(live: &Live) -> String {
     format!("errors {}{share_of_errors}", count(live.total_errors))
 }
 
-/// Exact while it is short.
+/// A count, exact while it is short.
 pub(super) fn count(count: u64) -> String {
     if count < 10_000 {
         count.to_string()
@@ -218,7 +219,7 @@ pub(super) fn count(count: u64) -> String {
     }
 }
 
-/// The agents by what they do, in words; names only of those that are not as they should be.
+/// The agents by what they do, in words; only agents in trouble are named.
 pub(super) fn agents(view: &RunView, now: Instant) -> String {
     const STATUSES: [AgentStatus; 7] = [
         AgentStatus::Preparing,
@@ -245,7 +246,8 @@ pub(super) fn agents(view: &RunView, now: Instant) -> String {
     format!("agents: {}", groups.join(", "))
 }
 
-/// After the plan's end an agent fires nothing new: answers are awaited, and its data is sent.
+/// The word for a status. After the plan's end an agent fires nothing new: it waits for answers,
+/// and sends its data.
 pub(super) fn word(status: AgentStatus, is_over: bool) -> &'static str {
     match status {
         AgentStatus::Preparing => "preparing",
@@ -259,12 +261,12 @@ pub(super) fn word(status: AgentStatus, is_over: bool) -> &'static str {
     }
 }
 
-/// Whether an agent is not as it should be.
+/// Whether an agent is in trouble.
 pub(super) fn is_amiss(status: AgentStatus) -> bool {
     status >= AgentStatus::Gone
 }
 
-/// Whether no agent fires anything new, by the plan or because somebody asked for the end.
+/// Whether no agent fires anything new, because of the plan or because the end was asked for.
 pub(super) fn is_over(view: &RunView, now: Instant) -> bool {
     let RunStage::Armed { start } = view.roster.stage() else {
         return false;
@@ -276,7 +278,7 @@ pub(super) fn is_over(view: &RunView, now: Instant) -> bool {
     view.is_stopping || now.saturating_duration_since(start) >= firing
 }
 
-/// Who is away, and for how long.
+/// The agents that are away, and for how long.
 fn away(agents: &[&RosterAgent], now: Instant) -> String {
     let told: Vec<String> = agents
         .iter()
@@ -294,7 +296,7 @@ fn names(agents: &[&RosterAgent]) -> String {
     listed(&names, names.len())
 }
 
-/// The first of so many.
+/// The first names, and how many more there are.
 pub(super) fn listed<T: AsRef<str>>(names: &[T], all: usize) -> String {
     let shown: Vec<&str> = names.iter().take(NAMES_MAX).map(AsRef::as_ref).collect();
     let more = all.saturating_sub(shown.len());
@@ -306,7 +308,7 @@ pub(super) fn listed<T: AsRef<str>>(names: &[T], all: usize) -> String {
     }
 }
 
-/// `[####----]`; nothing where there is no room for one.
+/// `[####----]`; empty if there is no room for it.
 pub(super) fn bar(part: f64, columns: usize, unicode: bool) -> String {
     // Two columns are the brackets; fewer than four between them show no progress.
     let Some(inner) = columns
@@ -321,7 +323,7 @@ pub(super) fn bar(part: f64, columns: usize, unicode: bool) -> String {
     format!("[{}{}]", done.repeat(full), open.repeat(inner - full))
 }
 
-/// The nearest second.
+/// Rounds to the nearest second.
 fn rounded(duration: Duration) -> u64 {
     duration
         .saturating_add(Duration::from_millis(500))

@@ -1,17 +1,17 @@
-//! How the live figures went over the last minutes, second by second.
+//! The course of the live figures over the last minutes, second by second.
 
 use analysis::Live;
 use std::collections::VecDeque;
 
-/// Seconds that are kept: more than the widest terminal has columns.
+/// How many seconds are kept: more than the widest terminal has columns.
 const SECONDS_MAX: usize = 600;
 
 /// Rate and times of the last seconds.
 #[derive(Debug, Default)]
 pub(super) struct Trend {
-    /// One after the other, the last one first; nothing, where a second was not seen.
+    /// The seconds, the latest first; `None` for a second that was not seen.
     seconds: VecDeque<Option<TrendSecond>>,
-    /// The number of the last one.
+    /// The number of the latest second.
     last: u32,
 }
 
@@ -22,13 +22,13 @@ pub(super) struct TrendSecond {
     pub(super) rate: u64,
     /// Median response time.
     pub(super) p50_ns: Option<u64>,
-    /// 99th percentile of them.
+    /// 99th percentile of the response times.
     pub(super) p99_ns: Option<u64>,
 }
 
 impl Trend {
-    /// Takes the latest second; one that came before is replaced, since more agents have delivered
-    /// it by now.
+    /// Takes the latest second. A second that is there already is replaced, since more agents have
+    /// delivered it by now.
     pub(super) fn take(&mut self, live: &Live) {
         let second = Some(TrendSecond {
             rate: live.ended_per_second,
@@ -39,7 +39,7 @@ impl Trend {
             self.last = live.second;
             self.seconds.push_front(None);
         }
-        // Far ahead, nothing of what is kept is of the last minutes.
+        // If it is far ahead, nothing that is kept is from the last minutes.
         let ahead = live.second.saturating_sub(self.last) as usize;
         for _ in 0..ahead.min(SECONDS_MAX) {
             self.seconds.push_front(None);
@@ -52,7 +52,7 @@ impl Trend {
         }
     }
 
-    /// One figure of so many seconds at most, in order.
+    /// One figure of the last `seconds` seconds at most, in order.
     pub(super) fn last(
         &self,
         seconds: usize,

@@ -1,8 +1,8 @@
-//! What is said of the plan that `quick` wrote, in the words of its flags.
+//! Rewords sentences about the plan that `quick` wrote, in terms of its flags.
 
 use plan::{Problem, Problems};
 
-/// What a sentence says of a plan, and what a user of flags does instead.
+/// Phrases about a plan, with the same for a user of flags.
 const SENTENCES: [(&str, &str); 9] = [
     ("tls.verify = \"none\"", "--insecure"),
     ("write connection.http = \"1.1\"", "leave out --http2"),
@@ -25,7 +25,7 @@ const SENTENCES: [(&str, &str); 9] = [
     ("tls.client_certificates", "--cert and --key"),
 ];
 
-/// Flags by the path of the plan they set; the first that fits counts.
+/// Flags by the path in the plan that they set; the first that matches counts.
 const FLAGS: [(&str, &str); 24] = [
     ("target.url", "URL"),
     ("target.addresses", "--connect-to"),
@@ -56,8 +56,8 @@ const FLAGS: [(&str, &str); 24] = [
 /// Advice about a plan file, which `quick` does not have.
 const ABOUT_A_FILE: &str = "; paths are relative to the plan file";
 
-/// A line for each problem, in the order of the plan. If one flag sets several fields, its problem
-/// is told once.
+/// Returns a line for each problem, in the order of the plan. If one flag sets several fields, its
+/// problem is reported once.
 pub(super) fn problems(problems: &Problems) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for line in problems.0.iter().map(line_of) {
@@ -72,19 +72,20 @@ fn line_of(problem: &Problem) -> String {
     line(&problem.path, &problem.message)
 }
 
-/// A sentence about a plan, for who gave flags.
+/// Rewords a sentence about a plan for a user who gave flags.
 pub(crate) fn in_flags(sentence: &str) -> String {
     let mut text = sentence.to_owned();
     for (of_plan, of_flags) in SENTENCES {
         text = text.replace(of_plan, of_flags);
     }
+    // A path without a dot, such as `request`, is also an ordinary word.
     for (path, flag) in FLAGS.iter().filter(|(path, _)| path.contains('.')) {
         text = with_flag(&text, path, flag);
     }
     text
 }
 
-/// `flag` in the place of each `path` that stands for itself.
+/// Replaces each `path` that stands by itself with `flag`.
 fn with_flag(text: &str, path: &str, flag: &str) -> String {
     let mut replaced = String::new();
     let mut rest = text;
@@ -100,7 +101,8 @@ fn with_flag(text: &str, path: &str, flag: &str) -> String {
     replaced + rest
 }
 
-/// A note about a request, if it is one; others are about what `quick` chose itself.
+/// Rewords a note about a request; `None` for other notes, which are about what `quick` itself
+/// chose.
 pub(super) fn note_of_request(note: &str) -> Option<String> {
     let (path, message) = note.split_once(": ")?;
     path.starts_with("request").then(|| line(path, message))
@@ -119,7 +121,7 @@ fn line(path: &str, message: &str) -> String {
     }
 }
 
-/// The path of a field that all requests of several URLs have.
+/// Removes a request's index from a path: with several URLs, all requests have the same fields.
 fn without_index(path: &str) -> String {
     let indexed = path
         .strip_prefix("request[")

@@ -1,11 +1,11 @@
-//! Flags that ab, hey, oha, wrk, k6, vegeta and curl have and `quick` has not, with what to write
+//! Flags of ab, hey, oha, wrk, k6, vegeta and curl that `quick` does not have, with what to write
 //! instead.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::{OsStr, OsString};
 
-/// Whole words that hey and vegeta take behind one dash, and that would be read as several letters:
-/// `-duration` as a body `uration`.
+/// Whole words that hey and vegeta take after one dash, and that would be read as several letters:
+/// `-duration` as `-d` with a body `uration`.
 const ONE_DASH: [&str; 18] = [
     "-connections",
     "-cpus",
@@ -27,7 +27,7 @@ const ONE_DASH: [&str; 18] = [
     "-workers",
 ];
 
-/// What to write instead.
+/// Advice on what to write instead of a flag.
 const CURES: [(&[&str], &str); 23] = [
     (
         &["-w", "--threads"],
@@ -105,7 +105,8 @@ const CURES: [(&[&str], &str); 23] = [
     ),
 ];
 
-/// The words of a command line, in which words that hey knows have two dashes.
+/// Returns the words of a command line, with two dashes before words that other tools take after
+/// one.
 pub(crate) fn with_two_dashes(words: Vec<OsString>) -> Vec<OsString> {
     let is_known = |text: &str| ONE_DASH.contains(&text.split('=').next().unwrap_or_default());
     let two_dashes = |word: OsString| match word.to_str() {
@@ -120,7 +121,7 @@ pub(crate) fn with_two_dashes(words: Vec<OsString>) -> Vec<OsString> {
     }
 }
 
-/// The error with what to write instead of a flag that another tool has.
+/// Adds to an error what to write instead of a flag that another tool has.
 pub(crate) fn with_cure(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
         return error;

@@ -11,7 +11,7 @@ use std::path::Path;
 /// Leaves room for a number in the name of a request, which has 100 characters at most.
 const STEM_CHARS: usize = 80;
 
-/// The text, and what is wrong with flags that no plan's text can show.
+/// Returns the text, and what is wrong with flags in a way that no plan's text can show.
 pub(super) fn write(args: &QuickArgs, urls: &QuickUrls) -> (String, Vec<String>) {
     let mut text = QuickPlanText {
         text: "name = \"quick\"\n".to_owned(),
@@ -48,7 +48,7 @@ impl QuickPlanText {
         }
     }
 
-    /// One for each URL; one URL is the target's own, and one request.
+    /// Writes one request for each URL. A single URL is the target's own, and one request.
     fn requests(&mut self, args: &QuickArgs, urls: &QuickUrls) {
         let headers = self.headers(args);
         let headers = self.fields_of(&headers);
@@ -165,8 +165,8 @@ impl QuickPlanText {
         }
     }
 
-    /// Never more virtual users than requests: ab and hey refuse that, and so does this where it
-    /// was asked for.
+    /// The number of virtual users, never more than requests: ab and hey refuse that, and so does
+    /// this if it was asked for.
     fn concurrency(&mut self, asked: Option<u32>, args: &QuickArgs) -> u32 {
         let requests = if args.duration.is_some() {
             u64::MAX
@@ -183,7 +183,7 @@ impl QuickPlanText {
         asked.unwrap_or(CONCURRENCY).min(useful)
     }
 
-    /// Fields with flags of their own first.
+    /// The header fields, those with flags of their own first.
     fn headers(&mut self, args: &QuickArgs) -> Vec<Header> {
         let own = [
             ("--host", "host", &args.host),
@@ -233,7 +233,7 @@ impl QuickPlanText {
         ))
     }
 
-    /// Entries of the table of headers; fields of one name stand together, as a list.
+    /// Entries of the table of headers; fields with the same name are one entry, as a list.
     fn fields_of(&mut self, headers: &[Header]) -> Vec<String> {
         let mut fields: Vec<(&Header, Vec<&str>)> = Vec::new();
         for header in headers {
@@ -272,7 +272,7 @@ impl QuickPlanText {
     }
 }
 
-/// What a request is called but for a number: without its query, which may hold a secret.
+/// A request's name without a number. The query is left out, since it may hold a secret.
 fn stem(method: &str, path: &str) -> String {
     let path = path.split('?').next().unwrap_or_default();
     format!("{method} {path}")
@@ -281,7 +281,7 @@ fn stem(method: &str, path: &str) -> String {
         .collect()
 }
 
-/// The last one, with a number where it is not the first of its kind.
+/// The last name, with a number unless it is the first of its kind.
 fn name_of_last(stems: &[String]) -> String {
     let last = stems.last().cloned().unwrap_or_default();
     match stems.iter().filter(|stem| **stem == last).count() {
@@ -290,7 +290,7 @@ fn name_of_last(stems: &[String]) -> String {
     }
 }
 
-/// What may be the name of a header field (RFC 9110 §5.6.2); what follows it may be a secret.
+/// The word that can be the name of a header field (RFC 9110 §5.6.2); what follows may be a secret.
 fn first_word(text: &str) -> String {
     let text = text.trim_start();
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
@@ -300,13 +300,13 @@ fn first_word(text: &str) -> String {
     }
 }
 
-/// Absolute, so that the plan that is saved can be run again from any folder.
+/// The absolute path, so that the saved plan can be run again from any folder.
 fn file_name(file: &str) -> String {
     let path = std::path::absolute(file).ok();
     quoted(path.as_deref().and_then(Path::to_str).unwrap_or(file))
 }
 
-/// A part of one, or so many percent.
+/// Reads a part of one, or a percentage.
 fn share(text: &str) -> Option<f64> {
     let share = match text.strip_suffix('%') {
         Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
@@ -315,7 +315,7 @@ fn share(text: &str) -> Option<f64> {
     (0.0..=1.0).contains(&share).then_some(share)
 }
 
-/// A bare number gets the unit that other tools mean by it.
+/// Adds the unit that other tools mean to a bare number.
 fn with_unit(text: &str, unit: &str) -> String {
     let is_bare = !text.is_empty()
         && text

@@ -1,4 +1,4 @@
-//! The URLs that `quick` is to ask for: those of the command line, then those of a file.
+//! The URLs that `quick` asks for: those of the command line, then those of a file.
 
 use super::QuickArgs;
 use crate::plan_file::Folder;
@@ -6,13 +6,14 @@ use plan::{Files as _, Url};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// Each is a request of the plan, which takes as many.
+/// Most URLs: each is a request of the plan, which takes this many.
 const URLS_MAX: usize = 1000;
 
-/// Different URLs of one target, and how often each was given, in their order.
+/// Different URLs of one target in the order given, with how often each was given.
 pub(super) struct QuickUrls(pub(super) Vec<(String, u32)>);
 
-/// What the flags name; or the first of them that cannot stand beside the others.
+/// Returns the URLs that the flags name, or what is wrong with the first that does not fit the
+/// others.
 pub(super) fn of_flags(args: &QuickArgs) -> Result<QuickUrls, String> {
     let mut texts = args.url.clone();
     if let Some(file) = &args.urls {
@@ -50,8 +51,8 @@ pub(super) fn of_flags(args: &QuickArgs) -> Result<QuickUrls, String> {
     Ok(QuickUrls(urls))
 }
 
-/// A `#` at the beginning of a line or behind a space begins a comment; in a URL it begins a
-/// fragment.
+/// Removes a comment, which begins with a `#` at the start of a line or after a space; within a URL
+/// a `#` begins a fragment.
 fn without_comment(line: &str) -> &str {
     let mut words = line.split_whitespace();
     match words.next() {
@@ -61,7 +62,7 @@ fn without_comment(line: &str) -> &str {
     }
 }
 
-/// What is no URL is the plan's to refuse.
+/// Whether the URLs have different servers. Text that is not a URL is left for the plan to refuse.
 fn is_elsewhere(first: &str, other: &str) -> bool {
     let server = |url: Url| (url.scheme, url.host, url.port);
     match (first.parse().map(server), other.parse().map(server)) {

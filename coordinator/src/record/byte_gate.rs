@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// Counts bytes that wait, and holds up whoever brings more than there is room for.
+/// Counts waiting bytes, and blocks producers while there is no room.
 #[derive(Debug)]
 pub(super) struct ByteGate {
     most: usize,
@@ -10,7 +10,7 @@ pub(super) struct ByteGate {
     freed: Condvar,
 }
 
-/// Bytes that wait; dropped where they do no longer.
+/// Bytes that wait; to be dropped when they no longer do.
 #[derive(Debug)]
 pub(super) struct HeldBytes {
     gate: Arc<ByteGate>,
@@ -18,7 +18,7 @@ pub(super) struct HeldBytes {
 }
 
 impl ByteGate {
-    /// With room for so many bytes.
+    /// A gate with room for `most` bytes.
     pub(super) fn new(most: usize) -> Arc<ByteGate> {
         Arc::new(ByteGate {
             most,
@@ -27,15 +27,15 @@ impl ByteGate {
         })
     }
 
-    /// Waits until there is room: what comes next may be larger than what is left, so that one
-    /// thing larger than all the room passes too.
+    /// Waits until there is any room. What comes next may be larger than the room left, so that
+    /// something larger than the whole gate passes too.
     pub(super) fn wait(&self) {
         let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let is_full = |held: &mut usize| *held >= self.most;
         drop(self.freed.wait_while(held, is_full));
     }
 
-    /// Counts these, however many they are.
+    /// Counts `bytes`, even if that is more than the room left.
     pub(super) fn hold(self: &Arc<ByteGate>, bytes: usize) -> HeldBytes {
         *self.held.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
         HeldBytes {
@@ -44,7 +44,7 @@ impl ByteGate {
         }
     }
 
-    /// How many wait now.
+    /// How many bytes wait now.
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
         *self.held.lock().unwrap()

@@ -1,5 +1,5 @@
-//! Decodes snapshots on as many threads as there are CPUs. Each result goes to whoever holds its
-//! promise, so that order is the caller's.
+//! Decodes snapshots on as many threads as there are CPUs. Each result goes to the holder of its
+//! promise, so the caller keeps the order.
 
 use super::byte_gate::{ByteGate, HeldBytes};
 use measure::{DecodeError, Snapshot, SnapshotDecoder};
@@ -9,11 +9,11 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Encoded snapshots that wait for a thread: a second of a thousand agents.
+/// Room for encoded snapshots that wait for a thread: one second of a thousand agents.
 const ENCODED_MAX_BYTES: usize = 64 << 20;
 
-/// Decoded snapshots that wait to be merged. Each thread may add one more, which bounds the rest:
-/// a hostile snapshot deflates a thousandfold.
+/// Room for decoded snapshots that wait to be merged. Each thread may exceed it by one snapshot and
+/// no more: a hostile snapshot expands a thousandfold.
 const DECODED_MAX_BYTES: usize = 32 << 20;
 
 /// A snapshot, or why there is none.
@@ -22,14 +22,14 @@ pub(super) type Decoded = Result<Snapshot, DecodeError>;
 /// Decodes snapshots on several threads, which end when it is dropped.
 #[derive(Debug)]
 pub(super) struct DecodePool {
-    /// Gone when the pool is dropped.
+    /// `None` once the pool is dropped.
     jobs: Option<Sender<DecodeJob>>,
     encoded: Arc<ByteGate>,
     threads: Vec<JoinHandle<()>>,
 }
 
-/// Gives a snapshot once it is decoded. Promises are to be kept waiting for in the order in which
-/// they were given: where much is decoded already, the first of them is decoded next.
+/// Returns a snapshot once it is decoded. Wait for promises in the order in which they were given:
+/// if much is decoded already, the first of them is decoded next.
 #[derive(Debug)]
 pub(super) struct DecodePromise(Receiver<(Decoded, HeldBytes)>);
 
@@ -48,7 +48,7 @@ impl DecodePool {
 
     fn with_room(encoded_max: usize, decoded: Arc<ByteGate>) -> std::io::Result<DecodePool> {
         let cpus = std::thread::available_parallelism().map_or(1, NonZero::get);
-        // Bounded by the bytes in it.
+        // Bounded by the bytes in it, not by its length.
         let (jobs, waiting) = channel();
         let waiting = Arc::new(Mutex::new(waiting));
         let thread = |_| {
@@ -64,12 +64,12 @@ impl DecodePool {
         })
     }
 
-    /// Decodes this next; waits where enough is waiting.
+    /// Queues a snapshot for decoding; blocks while the queue is full.
     pub(super) fn decode(&self, encoded: Bytes) -> DecodePromise {
         self.encoded.wait();
         let (answer, promise) = sync_channel(1);
         let job = DecodeJob {
-            // One without bytes takes room in the queue, too.
+            // A snapshot without bytes takes room in the queue, too.
             _held: self.encoded.hold(encoded.len() + size_of::<DecodeJob>()),
             encoded,
             answer,
@@ -81,7 +81,7 @@ impl DecodePool {
 }
 
 impl DecodePromise {
-    /// Waits for it.
+    /// Waits for the snapshot.
     pub(super) fn wait(self) -> Decoded {
         let (decoded, _) = self.0.recv().expect("every job is answered");
         decoded
@@ -92,7 +92,7 @@ impl Drop for DecodePool {
     fn drop(&mut self) {
         self.jobs = None;
         for thread in self.threads.drain(..) {
-            // One that panicked has said so.
+            // A thread that panicked has already reported it.
             let _ = thread.join();
         }
     }
@@ -103,7 +103,8 @@ fn decode(jobs: &Mutex<Receiver<DecodeJob>>, decoded: &Arc<ByteGate>) {
     loop {
         let job = {
             let waiting = jobs.lock().unwrap_or_else(PoisonError::into_inner);
-            // In order: whoever merges waits for the first that is not decoded.
+            // Under the lock, to keep jobs in order: the keeper waits for the first that is not
+            // decoded.
             decoded.wait();
             waiting.recv()
         };
@@ -117,7 +118,7 @@ fn decode(jobs: &Mutex<Receiver<DecodeJob>>, decoded: &Arc<ByteGate>) {
         };
         let snapshot = decoder.decode(&encoded);
         let bytes = snapshot.as_ref().map_or(0, Snapshot::heap_bytes);
-        // Nobody may want it any more.
+        // The promise may have been dropped.
         let _ = answer.send((snapshot, decoded.hold(bytes)));
     }
 }
@@ -128,7 +129,7 @@ mod tests {
     use measure::{CellKey, Outcome, Period};
     use std::time::Duration;
 
-    /// Some kilobytes of memory, decoded.
+    /// A snapshot that takes some kilobytes of memory once decoded.
     fn encoded() -> Bytes {
         let mut snapshot = Snapshot::default();
         let key = CellKey {
@@ -151,7 +152,7 @@ mod tests {
         let decoded = ByteGate::new(most);
         let pool = DecodePool::with_room(1 << 20, Arc::clone(&decoded)).unwrap();
         let promises: Vec<DecodePromise> = (0..100).map(|_| pool.decode(encoded.clone())).collect();
-        // Until nothing more is decoded.
+        // Wait until nothing more is decoded.
         let mut before = 0;
         while decoded.held() < most || decoded.held() != before {
             before = decoded.held();

@@ -1,5 +1,5 @@
-//! `events.jsonl`: one JSON object per line for what happened in a run, with the time it was heard
-//! of.
+//! `events.jsonl`: one JSON object per line for each thing that happened in a run, with the time at
+//! which the coordinator learned of it.
 
 use crate::utc::Utc;
 use analysis::{
@@ -9,7 +9,7 @@ use analysis::{
 use control::{AgentFacts, ClockReading, EndCause, Finding, RunEvent, RunOutcome};
 use std::time::Duration;
 
-/// The line of an event; nothing for those that only carry figures. `name_of` gives an agent's name
+/// The line of an event; `None` for events that only carry figures. `name_of` gives an agent's name
 /// by its index.
 pub(super) fn from_event<'n>(
     at: Utc,
@@ -144,7 +144,7 @@ fn happened_to_agent(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) ->
     })
 }
 
-/// The line of a coordinator that went on with a run that had none for so long.
+/// The line of a coordinator that resumed a run after it had none for the time `unattended`.
 pub(super) fn from_resumption(at: Utc, epoch: u64, unattended: Duration) -> String {
     let resumed = Happened::Resumed {
         epoch,
@@ -153,7 +153,7 @@ pub(super) fn from_resumption(at: Utc, epoch: u64, unattended: Duration) -> Stri
     line(at, resumed)
 }
 
-/// The lines of what the run came to: each threshold, then the verdict.
+/// The lines of a run's result: each threshold, then the verdict.
 pub(super) fn from_result(at: Utc, document: &Document) -> Vec<String> {
     let verdict = Happened::Verdict {
         evidence: document.verdict.evidence.clone(),

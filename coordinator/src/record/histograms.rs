@@ -1,20 +1,21 @@
-//! What agents recorded on its way into the logs of the run folder.
+//! Writes what agents recorded into the logs of the run folder.
 
 use crate::run_folder::{Growing, RunFolder};
 use crate::utc::Utc;
 use measure::Snapshot;
 use report::{HlogWriter, MergedHlog};
 
-/// Writes `histograms.hlog`, and where it was asked for what each agent recorded.
+/// Writes `histograms.hlog`, and if asked for, a log of what each agent recorded.
 #[derive(Debug)]
 pub(super) struct Histograms {
     merged: MergedHlog,
-    /// Until the first line is written: a start that is postponed leaves none.
+    /// The header, until it is written before the first line: a start that is postponed leaves
+    /// none.
     header: Option<String>,
 }
 
 impl Histograms {
-    /// Of a run of so many agents.
+    /// The logs of a run with `agents` agents.
     pub(super) fn new(started_at: Utc, agents: usize) -> Histograms {
         let writer = HlogWriter::new(&started_at.to_string(), started_at.millis());
         Histograms {
@@ -23,7 +24,7 @@ impl Histograms {
         }
     }
 
-    /// An agent delivered a second, which had not come before.
+    /// Takes a second that an agent delivered for the first time.
     pub(super) fn take(
         &mut self,
         folder: &mut RunFolder,
@@ -40,19 +41,19 @@ impl Histograms {
         self.append(folder, Growing::Histograms, &lines);
     }
 
-    /// An agent delivered a second that cannot be read.
+    /// Skips a second that an agent delivered but that cannot be read.
     pub(super) fn skip(&mut self, folder: &mut RunFolder, agent: u32, second: u32) {
         let lines = self.merged.skip(agent, second);
         self.append(folder, Growing::Histograms, &lines);
     }
 
-    /// An agent delivers nothing any more.
+    /// Notes that an agent delivers nothing more.
     pub(super) fn agent_ended(&mut self, folder: &mut RunFolder, agent: u32) {
         let lines = self.merged.agent_ended(agent);
         self.append(folder, Growing::Histograms, &lines);
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub(super) fn finish(&mut self, folder: &mut RunFolder) {
         self.write_header(folder);
         let lines = self.merged.finish();

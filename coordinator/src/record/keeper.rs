@@ -1,5 +1,5 @@
-//! The thread that merges: it takes what is stored, in order, and keeps result, logs of figures and
-//! live figures up to date.
+//! The merging thread: it takes what is stored, in order, and keeps the result, the logs of figures
+//! and the live figures up to date.
 
 use super::decode_pool::DecodePromise;
 use super::finished_record::FinishedRecord;
@@ -13,36 +13,37 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Figures to be shown are computed when there is nothing else to do, or after so long.
+/// Figures to show are computed when there is nothing else to do, or after this time at the latest.
 const SHOW_AT_LEAST_EVERY: Duration = Duration::from_millis(500);
 
-/// Saving may take one part in so many of the time: `run.log` has everything already, and a result
-/// is only read before the end by those who peek.
+/// Saving may take 1/`SAVE_SHARE` of the time: `run.log` has everything already, and hardly anyone
+/// reads a result before the end.
 const SAVE_SHARE: u32 = 100;
 
-/// A result is replaced when the record has become longer by one part in so many: it is written
-/// whole, and a long run would otherwise write gigabytes of it.
+/// A result is replaced when the record has grown by 1/`SAVE_GROWTH`: it is written whole, and a
+/// long run would otherwise write gigabytes of it.
 const SAVE_GROWTH: u32 = 4;
 
-/// A saved result is about so old at most, where saving it is cheap.
+/// Roughly the greatest age of a saved result, if saving it is cheap.
 const SAVE_PAUSE_MAX: Duration = Duration::from_secs(600);
 
-/// The same part of the time for showing, with the page that is made of it.
+/// Showing, with the page that is made for it, may take 1/`SHOW_SHARE` of the time.
 const SHOW_SHARE: u32 = 20;
 
-/// When the result in the folder is replaced, and shown to those who look.
+/// When the result in the folder is replaced, and when it is shown to viewers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SaveTimes {
-    /// How often, at most. It is shown as often where no browser follows, to exporters.
+    /// The shortest time between two saves. Exporters are shown the result as often, if no browser
+    /// follows the run.
     every: Duration,
     /// All agents deliver a second at about the same time. The result is saved after that, when
-    /// nothing has come for so long, so that no second waits to be merged until a large result is
-    /// written.
+    /// nothing has arrived for this long, so that no second waits to be merged while a large result
+    /// is written.
     quiet: Duration,
-    /// Where there is always something to do, it is saved so much later.
+    /// If there is always something to do, the result is saved this much later.
     late_max: Duration,
-    /// How often it is shown to browsers that follow the run, at most: less than a second, so that
-    /// each second is shown once it is there.
+    /// The shortest time between two showings to browsers that follow the run: less than a second,
+    /// so that each second is shown once it is there.
     show_every: Duration,
 }
 
@@ -54,14 +55,14 @@ impl SaveTimes {
         show_every: Duration::from_millis(800),
     };
 
-    /// From a save that took so long, when the record was so long, to the next.
+    /// The pause after a save that took `took`, when the record was `length` long.
     fn save_pause(&self, length: Duration, took: Duration) -> Duration {
         let grown = (length / SAVE_GROWTH).min(SAVE_PAUSE_MAX);
         self.every.max(grown).max(took * SAVE_SHARE)
     }
 }
 
-/// What the keeper is told.
+/// A message to the keeper.
 #[derive(Debug)]
 pub(super) enum KeeperJob {
     /// An agent delivered a second, which is being decoded.
@@ -69,12 +70,13 @@ pub(super) enum KeeperJob {
     Event(Utc, RunEvent),
     Note(String),
     ServerCpu(Duration),
-    /// From now on nothing is stored; why.
+    /// Nothing is stored from now on, for this reason.
     Unstored(String),
     Finish(Utc, RunState),
 }
 
-/// Merges until the end; nothing, where whoever wanted the record is gone: what there is was saved.
+/// Merges until the end; `None` if the record is no longer wanted. What there is has been saved
+/// then.
 pub(super) fn keep(
     mut record: RecordedRun,
     jobs: &Receiver<KeeperJob>,
@@ -124,8 +126,8 @@ pub(super) fn keep(
     None
 }
 
-/// Saves the result, and shows it to those who look, when it is time. The two know nothing of each
-/// other: who looks does not decide what is written.
+/// Saves the result and shows it to viewers when it is time. The two are independent: viewers do
+/// not decide what is written.
 struct Saving {
     times: SaveTimes,
     since: Instant,
@@ -133,7 +135,7 @@ struct Saving {
     shown: Renewal,
 }
 
-/// Something that is made anew.
+/// Something that is made again and again.
 struct Renewal {
     made: Instant,
     took: Duration,
@@ -141,7 +143,7 @@ struct Renewal {
 }
 
 impl Renewal {
-    /// What a log holds was taken in a moment ago, and is not made yet.
+    /// Not made yet: what a log holds was taken in a moment ago.
     fn outstanding() -> Renewal {
         Renewal {
             made: Instant::now(),
@@ -161,7 +163,7 @@ impl Renewal {
         };
     }
 
-    /// `None` where nothing changed since it was made.
+    /// When to make it again: `pause` after the last time; `None` if nothing changed since.
     fn after(&self, pause: Duration) -> Option<Instant> {
         (!self.is_done).then(|| self.made + pause)
     }
@@ -177,7 +179,7 @@ impl Saving {
         }
     }
 
-    /// The record is another one.
+    /// Notes that the record has changed.
     fn changed(&mut self, record: &mut RecordedRun) {
         self.saved.is_done = false;
         self.shown.is_done = false;
@@ -187,7 +189,7 @@ impl Saving {
         }
     }
 
-    /// Waits for the next job, and saves or shows before that where it is time and nothing comes.
+    /// Waits for the next job. If something is due and no job comes, saves or shows first.
     fn next_job(
         &mut self,
         record: &mut RecordedRun,
@@ -204,7 +206,7 @@ impl Saving {
         jobs.recv().ok()
     }
 
-    /// When there is something to be done.
+    /// When to save or show next.
     fn due(&self, record: &RecordedRun) -> Option<Instant> {
         self.save_due()
             .into_iter()
@@ -268,7 +270,7 @@ mod tests {
     }
 
     impl Keeping {
-        /// Of a run of one agent that has started.
+        /// Keeps the record of a run with one agent that has started.
         fn start(times: SaveTimes) -> Keeping {
             let base = tempfile::tempdir().unwrap();
             let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
@@ -305,7 +307,7 @@ mod tests {
             }
         }
 
-        /// One operation more.
+        /// Delivers one more operation.
         fn deliver(&mut self) {
             let key = CellKey {
                 period: Period::Measured,
@@ -325,7 +327,7 @@ mod tests {
             self.sent += 1;
         }
 
-        /// Delivers all the time; the longest that nothing came.
+        /// Delivers for `duration`; returns the longest gap between deliveries.
         fn deliver_for(&mut self, duration: Duration) -> Duration {
             let (begun, mut longest, mut last) = (Instant::now(), Duration::ZERO, Instant::now());
             while begun.elapsed() < duration {
@@ -386,7 +388,7 @@ mod tests {
             let all = u64::from(keeping.sent);
             assert!(is_soon(|| keeping.saved() == all), "it is quiet by now");
             keeping.end();
-            // A machine that was busy may have made it quiet before.
+            // On a busy machine there may have been a quiet time before.
             let is_told = longest < quiet / 2;
             assert!(!is_told || saved == 0, "{saved} of {all}");
             is_told
@@ -451,7 +453,7 @@ mod tests {
         let cheap = Duration::from_millis(20);
         let saves = [minute, hour, day].map(|length| saves_in(length, cheap));
         assert_eq!(saves, [12, 30, 168]);
-        // One in a hundred parts of the time is the bound where it is dear.
+        // If saving is slow, it may take one part in a hundred of the time.
         assert!(saves_in(day, Duration::from_secs(60)) <= 15);
     }
 
@@ -471,7 +473,7 @@ mod tests {
         assert!(is_soon(|| keeping.shown() == all));
         drop(follower);
         keeping.deliver_for(Duration::from_millis(200));
-        // One that came before it had gone may have been shown.
+        // One delivered before the follower was gone may have been shown.
         assert!(keeping.shown() <= all + 1);
         assert_eq!(keeping.saved(), 0);
         keeping.end();

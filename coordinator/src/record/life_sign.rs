@@ -1,5 +1,5 @@
-//! When a coordinator was last there: the time of the log's last change, which is renewed as long
-//! as the process lives, whether there is something to store or not.
+//! When a coordinator was last alive: the modification time of the log, which is renewed as long as
+//! the process lives, whether or not there is something to store.
 
 use crate::utc::Utc;
 use std::fs::File;
@@ -9,13 +9,13 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often it is renewed.
+/// How often the sign is renewed.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// A busy machine keeps the thread from its CPU for so long, while leases are granted.
+/// A busy machine can keep the thread off its CPU for this long while leases are granted.
 const LATE_MAX: Duration = Duration::from_secs(2);
 
-/// Renews the sign until it is dropped.
+/// Renews the sign until dropped.
 #[derive(Debug)]
 pub(super) struct LifeSign {
     /// Dropped to end the thread.
@@ -34,7 +34,7 @@ impl LifeSign {
         let (end, ended) = channel();
         let renew = move || {
             while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                // Without it agents are believed to have fired for longer.
+                // If that fails, the time of the log's last write stays, which is earlier.
                 let _ = log.set_modified(SystemTime::now());
             }
         };
@@ -49,13 +49,13 @@ impl LifeSign {
 impl Drop for LifeSign {
     fn drop(&mut self) {
         self.end = None;
-        // It says nothing, and panics on nothing.
+        // The thread returns nothing and never panics.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// By when the last coordinator that wrote the log at `path` had ended, if nobody writes it now;
-/// not known where the log cannot be reached.
+/// By when the last coordinator that wrote the log at `path` had ended, if no process is writing it
+/// now; `None` if the log cannot be reached.
 pub(crate) fn left_by(path: &Path) -> Option<Utc> {
     let changed = path.metadata().and_then(|file| file.modified()).ok()?;
     let since = changed.duration_since(UNIX_EPOCH).ok()?;

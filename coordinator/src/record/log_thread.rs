@@ -1,5 +1,5 @@
-//! The thread that stores: what happened is on the disk before it is acknowledged, and goes on to
-//! the keeper after that.
+//! The storing thread: what happened is on the disk before it is acknowledged, and goes on to the
+//! keeper after that.
 
 use super::decode_pool::DecodePool;
 use super::keeper::KeeperJob;
@@ -17,14 +17,14 @@ use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// A batch is begun so long after the one before at the earliest: a large fleet delivers all the
-/// time, and writing to the disk has a price of its own. What comes alone is written at once.
+/// The shortest pause between two batches: a large fleet delivers all the time, and writing to the
+/// disk has a price of its own. An event that comes alone is written at once.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// What is gathered is written when it is so large, however early.
+/// A batch is written once it is this large, even if more is waiting.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// What the record is told.
+/// A message to the record.
 #[derive(Debug)]
 pub(super) enum RecordJob {
     Take(Utc, RunEvent, Option<Receipt>),
@@ -35,18 +35,18 @@ pub(super) enum RecordJob {
 
 /// Stores what happens.
 pub(super) struct LogThread {
-    /// Nothing without a folder, or after nobody waited for it any longer.
+    /// `None` without a folder, or after storing was given up.
     pub(super) log: Option<RunLog>,
     pub(super) jobs: mpsc::Receiver<RecordJob>,
     pub(super) receipts: ReceiptSender,
     pub(super) decoders: DecodePool,
     pub(super) keeper: SyncSender<KeeperJob>,
     pub(super) disk: DiskWait,
-    /// Seconds of agents that were taken and are not stored yet.
+    /// Seconds of agents that were taken but are not stored yet.
     pub(super) waiting: Arc<AtomicUsize>,
 }
 
-/// What is stored at once.
+/// Jobs that are stored in one go.
 #[derive(Default)]
 struct RecordBatch {
     jobs: Vec<RecordJob>,
@@ -54,7 +54,7 @@ struct RecordBatch {
 }
 
 impl LogThread {
-    /// Until the end is recorded, or whoever wanted the record is gone.
+    /// Stores until the end is recorded, or the record is no longer wanted.
     pub(super) fn run(mut self) {
         let mut next_batch_at = Instant::now();
         while let Some(job) = self.jobs.blocking_recv() {
@@ -72,7 +72,7 @@ impl LogThread {
         }
     }
 
-    /// Everything that waits, from this on; nothing comes after the end.
+    /// Gathers `first` and everything that waits behind it; nothing comes after the end.
     fn gather(&mut self, first: RecordJob, not_before: Instant) -> RecordBatch {
         let is_end = matches!(first, RecordJob::Finish(..));
         if self.log.is_some() && !is_end {
@@ -108,7 +108,8 @@ impl LogThread {
         log.stage(&LoggedFact { at, what });
     }
 
-    /// Waits for the disk to take it, as long as that makes sense; else why it did not.
+    /// Waits for the disk to take the batch, as long as that makes sense; otherwise says why it did
+    /// not.
     fn store(&mut self) -> Result<(), (DiskFailure, DiskWaited)> {
         let Some(log) = &mut self.log else {
             return Ok(());
@@ -131,9 +132,9 @@ impl LogThread {
         }
     }
 
-    /// The rest is known to the result that is printed; agents keep it for a coordinator that goes
-    /// on with the run, where there is something to go on with: who removed the folder wants
-    /// nothing stored.
+    /// Gives up storing. The rest is known only to the result that is printed. Agents keep it for a
+    /// coordinator that resumes the run, unless the folder was removed: a user who did that wants
+    /// nothing stored, and there is nothing to resume.
     fn leave_unstored(&mut self, failure: &DiskFailure, waited: DiskWaited) {
         self.log = None;
         let is_out_of_time = waited == DiskWaited::OutOfTime;
@@ -149,11 +150,11 @@ impl LogThread {
         }
         let waiting = seconds(self.waiting.load(Ordering::Relaxed));
         let sentence = format!("{}; {waiting} waited to be stored", failure.why);
-        // A keeper that is gone has told why.
+        // A keeper that is gone has reported why.
         let _ = self.keeper.send(KeeperJob::Unstored(sentence));
     }
 
-    /// Whether the keeper takes more.
+    /// Passes a job on, and returns whether the keeper takes more.
     fn pass_on(&self, job: RecordJob) -> bool {
         let job = match job {
             RecordJob::Take(

@@ -1,5 +1,5 @@
-//! What an observer says of a machine, as the result has it. It comes from another machine: what is
-//! no number is 0, and names and lists are cut.
+//! Rows of the result from what an observer reports of a machine. It comes from another machine:
+//! values that are not numbers become 0, and names and lists are cut.
 
 use analysis::{
     BeforeLoadRow, GroupRow, InterfaceRow, MachineRow, ProcessBeforeLoadRow, ProcessRow, QueueRow,
@@ -10,13 +10,13 @@ use host::{
 };
 use std::net::SocketAddr;
 
-/// Of a name or an address, in characters.
+/// Longest name or address, in characters.
 const NAME_MAX: usize = 64;
-/// Processes and interfaces of a second.
+/// Most processes and interfaces in a second.
 const PROCESSES_MAX: usize = 64;
 const INTERFACES_MAX: usize = 32;
 
-/// A second of the run clock. Load arrives at the `target_ports`.
+/// The row of a second of the run clock. Load arrives at the `target_ports`.
 pub(super) fn machine_row(
     second: u32,
     observation: Observation,
@@ -71,7 +71,7 @@ pub(super) fn machine_row(
     }
 }
 
-/// What a machine did without load.
+/// The row of what a machine did without load.
 pub(super) fn before_load_row(before: BeforeLoad) -> BeforeLoadRow {
     let process = |process: host::ProcessBeforeLoad| ProcessBeforeLoadRow {
         pid: process.pid,
@@ -86,8 +86,8 @@ pub(super) fn before_load_row(before: BeforeLoad) -> BeforeLoadRow {
     }
 }
 
-/// The first at a port where load arrives. Where there is none, addresses may be translated on the
-/// way: then the first of all.
+/// The first queue at a port where load arrives. If there is none, addresses may be translated on
+/// the way, so the first queue of all is taken.
 fn queue_of_load(queues: Vec<QueueSecond>, target_ports: &[u16]) -> Option<QueueRow> {
     let is_of_load = |queue: &QueueSecond| {
         let address = queue.address.parse::<SocketAddr>();
@@ -98,8 +98,8 @@ fn queue_of_load(queues: Vec<QueueSecond>, target_ports: &[u16]) -> Option<Queue
     Some(queue_row(queue, at.is_some()))
 }
 
-/// To six places, which is more than the kernel's clocks tell; 0 for what no share or number of
-/// CPUs can be.
+/// Rounds to six decimal places, which is finer than the kernel's clocks; 0 for a value that no
+/// share or number of CPUs can have.
 fn finite(value: f32) -> f64 {
     if value.is_finite() {
         (f64::from(value) * 1e6).round().max(0.0) / 1e6

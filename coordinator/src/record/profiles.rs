@@ -1,32 +1,32 @@
-//! CPU profiles that monitors took: their parts are put together, and stand as files in the run's
-//! folder.
+//! CPU profiles that monitors took: puts their parts together, and writes them as files into the
+//! run's folder.
 
 use crate::run_folder::RunFolder;
 use analysis::{HotFunction, ProfileResult};
 use host::{CpuProfile, HostError, ProfileOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Functions in the result.
+/// Most functions in the result.
 const HOTTEST: usize = 10;
 
-/// Of a name in the result, in characters.
+/// Longest name in the result, in characters.
 const NAME_MAX: usize = 100;
 
-/// Of a file's name, what the monitor's name may have in it.
+/// How much of a monitor's name a file's name can have, in characters.
 const FILE_NAME_MAX: usize = 64;
 
 /// Profiles of a run, by the number of the monitor.
 #[derive(Debug, Default)]
 pub(super) struct Profiles {
     coming: BTreeMap<u32, Vec<u8>>,
-    /// Names of files that are taken.
+    /// Names of files in use, in lower case.
     names: BTreeSet<String>,
-    /// Files that could not be made, and why.
+    /// Files that could not be written, and why.
     unsaved: Vec<String>,
 }
 
 impl Profiles {
-    /// Takes the next part; with the last one, what came of the profile.
+    /// Takes the next part; with the last one, returns the outcome of the profile.
     pub(super) fn take(
         &mut self,
         (monitor, part, parts): (u32, u32, u32),
@@ -43,7 +43,7 @@ impl Profiles {
         Some(ProfileOutcome::decode(&encoded))
     }
 
-    /// Writes the files of a profile, where there is a folder; what the result has of it.
+    /// Writes the files of a profile if there is a folder, and returns what the result shows of it.
     pub(super) fn save(
         &mut self,
         (number, monitor): (u32, &str),
@@ -81,12 +81,12 @@ impl Profiles {
         }
     }
 
-    /// What could not be saved, and why.
+    /// Failures to save, each with its reason.
     pub(super) fn unsaved(&self) -> &[String] {
         &self.unsaved
     }
 
-    /// A name that leaves the folder nowhere, and that no other monitor of the run has.
+    /// A name that cannot lead out of the folder, and that no other monitor of the run has.
     fn file_name(&mut self, number: u32, monitor: &str) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         let plain = |c: char| if is_plain(c) { c } else { '_' };

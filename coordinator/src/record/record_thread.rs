@@ -1,5 +1,5 @@
-//! The record while the run goes: storing, decoding and merging have threads of their own, so that
-//! nothing of it holds up the control plane.
+//! The record while the run is under way: storing, decoding and merging have threads of their own,
+//! so that none of it holds up the control plane.
 //!
 //! ```text
 //! events ─▶ log thread ─▶ disk ─▶ receipts
@@ -33,15 +33,15 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// Events that wait to be stored: some seconds of a hundred agents. Where even that is not enough,
-/// agents keep what is not acknowledged.
+/// Room for events that wait to be stored: some seconds of a hundred agents. If even that is not
+/// enough, agents keep what is not acknowledged.
 const WAITING_MAX: usize = 512;
 
-/// Events that are stored and wait to be merged. Where that is not enough, storing waits, and so do
-/// acknowledgements.
+/// Room for events that are stored and wait to be merged. If that is not enough, storing waits, and
+/// so do acknowledgements.
 const STORED_MAX: usize = 1024;
 
-/// The record of a run that goes on.
+/// The record of a run under way.
 #[derive(Debug)]
 pub(crate) struct RecordThread {
     jobs: mpsc::Sender<RecordJob>,
@@ -49,53 +49,53 @@ pub(crate) struct RecordThread {
     disk: DiskWait,
     /// Seconds of agents that are not stored yet.
     waiting: Arc<AtomicUsize>,
-    /// Where there is a log.
+    /// `None` if there is no log.
     _life_sign: Option<LifeSign>,
     log_thread: JoinHandle<()>,
     keeper: JoinHandle<Option<FinishedRecord>>,
 }
 
-/// What another coordinator left of a record.
+/// A record as another coordinator left it.
 #[derive(Debug)]
 pub(crate) struct LeftRecord {
     /// The run's folder.
     pub(crate) folder: PathBuf,
-    /// Its log, held since it was looked at: nobody else has written it since.
+    /// Its log, held since it was first read: no other process has written it since.
     pub(crate) log: RunLog,
-    /// Who goes on with it.
+    /// The coordinator that goes on with it.
     pub(crate) resumed: ResumedRun,
 }
 
-/// What the record's keeper begins with.
+/// The state that the keeper of a record begins with.
 struct RecordBeginning {
     record: RecordedRun,
-    /// Taken in before anything new, by threads of its own: a pool's promises are waited for in one
-    /// order. Nothing of a run that begins.
+    /// Facts of the log, to be taken in before anything new. They have a pool of their own, since a
+    /// pool's promises are waited for in one order. `None` for a run that begins.
     stored: Option<(LogReader, DecodePool)>,
     /// Logged before anything else.
     first: LoggedFact,
 }
 
-/// Leave to give the record one event: there is room for it.
+/// Permission to give the record one event, for which there is room.
 pub(crate) struct RecordPermit<'a> {
     room: mpsc::Permit<'a, RecordJob>,
     waiting: &'a AtomicUsize,
 }
 
-/// What is known when the run is over.
+/// The last things to record when the run is over.
 #[derive(Debug)]
 pub(crate) struct RecordRest {
-    /// What is to be recorded of its end.
+    /// Events of its end that are still to be recorded.
     pub(crate) events: Vec<RunEvent>,
     /// Sentences for the result.
     pub(crate) notes: Vec<String>,
     /// CPU time that the built-in target used.
     pub(crate) server_cpu: Option<Duration>,
-    /// How it ended.
+    /// How the run ended.
     pub(crate) state: RunState,
 }
 
-/// A record that is being brought to its end.
+/// A record that is being finished.
 #[derive(Debug)]
 pub(crate) struct FinishingRecord {
     task: tokio::task::JoinHandle<FinishedRecord>,
@@ -139,8 +139,8 @@ impl RecordThread {
         RecordThread::go_on(beginning, log, receipts, times)
     }
 
-    /// Goes on with a run whose coordinator died. From the return on, what agents deliver is
-    /// stored; meanwhile all that the log holds is taken in again, and the other files are made
+    /// Resumes the record of a run whose coordinator died. From the return on, what agents deliver
+    /// is stored; meanwhile everything in the log is taken in again, and the other files are made
     /// again from it.
     ///
     /// # Errors
@@ -168,7 +168,7 @@ impl RecordThread {
         RecordThread::go_on(beginning, Some(log), receipts, StorageTimes::USUAL)
     }
 
-    /// Goes on with a record.
+    /// Starts the threads of a record.
     ///
     /// # Errors
     /// As [`RecordThread::start`].
@@ -230,7 +230,7 @@ impl RecordThread {
         self.live.borrow().clone()
     }
 
-    /// Why nothing is stored, where that is so.
+    /// Why nothing is stored, if storing is held up.
     pub(crate) fn trouble(&self) -> Option<StorageTrouble> {
         self.disk.trouble()
     }
@@ -252,7 +252,7 @@ impl RecordThread {
             .chain(rest.server_cpu.map(RecordJob::ServerCpu))
             .chain([RecordJob::Finish(Utc::now(), rest.state)]);
         for job in last {
-            // A thread that panicked takes no more; joining it tells.
+            // A thread that panicked takes no more jobs; joining it shows the panic.
             let _ = self.jobs.send(job).await;
         }
         drop(self.jobs);
@@ -268,11 +268,11 @@ impl RecordThread {
 }
 
 impl RecordBeginning {
-    /// The record with all that is stored.
+    /// The record with everything that is stored.
     fn caught_up(mut self) -> RecordedRun {
         if let Some((mut stored, decoders)) = self.stored {
             let taken = replay::take_in(&mut self.record, &mut stored, &decoders);
-            // The log was read whole a moment ago; now the system does not give it.
+            // The whole log could be read a moment ago; now the system fails to read it.
             if let Err(error) = taken {
                 self.record.note(format!(
                     "{error}; what is stored behind that is not counted here: make the result \
@@ -286,7 +286,7 @@ impl RecordBeginning {
 }
 
 impl RecordPermit<'_> {
-    /// Takes an event in; the receipt is given back when it is stored.
+    /// Takes an event; the receipt is returned once the event is stored.
     pub(crate) fn take(self, event: RunEvent, receipt: Option<Receipt>) {
         let job = RecordJob::Take(Utc::now(), event, receipt);
         if job.is_interval() {
@@ -297,7 +297,7 @@ impl RecordPermit<'_> {
 }
 
 impl FinishingRecord {
-    /// Waits for all of it to be written; may be dropped and called again until it gave something.
+    /// Waits until all of it is written. May be dropped and called again until it returns.
     pub(crate) async fn finished(&mut self) -> FinishedRecord {
         match (&mut self.task).await {
             Ok(finished) => finished,
@@ -305,12 +305,12 @@ impl FinishingRecord {
         }
     }
 
-    /// Why nothing is stored, where that is so.
+    /// Why nothing is stored, if storing is held up.
     pub(crate) fn trouble(&self) -> Option<StorageTrouble> {
         self.disk.trouble()
     }
 
-    /// Waits no longer for a disk that takes nothing.
+    /// Stops waiting for a disk that takes nothing.
     pub(crate) fn give_up(&self) {
         self.disk.end();
     }

@@ -1,4 +1,4 @@
-//! What is known of one run: takes its events in, keeps the collector and the folder up to date,
+//! The record of one run: takes its events in, keeps the collector and the folder up to date, and
 //! gives the document.
 
 #[cfg(test)]
@@ -25,33 +25,33 @@ use measure::{Snapshot, Totals};
 use report::{Format, Style};
 use std::time::{Duration, Instant};
 
-/// Agents' own remarks that stand in the result; all stand in `events.jsonl`.
+/// How many remarks of agents go into the result; `events.jsonl` has all of them.
 const REMARKS_MAX: usize = 20;
 
-/// What is known of a run.
+/// The record of a run.
 #[derive(Debug)]
 pub(crate) struct RecordedRun {
     run: PlannedRun,
     folder: Option<RunFolder>,
-    /// Where those who look see it.
+    /// Shows the record to viewers, if there can be any.
     latest: Option<LatestRun>,
     agents: Vec<RecordedAgent>,
     notes: Vec<String>,
-    /// What was said before the start, which is why there was none unless one comes.
+    /// Sentences reported before the start. If no start follows, they are the reasons.
     refusals: Vec<String>,
-    /// What agents found before the start.
+    /// Findings of the agents' preflights.
     preflight: Vec<PreflightFinding>,
     remarks: usize,
-    /// What the log did not take, and why.
+    /// Why the log did not take everything; `None` if it did.
     unstored: Option<String>,
-    /// Of a plan that was read without its secrets: the digest with them.
+    /// The digest of the plan with its secrets, if the plan was read without them.
     saved_digest: Option<String>,
-    /// From the moment the start instant is named.
+    /// `None` until a start instant is named.
     started: Option<Started>,
     /// Names of the monitors, by their numbers.
     monitors: Vec<String>,
     profiles: Profiles,
-    /// When something happened last.
+    /// When the last event came.
     heard_at: Utc,
 }
 
@@ -61,22 +61,22 @@ struct Started {
     at: FleetTime,
     /// The same instant by the calendar.
     started_at: Utc,
-    /// Where there is a folder.
+    /// `None` if there is no folder.
     histograms: Option<Histograms>,
 }
 
-/// What is known of an agent.
+/// The record of an agent.
 #[derive(Debug, Default)]
 struct RecordedAgent {
     setup: AgentSetup,
     clock: Option<ClockReading>,
     end: AgentEnd,
-    /// Seconds of it that could not be read were noted already.
+    /// Whether seconds of it that could not be read have been noted already.
     is_unreadable: bool,
 }
 
 impl RecordedRun {
-    /// A record that begins with an incomplete result in the folder, so that there is always one.
+    /// Begins a record with an incomplete result in the folder, so that there is always one.
     pub(crate) fn new(run: PlannedRun, folder: Option<RunFolder>) -> RecordedRun {
         let notes = run.plan.notes().to_vec();
         let mut record = RecordedRun {
@@ -99,15 +99,15 @@ impl RecordedRun {
         record
     }
 
-    /// The same, seen by those who look.
+    /// Returns the record, shown to viewers from now on.
     pub(crate) fn shown(self, latest: Option<LatestRun>) -> RecordedRun {
         let record = RecordedRun { latest, ..self };
         record.show();
         record
     }
 
-    /// Takes in what a log holds, as if it happened again; what the log says of the end, if it
-    /// does.
+    /// Takes in a fact of the log, as if it happened again. Returns the end of the run, if the fact
+    /// states it.
     pub(super) fn take_logged(&mut self, fact: LoggedFact) -> Option<(Utc, RunState)> {
         match fact.what {
             FactKind::Begun(_) => {}
@@ -120,17 +120,17 @@ impl RecordedRun {
         None
     }
 
-    /// Nothing is stored from now on; why.
+    /// Notes that nothing is stored from now on, and why.
     pub(super) fn unstored(&mut self, why: String) {
         self.unstored = Some(why);
     }
 
-    /// The plan was read without its secrets; its digest with them.
+    /// Sets the digest of the plan with its secrets, since it was read without them.
     pub(super) fn set_digest(&mut self, digest: String) {
         self.saved_digest = Some(digest);
     }
 
-    /// Takes an event in; `at` is when it came.
+    /// Takes an event that came at `at`.
     pub(crate) fn take(&mut self, at: Utc, event: &RunEvent) {
         let line = event_line::from_event(at, event, |agent| {
             Some(self.agents.get(agent as usize)?.setup.name.as_str())
@@ -200,7 +200,7 @@ impl RecordedRun {
                 self.note(format!("agent {}: {problem}", self.name(*agent)))
             }
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
-            // Leases are given by then, so that no other start instant follows.
+            // By then leases have been granted, so that no other start instant follows.
             RunEvent::Watching { monitor } => {
                 self.monitors.push(monitor.name.clone());
                 if let Some(started) = &mut self.started {
@@ -236,25 +236,25 @@ impl RecordedRun {
         self.started.as_ref()?.collector.live()
     }
 
-    /// A sentence that the reader of the result should know.
+    /// Adds a sentence that the reader of the result should know.
     pub(crate) fn note(&mut self, sentence: String) {
         let Some(started) = &mut self.started else {
             self.refusals.push(sentence);
             return;
         };
         started.collector.note(sentence.clone());
-        // Another start instant begins another collector.
+        // A postponed start begins another collector, which gets them again.
         self.notes.push(sentence);
     }
 
-    /// CPU time that the built-in target used for the run.
+    /// Adds the CPU time that the built-in target used for the run.
     pub(crate) fn server_cpu(&mut self, used: Duration) {
         if let Some(started) = &mut self.started {
             started.collector.server_cpu(used);
         }
     }
 
-    /// Saves what there is, where nobody wants the record any more.
+    /// Saves what there is when the record is no longer wanted.
     pub(crate) fn abandon(mut self) {
         self.histograms(|histograms, folder| histograms.finish(folder));
         self.save(RunState::Incomplete);
@@ -268,24 +268,24 @@ impl RecordedRun {
         }
     }
 
-    /// Shows what there is to those who look.
+    /// Shows what there is to viewers.
     pub(super) fn show(&self) {
         if let Some(latest) = &self.latest {
             latest.show(self.document(RunState::Incomplete));
         }
     }
 
-    /// Who looks at the run; `None` where it is shown to no one.
+    /// The viewers that the run has; `None` if it is shown to no one.
     pub(super) fn shown_to(&self) -> Option<ShownTo> {
         self.latest.as_ref().map(LatestRun::shown_to)
     }
 
-    /// The last document, saved, and what could not be saved.
+    /// Saves the last document, and returns it with what could not be saved.
     pub(crate) fn finish(self, at: Utc, state: RunState) -> FinishedRecord {
         self.finish_on(at, state, None)
     }
 
-    /// As [`RecordedRun::finish`]; a disk that does not take it is waited for.
+    /// Like [`RecordedRun::finish`], but waits for a disk that does not take it.
     pub(super) fn finish_on(
         mut self,
         at: Utc,
@@ -298,7 +298,7 @@ impl RecordedRun {
             .into_iter()
             .for_each(|line| self.log(Some(line)));
         if let Some(folder) = &mut self.folder {
-            // Where the log was given up, the disk was waited for already.
+            // If the log was given up, the disk was waited for already.
             let disk = disk.filter(|_| self.unstored.is_none());
             save_last(folder, &document, disk);
         }
@@ -334,7 +334,7 @@ impl RecordedRun {
         }
     }
 
-    /// What is known now.
+    /// The result as it is known now.
     pub(super) fn document(&self, state: RunState) -> Document {
         let mut document = match &self.started {
             Some(started) => started.collector.document(state),
@@ -352,7 +352,7 @@ impl RecordedRun {
         document
     }
 
-    /// Whoever gave flags instead of a plan reads of flags.
+    /// Rewords sentences about the plan for a user who gave flags instead.
     fn speak(&self, document: &mut Document) {
         let verdict = &mut document.verdict;
         let sentences = [
@@ -385,7 +385,7 @@ impl RecordedRun {
                 collector.clock(index, clock.offset_ns, clock.bound_ns);
             }
         }
-        // Of agents that were lost before there was a collector.
+        // Agents that were lost before there was a collector.
         for (index, agent) in (0..).zip(&self.agents) {
             if agent.end.cause.is_some() {
                 collector.ended(index, agent.end.clone());
@@ -413,7 +413,8 @@ impl RecordedRun {
         }
     }
 
-    /// An agent that was away while the others learnt of the start instant may tell it later.
+    /// Notes a finding. An agent that was away while the others learnt of the start instant can
+    /// report it later.
     fn found(&mut self, agent: u32, found: &Finding) {
         let finding = PreflightFinding {
             agent: self.name(agent),
@@ -436,7 +437,7 @@ impl RecordedRun {
             started_at,
             histograms,
         });
-        // Of agents that were lost before.
+        // Agents that were lost before the start deliver nothing.
         for agent in 0..self.agents.len() {
             if self.agents[agent].end.cause.is_some() {
                 self.histograms(|histograms, folder| {
@@ -455,15 +456,16 @@ impl RecordedRun {
         }
     }
 
-    /// As [`RecordedRun::interval`], of what came at that time.
+    /// Like [`RecordedRun::interval`], for an interval that came at `at`.
     pub(super) fn logged_interval(&mut self, at: Utc, agent: u32, interval: u32, decoded: Decoded) {
         self.heard_at = at;
         self.interval(agent, interval, decoded);
     }
 
-    /// An agent delivered a second, and this is what was read of it.
+    /// Takes a second that an agent delivered, as far as it could be decoded.
     pub(super) fn interval(&mut self, agent: u32, interval: u32, decoded: Decoded) {
-        // Nothing can be counted before the start is named; the fleet sends nothing before either.
+        // Nothing can be counted before a start instant is named, nor does the fleet deliver
+        // anything.
         let Some(started) = &mut self.started else {
             return;
         };
@@ -486,7 +488,7 @@ impl RecordedRun {
         }
     }
 
-    /// Where there is a folder, and the run has started.
+    /// Calls `write` if there is a folder and the run has started.
     fn histograms(&mut self, write: impl FnOnce(&mut Histograms, &mut RunFolder)) {
         let histograms = self
             .started
@@ -508,7 +510,7 @@ impl RecordedRun {
         });
     }
 
-    /// One sentence an agent: the gaps themselves stand in the result.
+    /// Adds one sentence for each agent at most; the result shows the gaps themselves.
     fn unreadable(&mut self, agent: u32, what: &str, error: &str) {
         let name = self.name(agent);
         let first = self
@@ -535,8 +537,8 @@ impl RecordedRun {
             control::EndCause::LeaseExpired => (AgentEndCause::LeaseExpired, ""),
             control::EndCause::Failed(why) => (AgentEndCause::Failed, why.as_str()),
         };
-        // Figures of another version leave the agent without any, and the result says that they are
-        // not known.
+        // Figures of another version cannot be read. The agent then has none, and the result says
+        // that they are not known.
         let figures = host::RunFigures::decode(figures).ok();
         self.histograms(|histograms, folder| histograms.agent_ended(folder, agent));
         self.end(agent, |end| {
@@ -565,7 +567,8 @@ impl RecordedRun {
         });
     }
 
-    /// What cannot be read is of another version; that second is missing.
+    /// Takes an observed second. One that cannot be read is of another version, and is missing
+    /// then.
     fn observed(&mut self, by: Observer, second: u32, encoded: &[u8]) {
         let observation = host::Observation::decode(encoded).ok();
         if let Some((started, mut observation)) = self.started.as_mut().zip(observation) {
@@ -583,7 +586,7 @@ impl RecordedRun {
         }
     }
 
-    /// With the last part the profile's files are made.
+    /// Takes a part of a profile; with the last one, writes the profile's files.
     fn profile_part(&mut self, place: (u32, u32, u32), content: &[u8]) {
         let Some(outcome) = self.profiles.take(place, content) else {
             return;
@@ -606,7 +609,7 @@ impl RecordedRun {
         }
     }
 
-    /// Another coordinator went on with the run, which had none since this one was last heard of.
+    /// Notes that another coordinator resumed the run, which had none since it was last heard of.
     fn resumed(&mut self, at: Utc, resumed: &ResumedRun) {
         let away = at.since_1970().saturating_sub(self.heard_at.since_1970());
         self.log(Some(event_line::from_resumption(at, resumed.epoch, away)));
@@ -650,8 +653,7 @@ impl RecordedRun {
     }
 }
 
-/// Saves what is known in the end, again and again while a disk that does not take it is waited
-/// for.
+/// Saves the final result, and tries again while a disk that does not take it is waited for.
 fn save_last(folder: &mut RunFolder, document: &Document, disk: Option<&DiskWait>) {
     let page = Format::Html.render(document, Style::PLAIN);
     let result = Format::Json.render(document, Style::PLAIN);
@@ -682,7 +684,7 @@ fn save_last(folder: &mut RunFolder, document: &Document, disk: Option<&DiskWait
 }
 
 impl Started {
-    /// An instant of the fleet's clock as nanoseconds since the start; 0 before it.
+    /// Converts an instant of the fleet's clock to nanoseconds since the start; 0 before it.
     fn run_clock_ns(&self, at: FleetTime) -> u64 {
         at.0.saturating_sub(self.at.0)
     }
@@ -697,9 +699,9 @@ impl RecordedAgent {
     }
 }
 
-/// What is known of an agent or a monitor when it joins.
+/// The setup of an agent or a monitor, as known when it joins.
 fn setup(facts: &AgentFacts) -> AgentSetup {
-    // One of another version is still one: its machine is then not known.
+    // Facts of another version cannot be read: the agent counts, but its machine is unknown.
     let machine = host::Facts::decode(&facts.host).unwrap_or_default();
     AgentSetup {
         name: facts.name.clone(),

@@ -1,5 +1,5 @@
-//! A record without a fleet, for benches: what agents deliver is given to it by hand. Nothing of a
-//! run goes through here.
+//! A record without a fleet, for benches: what agents deliver is given to it by hand. No run uses
+//! it.
 
 use super::recorded_run::RecordedRun;
 use crate::planned_run::PlannedRun;
@@ -20,7 +20,7 @@ pub struct RecordRehearsal {
 }
 
 impl RecordRehearsal {
-    /// A run of `plan` by so many agents, with its folder in `base`.
+    /// Starts the record of a run of `plan` by `agents` agents, with its folder in `base`.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -94,7 +94,7 @@ impl RecordRehearsal {
         &self.folder
     }
 
-    /// An agent delivers an interval.
+    /// Delivers an interval of an agent.
     pub fn interval(&mut self, agent: u32, interval: u32, encoded: Vec<u8>) {
         self.record.take(
             Utc::now(),
@@ -106,12 +106,12 @@ impl RecordRehearsal {
         );
     }
 
-    /// The result in the folder is replaced, as it is every few seconds.
+    /// Replaces the result in the folder, as a run does every few seconds.
     pub fn save(&mut self) {
         self.record.save(RunState::Incomplete);
     }
 
-    /// An agent's run ends as the plan wants it.
+    /// Ends the run of an agent as planned.
     pub fn end(&mut self, agent: u32, intervals: u32, totals: Vec<u8>) {
         let encoded = Bytes::from(totals);
         self.record.take(

@@ -1,4 +1,4 @@
-//! A record that is made again from its log: of a run whose coordinator died, or to go on with it.
+//! Makes a record again from its log, to show a run whose coordinator died or to resume it.
 
 use super::decode_pool::{DecodePool, DecodePromise};
 use super::recorded_run::RecordedRun;
@@ -14,37 +14,37 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What is read ahead of what is merged, so that all CPUs have something to decode. Far less than
-/// the decode pool takes without waiting: who reads here is who merges.
+/// How far reading may be ahead of merging, so that all CPUs have something to decode. Far less
+/// than the decode pool takes without blocking: one thread both reads and merges.
 const AHEAD_MAX_BYTES: usize = 8 << 20;
 
 /// Why no result can be made from a log.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReplayError {
-    /// It cannot be read.
+    /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogError),
-    /// It holds no run.
+    /// The log holds no run.
     #[error(
         "{}: ends before the run began, so that there is nothing to show",
         path.display()
     )]
     NothingBegun {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
     },
-    /// The plan in it is of another version.
+    /// The plan in the log is of another version.
     #[error("{}: the plan in it cannot be read: {problems}", path.display())]
     Plan {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The plan's problems.
         problems: plan::Problems,
     },
     /// The files cannot be made again.
     #[error(transparent)]
     Folder(#[from] crate::run_folder::FolderError),
-    /// There is nothing to decode with.
+    /// There is no thread to decode with.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
 }
@@ -52,9 +52,9 @@ pub(crate) enum ReplayError {
 /// A record that was made from a log.
 #[derive(Debug)]
 struct ReplayedRun {
-    /// All that is known.
+    /// The record with all that the log holds.
     record: RecordedRun,
-    /// When the run ended, and how; nothing where its coordinator died.
+    /// When the run ended, and how; `None` if its coordinator died.
     end: Option<(Utc, RunState)>,
 }
 
@@ -73,13 +73,13 @@ struct ReadAhead {
 }
 
 enum AheadFact {
-    /// When it came, the agent, its second, and the bytes that it came in.
+    /// When it came, the agent, its second, and how many bytes it had when encoded.
     Interval(Utc, u32, u32, usize, DecodePromise),
     Other(Box<LoggedFact>),
 }
 
-/// Takes in all of a log, also what stands before a place that cannot be read; when the run ended
-/// and how, where the log says it.
+/// Takes in all of a log, including what precedes a place that cannot be read. Returns when and how
+/// the run ended, if the log says so.
 ///
 /// # Errors
 /// The log is damaged, or of another version.
@@ -115,17 +115,17 @@ pub(crate) struct RehearsedReplay(RecordedRun);
 
 #[cfg(feature = "fuzzing")]
 impl RehearsedReplay {
-    /// Of a log that can be read.
+    /// Replays a log that can be read.
     pub(crate) fn new(run: PlannedRun, bytes: &[u8]) -> RehearsedReplay {
         let mut log = LogReader::from_bytes(bytes).expect("it was read before");
         let decoders = DecodePool::start().expect("the system has threads");
         let mut record = RecordedRun::new(run, None);
-        // What stands before a fact that cannot be read is taken in.
+        // Facts before one that cannot be read are taken in.
         let _ = take_in(&mut record, &mut log, &decoders);
         RehearsedReplay(record)
     }
 
-    /// What is known.
+    /// The result as it is known now.
     pub(crate) fn document(&self) -> Document {
         self.0.document(RunState::Complete)
     }
@@ -152,7 +152,7 @@ impl ReadAhead {
         self.facts.push_back(fact);
     }
 
-    /// Also when and how the run ended: a coordinator that took it up later began again.
+    /// Takes in the next fact, and updates the run's end: a run that was resumed had not ended yet.
     fn take_next(&mut self, record: &mut RecordedRun, end: &mut Option<(Utc, RunState)>) {
         let Some(fact) = self.facts.pop_front() else {
             return; // there is none
@@ -182,10 +182,10 @@ impl AheadFact {
     }
 }
 
-/// What a log says that a run began with.
+/// Reads from a log what its run began with.
 ///
 /// # Errors
-/// It cannot be read, or nothing was stored.
+/// The log cannot be read, or nothing was stored.
 pub(crate) fn begun(folder: &Path) -> Result<BegunRun, ReplayError> {
     let path = folder.join(LOG);
     let mut log = LogReader::open(&path)?;
@@ -196,8 +196,8 @@ pub(crate) fn begun(folder: &Path) -> Result<BegunRun, ReplayError> {
     }
 }
 
-/// What the first run in `folder` that has a log began with, if there is one: the folder's own, or
-/// that of a run in it.
+/// Returns the beginning of the first run in `folder` that has a log, if there is one: the folder's
+/// own run, or one in a folder within it.
 pub(crate) fn first_begun(folder: &Path) -> Option<BegunRun> {
     if let Ok(begun) = begun(folder) {
         return Some(begun);
@@ -206,7 +206,7 @@ pub(crate) fn first_begun(folder: &Path) -> Option<BegunRun> {
         .ok()?
         .filter_map(|entry| {
             let entry = entry.ok()?;
-            // A link may lead back here.
+            // A link could lead back here.
             entry.file_type().ok()?.is_dir().then(|| entry.path())
         })
         .collect();
@@ -214,10 +214,10 @@ pub(crate) fn first_begun(folder: &Path) -> Option<BegunRun> {
     parts.iter().find_map(|part| first_begun(part))
 }
 
-/// The plan that was run, where `saved` is the copy of it in the folder of the run or campaign.
+/// The file of the plan that was run, if `saved` is its copy in the folder of a run or campaign.
 pub(crate) fn origin_of_plan(saved: &Path) -> Option<PathBuf> {
     let folder = saved.parent()?;
-    // Another folder with a plan may have those of runs in it.
+    // Other folders with a plan may have folders of runs in them.
     let is_of_runs = [LOG, CAMPAIGN]
         .iter()
         .any(|file| folder.join(file).is_file());
@@ -226,7 +226,7 @@ pub(crate) fn origin_of_plan(saved: &Path) -> Option<PathBuf> {
     begun.origin.plan_file().map(Path::to_owned)
 }
 
-/// The result of the run in `folder`, of all that its log holds; nothing is written.
+/// Makes the result of the run in `folder` from all that its log holds; writes nothing.
 ///
 /// # Errors
 /// The log or the plan in it cannot be read.
@@ -235,10 +235,11 @@ pub(crate) fn document(folder: &Path) -> Result<Document, ReplayError> {
     Ok(replayed.record.document(replayed.state()))
 }
 
-/// Makes all files of the run in `folder` again from its log, which nobody else may be writing.
+/// Makes all files of the run in `folder` again from its log, which no other process may be
+/// writing.
 ///
 /// # Errors
-/// As [`document`]; a file cannot be written.
+/// See [`document`]; or a file cannot be written.
 pub(crate) fn remake(folder: &Path) -> Result<Document, ReplayError> {
     let (log, _) = RunLog::reopen(&folder.join(LOG))?;
     let replayed = replay(folder, Some(RunFolder::reopen(folder, &log)?))?;
@@ -247,7 +248,7 @@ pub(crate) fn remake(folder: &Path) -> Result<Document, ReplayError> {
     Ok(replayed.record.finish(at, state).document)
 }
 
-/// Takes in all of a log; files of `folder`, where there is one, are made again.
+/// Takes in all of a log, and makes the files of `folder` again, if there is one.
 fn replay(path: &Path, folder: Option<RunFolder>) -> Result<ReplayedRun, ReplayError> {
     let begun = begun(path)?;
     let run = PlannedRun::from_log(&begun).map_err(|problems| ReplayError::Plan {

@@ -1,30 +1,30 @@
-//! What is to be said of a disk that does not take the log, and how long it is waited for.
+//! Reports a disk that does not take the log, and decides how long to wait for it.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// The log does not take what there is: nothing is acknowledged, and agents keep it.
+/// The log cannot be written: nothing is acknowledged, and agents keep it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StorageTrouble {
-    /// Since when.
+    /// When it began.
     pub(crate) since: Instant,
-    /// Which file, and what the system says.
+    /// Which file, and the system's reason.
     pub(crate) why: String,
     /// Seconds of agents that wait here; agents hold more.
     pub(crate) waiting: usize,
-    /// It is not waited for any longer.
+    /// Set once the disk is no longer waited for.
     pub(crate) given_up: Option<GivenUp>,
 }
 
-/// What becomes of what is not stored once a disk is not waited for any longer.
+/// The fate of data that is not stored once a disk is no longer waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GivenUp {
-    /// Agents keep it for a coordinator that goes on with the run.
+    /// Agents keep it for a coordinator that resumes the run.
     Kept,
-    /// There is nothing to go on with, and agents are released.
+    /// There is nothing to resume, and agents are released.
     Released,
-    /// The log has it; the files that are made of it are not what they should be.
+    /// The log has it, but files that are made from it are not up to date.
     Logged,
 }
 
@@ -39,7 +39,7 @@ impl GivenUp {
 }
 
 impl StorageTrouble {
-    /// For a place of few columns, where it stands as long as it lasts.
+    /// Describes it in few columns, for a place that shows it as long as it lasts.
     pub(crate) fn in_short(&self) -> String {
         let since = self.since.elapsed().as_secs();
         format!(
@@ -51,7 +51,7 @@ impl StorageTrouble {
 }
 
 impl StorageTrouble {
-    /// That it is not waited for any longer, if that is so.
+    /// Says that the disk is no longer waited for, if that is so.
     pub(crate) fn end(&self) -> Option<String> {
         let what = self.given_up?.in_words();
         let waited = self.since.elapsed().as_secs();
@@ -62,16 +62,16 @@ impl StorageTrouble {
     }
 }
 
-/// Says when storing stops and when it goes on, each once.
+/// Reports when storing stops and when it goes on, each once.
 #[derive(Debug, Default)]
 pub(crate) struct StorageNews {
     told: Option<Instant>,
-    /// The end of the wait was told: nothing is stored after it.
+    /// Whether the end of the wait was reported: nothing is stored after it.
     is_over: bool,
 }
 
 impl StorageNews {
-    /// What is news of it now.
+    /// Returns what is new, if anything.
     pub(crate) fn line(&mut self, trouble: Option<&StorageTrouble>) -> Option<String> {
         if self.is_over {
             return None;
@@ -102,7 +102,7 @@ impl StorageNews {
     }
 }
 
-/// As in `3 seconds of agents`.
+/// For example `3 seconds of agents`.
 pub(super) fn seconds(number: usize) -> String {
     match number {
         1 => "1 second of an agent".to_owned(),
@@ -113,11 +113,11 @@ pub(super) fn seconds(number: usize) -> String {
 /// How long a disk is waited for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct StorageTimes {
-    /// A full one: a user may make room, and agents keep what is not stored.
+    /// For a full disk: a user may make room, and agents keep what is not stored.
     pub(super) room: Duration,
-    /// A folder that was removed may have been moved by mistake.
+    /// For a folder that was removed: it may have been moved by mistake.
     pub(super) folder: Duration,
-    /// How often it is tried again.
+    /// The pause between two tries.
     pub(super) retry: Duration,
 }
 
@@ -129,7 +129,7 @@ impl StorageTimes {
     };
 }
 
-/// Waits for a disk that takes nothing, and tells of it. Log thread and keeper share it.
+/// Waits for a disk that takes nothing, and reports it. Log thread and keeper share it.
 #[derive(Debug, Clone)]
 pub(super) struct DiskWait {
     trouble: watch::Sender<Option<StorageTrouble>>,
@@ -148,9 +148,9 @@ pub(super) struct DiskFailure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiskWaited {
     Again,
-    /// Its time is over.
+    /// The time for this kind of failure is over.
     OutOfTime,
-    /// Nobody waits any more.
+    /// The wait was ended from outside.
     NotWanted,
 }
 
@@ -163,7 +163,7 @@ impl DiskWait {
         }
     }
 
-    /// Why nothing is stored, where that is so.
+    /// Why nothing is stored, if storing is held up.
     pub(super) fn trouble(&self) -> Option<StorageTrouble> {
         self.trouble.borrow().clone()
     }
@@ -174,12 +174,12 @@ impl DiskWait {
         self.trouble.subscribe()
     }
 
-    /// From now on a disk that takes nothing is left as it is.
+    /// Ends every wait for a disk that takes nothing, from now on.
     pub(super) fn end(&self) {
         self.patience.end();
     }
 
-    /// Tells the failure of what has been tried since then, and waits for the next try.
+    /// Reports the failure of what has been tried since `since`, and waits for the next try.
     pub(super) fn wait(&self, since: Instant, failure: &DiskFailure, waiting: usize) -> DiskWaited {
         self.trouble.send_replace(Some(StorageTrouble {
             since,
@@ -200,13 +200,13 @@ impl DiskWait {
         }
     }
 
-    /// The disk takes it.
+    /// Clears the trouble, since the disk takes writes. What was given up stays reported.
     pub(super) fn goes_on(&self) {
         self.trouble
             .send_if_modified(|trouble| trouble.take_if(|it| it.given_up.is_none()).is_some());
     }
 
-    /// What is told from now on.
+    /// Reports that storing was given up.
     pub(super) fn give_up(&self, what: GivenUp) {
         self.trouble.send_if_modified(|trouble| {
             let trouble = trouble.iter_mut();
@@ -224,13 +224,13 @@ struct StoragePatience {
 }
 
 impl StoragePatience {
-    /// From now on a log that takes nothing is left as it is.
+    /// Ends every wait, from now on.
     fn end(&self) {
         *self.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.over.notify_all();
     }
 
-    /// Waits so long, or until nobody waits any more; whether somebody does.
+    /// Waits for `duration`, or until waits are ended; returns whether they were not.
     fn wait(&self, duration: Duration) -> bool {
         let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self

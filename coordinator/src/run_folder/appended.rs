@@ -6,19 +6,19 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// Text that waits for room at most; of more the newest is dropped, and the file is to be made
-/// again from the log.
+/// Most text that waits for room. Newer text is dropped, and the file must be made again from the
+/// log.
 const WAITING_MAX_BYTES: usize = 16 << 20;
 
-/// A file that only grows, and has no hole in it: what finds no room waits, and is written over
-/// what was torn, before anything that came later.
+/// A file that only grows and has no holes: what finds no room waits, and is written over what was
+/// torn, before anything that came later.
 #[derive(Debug)]
 pub(super) struct Appended {
     file: File,
-    /// What is written; the file may be longer, where a write was torn.
+    /// The bytes that were written whole; the file may be longer if a write was torn.
     good_bytes: u64,
     waiting: String,
-    /// Some of it was dropped.
+    /// Whether some text was dropped.
     is_short: bool,
     failure: Option<String>,
 }
@@ -36,7 +36,7 @@ impl Appended {
 
     pub(super) fn append(&mut self, text: &str) {
         if self.waiting.len() + text.len() > WAITING_MAX_BYTES {
-            // A line after a dropped one would be one behind a hole.
+            // A line after a dropped one would follow a hole.
             self.is_short = true;
         }
         if !self.is_short {
@@ -45,7 +45,7 @@ impl Appended {
         self.write();
     }
 
-    /// Tries what waits once more.
+    /// Tries again to write what waits.
     pub(super) fn write(&mut self) {
         if self.waiting.is_empty() {
             return;
@@ -66,14 +66,14 @@ impl Appended {
             .write_all_at(self.waiting.as_bytes(), self.good_bytes)
     }
 
-    /// Makes what is written last.
+    /// Syncs what is written to the disk.
     pub(super) fn sync(&mut self) {
         let synced = self.file.sync_all().err();
         let failure = self.failure.take();
         self.failure = failure.or(synced.map(|error| in_words(&error)));
     }
 
-    /// Why some of it is not in the file.
+    /// Why some of the text is not in the file.
     pub(super) fn failure(&self) -> Option<&str> {
         let short = self
             .is_short

@@ -1,4 +1,4 @@
-//! The folder of several runs: the file as given, what came of all of them, and a folder for each
+//! The folder of several runs: the file as given, the result of all runs, and a folder for each
 //! run.
 
 use super::durable::sync_parent;
@@ -13,14 +13,14 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What came of all runs.
+/// The result of all runs.
 pub const CAMPAIGN: &str = "campaign.json";
 
 /// The folder of several runs.
 #[derive(Debug)]
 pub struct CampaignFolder {
     path: PathBuf,
-    /// Keeps other coordinators out; nothing of a folder within one that does.
+    /// Keeps other coordinators out; `None` for a folder within one that does.
     _held: Option<File>,
     /// Why the last writing failed.
     failure: Option<String>,
@@ -29,19 +29,19 @@ pub struct CampaignFolder {
 /// Why a campaign cannot go on in a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// It has no plan that can be read.
+    /// It has no readable plan.
     #[error(
         "{}: {why}; write the folder of runs that were interrupted, such as \
          runs/20260101T120000Z-plan",
         path.display()
     )]
     NoCampaign {
-        /// Of the plan in it.
+        /// Path of the plan in it.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
-    /// Its runs are being made.
+    /// Another coordinator is making its runs.
     #[error(
         "{}: another coordinator is making the runs of this campaign{}; wait for its end, or \
          end it",
@@ -49,9 +49,9 @@ pub enum ResumeError {
         hold::in_words(*pid)
     )]
     Taken {
-        /// Of the folder.
+        /// The folder's path.
         path: PathBuf,
-        /// Of the coordinator, where the system tells.
+        /// The coordinator's process id, if the system reports it.
         pid: Option<u32>,
     },
     /// Runs of two plans cannot be compared.
@@ -61,7 +61,7 @@ pub enum ResumeError {
         path.display()
     )]
     OtherPlan {
-        /// Of the plan in it.
+        /// Path of the plan in it.
         path: PathBuf,
     },
 }
@@ -95,11 +95,11 @@ impl CampaignFolder {
         })
     }
 
-    /// The folder of runs of the same plan that were interrupted; `plan_text` is without secrets,
-    /// which the saved one may hold where an earlier version wrote it.
+    /// Reopens the folder of interrupted runs of the same plan. `plan_text` has no secrets; the
+    /// saved plan may have some if an earlier version wrote it.
     ///
     /// # Errors
-    /// There is none at `path`, it is of another plan, or another coordinator makes its runs.
+    /// There is none at `path`, it is of another plan, or another coordinator is making its runs.
     pub fn resume(path: &Path, plan_text: &str) -> Result<CampaignFolder, ResumeError> {
         let plan = path.join(PLAN);
         let none = |error: &io::Error| ResumeError::NoCampaign {
@@ -124,17 +124,16 @@ impl CampaignFolder {
         })
     }
 
-    /// Where it is.
+    /// The folder's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes the folder of a run in it; where one of this name was left by an interruption, a
-    /// numbered one.
+    /// Makes the folder of a run in it; a numbered one if an interruption left one of this name.
     ///
     /// # Errors
-    /// As [`RunFolder::within`].
+    /// See [`RunFolder::within`].
     pub fn run(&self, name: &str, plan_text: &str) -> Result<RunFolder, FolderError> {
         RunFolder::within(&self.path, name, plan_text)
     }
@@ -151,7 +150,7 @@ impl CampaignFolder {
         })
     }
 
-    /// The folder for several runs in it whose name begins with `prefix`, if there is one.
+    /// The folder for several runs in it with a name that begins with `prefix`, if there is one.
     #[must_use]
     pub fn part_named(&self, prefix: &str) -> Option<CampaignFolder> {
         let path = self.parts(prefix).into_iter().next()?;
@@ -178,16 +177,17 @@ impl CampaignFolder {
         parts
     }
 
-    /// What came of the runs that were made in it before.
+    /// The result of the runs that were made in it before.
     #[must_use]
     pub fn before(&self) -> Option<CampaignDocument> {
         report::read_campaign(&fs::read(self.path.join(CAMPAIGN)).ok()?).ok()
     }
 
-    /// The result of a run that was complete, and its folder.
+    /// The folder and the result of a complete run with a name that begins with `prefix`.
     #[must_use]
     pub fn completed(&self, prefix: &str) -> Option<(PathBuf, Document)> {
-        // The first that is complete: an interruption may have left one of the same name before it.
+        // The first that is complete: an interruption may have left a run of the same name before
+        // it.
         let whole = |path: PathBuf| {
             let document = report::read(&fs::read(path.join(RESULT)).ok()?).ok()?;
             (document.run.state == RunState::Complete).then_some((path, document))
@@ -195,8 +195,8 @@ impl CampaignFolder {
         self.parts(prefix).into_iter().find_map(whole)
     }
 
-    /// The same of the run of just this name; an interruption may have left others of it, which are
-    /// numbered.
+    /// Like [`CampaignFolder::completed`], for the run of exactly this name. Numbered folders
+    /// count, since an interruption may have left a run of the name.
     #[must_use]
     pub fn completed_run(&self, name: &str) -> Option<(PathBuf, Document)> {
         let (path, document) = self.completed(name)?;
@@ -204,7 +204,7 @@ impl CampaignFolder {
         (rest.is_empty() || rest.starts_with('-')).then_some((path, document))
     }
 
-    /// Removes the folders of runs of `name`, which are of no use any more; one that cannot be
+    /// Removes the folders of runs of `name`, which are no longer of use; one that cannot be
     /// removed does no harm.
     pub fn discard(&self, name: &str) {
         for path in self.parts(name) {
@@ -212,8 +212,8 @@ impl CampaignFolder {
         }
     }
 
-    /// Replaces [`CAMPAIGN`] and [`PAGE`], each in one step. A failure is remembered until it
-    /// succeeds again.
+    /// Replaces [`CAMPAIGN`] and [`PAGE`], each in one step. A failure is remembered until a later
+    /// replacement succeeds.
     pub fn replace(&mut self, text: &str, page: &str) {
         let failure = |(file, text): (&str, &str)| {
             let path = self.path.join(file);
@@ -225,14 +225,14 @@ impl CampaignFolder {
             .find_map(failure);
     }
 
-    /// What could not be saved, and why.
+    /// The failure to save, with its reason.
     #[must_use]
     pub fn unsaved(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 }
 
-/// The folder, held.
+/// Opens the folder and holds it.
 fn held(path: &Path) -> Result<File, HoldError> {
     let folder = File::open(path).map_err(HoldError::Failed)?;
     hold(&folder)?;

@@ -1,4 +1,4 @@
-//! What a folder of runs is called: by its time and plan, or as somebody chose.
+//! The name of a folder of runs: made from time and plan, or chosen by the user.
 
 use super::durable::sync_parent;
 use super::latest::LATEST;
@@ -9,23 +9,24 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Longest chosen name in bytes; Linux has 255 for a name.
+/// Longest chosen name in bytes; Linux allows 255 for a name.
 const CHOSEN_MAX: usize = 200;
 
-/// What a folder of runs is called.
+/// The name of a folder of runs.
 #[derive(Debug, Clone)]
 pub(crate) enum FolderName {
-    /// `<time>-<name>`; of one name in one second, the later ones are numbered.
+    /// `<time>-<name>`; if several runs of one name begin in one second, the later ones are
+    /// numbered.
     Stamped(Utc, String),
     /// This name and no other.
     Chosen(ChosenName),
 }
 
-/// A name that somebody chose: of one folder, no path.
+/// A name that the user chose: a folder's name, not a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChosenName(String);
 
-/// Why a name cannot be one of a folder of runs.
+/// Why a name cannot be that of a folder of runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a folder of runs cannot be called {0:?}; write a name without `/`, such as nightly-42, and \

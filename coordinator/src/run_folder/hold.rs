@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 /// Why a file is not held.
 #[derive(Debug)]
 pub(super) enum HoldError {
-    /// By another process, where the system tells which.
+    /// Another process holds it, with this id if the system reports it.
     Taken(Option<u32>),
     Failed(io::Error),
 }
@@ -22,12 +22,12 @@ pub(super) fn hold(file: &File) -> Result<(), HoldError> {
     }
 }
 
-/// As in ` (pid 2711)`; empty where it is not known.
+/// For example ` (pid 2711)`; empty if it is unknown.
 pub(super) fn in_words(pid: Option<u32>) -> String {
     pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
 }
 
-/// Who holds the lock, by /proc/locks (proc_locks(5)).
+/// The process that holds the lock, from /proc/locks (proc_locks(5)).
 fn holder(file: &File) -> Option<u32> {
     let inode = file.metadata().ok()?.ino().to_string();
     let locks = std::fs::read_to_string("/proc/locks").ok()?;

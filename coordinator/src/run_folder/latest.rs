@@ -1,5 +1,5 @@
-//! `latest` beside the folders of runs: a link to the newest of them, so that nobody has to find
-//! out its name.
+//! `latest` beside the folders of runs: a link to the newest of them, so that its name need not be
+//! looked up.
 
 use super::name_of;
 use std::fs;
@@ -23,7 +23,7 @@ impl LatestLink {
     /// around both can be moved.
     ///
     /// # Errors
-    /// The file system has no links, or something that is no link has the name.
+    /// The file system has no links, or something that is not a link has the name.
     pub(crate) fn lead_to(folder: &Path) -> io::Result<LatestLink> {
         let link = folder.with_file_name(LATEST);
         if fs::symlink_metadata(&link).is_ok_and(|found| !found.is_symlink()) {
@@ -38,13 +38,13 @@ impl LatestLink {
         Ok(made)
     }
 
-    /// Lets it lead where it led before: nothing came of the run. Where a newer run has it, it
-    /// stays.
+    /// Points the link back to where it led before, since nothing came of the run. If it leads to a
+    /// newer run by now, it stays.
     pub(crate) fn put_back(&self) {
         if fs::read_link(&self.link).ok().as_ref() != Some(&self.run) {
             return;
         }
-        // What cannot be put back leads to a run that says why it is none.
+        // A link that cannot be put back leads to a run that says why it did not begin.
         let _ = match &self.before {
             Some(before) => self.set(before),
             None => fs::remove_file(&self.link),
@@ -52,12 +52,13 @@ impl LatestLink {
     }
 
     fn set(&self, run: &Path) -> io::Result<()> {
+        // Named after this process, so that two coordinators do not share a draft.
         let draft = format!(".{LATEST}-{}", std::process::id());
         let draft = self.link.with_file_name(draft);
         symlink(run, &draft)?;
         let linked = fs::rename(&draft, &self.link);
         if linked.is_err() {
-            // Where even that fails, the draft is in nobody's way.
+            // If even that fails, the draft does no harm.
             let _ = fs::remove_file(&draft);
         }
         linked

@@ -1,4 +1,4 @@
-//! Files of folders that may come from elsewhere.
+//! Opens files in folders that may come from elsewhere.
 
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -6,13 +6,13 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-/// Opens a file to read it. A pipe, whose other end may never come, or a device, which may never
-/// end, is refused.
+/// Opens a file to read it. Refuses a pipe, whose other end may never come, and a device, which may
+/// never end.
 ///
 /// # Errors
-/// It cannot be opened, or is something else than a file.
+/// It cannot be opened, or is not a regular file.
 pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    // Without waiting for who would write to a pipe; for a file it changes nothing.
+    // Do not wait for the other end of a pipe; for a file the flag changes nothing.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;
     check_regular(file)
@@ -21,7 +21,7 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 /// The same for a file that was opened.
 ///
 /// # Errors
-/// It is something else than a file.
+/// It is not a regular file.
 pub(super) fn check_regular(file: File) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     if kind.is_file() {

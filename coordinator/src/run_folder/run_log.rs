@@ -1,4 +1,4 @@
-//! `run.log`: everything that a run's record is made of, in order, on the disk before it is
+//! `run.log`: everything that a run's record is made from, in order, on the disk before it is
 //! acknowledged. The other files of the folder can be made from it at any time.
 
 mod batch;
@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 
 /// The log of a run, held by one coordinator.
 ///
-/// What is staged becomes one batch: it is written at once, and is read whole or not at all. After
-/// a failure the same batch is tried again, over what was torn.
+/// What is staged becomes one batch: it is written in one go, and is read whole or not at all.
+/// After a failure the same batch is written again, over what was torn.
 #[derive(Debug)]
 pub(crate) struct RunLog {
     path: PathBuf,
@@ -35,12 +35,12 @@ pub(crate) struct RunLog {
     batches: u64,
     /// The next batch, with room for its head.
     staged: Vec<u8>,
-    /// The file may be longer than what is good.
+    /// Whether the file may be longer than `good_bytes`.
     is_torn: bool,
 }
 
 impl RunLog {
-    /// Makes the log of a run, which holds nothing yet.
+    /// Creates the log of a run, which holds nothing yet.
     ///
     /// # Errors
     /// The file cannot be written, or another coordinator holds it.
@@ -60,8 +60,8 @@ impl RunLog {
         Ok(RunLog::at(path, file, HEAD_BYTES as u64, 0))
     }
 
-    /// Opens the log of a run that was interrupted, to go on with it; also the bytes of a torn
-    /// batch that were cut off its end.
+    /// Opens the log of an interrupted run to go on with it. Also returns how many bytes of a torn
+    /// batch were cut off its end.
     ///
     /// # Errors
     /// It is damaged, of another version, or held by another coordinator.
@@ -79,8 +79,8 @@ impl RunLog {
         if tail.torn_bytes > 0 {
             file.set_len(tail.good_bytes).map_err(failed)?;
         }
-        // What a coordinator that was killed wrote last may be in memory only, and agents are told
-        // next what is stored.
+        // What a killed coordinator wrote last may be in memory only, and agents learn next what is
+        // stored.
         file.sync_all().map_err(failed)?;
         let log = RunLog::at(path, file, tail.good_bytes, tail.batches);
         Ok((log, tail.torn_bytes))
@@ -97,12 +97,12 @@ impl RunLog {
         }
     }
 
-    /// Where it is.
+    /// The log's path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads what is stored by now; what is stored later is left out.
+    /// Reads what is stored by now, and nothing that is stored later.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -120,11 +120,11 @@ impl RunLog {
         self.staged.len() - BATCH_HEAD_BYTES
     }
 
-    /// Writes what is staged, and returns when it is on the disk. After an error it is still
+    /// Writes what is staged, and returns once it is on the disk. After an error it is still
     /// staged.
     ///
     /// # Errors
-    /// What the system says; the log is as before.
+    /// The system's error; the log is as before.
     pub(crate) fn commit(&mut self) -> io::Result<()> {
         if self.staged_bytes() == 0 {
             return Ok(());
@@ -132,6 +132,7 @@ impl RunLog {
         if self.is_torn {
             self.file.set_len(self.good_bytes)?;
         }
+        // Until the sync succeeds, any part of this batch may be in the file.
         self.is_torn = true;
         let head = BatchHead::new(self.batches, &self.staged[BATCH_HEAD_BYTES..]);
         self.staged[..BATCH_HEAD_BYTES].copy_from_slice(&head.to_bytes());
@@ -144,11 +145,11 @@ impl RunLog {
         Ok(())
     }
 
-    /// Whether the file is still where it was made: one that was removed takes bytes that nobody
-    /// can read.
+    /// Checks that the file is still where it was made: what is written to a removed file can never
+    /// be read.
     ///
     /// # Errors
-    /// It is not.
+    /// It is gone, or another file is in its place.
     pub(crate) fn check_place(&self) -> io::Result<()> {
         let here = std::fs::metadata(&self.path)?;
         let held = self.file.metadata()?;
@@ -179,7 +180,7 @@ pub(crate) fn sealed_log(content: &[u8]) -> Vec<u8> {
     [&batch::head(RunId([1; 16]))[..], &head, content].concat()
 }
 
-/// The bytes of a log that holds these.
+/// The bytes of a log that holds these facts.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn log_file(facts: &[LoggedFact]) -> Vec<u8> {
     let mut content = Vec::new();

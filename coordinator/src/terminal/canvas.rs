@@ -1,6 +1,7 @@
-//! What is redrawn in place on standard error, and lines that stay, which go above it. One for the
-//! process, so that whoever says a line does not tear what another one draws. The terminal is asked
-//! nothing but its size, since one that does not answer would hold up the run.
+//! The part of standard error that is redrawn in place, and the lines that stay above it. There is
+//! one for the process, so that a line that is printed does not tear what another thread draws. The
+//! terminal is asked for nothing but its size, since one that does not answer would hold up the
+//! run.
 
 use rustix::process::{Signal, getpid, kill_process};
 use std::collections::VecDeque;
@@ -9,20 +10,20 @@ use std::io::{self, Write as _};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Lines that are said while the whole screen is taken, and are written behind it.
+/// How many lines are kept while the whole screen is taken, to be written when it is given back.
 const SAID_MAX: usize = 1_000;
 
-/// Of these, the last that are shown.
+/// How many of these are shown, at most: the last ones.
 const SHOWN_MAX: usize = 100;
 
-/// Takes the alternate screen and hides the cursor; and back (xterm's control sequences).
+/// Takes the alternate screen and hides the cursor, and the reverse (xterm's control sequences).
 const ENTER: &str = "\x1b[?1049h\x1b[?25l";
 const LEAVE: &str = "\x1b[?25h\x1b[?1049l";
 
-/// A line for a terminal, painted.
+/// A line for a terminal, with its colours.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CanvasLine {
-    /// With escape sequences for colours, and no others.
+    /// Has escape sequences for colours, and no others.
     pub(crate) text: String,
     /// Columns that it takes.
     pub(crate) columns: usize,
@@ -33,8 +34,8 @@ pub(crate) struct CanvasLine {
 pub(crate) struct FullScreen(());
 
 impl FullScreen {
-    /// Takes it, before anything is drawn. It is given back before a panic is told, too, and while
-    /// the process is stopped; inside of a runtime.
+    /// Takes the screen, before anything is drawn. It is also given back before a panic is
+    /// reported, and while the process is stopped. Must be called within a runtime.
     pub(crate) fn enter() -> FullScreen {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
@@ -57,7 +58,7 @@ impl Drop for FullScreen {
     }
 }
 
-/// Replaces what is drawn; nothing is drawn any more where there are no lines.
+/// Replaces what is drawn in place; without lines, clears it.
 pub(crate) fn draw(lines: Vec<CanvasLine>) {
     let columns = super::columns(&io::stderr());
     match &mut *canvas() {
@@ -67,7 +68,7 @@ pub(crate) fn draw(lines: Vec<CanvasLine>) {
             write(&redrawn(&lines, rows(drawn, columns)));
             (*drawn, *at) = (lines, columns);
         }
-        // The end of a run: the screen stays for the next one.
+        // At the end of a run the screen stays for the next one.
         Canvas::Full { .. } if lines.is_empty() => {}
         Canvas::Full { shown, .. } if *shown == lines => {}
         Canvas::Full { shown, .. } => {
@@ -77,8 +78,8 @@ pub(crate) fn draw(lines: Vec<CanvasLine>) {
     }
 }
 
-/// The last lines that were said while the whole screen is taken, as many as any has room for;
-/// nothing, while it is not.
+/// The last lines that were printed while the whole screen is taken, as many as any screen has room
+/// for; `None` while it is not taken.
 pub(crate) fn said() -> Option<Vec<String>> {
     match &*canvas() {
         Canvas::Inline { .. } => None,
@@ -89,8 +90,8 @@ pub(crate) fn said() -> Option<Vec<String>> {
     }
 }
 
-/// Writes lines that stay, in place of what is drawn; whoever draws it does so again below. While
-/// the whole screen is taken they are kept for behind it.
+/// Writes lines that stay, in place of what is drawn, which is to be drawn again below them. While
+/// the whole screen is taken they are kept until it is given back.
 pub(super) fn say(lines: &str) {
     match &mut *canvas() {
         Canvas::Inline { drawn, .. } => {
@@ -106,15 +107,15 @@ pub(super) fn say(lines: &str) {
     }
 }
 
-/// Gives the whole screen back, if it is taken, and writes what was said meanwhile.
+/// Gives the whole screen back, if it is taken, and writes what was printed meanwhile.
 pub(super) fn leave() {
     canvas().give_back();
 }
 
-/// Ctrl-Z and Ctrl-\ do what they do elsewhere, with the screen given back first.
+/// Makes Ctrl-Z and Ctrl-\ do what they usually do, after the screen was given back.
 async fn give_back_when_asked() {
     let kinds = [Signal::TSTP, Signal::QUIT].map(|it| signal(SignalKind::from_raw(it.as_raw())));
-    // Where the system refuses, the screen stays as it is.
+    // If the system refuses, the screen stays as it is.
     let [Ok(mut stop), Ok(mut quit)] = kinds else {
         return;
     };
@@ -130,22 +131,23 @@ async fn give_back_when_asked() {
     }
 }
 
-/// Stops the process until somebody lets it go on.
+/// Stops the process until it is continued.
 fn suspend() {
+    // Locked until the screen is taken again, so that no other thread draws in between.
     let mut canvas = canvas();
     if matches!(*canvas, Canvas::Full { .. }) {
         write(LEAVE);
     }
-    // A process may always stop itself.
+    // A process can always stop itself.
     let _ = kill_process(getpid(), Signal::STOP);
     if let Canvas::Full { shown, .. } = &mut *canvas {
         write(ENTER);
-        // All of it is drawn anew.
+        // Makes the next drawing a complete one.
         shown.clear();
     }
 }
 
-/// Whoever panics may have been drawing.
+/// The thread that panics may hold the lock, if it was drawing.
 fn leave_for_panic() {
     match CANVAS.try_lock() {
         Ok(mut canvas) => canvas.give_back(),
@@ -154,7 +156,7 @@ fn leave_for_panic() {
     }
 }
 
-/// What is on standard error.
+/// The state of standard error.
 enum Canvas {
     /// Lines in place, the cursor below them.
     Inline {
@@ -186,8 +188,8 @@ impl Canvas {
         }
     }
 
-    /// From now on the screen is not taken. What is to be written for that; nothing, where it was
-    /// not.
+    /// Marks the screen as not taken. Returns what is to be written for that; `None` if it was not
+    /// taken.
     fn left(&mut self) -> Option<String> {
         let Canvas::Full { said, .. } = self else {
             return None;
@@ -200,7 +202,7 @@ impl Canvas {
         Some(text)
     }
 
-    /// Takes lines that are said for behind the screen, as many as there is room for.
+    /// Keeps lines until the screen is given back, as many as there is room for.
     fn keep(said: &mut VecDeque<String>, lines: &str) {
         said.extend(lines.lines().map(str::to_owned));
         let overdue = said.len().saturating_sub(SAID_MAX);
@@ -210,19 +212,19 @@ impl Canvas {
 
 static CANVAS: Mutex<Canvas> = Mutex::new(Canvas::EMPTY);
 
-/// One who panicked while drawing has left it as it was before.
+/// A thread that panicked while drawing has left the state as it was before.
 fn canvas() -> MutexGuard<'static, Canvas> {
     CANVAS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How many rows the lines take by now: a terminal that became narrower has wrapped them.
+/// How many rows the lines take by now: a terminal that was made narrower has wrapped them.
 fn rows(drawn: &[CanvasLine], columns: usize) -> usize {
     let rows = |line: &CanvasLine| line.columns.div_ceil(columns.max(1)).max(1);
     drawn.iter().map(rows).sum()
 }
 
-/// Replaces so many rows above the cursor. Wrapping is off meanwhile: a line that is too long after
-/// all would otherwise take two, and the next drawing would miss one.
+/// Replaces the `up` rows above the cursor. Wrapping is off meanwhile: a line that is too long
+/// after all would otherwise take two rows, and the next drawing would miss one.
 fn redrawn(lines: &[CanvasLine], up: usize) -> String {
     let mut text = String::new();
     if up > 0 {
@@ -239,15 +241,15 @@ fn redrawn(lines: &[CanvasLine], up: usize) -> String {
     text
 }
 
-/// Replaces all of the screen. Nothing is erased before it is written anew, so that nothing
-/// flickers.
+/// Replaces the whole screen. Nothing is erased before it is written anew, so nothing flickers.
 fn whole(lines: &[CanvasLine]) -> String {
     let lines: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
     let lines = lines.join("\x1b[K\r\n");
     format!("\x1b[H\x1b[?7l{lines}\x1b[K\x1b[J\x1b[?7h")
 }
 
-/// In one call, so that nothing flickers; there is nobody to tell where it fails.
+/// Writes in one call, so that nothing flickers. A failure is ignored: there is no one to report it
+/// to.
 fn write(content: &str) {
     let mut terminal = io::stderr().lock();
     let _ = terminal

@@ -1,4 +1,4 @@
-//! Folders that no run left whole: each is refused with what, where, why and a cure, in bounded
+//! Folders that no run left whole: each is refused with what, where, why and a cure, within bounded
 //! time.
 
 use crate::command::{Folder, assert_code, told};
@@ -28,10 +28,10 @@ fn file(name: &str, text: &str) -> impl Fn(&Path) {
     move |folder| fs::write(folder.join(name), text).unwrap()
 }
 
-/// A bad folder: its name, how it is made, and what is said of it.
+/// A bad folder: its name, how to make it, and what its refusal must contain.
 type Case<'c> = (&'c str, &'c dyn Fn(&Path), [&'c str; 3]);
 
-/// What `arguments` and the folder's name after them are answered.
+/// Asserts that `arguments`, followed by the folder's name, are refused in each case.
 #[track_caller]
 fn assert_refused(arguments: &[&str], cases: &[Case<'_>]) {
     for (name, make, parts) in cases {
@@ -212,7 +212,7 @@ fn manual_goes_into_a_folder_only() {
     assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
 
-/// Failed with: it looked for the run whose plan this is through every way that the links make.
+/// This failed once: the search for the run that a plan is of tried every path that links make.
 #[test]
 fn links_that_lead_back_are_not_followed() {
     let folder = Folder::with_plan("");

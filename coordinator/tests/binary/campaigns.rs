@@ -1,11 +1,11 @@
-//! Several runs of one file: variants, repeats and searches, what they leave, and going on after an
-//! interruption.
+//! Several runs of one file: variants, repeats and searches, what they leave, and how they are
+//! resumed.
 
 use crate::command::{Folder, PLAN, assert_code, told, wait_until};
 use analysis::{Document, RunState};
 use std::process::Output;
 
-/// Two variants, twice each, in about half a second a run.
+/// Two variants, twice each, in about half a second per run.
 const VARIANTS: &str = r#"
 name = "pair"
 target.builtin = { body_bytes = 100 }
@@ -14,7 +14,7 @@ variants = { plain = { target.builtin.tls = false }, slow = { target.builtin.del
 repeat = { times = 2, pause = "50ms" }
 "#;
 
-/// Throughput follows users: whatever the machine does, some number of them is the answer.
+/// Throughput follows users, so whatever the machine does, some number of users is the answer.
 const SEARCH: &str = r#"
 name = "search"
 target.builtin = { body_bytes = 100, delay = "20ms" }
@@ -33,7 +33,7 @@ fn start(folder: &Folder) -> Output {
     folder.run(&["start", "--local", "plan.toml"])
 }
 
-/// Names of the folders in the only run folder, or deeper in it.
+/// Names of the folders in the only run folder, or in a folder within it.
 fn parts(folder: &Folder, inner: &str) -> Vec<String> {
     let path = folder.run_folder().join(inner);
     let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
@@ -265,7 +265,7 @@ fn search_makes_holds_and_says_its_answer() {
         assert_code(&refused, 2);
         assert!(stderr(&refused).contains(cure), "{}", told(&refused));
     }
-    // One user more or less of a few is more than 5 %.
+    // With a few users, one more or less is more than 5 %.
     assert_code(&folder.run(&["compare", runs, runs]), 3);
     let same = folder.run(&["compare", "--threshold=capacity=60%", runs, runs]);
     assert_code(&same, 0);
@@ -296,7 +296,8 @@ fn search_makes_holds_and_says_its_answer() {
     }
 }
 
-/// 160/s are too many whatever the machine does, and 80/s are not; 3 where it is too busy to tell.
+/// 160/s is too much whatever the machine does, and 80/s is not; exit code 3 if it is too busy to
+/// tell.
 const RATES: &str = r#"
 name = "rates"
 target.builtin = { body_bytes = 100 }
@@ -500,7 +501,7 @@ fn saved_runs_are_compared_unless_they_measured_different_things() {
         &part("01-base-1"),
         &part("02-same-1"),
     ]);
-    // Single runs of less than 16 s do not tell their noise.
+    // Single runs of less than 16 s do not show their noise.
     assert_code(&alike, 3);
     for words in [
         "02-same-1 against 01-base-1",

@@ -1,4 +1,4 @@
-//! Runs the binary in a folder of its own, and never longer than a minute.
+//! Runs the binary in a folder of its own, and never for longer than a minute.
 
 use analysis::Document;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Nothing here takes a tenth of it on an idle machine.
+/// No test here takes a tenth of this on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Marks every process that a test starts, through all generations.
+/// Marks every process that a test starts, directly or indirectly.
 const MARK: &str = "CANNONADE_TEST_FOLDER";
 
-/// 200 operations in about a second. A closed loop with pauses: on a busy machine it takes longer,
-/// and is no less valid.
+/// 200 operations in about a second. A closed loop with pauses takes longer on a busy machine, and
+/// is no less valid.
 pub const PLAN: &str = r#"
 name = "short"
 target.builtin = { body_bytes = 100 }
 load = { connections = 4, think_time = "20ms", requests = 200 }
 "#;
 
-/// Goes on for much longer than any test waits.
+/// Runs for much longer than any test waits.
 pub const ENDLESS: &str = r#"
 name = "endless"
 target.builtin = { body_bytes = 100 }
@@ -38,7 +38,7 @@ pub struct Running {
 }
 
 impl Folder {
-    /// With `plan` as `plan.toml`.
+    /// Makes a folder with `plan` as `plan.toml`.
     pub fn with_plan(plan: &str) -> Folder {
         let folder = Folder {
             folder: tempfile::tempdir().unwrap(),
@@ -94,14 +94,14 @@ impl Folder {
         std::fs::read_to_string(events).unwrap_or_default()
     }
 
-    /// Waits until the run has got as far as the event `word`.
+    /// Waits until the run has come to the event `word`.
     pub fn wait_for(&self, word: &str) {
         wait_until(&format!("event {word}"), || {
             self.events().contains(&format!("\"event\":\"{word}\""))
         });
     }
 
-    /// Processes that were started from here and whose arguments contain `part`.
+    /// Processes that were started from here, with `part` in their arguments.
     pub fn processes(&self, part: &str) -> Vec<i32> {
         let mark = format!("{MARK}={}", self.path().display());
         let is_ours = |pid: &i32| {
@@ -144,7 +144,7 @@ impl Running {
         self.child.as_mut().unwrap()
     }
 
-    /// Waits for its end.
+    /// Waits for the process to end.
     pub fn end(mut self) -> Output {
         let child = self.child.take().unwrap();
         let pid = child.id() as i32;
@@ -189,7 +189,7 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Everything it said, for a message.
+/// Everything that the process printed, for a message.
 pub fn told(output: &Output) -> String {
     format!(
         "{}\n{}\n{}",

@@ -1,4 +1,4 @@
-//! People look at a run while it goes on; what a browser makes of the page is tried elsewhere.
+//! People look at a run while it goes on. How a browser shows the page is tested elsewhere.
 
 use crate::command::{ENDLESS, Folder, Running, assert_code, wait_until};
 use crate::viewer::{address_in, ask, begin};
@@ -6,13 +6,13 @@ use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// Who follows a run at once.
+/// Most followers of a run at once.
 const FOLLOWERS_MAX: usize = 200;
 
 /// More pages than fit into the buffers of both ends.
 const PAGES: usize = 200;
 
-/// Whoever takes nothing for so long is not waited for.
+/// How long a viewer that takes nothing is waited for.
 const TAKE_MAX: Duration = Duration::from_secs(10);
 
 fn start(folder: &Folder, address: &str) -> (Running, String) {
@@ -34,7 +34,7 @@ fn assert_status(answer: &(String, String), status: &str) {
     assert!(is_so, "{status} was to come: {answer:?}");
 }
 
-/// The next version that is told.
+/// The next version that the events announce.
 fn version(events: &mut impl BufRead) -> u64 {
     let mut line = String::new();
     while !line.starts_with("data: ") {
@@ -44,7 +44,7 @@ fn version(events: &mut impl BufRead) -> u64 {
     line["data: ".len()..].trim().parse().unwrap()
 }
 
-/// Seconds that the page draws.
+/// Number of seconds that the page draws.
 fn seconds(page: &str) -> usize {
     let (_, data) = page.split_once("\"seconds\":[").unwrap_or_default();
     let (seconds, _) = data.split_once(']').unwrap_or_default();
@@ -88,7 +88,7 @@ fn page_tells_of_newer_versions_of_itself() {
     });
     drop(events);
 
-    // A stranger's page whose name was led here sees nothing.
+    // A stranger's page whose name leads here sees nothing.
     for (request, host, status) in [
         ("GET /", "evil.test", "403"),
         ("GET /events", "evil.test", "403"),
@@ -112,7 +112,7 @@ fn as_many_as_may_follow_keep_nobody_from_the_page() {
     let mut followers: Vec<TcpStream> = (0..FOLLOWERS_MAX)
         .map(|_| begin(address, "GET /events", address))
         .collect();
-    // The last of them was answered, and so were the others.
+    // The last of them was answered, so the others were too.
     version(&mut BufReader::new(followers.last_mut().unwrap()));
     wait_until("one too many", || {
         let answer = ask_events(address);
@@ -125,7 +125,7 @@ fn as_many_as_may_follow_keep_nobody_from_the_page() {
     wait_until("a free place", || {
         ask_events(address).starts_with("HTTP/1.1 200")
     });
-    // Those who do not go hold up the end for a moment.
+    // Followers that do not leave hold up the end for a moment.
     running.signal("INT");
     assert_code(&running.end(), 130);
     folder.assert_nothing_is_left();
@@ -148,7 +148,7 @@ fn whoever_takes_nothing_is_not_waited_for() {
     let request = format!("GET / HTTP/1.1\r\nhost: {address}\r\n\r\n");
     stuck.write_all(request.repeat(PAGES).as_bytes()).unwrap();
     std::thread::sleep(TAKE_MAX * 2);
-    // What is read now are the buffers of both ends; the rest does not come.
+    // The bytes that can be read now were in the buffers of both ends; the rest does not come.
     let mut taken = Vec::new();
     let _ = stuck.read_to_end(&mut taken);
     let head = b"HTTP/1.1 200 OK";

@@ -84,7 +84,7 @@ fn killed_coordinator_leaves_no_process_and_a_result_that_renders() {
     let folder = Folder::with_plan(ENDLESS);
     let running = folder.begin(&["start", "--local", "--agents", "2", "plan.toml"]);
     folder.wait_for("started");
-    // The first saving that holds figures.
+    // The first result that has figures.
     wait_until("figures in the result", || {
         folder.document().measured.operations.ended > 0
     });
@@ -98,7 +98,8 @@ fn killed_coordinator_leaves_no_process_and_a_result_that_renders() {
         "{}",
         told(&output)
     );
-    // As it was left, and made again from the log: every stored second of both agents.
+    // The result as it was left, against the one made from the log: every stored second of both
+    // agents.
     let folder_path = folder.run_folder();
     let left = folder.document();
     let path = folder_path.to_str().unwrap();
@@ -118,12 +119,12 @@ fn killed_coordinator_leaves_no_process_and_a_result_that_renders() {
     assert_eq!(folder.document(), shown);
 }
 
-/// Files may grow to 20 KiB, as on a disk that fills up; then somebody makes room.
+/// Files can grow to 20 KiB, as on a disk that fills up; then room is made.
 #[test]
 fn disk_that_fills_up_is_told_at_once_and_nothing_is_missing_when_there_is_room_again() {
     let folder = Folder::with_plan(ENDLESS);
     let limited = folder.command(&["start", "--local", "--agents", "2", "plan.toml"]);
-    // A process that ignores the signal learns it from the write (setrlimit(2)).
+    // A process that ignores the signal gets an error from the write instead (setrlimit(2)).
     let script = "trap '' XFSZ; ulimit -S -f 20; exec \"$@\"";
     let mut command = Command::new("bash");
     command.args(["-c", script, "bash"]);

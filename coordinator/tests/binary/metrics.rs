@@ -18,7 +18,7 @@ fn run_is_shown_while_it_goes_on() {
     let url = running.shown_url();
     let address = address_in(&url);
 
-    // Strangers that say nothing keep no program out.
+    // Strangers that send nothing keep no program out.
     let silent: Vec<TcpStream> = (0..200)
         .map(|_| TcpStream::connect(address).unwrap())
         .collect();
@@ -45,7 +45,7 @@ fn run_is_shown_while_it_goes_on() {
         ("GET /", address, "404"),
         ("POST /metrics", address, "405"),
         ("HEAD /metrics", "localhost", "200"),
-        // A stranger's page whose name was led here sees nothing.
+        // A stranger's page whose name leads here sees nothing.
         ("GET /metrics", "evil.test", "403"),
     ] {
         let (head, _) = ask(address, request, host);

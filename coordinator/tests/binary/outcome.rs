@@ -1,4 +1,5 @@
-//! What a run leaves for programs: standard output, a summary, the last line, names of folders.
+//! The parts of a run that programs use: standard output, a summary, the last line, names of
+//! folders.
 
 use crate::command::{Folder, PLAN, assert_code, told};
 use std::process::Output;
@@ -135,7 +136,7 @@ fn run_goes_on_where_latest_cannot_be_a_link() {
     assert!(said(&output).contains(note), "{}", told(&output));
 }
 
-/// One of two requests is answered as it does not expect.
+/// One of two requests gets an answer that it does not expect.
 const HALF: &str = r#"
 name = "half"
 target.builtin = { body_bytes = 100 }

@@ -5,7 +5,7 @@ use analysis::Document;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Output, Stdio};
 
-/// A target, and a folder with its CA.
+/// Starts a target, and makes a folder with its CA.
 fn target() -> (Folder, Running, String) {
     let folder = Folder::with_plan("");
     let mut command = folder.command(&["target", "--body-bytes", "1000"]);
@@ -146,7 +146,7 @@ fn status_that_is_asked_for_is_no_error() {
         said.contains("say so with --expect") && !said.contains("request."),
         "{said}"
     );
-    // The same, where it is saved and printed again.
+    // The same after it was saved and is printed again.
     code(&["--expect", "404", "--output", "runs"], 1);
     let printed = told(&folder.run(&["report", "--remake", "runs/latest"]));
     assert!(

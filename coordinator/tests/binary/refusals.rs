@@ -1,4 +1,4 @@
-//! What cannot be run: one clear message each, and the documented exit code.
+//! Requests that cannot be run: one clear message each, and the documented exit code.
 
 use crate::command::{Folder, PLAN, assert_code, told};
 use rcgen::{BasicConstraints, CertificateParams, CustomExtension, IsCa, KeyPair};
@@ -10,7 +10,7 @@ const REMOTE: &str =
 const NARROW: &str = "target.url = \"http://127.0.0.1:9/\"\nload = { rate = \"9/s\", \
                       max_connections = 3, duration = \"1s\" }";
 
-/// More requests and addresses than anybody could keep apart.
+/// More requests and addresses than can be kept apart.
 fn many_cells() -> String {
     let addresses: Vec<String> = (1..=5).map(|last| format!("127.0.0.{last}")).collect();
     let requests: String = (0..1000)
@@ -194,8 +194,8 @@ fn target_outside_the_agents_policy_is_refused_by_name() {
     );
 }
 
-/// Broken, cut and mismatched certificates and keys: (tls.ca, client's certificate, its key, what
-/// is said).
+/// Broken, cut and mismatched certificates and keys: (tls.ca, client's certificate, its key, part
+/// of the message).
 const CERTIFICATES: [(&str, &str, &str, &str); 9] = [
     (
         "cut.pem",
@@ -297,7 +297,8 @@ fn check_finds_the_certificates_that_no_agent_could_use() {
     }
 }
 
-/// Failed with: what is in it cannot be parsed. Who issued a certificate is the server's to read.
+/// This failed once: our parser could not read the chain. The issuer's certificate is for the
+/// server to read.
 #[test]
 fn chain_is_taken_whose_issuer_says_what_we_do_not_know() {
     let key = KeyPair::generate().unwrap();

@@ -125,7 +125,7 @@ fn token_is_there_before_a_coordinator_is() {
     );
 }
 
-/// A program that dies of SIGHUP unless it does something about it, wherever the tests run.
+/// Runs a program so that SIGHUP kills it unless it handles the signal, wherever the tests run.
 fn with_hangup(command: &Command) -> Command {
     let mut wrapped = Command::new("env");
     wrapped
@@ -168,7 +168,7 @@ fn agent_whose_terminal_is_gone_serves_its_run_to_the_end_and_ends_then() {
     });
     let join = folder.command(&["agent", "join", "--token-file", "token", &address]);
     let mut agent = Running::new(&mut with_hangup(&join));
-    // Nobody reads what it says, as behind `head -1`.
+    // No process reads what it writes, as behind `head -1`.
     drop(agent.child().stderr.take());
     folder.wait_for("started");
     agent.signal("HUP");
@@ -250,7 +250,7 @@ fn check_knows_the_agents_that_have_joined_by_their_calibration() {
         "token",
         &address,
     ]);
-    // Whether the load was met on a busy machine is of no interest here.
+    // Whether the load was met on a busy machine does not matter here.
     let output = start.end();
     let text = check();
     for part in [

@@ -59,7 +59,7 @@ fn plan_from_standard_input_names_files_of_this_folder_and_is_kept() {
     );
 }
 
-/// However busy the machine is, nobody is answered before the target's own timetable says so.
+/// However busy the machine is, no answer comes before the target's own timetable allows it.
 #[test]
 fn built_in_target_keeps_the_pace_that_the_plan_gives_it() {
     let plan = |pace: &str| {
@@ -80,7 +80,7 @@ fn built_in_target_keeps_the_pace_that_the_plan_gives_it() {
             document.run.duration_ns as f64 / ms,
         )
     };
-    // Two servers of 20 ms are busy for 360 ms until the last four of 40 requests are there.
+    // Two servers of 20 ms are busy for 360 ms until the last four of 40 requests have arrived.
     let (min, _, took) = times("servers = { count = 2, service_time = \"20ms\" }");
     assert!(
         min >= 20.0 && took >= 360.0,
@@ -88,7 +88,7 @@ fn built_in_target_keeps_the_pace_that_the_plan_gives_it() {
     );
     let (_, max, _) =
         times("stall = { every = \"1h\", for = \"300ms\", first = \"0s\" }, delay = \"5ms\"");
-    // The stall began with the first request to arrive, which is a little after it was begun.
+    // The stall began when the first request arrived, a little after that request was begun.
     assert!(max >= 300.0, "{max} ms");
     let (_, max, _) = times("stall = { every = \"1h\", for = \"59m\" }");
     assert!(

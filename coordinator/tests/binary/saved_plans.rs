@@ -21,7 +21,7 @@ request = { method = "POST", body_file = "data/body" }
 variants = { a = {}, b = { "load.connections" = 4 } }
 "#;
 
-/// The plan in `plans`, beside the files that it names.
+/// Makes a folder with the plan in `plans`, beside the files that it names.
 fn folder(plan: &str) -> Folder {
     let folder = Folder::with_plan("");
     let plans = folder.path().join("plans");
@@ -38,12 +38,12 @@ fn folder(plan: &str) -> Folder {
     folder
 }
 
-/// `coordinator` in the root folder.
+/// Runs `coordinator` in the root folder.
 fn from_elsewhere(folder: &Folder, arguments: &[&str]) -> Output {
     Running::new(folder.command(arguments).current_dir("/")).end()
 }
 
-/// Starts `plan` from the root folder as the run `name`, whose folder it is.
+/// Starts `plan` from the root folder as the run `name`, and returns its folder.
 #[track_caller]
 fn started(folder: &Folder, plan: &Path, name: &str) -> PathBuf {
     let runs = folder.path().join("runs");
@@ -69,7 +69,7 @@ fn saved_plan_finds_its_files_where_they_were() {
         for run in [&first, &second, &third] {
             assert_eq!(sent(&run.join(part)), 20, "{}", run.display());
         }
-        // A folder of a plan that keeps its runs beside it is no run's.
+        // A folder of a plan that has its runs beside it is not the folder of a run.
         let other = folder.path().join("plan.toml");
         fs::write(&other, plan).unwrap();
         let output = from_elsewhere(&folder, &["check", other.to_str().unwrap()]);

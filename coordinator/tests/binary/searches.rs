@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// One hold of 4 s, of a rate that any machine makes.
+/// One hold of 4 s, at a rate that any machine can make.
 const RATE: &str = r#"
 name = "search"
 target.url = "URL"
@@ -14,7 +14,7 @@ search = { rate = { from = "4/s", to = "8/s" }, hold = "4s" }
 load.max_connections = 10
 "#;
 
-/// Several holds: throughput follows users, so that 4 users are too many whatever the machine does.
+/// Several holds. Throughput follows users, so 4 users are too many whatever the machine does.
 const USERS: &str = r#"
 name = "search"
 target.url = "URL"
@@ -43,7 +43,7 @@ impl Bench {
         }
     }
 
-    /// The search with `agents` agents, which join.
+    /// Starts the search with `agents` agents, which are to join.
     fn start(&self, agents: &str) -> Running {
         let arguments = [
             "start",
@@ -69,7 +69,7 @@ impl Bench {
         self.folder.begin(&named)
     }
 
-    /// Goes on with what there is; nothing else is said of it.
+    /// Resumes the search without any other argument.
     fn resume(&self) -> Running {
         let runs = self.folder.run_folder();
         self.folder
@@ -80,7 +80,8 @@ impl Bench {
         self.folder.run_folder().join("01-base-1")
     }
 
-    /// Until the run in the folder of the search whose name begins with `prefix` has begun.
+    /// Waits until a run has begun whose folder, in that of the search, has a name with this
+    /// prefix.
     fn wait_for(&self, prefix: &str) {
         wait_until(&format!("the run {prefix}"), || {
             self.folder.path().join("runs").exists()
@@ -122,7 +123,8 @@ fn outcomes(search: &SearchRecord) -> Vec<&HoldOutcome> {
     steps.map(|step| &step.result.outcome).collect()
 }
 
-/// 3 where this machine was too busy to be trusted; what is tested is what was asked of the agents.
+/// The exit code is 3 if this machine was too busy to be trusted; what matters is what was asked of
+/// the agents.
 fn assert_answered(output: &Output) {
     let code = output.status.code();
     assert!(matches!(code, Some(0 | 3)), "{}", told(output));

@@ -6,10 +6,10 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::Output;
 
-/// Stands in every value that is planted.
+/// Part of every value that is planted.
 const PLANTED: &str = "planted-secret";
 
-/// Each of the fields that hold secrets, written in ways that TOML allows.
+/// Each of the fields that hold secrets, in several of the ways that TOML allows.
 const HEADERS: &str = concat!(
     r#"
 [[request]]
@@ -32,7 +32,7 @@ load = { connections = 2, requests = 40 }
 tls.client_certificates = [{ cert = 'client.pem', key = 'client.key' }]
 ";
 
-/// The quoted path, the path of an axis, and a variant that replaces all requests.
+/// A quoted path, the path of an axis, and a variant that replaces all requests.
 const CAMPAIGN: &str = r#"
 name = "campaign"
 target.builtin = { tls = false, body_bytes = 100 }
@@ -68,7 +68,7 @@ thresholds = { "errors.count" = "<= 0", "rate" = "<= 150/s" }
 search = { connections = { from = 1, to = 4 }, hold = "300ms", settle = "1s" }
 "#;
 
-/// Refused in every way that shows a value.
+/// Plans that are refused in every way that could show a value.
 const WRONG: [&str; 11] = [
     "request.headers.authorization = \"planted-secret \"",
     "request.headers.authorization = \"planted-secret\\n\"",
@@ -83,7 +83,8 @@ const WRONG: [&str; 11] = [
     "matrix.\"request.headers\" = [\"Cookie: planted-secret\"]",
 ];
 
-/// As `plan.toml`, with a client certificate of its own.
+/// Makes a folder with `plan` as `plan.toml` and a new client certificate, and returns what must
+/// not be found.
 fn folder(plan: &str) -> (Folder, Vec<String>) {
     let folder = Folder::with_plan(plan);
     let key = rcgen::KeyPair::generate().unwrap();
@@ -109,7 +110,7 @@ fn assert_holds_none(planted: &[String], place: &str, text: &[u8]) {
     }
 }
 
-/// Looks through names and contents, however deep.
+/// Looks through names and contents at any depth.
 #[track_caller]
 fn assert_folder_holds_none(planted: &[String], folder: &Path) -> usize {
     let mut files = 0;
@@ -152,7 +153,7 @@ fn no_run_writes_a_secret() {
         let runs = runs_of(&folder);
         let report = folder.run(&["report", "--format", "json", &runs]);
         let compare = folder.run(&["compare", &runs, &runs]);
-        // On a busy machine a search may end client-bound, which leaves as many files.
+        // On a busy machine a search can end client-bound, which leaves as many files.
         let begun = started.status.code();
         assert!(matches!(begun, Some(0 | 3)), "{}", told(&started));
         for output in [&check, &canonical, &report] {
@@ -196,7 +197,7 @@ fn no_refusal_shows_a_secret() {
     }
 }
 
-/// The agent may not load the target, and says so to the coordinator.
+/// The agent is not allowed to load the target, and reports that to the coordinator.
 #[test]
 fn no_failing_run_writes_a_secret() {
     let plan = SINGLE
@@ -212,7 +213,7 @@ fn no_failing_run_writes_a_secret() {
     assert!(assert_folder_holds_none(&planted, &folder.path().join("runs")) >= 4);
 }
 
-/// Neither side tells the token where it goes into a file.
+/// Neither side prints the token if it goes into a file.
 #[test]
 fn agent_and_coordinator_keep_secrets_and_the_token() {
     let server = target::RunningTarget::new(target::Config::plain()).unwrap();
@@ -255,7 +256,7 @@ fn saved_plan_says_which_secret_it_misses() {
         "{saved}"
     );
     let lines = |text: &str| text.lines().count();
-    // The value of three lines is one of one line.
+    // A value of three lines is saved as one of one line.
     assert_eq!(lines(&saved), lines(SINGLE) + lines(HEADERS) - 2, "{saved}");
     std::fs::write(folder.path().join("again.toml"), &saved).unwrap();
     let output = folder.run(&["start", "--local", "again.toml"]);
@@ -272,7 +273,7 @@ fn saved_plan_says_which_secret_it_misses() {
     assert_eq!(said.matches("(not saved)").count(), 4, "{said}");
 }
 
-/// Resuming compares the plan that is given with what was saved of the first one.
+/// Resuming compares the plan given now with what was saved of the first one.
 #[test]
 fn secret_that_changed_is_noticed_when_runs_are_resumed() {
     let server = target::RunningTarget::new(target::Config::plain()).unwrap();

@@ -1,4 +1,4 @@
-//! The live view on a terminal of few columns.
+//! The live view on a terminal with few columns.
 
 use crate::command::{ENDLESS, Folder, PLAN, Running, assert_code, wait_until};
 use analysis::RunState;
@@ -35,7 +35,7 @@ fn pty() -> (OwnedFd, File) {
     (master, slave)
 }
 
-/// What a terminal of few columns is told of a run.
+/// Everything that a run writes to a terminal with few columns.
 fn shown() -> String {
     // Four seconds, so that figures come: the first are of a whole second.
     let folder = Folder::with_plan(&PLAN.replace("requests = 200", "requests = 800"));
@@ -57,7 +57,7 @@ fn shown() -> String {
     reader.join().unwrap()
 }
 
-/// Characters that are seen of a line: all but colours.
+/// Number of visible characters of a line: all but colours.
 fn seen(line: &str) -> usize {
     let rest = |part: &str| {
         part.split_once('m')
@@ -92,9 +92,9 @@ fn live_view_is_redrawn_in_place_and_fits() {
     assert!(has_figures, "no run showed figures");
 }
 
-/// The program as the leader of a session that has the terminal at `slave`, as a shell in a window
-/// would be. What `hangup` says to env(1) about SIGHUP holds wherever the tests run, under `nohup`
-/// too.
+/// The program as the leader of a session that has the terminal at `slave`, like a shell in a
+/// window. `hangup` is an option of env(1) about SIGHUP; it holds wherever the tests run, even
+/// under `nohup`.
 fn in_session(command: &Command, hangup: &str, slave: &File) -> Command {
     let mut session = Command::new("setsid");
     session

@@ -1,14 +1,14 @@
-//! Somebody who looks at a run while it goes on.
+//! A viewer that looks at a run while it goes on.
 
 use crate::command::Running;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
-/// Longer than anything a viewer waits for takes.
+/// Longer than a viewer has to wait for anything.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
 
 impl Running {
-    /// The address that it says it shows the run at, in the first line of its standard error.
+    /// The address at which it shows the run, from the first line of its standard error.
     pub fn shown_url(&mut self) -> String {
         let stderr = self.child().stderr.take().unwrap();
         let line = BufReader::new(stderr).lines().next().unwrap().unwrap();
@@ -17,12 +17,12 @@ impl Running {
     }
 }
 
-/// Host and port in what [`Running::shown_url`] gave.
+/// Host and port in a result of [`Running::shown_url`].
 pub fn address_in(url: &str) -> &str {
     url.split_once('/').unwrap().0
 }
 
-/// Asks, and gives the connection.
+/// Sends a request, and returns the connection.
 pub fn begin(address: &str, request: &str, host: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

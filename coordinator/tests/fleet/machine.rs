@@ -11,12 +11,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-/// What the runner does.
+/// Instructions for the runner.
 #[derive(Clone)]
 pub struct Script {
     /// Size of each interval.
     pub interval_bytes: Vec<usize>,
-    /// Between two of them.
+    /// Time between two intervals.
     pub every: Duration,
     /// Why it cannot run the plan.
     pub problem: Option<String>,
@@ -93,7 +93,7 @@ impl Machine {
             .expect("a runner")
     }
 
-    /// How the link ends by itself.
+    /// Waits until the link ends by itself, and returns how.
     pub async fn ended(self) -> Result<(), LinkError> {
         let ended = timeout(Duration::from_secs(30), self.link)
             .await
@@ -115,7 +115,7 @@ struct Firing {
     interval: u32,
 }
 
-/// Until the link ends.
+/// Follows the script until the link ends.
 async fn follow(script: Script, mut end: RunnerEnd, tell: mpsc::UnboundedSender<Assignment>) {
     let mut firing: Option<Firing> = None;
     loop {

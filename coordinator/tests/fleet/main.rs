@@ -1,4 +1,4 @@
-//! Both ends of the control plane over loopback TLS, with a runner that fires nothing.
+//! Both ends of the control plane over loopback TLS, with a runner that sends no load.
 
 mod machine;
 mod proxy;
@@ -47,7 +47,7 @@ fn request(agents: u32) -> RunRequest {
     }
 }
 
-/// All events up to and with the one that `last` says.
+/// All events up to and including the first that satisfies `last`.
 async fn until(events: &mut RunEvents, last: impl Fn(&RunEvent) -> bool) -> Vec<RunEvent> {
     let mut seen = Vec::new();
     loop {
@@ -205,7 +205,7 @@ async fn cut_connection_loses_no_interval_and_repeats_none() {
 async fn beats_come_through_while_a_slow_link_is_full() {
     let (fleet, token) = fleet().await;
     let proxy = Proxy::narrow(fleet.address(), 100_000).await;
-    // 13 s, and a stream on which nothing is heard ends after 10 s.
+    // This takes 13 s, and a stream on which nothing is heard ends after 10 s.
     let script = Script {
         interval_bytes: vec![10, 1_300_000],
         ..Script::default()
@@ -367,7 +367,7 @@ async fn wrong_tokens_are_refused_with_a_cure() {
 #[tokio::test]
 async fn agent_that_comes_first_says_so_once_and_joins_later() {
     let enrolment = Enrolment::in_memory().expect("randomness");
-    // Bound, so that nobody else gets the port, and not listened on yet.
+    // Bound, so that no other process gets the port, but not listening yet.
     let socket = tokio::net::TcpSocket::new_v4().expect("a socket");
     socket.bind(LOOPBACK).expect("a free port");
     let address = socket.local_addr().expect("an address");

@@ -17,7 +17,8 @@ impl Proxy {
         Proxy::narrow(to, u32::MAX).await
     }
 
-    /// One that carries so much to `to`; the other direction is as fast as it can be.
+    /// A relay that carries `bytes_per_second` to `to`; the other direction is as fast as it can
+    /// be.
     pub async fn narrow(to: SocketAddr, bytes_per_second: u32) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -54,7 +55,7 @@ async fn relay(
     }
 }
 
-/// Until either side ends.
+/// Carries bytes until either side ends.
 async fn carry(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,

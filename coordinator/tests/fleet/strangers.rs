@@ -1,4 +1,4 @@
-//! Peers that take places and say nothing, or not enough.
+//! Peers that take places and send nothing, or not enough.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use super::{LOOPBACK, PATIENCE, Script, fleet, request, until, until_done};
@@ -20,20 +20,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// A newcomer has joined by then, whatever strangers do.
+/// How long a newcomer may take to join, whatever strangers do.
 const JOINED_MAX: Duration = Duration::from_secs(5);
 
-/// What a stranger does last before it falls silent.
+/// The last thing that a stranger does before it falls silent.
 #[derive(Debug, Clone)]
 enum Silence {
     Tcp,
     Tls,
     Preface,
-    /// The stream is asked for with this token.
+    /// It asks for the stream with this token.
     Attach(Token),
 }
 
-/// Takes any certificate: a stranger does not care whom it disturbs.
+/// Accepts any certificate: a stranger does not care whom it disturbs.
 #[derive(Debug)]
 struct Careless;
 
@@ -85,14 +85,14 @@ fn careless() -> TlsConnector {
     TlsConnector::from(Arc::new(config))
 }
 
-/// What a stranger holds open; errors are the coordinator's answer, and welcome.
+/// The connection that a stranger holds open. Errors are the coordinator's answer, and welcome.
 enum Held {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Held {
-    /// Until the coordinator ends it; whatever comes meanwhile is not looked at.
+    /// Waits until the coordinator ends it, and ignores whatever comes meanwhile.
     async fn ended(self) {
         let mut bytes = [0; 1024];
         match self {
@@ -118,7 +118,7 @@ async fn stranger(to: SocketAddr, tls: TlsConnector, silence: Silence) -> Option
     Some(Held::Tls(tls))
 }
 
-/// RFC 9113, section 3.4: the preface and SETTINGS without any.
+/// The preface, and SETTINGS without any setting (RFC 9113, section 3.4).
 fn preface() -> Vec<u8> {
     [
         &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
@@ -127,7 +127,7 @@ fn preface() -> Vec<u8> {
     .concat()
 }
 
-/// HEADERS of a stream that stays open (END_HEADERS alone), each literal and not indexed.
+/// HEADERS of a stream that stays open (only END_HEADERS), each a literal that is not indexed.
 fn attach(token: &Token) -> Vec<u8> {
     let headers = [
         (":method", "POST"),
@@ -163,7 +163,7 @@ fn raise_files() {
     setrlimit(Resource::Nofile, raised).expect("raising to the hard limit");
 }
 
-/// Fires for some seconds, and says nothing but intervals.
+/// Fires for some seconds, and sends nothing but intervals.
 fn busy() -> Script {
     Script {
         interval_bytes: vec![100; 200],
@@ -215,13 +215,13 @@ async fn two_thousand_strangers_keep_no_agent_out_and_no_member_is_lost() {
             coming.spawn(stranger(to, tls.clone(), silence.clone()));
         }
     }
-    // While they come, their handshakes take most of this process's time.
+    // While they come in, their handshakes take most of this process's time.
     assert_joins_within(PATIENCE, to, &token).await;
     let all = timeout(PATIENCE, coming.join_all())
         .await
         .expect("an answer to each");
     assert_joins_within(JOINED_MAX, to, &token).await;
-    // Each is sent away within its deadline, and a while for a busy machine.
+    // Each is sent away within its deadline; a busy machine gets some more time.
     let mut held = JoinSet::new();
     for one in all.into_iter().flatten() {
         held.spawn(one.ended());
@@ -247,7 +247,7 @@ async fn slow_stranger_each_millisecond_keeps_no_agent_out() {
     let mut seen = until(&mut events, |event| matches!(event, RunEvent::Began { .. })).await;
     let flood = tokio::spawn(async move {
         let mut each = interval(Duration::from_millis(1));
-        // On a machine that is behind, what was missed does not come all at once.
+        // If the machine falls behind, missed ticks do not come all at once.
         each.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut slow = JoinSet::new();
         for _ in 0..5_000 {
@@ -266,7 +266,7 @@ async fn slow_stranger_each_millisecond_keeps_no_agent_out() {
     fleet.shut_down().await;
 }
 
-/// Half of a record's head, a byte now and then.
+/// Sends half of a record's head, one byte now and then.
 async fn trickle(to: SocketAddr) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(LOOPBACK).unwrap();

@@ -1,4 +1,4 @@
-//! Every kind of line beside the one that it has always been.
+//! Compares every kind of line with its golden form, which other programs read.
 
 use super::*;
 use control::{AgentId, FleetTime, Skew, Stop};
@@ -23,7 +23,7 @@ fn ended(agent: u32, cause: EndCause, clock: Option<ClockReading>) -> RunEvent {
     }
 }
 
-/// One of each kind, and what else their fields may hold. Only agent 0 has a name.
+/// One event of each kind, and some more for what their fields can hold. Only agent 0 has a name.
 fn events() -> Vec<RunEvent> {
     let clock = ClockReading {
         offset_ns: -12,
@@ -145,7 +145,7 @@ fn lines() -> Vec<String> {
         .collect()
 }
 
-/// `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
+/// `UPDATE_GOLDEN=1` rewrites the file; the difference is then for a person to review.
 #[test]
 fn every_line_is_the_one_that_others_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/events.jsonl");

@@ -153,12 +153,12 @@ fn response(second: u32) -> Vec<u8> {
     snapshot.encode()
 }
 
-/// What stands on the disk at this moment, as a kill would leave it.
+/// Copies what is on the disk at this moment, as a kill would leave it.
 fn copied(folder: &Path) -> TempDir {
     let copy = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
-        // A draft of the result may go at any time.
+        // A draft of the result can disappear at any time.
         let _ = std::fs::copy(entry.path(), copy.path().join(entry.file_name()));
     }
     copy
@@ -260,7 +260,7 @@ async fn disk_that_nobody_waits_for_any_longer_is_told_with_what_is_not_saved() 
     assert!(recording.receipts.try_recv().is_err(), "agents keep it");
 }
 
-/// A disk is waited for as long as it takes, or hardly.
+/// Waits for a disk for `room`, and tries often.
 fn tried_often(room: Duration) -> StorageTimes {
     StorageTimes {
         room,
@@ -274,7 +274,7 @@ async fn disk_that_is_full_for_too_long_is_given_up_and_never_said_to_store_agai
     let mut recording = recording_with(tried_often(Duration::from_millis(50))).await;
     recording.interval(0, 0).await;
     recording.receipts(1).await;
-    // The folder is in no one's way, and its files cannot be reached.
+    // Something else is in the folder's place, so that its files cannot be reached.
     let elsewhere = recording.folder.with_extension("elsewhere");
     std::fs::rename(&recording.folder, &elsewhere).unwrap();
     std::fs::write(&recording.folder, "not a folder").unwrap();
@@ -288,7 +288,7 @@ async fn disk_that_is_full_for_too_long_is_given_up_and_never_said_to_store_agai
     let told = told.unwrap().unwrap().clone().unwrap();
     assert!(told.end().unwrap().contains("gave up storing"), "{told:?}");
     drop(changes);
-    // Nothing is tried any more, and what comes later is not acknowledged either.
+    // Storing is not tried again, and what comes later is not acknowledged either.
     std::fs::remove_file(&recording.folder).unwrap();
     std::fs::rename(&elsewhere, &recording.folder).unwrap();
     recording.interval(0, 2).await;
@@ -304,7 +304,7 @@ async fn disk_that_is_full_for_too_long_is_given_up_and_never_said_to_store_agai
 async fn result_that_finds_no_room_is_saved_once_there_is_some() {
     let recording = recording_with(tried_often(PATIENCE * 10)).await;
     recording.interval(0, 0).await;
-    // What stands in the way of the draft is a disk without room.
+    // A folder in the draft's place stands for a disk without room.
     let draft = recording.folder.join("result.json.tmp");
     std::fs::create_dir(&draft).unwrap();
     let mut changes = recording.record.disk.changes();
@@ -349,7 +349,7 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
     }
     recording.receipts(8).await;
     let killed = copied(&recording.folder);
-    // A part of the batch after it was written, and nobody was told.
+    // Part of the next batch was written, and none of it acknowledged.
     let log = std::fs::OpenOptions::new()
         .append(true)
         .open(killed.path().join(LOG));
@@ -379,7 +379,7 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
         second.contains("another coordinator is writing this run"),
         "{second}"
     );
-    // The last second that was stored comes again: its acknowledgement was lost.
+    // The last second that was stored comes again, since its acknowledgement was lost.
     for (agent, second) in seconds(3, 7) {
         again.interval(agent, second).await;
     }

@@ -1,4 +1,4 @@
-//! A record that is given events by hand.
+//! Gives a record events by hand.
 
 use super::*;
 use crate::run_folder::FolderName;
@@ -109,7 +109,7 @@ fn ended(record: &mut RecordedRun, agent: u32, totals: &[u8]) {
     record.take(Utc::now(), &ended);
 }
 
-/// One operation that was ok.
+/// One successful operation.
 fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot::default();
     let key = measure::CellKey {
@@ -121,7 +121,7 @@ fn snapshot() -> Snapshot {
     snapshot
 }
 
-/// The totals of an agent that made this interval alone, as it sends them.
+/// The totals of an agent that delivered this interval alone, as it sends them.
 fn totals(snapshot: &Snapshot) -> Vec<u8> {
     let mut totals = Totals::default();
     totals.add(snapshot);

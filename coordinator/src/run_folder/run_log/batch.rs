@@ -1,5 +1,5 @@
-//! How the log stands on disk: a head, then batches. A batch is written at once and is read whole
-//! or not at all.
+//! How the log is laid out on disk: a head, then batches. A batch is written in one go and is read
+//! whole or not at all.
 //!
 //! ```text
 //! head:   "cannlog\n"  version u32  run id 16 bytes  CRC-32 of all before u32
@@ -8,17 +8,17 @@
 //! fact:   kind u8  length u32  nanoseconds since 1970 u64  postcard
 //! ```
 //!
-//! Numbers are little-endian. A batch begins only when the one before is on the disk, so that a
-//! broken one with a whole one after it was damaged later, and a broken one at the end was torn.
+//! Numbers are little-endian. A batch begins only when the one before is on the disk. So a broken
+//! batch with a whole one after it was damaged later, and a broken batch at the end was torn.
 
 use control::RunId;
 
-/// Version of what follows the head; raised when an older program could not read it.
+/// Version of what follows the head; to be raised if an older program could not read it.
 pub(super) const VERSION: u32 = 1;
 
 const MAGIC: &[u8; 8] = b"cannlog\n";
 
-/// Begins a batch. Not text, so that a plan in the log does not look like one.
+/// Begins a batch. It is not text, so that a plan in the log does not look like a batch.
 pub(super) const MARK: [u8; 4] = [0xb7, b'B', 0xd1, 0x1e];
 
 /// Length of the log's head.
@@ -30,22 +30,22 @@ pub(super) const BATCH_HEAD_BYTES: usize = 24;
 /// Length of a fact's head.
 pub(super) const FACT_HEAD_BYTES: usize = 13;
 
-/// Longest content of a batch that is believed: far above what is gathered, and a damaged length
-/// asks for no more memory.
+/// Longest content of a batch that is believed: far above what is gathered, and the most memory
+/// that a damaged length can ask for.
 pub(super) const CONTENT_MAX_BYTES: usize = 256 << 20;
 
-/// What the first bytes of a log say.
+/// The meaning of the first bytes of a log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum LogHead {
-    /// Of this run.
+    /// The log of this run.
     Known(RunId),
     /// Written by another version of the format.
     Version(u32),
-    /// No log, or a damaged one.
+    /// Not a log, or a damaged one.
     Unknown,
 }
 
-/// What a batch says of itself.
+/// The head of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BatchHead {
     pub(super) number: u64,
@@ -69,7 +69,7 @@ pub(super) fn read_head(head: &[u8; HEAD_BYTES]) -> LogHead {
     if head[..8] != *MAGIC {
         return LogHead::Unknown;
     }
-    // The head of another version may be sealed in another way.
+    // The head of another version may be sealed differently.
     if version != VERSION {
         return LogHead::Version(version);
     }
@@ -82,7 +82,7 @@ pub(super) fn read_head(head: &[u8; HEAD_BYTES]) -> LogHead {
 }
 
 impl BatchHead {
-    /// Of a batch with this content.
+    /// The head of a batch with this content.
     pub(super) fn new(number: u64, content: &[u8]) -> BatchHead {
         BatchHead {
             number,
@@ -101,7 +101,7 @@ impl BatchHead {
         bytes
     }
 
-    /// Nothing where it is no whole head.
+    /// `None` if it is not a whole head.
     pub(super) fn from_bytes(bytes: &[u8; BATCH_HEAD_BYTES]) -> Option<BatchHead> {
         let length = u32_at(bytes, 12) as usize;
         let is_head = bytes[..4] == MARK && is_sealed(bytes) && length <= CONTENT_MAX_BYTES;
@@ -118,7 +118,7 @@ impl BatchHead {
     }
 }
 
-/// Writes the checksum of all before it at the end.
+/// Writes the checksum of everything before it at the end.
 fn seal(bytes: &mut [u8]) {
     let end = bytes.len() - 4;
     let crc = crc32fast::hash(&bytes[..end]);

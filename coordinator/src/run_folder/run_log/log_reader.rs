@@ -1,4 +1,5 @@
-//! Reads a log from its beginning, batch by batch: an hour of a large fleet does not fit memory.
+//! Reads a log from its beginning, batch by batch: an hour of a large fleet does not fit into
+//! memory.
 
 use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
 use super::logged_fact::{FactError, LoggedFact};
@@ -9,27 +10,27 @@ use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are looked through at once for a batch behind a broken one.
+/// How many bytes at a time are searched for a batch behind a broken one.
 const SEARCH_BYTES: usize = 1 << 20;
 
 /// Why a log cannot be read, or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogError {
-    /// The system does not give it.
+    /// The system cannot open, read or write it.
     #[error("{}: {why}; write the folder of a run that still has its {LOG}", path.display())]
     Unreadable {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's reason.
         why: String,
     },
-    /// Another file.
+    /// The file is not a log.
     #[error(
         "{}: is no run log, or its head is damaged; write the folder of a run",
         path.display()
     )]
     NoLog {
-        /// Of the file.
+        /// The file's path.
         path: PathBuf,
     },
     /// Written by another version.
@@ -40,60 +41,60 @@ pub(crate) enum LogError {
         env!("CARGO_PKG_VERSION")
     )]
     Version {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
-        /// What it says it has.
+        /// The version that it states.
         found: u32,
     },
-    /// What was stored is not there any more.
+    /// Something that was stored is no longer there.
     #[error(
         "{}: is damaged at byte {at}: batch {batch} is not what was written, and batches that \
          were written after it follow; restore the file from a copy",
         path.display()
     )]
     Damaged {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
         /// Where the broken batch begins.
         at: u64,
         /// Its number.
         batch: u64,
     },
-    /// Whole, and not understood.
+    /// A batch is whole, but not understood.
     #[error("{}: {error}", path.display())]
     Fact {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
-        /// What is not understood.
+        /// Why it is not understood.
         error: FactError,
     },
-    /// It grows.
+    /// Another coordinator is writing it.
     #[error(
         "{}: another coordinator is writing this run{}; wait for its end, or end it",
         path.display(),
         hold::in_words(*pid)
     )]
     Taken {
-        /// Of the log.
+        /// The log's path.
         path: PathBuf,
-        /// Of the coordinator, where the system tells.
+        /// The coordinator's process id, if the system reports it.
         pid: Option<u32>,
     },
 }
 
-/// What lies behind the last whole batch.
+/// Where the whole batches of a log end, and what follows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LogTail {
     /// Where whole batches end.
     pub(crate) good_bytes: u64,
-    /// Bytes of a torn batch behind them.
+    /// Bytes of a torn batch after them.
     pub(crate) torn_bytes: u64,
-    /// Whole batches.
+    /// Number of whole batches.
     pub(crate) batches: u64,
 }
 
-/// A log that is read from its beginning. As an iterator it gives what was stored, in order, and
-/// ends where whole batches end.
+/// Reads a log from its beginning. As an iterator it returns what was stored, in order, and ends
+/// after the last whole batch.
 #[derive(Debug)]
 pub(crate) struct LogReader {
     path: PathBuf,
@@ -103,7 +104,7 @@ pub(crate) struct LogReader {
     until: u64,
     tail: LogTail,
     batch: Vec<u8>,
-    /// What of the batch is read.
+    /// How much of the batch has been read.
     read: usize,
     is_over: bool,
 }
@@ -112,7 +113,7 @@ impl LogReader {
     /// Opens the log at `path`.
     ///
     /// # Errors
-    /// There is none, or one of another version.
+    /// There is no log, or one of another version.
     pub(crate) fn open(path: &Path) -> Result<LogReader, LogError> {
         let opened = open_regular(path).map_err(|error| unreadable(path, &error))?;
         LogReader::new(path, opened)
@@ -131,7 +132,7 @@ impl LogReader {
         LogReader::new(path, file)
     }
 
-    /// Reads a file from where it stands, which is its beginning.
+    /// Reads a file from its position, which must be its beginning.
     pub(super) fn new(path: &Path, file: File) -> Result<LogReader, LogError> {
         let path = path.to_owned();
         let mut file = BufReader::with_capacity(SEARCH_BYTES, file);
@@ -158,29 +159,29 @@ impl LogReader {
         })
     }
 
-    /// Ends at this byte, where a batch ends: the file may be growing behind it.
+    /// Ends at this byte, where a batch ends: the file may be growing after it.
     pub(super) fn until(self, until: u64) -> LogReader {
         LogReader { until, ..self }
     }
 
-    /// Which run it is of.
+    /// The run that the log is of.
     pub(crate) fn run(&self) -> RunId {
         self.run
     }
 
-    /// What lies behind what was read; all of it is known once the iterator has ended.
+    /// Where whole batches end; known once the iterator has ended.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn tail(&self) -> LogTail {
         self.tail
     }
 
-    /// Goes through all batches without looking into them.
+    /// Goes through all batches without decoding them.
     pub(super) fn skip_to_end(&mut self) -> Result<LogTail, LogError> {
         while self.next_batch()? {}
         Ok(self.tail)
     }
 
-    /// Reads the next batch; `false` where whole batches end.
+    /// Reads the next batch; `false` if there is no further whole batch.
     fn next_batch(&mut self) -> Result<bool, LogError> {
         let begins = self.tail.good_bytes;
         if begins >= self.until {
@@ -215,7 +216,7 @@ impl LogReader {
         }
     }
 
-    /// Whether the next bytes are the next batch.
+    /// Reads the next bytes, and returns whether they are the next batch.
     fn read_batch(&mut self) -> io::Result<bool> {
         let mut head = [0; BATCH_HEAD_BYTES];
         if !fill(&mut self.file, &mut head)? {
@@ -251,7 +252,7 @@ impl LogReader {
                     return Ok(Behind::LaterBatch);
                 }
             }
-            // A head may lie over the end of this window.
+            // A head may cross the end of this window.
             let step = length.saturating_sub(BATCH_HEAD_BYTES - 1).max(1);
             at += step as u64;
         }
@@ -269,9 +270,9 @@ impl LogReader {
     }
 }
 
-/// What stands behind a broken batch.
+/// The bytes after a broken batch.
 enum Behind {
-    /// So many bytes, and no batch.
+    /// This many bytes, and no batch.
     Torn(u64),
     LaterBatch,
 }
@@ -311,7 +312,7 @@ pub(super) fn unreadable(path: &Path, error: &io::Error) -> LogError {
     }
 }
 
-/// Fills the buffer; `false` where the file ends before.
+/// Fills the buffer; `false` if the file ends before.
 fn fill(file: &mut BufReader<File>, buffer: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(buffer) {
         Ok(()) => Ok(true),

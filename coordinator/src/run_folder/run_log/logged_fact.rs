@@ -1,4 +1,4 @@
-//! One thing that the log holds of a run.
+//! One fact of a run, as the log holds it.
 
 use super::batch::{FACT_HEAD_BYTES, VERSION, u32_at};
 use crate::fleet;
@@ -16,37 +16,37 @@ const NOTE: u8 = 4;
 const SERVER_CPU: u8 = 5;
 const FINISHED: u8 = 6;
 
-/// One thing that the log holds of a run, and when it was heard of.
+/// One fact of a run, with the time at which the coordinator learned of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LoggedFact {
     /// By the calendar of the machine that wrote it.
     pub(crate) at: Utc,
-    /// What it was.
+    /// The fact itself.
     pub(crate) what: FactKind,
 }
 
-/// What is to be known of a run.
+/// The kinds of facts that a log can hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FactKind {
-    /// It was asked for; the first of all.
+    /// The run was asked for; always the first fact.
     Begun(BegunRun),
-    /// Another coordinator went on with it.
+    /// Another coordinator resumed the run.
     Resumed(ResumedRun),
-    /// The fleet told this.
+    /// The fleet reported this.
     Event(RunEvent),
     /// A sentence for the result.
     Note(String),
     /// CPU time that the built-in target used.
     ServerCpu(Duration),
-    /// Nothing more comes.
+    /// The run ended in this state.
     Finished(RunState),
 }
 
-/// What a run began with: all that going on with it, or making its result, needs beside the plan's
-/// secrets.
+/// The beginning of a run: everything that is needed to resume it or to make its result, except for
+/// the plan's secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BegunRun {
-    /// What agents and files know it by.
+    /// The id that agents and files know it by.
     pub(crate) run: [u8; 16],
     /// Counts the run's coordinators, from 1.
     pub(crate) epoch: u64,
@@ -56,31 +56,32 @@ pub(crate) struct BegunRun {
     pub(crate) plan_text: String,
     /// The canonical text without secrets.
     pub(crate) canonical_text: String,
-    /// What the live view calls it.
+    /// Its name in the live view.
     pub(crate) title: String,
-    /// How many agents do it.
+    /// Number of its agents.
     pub(crate) agents: u32,
     /// When it was asked for, in nanoseconds since 1970.
     pub(crate) created_ns: u64,
-    /// Names the clock of its instants, which ends with the machine; empty where nothing does.
+    /// Names the clock of its instants, which ends when the machine does; empty if there is no
+    /// name.
     pub(crate) clock: String,
     /// Where it was asked for.
     pub(crate) origin: RunOrigin,
 }
 
-/// Who went on with a run.
+/// The coordinator that resumed a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ResumedRun {
     /// Counts the run's coordinators, from 1.
     pub(crate) epoch: u64,
     /// Names the clock of its instants.
     pub(crate) clock: String,
-    /// By how much this coordinator's clock shows more than the log's, if it is another one.
+    /// How far this coordinator's clock is ahead of the log's, if it is another one.
     pub(crate) clock_shift_ns: i64,
 }
 
 impl ResumedRun {
-    /// By this process.
+    /// A resumption by this process.
     pub(crate) fn new(epoch: u64) -> ResumedRun {
         ResumedRun {
             epoch,
@@ -90,7 +91,7 @@ impl ResumedRun {
     }
 }
 
-/// Why a fact cannot be read though its bytes are those that were written.
+/// Why a fact cannot be read although its bytes are those that were written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FactError {
     /// Written by a newer program.
@@ -100,28 +101,28 @@ pub(crate) enum FactError {
         env!("CARGO_PKG_VERSION")
     )]
     Kind {
-        /// What it is.
+        /// Its kind.
         kind: u8,
     },
-    /// Not what this kind of fact looks like.
+    /// Its content is not that of its kind.
     #[error(
         "it holds a fact of kind {kind} that version {} of this program cannot read ({why}); use \
          the version that wrote it",
         env!("CARGO_PKG_VERSION")
     )]
     Content {
-        /// What it is.
+        /// Its kind.
         kind: u8,
-        /// What the decoder says.
+        /// The decoder's error.
         why: String,
     },
-    /// It ends in the middle of one.
+    /// A batch ends in the middle of a fact.
     #[error("a batch of it ends in the middle of a fact")]
     Short,
 }
 
 impl LoggedFact {
-    /// Appends it to a batch.
+    /// Appends the fact to a batch.
     pub(super) fn encode(&self, into: &mut Vec<u8>) {
         let at = into.len();
         into.resize(at + FACT_HEAD_BYTES, 0);
@@ -133,7 +134,7 @@ impl LoggedFact {
         into[at + 5..at + 13].copy_from_slice(&at_ns.to_le_bytes());
     }
 
-    /// Takes the first one off a batch that is not at its end.
+    /// Takes the first fact off a batch that is not at its end.
     pub(super) fn decode(batch: &mut &[u8]) -> Result<LoggedFact, FactError> {
         let (head, rest) = batch
             .split_at_checked(FACT_HEAD_BYTES)
@@ -150,7 +151,7 @@ impl LoggedFact {
 }
 
 impl FactKind {
-    /// Appends the content, and says which kind it is.
+    /// Appends the content, and returns its kind.
     fn encode(&self, into: &mut Vec<u8>) -> u8 {
         match self {
             FactKind::Begun(begun) => write(BEGUN, begun, into),

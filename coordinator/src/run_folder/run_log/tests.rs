@@ -1,4 +1,4 @@
-//! Logs that are written, damaged and read again.
+//! Writes, damages and reads logs.
 
 use super::*;
 use crate::run_origin::RunOrigin;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const RUN: RunId = RunId([9; 16]);
 
-/// Written by the first version of the format; every later one that reads it at all reads it so.
+/// Written by the first version of the format. Every later version that reads it must read it so.
 const GOLDEN: &[u8] = include_bytes!("tests/version-1.log");
 
 fn at(millis: u64) -> Utc {
@@ -36,7 +36,7 @@ fn interval(agent: u32, interval: u32) -> LoggedFact {
     })
 }
 
-/// One of each kind, and of each event.
+/// One fact of each kind, and one of each event.
 fn everything() -> Vec<LoggedFact> {
     let facts = AgentFacts {
         version: "0.1.0".into(),
@@ -175,7 +175,7 @@ fn everything() -> Vec<LoggedFact> {
     events.into_iter().map(event).chain(others).collect()
 }
 
-/// A log with a batch for each of these.
+/// Writes a log with a batch for each of these.
 fn written(batches: &[Vec<LoggedFact>]) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run.log");
@@ -203,7 +203,7 @@ fn log_gives_back_what_it_was_given() {
     assert_eq!(read(&path).unwrap(), (expected, 0));
 }
 
-/// `UPDATE_GOLDEN=1` writes it, which is for a new version only.
+/// `UPDATE_GOLDEN=1` writes it anew, which is only for a new version.
 #[test]
 fn first_version_of_the_format_is_read_for_ever() {
     let (folder, path) = written(&[everything()]);
@@ -220,7 +220,7 @@ fn first_version_of_the_format_is_read_for_ever() {
     assert_eq!(read(&golden).unwrap(), (everything(), 0));
 }
 
-/// Events that were added later stand behind the others, and take no place from them.
+/// Events that were added later come after the others, whose numbers do not change.
 #[test]
 fn later_events_of_the_format_are_read_too() {
     let answers = [None, Some(FleetTime(10))].map(|from| {
@@ -371,10 +371,10 @@ fn batch_that_found_no_room_is_written_when_there_is_some() {
     );
     for _ in 0..2 {
         let error = log.commit().unwrap_err();
-        // The second time it cannot cut what may be torn either: /dev/full has no length.
+        // The second try cannot cut off what may be torn either: /dev/full has no length.
         assert!(error.raw_os_error().is_some(), "{error}");
     }
-    // Half of it was written, as a disk does that fills up.
+    // Half of it was written, as on a disk that fills up.
     file.write_all_at(&log.staged[..40], log.good_bytes)
         .unwrap();
     log.file = file;
