@@ -1,22 +1,22 @@
-//! What agents found before the first packet, though the run went on.
+//! Findings of the agents' preflight that did not stop the run.
 
 use crate::Document;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What an agent's preflight found, though the run went on.
+/// A finding of an agent's preflight that did not stop the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreflightFinding {
     /// Name of the agent.
     pub agent: String,
-    /// What it found, with numbers and what helps.
+    /// The finding, with numbers and a remedy.
     pub text: String,
-    /// The agent would have refused the run, had it not been forced.
+    /// Whether the agent would have refused the run, had it not been forced.
     pub forced: bool,
 }
 
 impl Document {
-    /// What the run was forced past; it marks the verdict.
+    /// Lists the findings that the run was forced past; they are part of the verdict's evidence.
     #[must_use]
     pub fn forced_past(&self) -> Vec<String> {
         let findings = self.preflight.iter().filter(|finding| finding.forced);
@@ -27,7 +27,7 @@ impl Document {
             .collect()
     }
 
-    /// What agents found close to a bound, for the notes.
+    /// Lists the findings of agents that are close to a bound, for the notes.
     pub(crate) fn preflight_concerns(&self) -> impl Iterator<Item = String> {
         let findings = self.preflight.iter().filter(|finding| !finding.forced);
         findings.map(|PreflightFinding { agent, text, .. }| format!("agent {agent}: {text}"))
