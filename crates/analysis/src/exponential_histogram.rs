@@ -76,7 +76,7 @@ impl ExponentialHistogram {
     /// bucket of an hour, so that every value is in one.
     ///
     /// A second is not a power of the base, so the buckets shift: at scale 3 their bounds come out
-    /// up to 1.6 % too high, and values read from a bucket's middle are off by up to 6.1 %.
+    /// 1.6 % too high, and values read from a bucket's middle are off by up to 6.1 %.
     #[must_use]
     pub fn in_seconds(&self, overflow: u64) -> ExponentialHistogram {
         let mut histogram = self.clone();
@@ -84,7 +84,7 @@ impl ExponentialHistogram {
             histogram.add(HOUR_NS, overflow);
         }
         let buckets_ns_to_s = 1e9_f64.log2() * f64::from(1_u32 << self.scale);
-        // Rounded down, so that bounds come out too high rather than too low.
+        // Rounding down is what makes the bounds too high.
         histogram.offset -= buckets_ns_to_s.floor() as i32;
         histogram
     }
