@@ -1,4 +1,4 @@
-//! An agent in the result: who it was, what it ran on, how it kept time, how busy it was.
+//! An agent in the result: its identity, its machine, its clock and how busy it was.
 
 use crate::{TimeFigure, Unstored};
 use schemars::JsonSchema;
@@ -8,86 +8,87 @@ use std::collections::BTreeMap;
 /// An agent in the result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentResult {
-    /// Which share of the plan it had, from 0.
+    /// Index of its share of the plan, from 0.
     pub index: u32,
-    /// Its name, as `--name` or the machine gave it.
+    /// Its name, from `--name` or the machine's host name.
     pub name: String,
-    /// What `--label` said.
+    /// Labels given with `--label`.
     pub labels: BTreeMap<String, String>,
-    /// How many load threads it had.
+    /// Number of load threads.
     pub workers: u32,
-    /// What its machine is and allows.
+    /// The machine's hardware and limits.
     pub facts: MachineFacts,
     /// Coordinator's clock minus the agent's, by the last measurement.
     pub clock_offset_ns: Option<i64>,
-    /// Error bound of it.
+    /// Error bound of the offset.
     pub clock_bound_ns: Option<u64>,
-    /// First instant, relative to the start instant; absent: it never began.
+    /// First instant, relative to the start instant; absent if it never began.
     pub began_at_ns: Option<i64>,
-    /// Error bound of it.
+    /// Error bound of that instant.
     pub began_bound_ns: Option<u64>,
-    /// How its run ended; absent while nothing is known.
+    /// How its run ended; absent if that is not known.
     pub ended: Option<AgentEndCause>,
-    /// In words, for a failure or a loss.
+    /// Explanation of a failure or a loss.
     pub ended_text: String,
-    /// Intervals that arrived.
+    /// Number of intervals that arrived.
     pub intervals: u64,
-    /// Intervals it made and that never arrived, as first and last number.
+    /// Intervals that it recorded but that never arrived, as pairs of first and last number.
     pub missing_intervals: Vec<(u32, u32)>,
-    /// Whether the sum of its intervals equals the totals it reported; absent where it reported
-    /// none.
+    /// Whether the sum of its intervals equals the totals it reported; absent if it reported none.
     pub totals_match: Option<bool>,
-    /// Whether a server that it fired at was on its own machine: at a loopback address, or at one
-    /// of its own interfaces.
+    /// Whether a server it sent load to was on its own machine, at a loopback address or at the
+    /// address of one of its interfaces.
     #[serde(default)]
     pub target_is_local: bool,
-    /// How busy it was in the measured part.
+    /// CPU use in the measured part.
     pub cpu: Option<CpuFigures>,
-    /// The same after it, until the last operation had ended; absent where that took no time.
+    /// CPU use from the end of the measured part until the last operation had ended; absent if that
+    /// took no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_drain: Option<CpuFigures>,
     /// How late operations began; open loop only.
     pub lateness: Option<TimeFigure>,
-    /// The client's own part of it: due until its loop took notice.
+    /// The client's own part of the lateness: from the due instant until the agent's loop noticed
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_delay: Option<TimeFigure>,
-    /// From a ready socket to its handling, at most.
+    /// Upper bound on the time from a socket becoming ready until it was handled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_lag: Option<TimeFigure>,
-    /// Where it was lost: what it may have done and nobody stored.
+    /// Work that a lost agent may have done and that was never stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unstored: Option<Unstored>,
 }
 
 impl AgentResult {
-    /// How busy it was in the measured part; `None` where no sample was taken in it.
+    /// Returns its CPU use in the measured part, or `None` if no sample was taken in it.
     #[must_use]
     pub fn sampled_cpu(&self) -> Option<CpuFigures> {
         self.cpu.filter(|cpu| cpu.samples > 0)
     }
 }
 
-/// What an agent's machine is and allows.
+/// An agent's machine: hardware and limits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineFacts {
     /// The machine's name.
     pub hostname: String,
-    /// Release of its kernel.
+    /// Kernel release.
     pub kernel: String,
-    /// Model of its CPU; may be empty.
+    /// CPU model; can be empty.
     pub cpu_model: String,
-    /// CPUs the agent may use.
+    /// Number of CPUs the agent is allowed to use.
     pub cpus: u32,
-    /// CPUs' worth of time its control group may use; absent without a quota.
+    /// CPU time that its control group is allowed to use, in CPUs; absent without a quota.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_quota: Option<f32>,
-    /// Memory installed in it.
+    /// Installed memory.
     pub memory_total_bytes: u64,
-    /// Open files the agent may have; absent without a limit.
+    /// Limit of open files; absent if there is none.
     pub open_files_limit: Option<u64>,
-    /// First local port that connections are made from.
+    /// First port of the range for outgoing connections.
     pub first_local_port: u16,
-    /// Last of these ports.
+    /// Last port of that range.
     pub last_local_port: u16,
 }
 
@@ -95,49 +96,49 @@ pub struct MachineFacts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEndCause {
-    /// All of its share is done.
+    /// All of its share was done.
     Plan,
-    /// Somebody asked for it.
+    /// A user stopped it.
     Stopped,
-    /// It did not hear the coordinator for longer than a lease.
+    /// It lost contact with the coordinator for longer than a lease.
     LeaseExpired,
-    /// It could not go on.
+    /// An error kept it from continuing.
     Failed,
-    /// It was given up: it was not heard of again, or it broke the protocol.
+    /// The coordinator gave it up: it did not reconnect, or it broke the protocol.
     Lost,
 }
 
-/// How busy an agent was in a part of its run, from one sample a second. Shares of threads and
-/// process are of one CPU.
+/// How busy an agent was in a part of its run, from one sample per second. The shares of threads
+/// and of the process are of one CPU.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuFigures {
-    /// Samples behind the means.
+    /// Number of samples behind the means.
     pub samples: u32,
-    /// The agent's process, mean.
+    /// CPU share of the agent's process, mean.
     pub process_share_mean: f64,
-    /// The agent's process, most in one sample.
+    /// CPU share of the agent's process, largest sample.
     pub process_share_max: f64,
-    /// Of each sample the busiest worker thread, mean.
+    /// CPU share of the busiest worker thread in each sample, mean.
     pub busiest_worker_share_mean: f64,
-    /// The busiest worker thread, most in one sample.
+    /// CPU share of the busiest worker thread, largest sample.
     pub busiest_worker_share_max: f64,
-    /// All CPUs of the machine together, not idle, mean (0 to 1).
+    /// Busy share of all CPUs of the machine together, mean (0 to 1).
     pub machine_busy_share_mean: f64,
-    /// The same, most in one sample.
+    /// Busy share of all CPUs of the machine together, largest sample.
     pub machine_busy_share_max: f64,
-    /// CPU time the hypervisor took away, mean (0 to 1).
+    /// Share of CPU time taken away by the hypervisor, mean (0 to 1).
     pub steal_share_mean: f64,
     /// Largest resident memory.
     pub rss_bytes_max: u64,
-    /// TCP segments sent again by the agent's machine.
+    /// TCP segments retransmitted by the agent's machine.
     pub tcp_retransmits: u64,
     /// TCP segments sent by the agent's machine.
     pub tcp_segments_sent: u64,
 }
 
 impl CpuFigures {
-    /// The same with 0 for what is no number: it comes from another machine, and JSON has no way to
-    /// write it.
+    /// Replaces values that are not finite by 0: they come from another machine, and JSON cannot
+    /// represent them.
     pub(crate) fn finite(self) -> CpuFigures {
         let finite = |share: f64| if share.is_finite() { share } else { 0.0 };
         CpuFigures {

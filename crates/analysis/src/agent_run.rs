@@ -1,4 +1,4 @@
-//! What one agent delivered: its intervals, each once, their sum by key, and how its run ended.
+//! One agent's delivery: its intervals, each counted once, their sum by key, and how its run ended.
 
 use crate::cell_tally::CellTally;
 use crate::stretches::Stretches;
@@ -13,68 +13,69 @@ use std::net::SocketAddr;
 /// How an agent's run ended.
 #[derive(Debug, Clone, Default)]
 pub struct AgentEnd {
-    /// Why; absent where it is not known.
+    /// The cause; `None` if it is not known.
     pub cause: Option<AgentEndCause>,
-    /// In words, for a failure.
+    /// Explanation of a failure.
     pub text: String,
-    /// How many intervals it made.
+    /// Number of intervals it recorded.
     pub intervals: Option<u32>,
-    /// Its sum of them.
+    /// The agent's own sum of its intervals.
     pub totals: Option<Totals>,
-    /// How busy it was in the measured part.
+    /// CPU use in the measured part.
     pub cpu: Option<CpuFigures>,
-    /// The same in the drain.
+    /// CPU use in the drain.
     pub cpu_drain: Option<CpuFigures>,
-    /// By then a lost agent fires no more, run clock: its last lease is over. Absent where that is
-    /// not known, or it never had one.
+    /// Run-clock instant by which a lost agent has stopped sending, because its last lease has
+    /// expired. `None` if that is not known, or if it never had a lease.
     pub fired_until_ns: Option<u64>,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What one agent delivered. Requests and addresses are kept apart over all agents only: there may
-/// be thousands of these.
+/// The delivery of one agent. Sums by request and by address are kept only over all agents, since
+/// there can be thousands of these.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct AgentRun {
     measured: CellTally,
     addresses: BTreeSet<SocketAddr>,
     client: Client,
-    /// The sum of what came, as the agent reports it at its end.
+    /// Sum of the intervals received, in the form in which the agent reports its own at its end.
     totals: Totals,
-    /// Intervals that came.
+    /// Intervals received.
     seen: Stretches,
     pub(crate) clock: Option<(i64, u64)>,
     pub(crate) began: Option<(i64, u64)>,
     end: Option<AgentEnd>,
-    /// What it said itself of its end, whatever was thought of it afterwards.
+    /// The end that the agent itself reported, even if it was given up as lost later.
     said: Option<(AgentEndCause, String)>,
-    /// From then on others fire its share, run clock.
+    /// Run-clock instant from which others fire its share.
     taken_over_ns: Option<u64>,
-    /// What it was given of lost agents' shares, as far as it did not fire all of it at once.
+    /// Parts of lost agents' shares assigned to it, except those it fired in full from the start.
     inherited: Vec<Inherited>,
 }
 
-/// What lies with an agent of what another one left.
+/// A part of a lost agent's share that is assigned to another agent.
 #[derive(Debug, Clone)]
 struct Inherited {
     of: u32,
-    /// It was to fire it from then on, run clock.
+    /// Run-clock instant from which it is to fire the part.
     from_ns: u64,
-    /// It does from then on; `None`: it has not answered, or does not.
+    /// Instant from which it does; `None` if it has not answered, or does not fire it.
     fired_from_ns: Option<u64>,
 }
 
-/// Of which seconds figures need an agent.
+/// The seconds for which figures depend on an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Charge {
-    /// Its interval is needed of each second below this one.
+    /// Its interval is needed for each second below this one.
     pub(crate) needed_below: u32,
-    /// First and end of seconds in which what it was to fire was fired in part, or by nobody.
+    /// Stretches of seconds, as first and end, in which its load was fired only in part or by no
+    /// agent.
     pub(crate) spoilt: Vec<(u32, u32)>,
 }
 
 impl Charge {
-    /// An agent that was never in charge, or is not any more.
+    /// An agent that was never in charge, or no longer is.
     const NONE: Charge = Charge {
         needed_below: 0,
         spoilt: Vec::new(),
@@ -82,12 +83,12 @@ impl Charge {
 }
 
 impl AgentRun {
-    /// Whether this interval has not come before, and is to be counted now.
+    /// Marks an interval as seen; returns whether it is new and has to be counted.
     pub(crate) fn mark(&mut self, interval: u32) -> bool {
         self.seen.mark(interval)
     }
 
-    /// Counts an interval; `measured` is its sum.
+    /// Counts an interval; `measured` is its sum over the measured part.
     pub(crate) fn add(&mut self, snapshot: &Snapshot, measured: &CellTally) {
         self.measured.merge(measured);
         let addresses = snapshot.cells.keys().filter_map(|key| key.address);
@@ -96,8 +97,8 @@ impl AgentRun {
         self.totals.add(snapshot);
     }
 
-    /// A second report replaces the first. What an agent said itself, and proved by its totals,
-    /// stands: that it was given up afterwards, or before, takes nothing away from it.
+    /// Records the end of the run. A second report replaces the first. An end that the agent itself
+    /// reported, and proved by its totals, stays valid even if it was given up before or after.
     pub(crate) fn ended(&mut self, mut end: AgentEnd) {
         end.cpu = end.cpu.map(CpuFigures::finite);
         // A drain shorter than a second has no sample.
@@ -112,7 +113,7 @@ impl AgentRun {
         self.correct();
     }
 
-    /// It was given up. What it delivered before and delivers yet counts.
+    /// Marks it as given up. What it delivered before, and still delivers, counts.
     pub(crate) fn lost(&mut self, why: &str, fired_until_ns: Option<u64>) {
         let mut end = self.end.take().unwrap_or_default();
         end.cause = Some(AgentEndCause::Lost);
@@ -122,23 +123,23 @@ impl AgentRun {
         self.correct();
     }
 
-    /// An agent that was lost and has delivered everything after all ended as it says.
+    /// A lost agent that has delivered everything after all ended the way it reported.
     fn correct(&mut self) {
         let is_lost = self.end_cause() == Some(AgentEndCause::Lost);
         let Some((cause, text)) = self.said.clone().filter(|_| is_lost) else {
-            return; // nobody gave it up, or nothing else is known of it
+            return; // it was not given up, or did not report another end
         };
         if let Some(end) = self.end.as_mut().filter(|end| end.totals.is_some()) {
             (end.cause, end.text) = (Some(cause), text);
         }
     }
 
-    /// Others fire its share from then on, run clock.
+    /// Records that others fire its share from `after_ns` (run clock).
     pub(crate) fn taken_over(&mut self, after_ns: u64) {
         self.taken_over_ns = Some(after_ns);
     }
 
-    /// It is to fire a part of what agent `of` left, from then on (run clock).
+    /// Assigns it a part of what agent `of` left, from `from_ns` (run clock).
     pub(crate) fn inherit(&mut self, of: u32, from_ns: u64) {
         self.inherited.push(Inherited {
             of,
@@ -147,22 +148,22 @@ impl AgentRun {
         });
     }
 
-    /// What agent `of` left lies with others.
+    /// Drops its part of what agent `of` left: that has been assigned anew.
     pub(crate) fn disinherit(&mut self, of: u32) {
         self.inherited.retain(|part| part.of != of);
     }
 
-    /// It fires its part of what agent `of` left from then on (run clock).
+    /// Records that it fires its part of what agent `of` left from `fired_from_ns` (run clock).
     pub(crate) fn fires_from(&mut self, of: u32, fired_from_ns: u64) {
         for part in self.inherited.iter_mut().filter(|part| part.of == of) {
             part.fired_from_ns = Some(fired_from_ns);
         }
-        // The most fire it in time, and leave nothing to remember.
+        // Most agents fire it in time, so that nothing needs to be remembered.
         let is_late = |part: &Inherited| part.fired_from_ns.is_none_or(|from| from > part.from_ns);
         self.inherited.retain(is_late);
     }
 
-    /// Whether it was lost: to the coordinator, or the coordinator to it.
+    /// Returns whether the coordinator lost contact with it, or it with the coordinator.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(
             self.end_cause(),
@@ -178,8 +179,8 @@ impl AgentRun {
         &self.seen
     }
 
-    /// Whether it may turn out that it fired in a part of this second only: something else than the
-    /// plan's clock ended its fire, and what is not known yet.
+    /// Returns whether it may turn out that it fired for only a part of this second: it stopped
+    /// before the plan's own end, and the cause is not known yet.
     pub(crate) fn is_doubtful(&self, second: u32) -> bool {
         let until = self.client.fired_until_ns;
         let is_known = matches!(
@@ -189,11 +190,11 @@ impl AgentRun {
         until > 0 && !is_known && (u64::from(second) + 1) * SECOND_NS > until
     }
 
-    /// Of which seconds figures need it; all fire is over at `fire_end`.
+    /// Returns the seconds for which figures need it; all load has ended by `fire_end`.
     pub(crate) fn charge(&self, policy: LostAgents, fire_end: u32) -> Charge {
         let mut charge = self.own_charge(policy, fire_end);
         let unfired = self.inherited.iter().map(|part| {
-            // If it was lost itself, others fire that too once they fire its own share.
+            // If it was lost itself, the agents that take over its own share fire this part too.
             let until_ns = part.fired_from_ns.or(self.taken_over_ns);
             let until = until_ns.map_or(fire_end, second_after);
             (second_of(part.from_ns), until)
@@ -202,7 +203,7 @@ impl AgentRun {
         charge
     }
 
-    /// What its own share asks of it.
+    /// Returns the seconds for which its own share makes it needed.
     fn own_charge(&self, policy: LostAgents, fire_end: u32) -> Charge {
         let Some(end) = &self.end else {
             return Charge {
@@ -241,7 +242,8 @@ impl AgentRun {
         }
     }
 
-    /// When a lost agent stopped at the latest, run clock; the end of time where nobody knows.
+    /// Returns the latest instant at which a lost agent can have stopped (run clock); `u64::MAX` if
+    /// that is not known.
     fn lost_at_ns(&self) -> u64 {
         let said = Some(self.client.fired_until_ns).filter(|&until| until > 0);
         let end = self.end.as_ref().and_then(|end| end.fired_until_ns);
@@ -253,8 +255,8 @@ impl AgentRun {
         }
     }
 
-    /// From its first second that never came to the instant when it had stopped; `None` where there
-    /// is no such time, or it is not known.
+    /// Returns the time from its first second that never arrived until it had certainly stopped;
+    /// `None` if there is no such time, or it is not known.
     fn unstored_span(&self) -> Option<(u64, u64)> {
         let is_lost = self.end_cause() == Some(AgentEndCause::Lost);
         let until = self.end.as_ref()?.fired_until_ns.filter(|_| is_lost)?;
@@ -262,10 +264,10 @@ impl AgentRun {
         (from < until).then_some((from, until))
     }
 
-    /// How many arrivals it never sent for want of a lease, since it stood still (stopped, or its
-    /// machine asleep) until that had run out; `None` where it did not. It noticed most of them a
-    /// second late or more: neither a full queue nor busy connections keep a loop from looking at
-    /// its clock.
+    /// Returns how many arrivals it never sent for want of a lease because its process was stopped,
+    /// or its machine asleep, until the lease had expired; `None` if that did not happen. It shows
+    /// in most of them being noticed a second late or more: neither a full queue nor busy
+    /// connections keep a loop from looking at its clock.
     pub(crate) fn frozen(&self) -> Option<u64> {
         let has_no_lease = self.end_cause() == Some(AgentEndCause::LeaseExpired);
         let not_sent = crate::counts::without_lease(&self.measured.counters);
@@ -273,7 +275,7 @@ impl AgentRun {
         is_frozen.then_some(not_sent)
     }
 
-    /// Arrivals of it that were never sent, and that it noticed a second late or more.
+    /// Returns how many arrivals were never sent and noticed a second late or more.
     fn noticed_late(&self) -> u64 {
         let times = &self.measured.times;
         let delays = times.get(&(Outcome::NotSent, Metric::ScheduleDelay));
@@ -292,14 +294,14 @@ impl AgentRun {
         self.end.as_ref()?.cause
     }
 
-    /// When its last measured operation ended, on the run clock (the warm-up begins at 0); 0 where
-    /// none did.
+    /// Returns when its last measured operation ended, on the run clock (the warm-up begins at 0);
+    /// 0 if none did.
     pub(crate) fn last_done_at_ns(&self) -> u64 {
         self.measured.counters.last_done_at_ns
     }
 
-    /// Until when it measured, run clock, if its run is over. What it began last of a number of
-    /// operations is measured until it has ended.
+    /// Returns the run-clock instant until which it measured, if its run is over. If the plan asks
+    /// for a number of operations, the last ones begun are measured until they end.
     pub(crate) fn measured_until_ns(&self) -> u64 {
         match self.end_cause() {
             Some(AgentEndCause::Plan) if self.client.fired_until_ns > 0 => {
@@ -309,8 +311,8 @@ impl AgentRun {
         }
     }
 
-    /// How long load was offered by what is known, run clock: until something else than the plan's
-    /// own clock ended it, else as far as intervals came.
+    /// Returns how long it is known to have offered load, on the run clock: until something other
+    /// than the plan's own clock stopped it, otherwise as far as intervals arrived.
     pub(crate) fn fired_until_ns(&self) -> u64 {
         match self.client.fired_until_ns {
             0 => u64::from(self.seen.end()) * SECOND_NS,
@@ -318,30 +320,30 @@ impl AgentRun {
         }
     }
 
-    /// What its loops say of themselves.
+    /// Returns what its loops recorded about themselves.
     pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
-    /// Sum over all keys of the measured part.
+    /// Returns the sum over all keys of the measured part.
     pub(crate) fn measured(&self) -> &CellTally {
         &self.measured
     }
 
-    /// Whether what was counted here is what the agent says it counted; nothing where it said
-    /// nothing.
+    /// Returns whether the counts received equal those that the agent reported; `None` if it
+    /// reported none.
     fn totals_match(&self) -> Option<bool> {
         let reported = self.end.as_ref()?.totals.as_ref()?;
         Some(self.totals == *reported)
     }
 
-    /// Numbers between 0 and the last one made that never came.
+    /// Returns the stretches of numbers below the last interval it recorded that never arrived.
     fn missing(&self) -> Vec<(u32, u32)> {
         let made = self.end.as_ref().and_then(|end| end.intervals);
         self.seen.gaps(made.unwrap_or(0))
     }
 
-    /// Its entry in the document.
+    /// Builds its entry in the document.
     pub(crate) fn result(&self, index: u32, setup: &AgentSetup) -> AgentResult {
         let end = self.end.clone().unwrap_or_default();
         let tally = &self.measured;
@@ -381,12 +383,12 @@ impl AgentRun {
     }
 }
 
-/// The second that this instant of the run clock lies in.
+/// Returns the second that contains this instant of the run clock.
 fn second_of(at_ns: u64) -> u32 {
     u32::try_from(at_ns / SECOND_NS).unwrap_or(u32::MAX)
 }
 
-/// The first second that does not begin before this instant.
+/// Returns the first second that does not begin before this instant.
 fn second_after(at_ns: u64) -> u32 {
     u32::try_from(at_ns.div_ceil(SECOND_NS)).unwrap_or(u32::MAX)
 }

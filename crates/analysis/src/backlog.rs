@@ -1,5 +1,5 @@
-//! Whether an open loop's load was carried while it was offered, or piled up and was worked off
-//! later: in every part of the measured part, each stage included.
+//! Decides for an open loop whether the load was carried while it was offered, or piled up and was
+//! worked off later: over the whole measured part and in each piece of it, stages included.
 
 mod load_part;
 mod load_seconds;
@@ -16,40 +16,40 @@ use serde::{Deserialize, Serialize};
 
 /// Operations that were due and had not ended, over the measured part.
 ///
-/// A load that is carried has as many under way at its end as in its middle. One that is not piles
-/// up, at the server or in front of it, and that a drain, or a stage with a lower rate, works it
-/// off later proves nothing.
+/// A load that is carried has as many operations under way at its end as in its middle. One that is
+/// not carried piles up, at the server or in front of it. It proves nothing that a drain, or a
+/// stage with a lower rate, works the pile off later.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Backlog {
     /// Operations that were due in the second half, sent or not.
     pub due: u64,
     /// Operations that ended in the second half, whenever they were due.
     pub ended: u64,
-    /// Due and not ended at the end.
+    /// Operations that were due and had not ended at the end.
     pub at_end: u64,
-    /// By how many operations it may have grown in the second half by chance alone.
+    /// Number of operations by which it may have grown in the second half by chance alone.
     pub noise: f64,
-    /// The stages, or pieces of them, each judged by itself; empty in results of earlier versions.
+    /// The stages, or pieces of them, each judged separately; empty in results of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<LoadPart>,
 }
 
-/// What was offered and what became of it: all that judging a load takes.
+/// The load offered and its outcome: everything needed to judge it.
 #[derive(Debug, Clone, Copy)]
 pub struct OfferedLoad<'a> {
     /// The plan, for its arrivals and stages.
     pub plan: &'a PlanRecord,
-    /// Rows by the second, the warm-up included.
+    /// Rows by second, including the warm-up.
     pub series: &'a Series,
-    /// When the measured part begins, run clock.
+    /// Start of the measured part, run clock.
     pub from_ns: u64,
-    /// How long it took.
+    /// Length of the measured part.
     pub length_ns: u64,
     /// Operations due in its second half.
     pub due_late: u64,
     /// Operations that ended in its second half.
     pub ended_late: u64,
-    /// Due and not ended at its end.
+    /// Operations that were due and had not ended at its end.
     pub at_end: u64,
     /// Arrivals of the measured part that were never sent.
     pub not_sent: u64,
@@ -88,13 +88,13 @@ impl Backlog {
         }
     }
 
-    /// By how much it grew in the second half.
+    /// Returns by how many operations it grew in the second half.
     #[must_use]
     pub fn growth(&self) -> u64 {
         self.due.saturating_sub(self.ended)
     }
 
-    /// What became of the load: carried only if every part of it was.
+    /// Returns the outcome of the whole load: carried only if every part of it was.
     #[must_use]
     pub fn outcome(&self) -> LoadOutcome {
         let parts = self.parts.iter().map(|part| part.outcome);
@@ -107,13 +107,14 @@ impl Backlog {
             })
     }
 
-    /// Whether nothing of the load was seen to pile up.
+    /// Returns whether no part of the load was seen to pile up.
     #[must_use]
     pub fn kept_up(&self) -> bool {
         self.outcome() != LoadOutcome::PiledUp
     }
 
-    /// The part that decided: of those with the worst outcome, the one that grew most.
+    /// Returns the part that decided the outcome: of those with the worst outcome, the one that
+    /// grew most.
     #[must_use]
     pub fn decisive(&self) -> Option<&LoadPart> {
         let outcome = self.outcome();

@@ -1,5 +1,5 @@
-//! The campaign document: everything `campaign.json` holds of many runs that belong together, or of
-//! saved ones that are compared.
+//! The campaign document: the contents of `campaign.json`, for several runs that belong together or
+//! for saved runs that are compared.
 
 use crate::exit::Conclusion;
 use crate::{
@@ -9,8 +9,8 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A result of many runs. What a reader of schema 1 knows stays where it is; a change that breaks
-/// one raises `schema`.
+/// A result of several runs. Fields that a reader of schema 1 knows keep their place and meaning; a
+/// change that breaks such a reader raises `schema`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CampaignDocument {
     /// Version of this layout: [`CampaignDocument::SCHEMA`].
@@ -22,75 +22,76 @@ pub struct CampaignDocument {
     pub name: String,
     /// Start of the first run, UTC, RFC 3339.
     pub started_at: String,
-    /// How it ended.
+    /// How the campaign ended.
     pub state: RunState,
-    /// The plan as the user gave it, but for [`plan::MASK`] in place of secrets; empty where saved
-    /// runs are compared.
+    /// The plan as the user wrote it, with [`plan::MASK`] in place of secrets; empty if saved runs
+    /// are compared.
     #[serde(deserialize_with = "crate::plan_record::masked")]
     pub plan_text: String,
-    /// SHA-256 of the plan with its secrets ([`plan::Campaign::digest`]), hexadecimal; empty where
+    /// SHA-256 of the plan with its secrets ([`plan::Campaign::digest`]), hexadecimal; empty if
     /// saved runs are compared, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub plan_digest: String,
-    /// Runs that are planned, without those of searches.
+    /// Number of planned runs, without those of searches.
     pub planned_runs: u32,
-    /// Runs that were made, in the order they were made; those of searches stand in the searches.
+    /// The runs that were made, in order; those of searches are listed with the searches.
     pub runs: Vec<RunSummary>,
-    /// In what the plans of saved runs differ, where they were compared all the same.
+    /// Differences between the plans of saved runs that were compared nevertheless.
     pub differences: Vec<PlanDifference>,
     /// The variants side by side; absent with fewer than two.
     pub comparison: Option<Comparison>,
-    /// What `compare --threshold` asked for, with its outcome.
+    /// The limits given with `compare --threshold`, with their outcomes.
     pub limits: Vec<LimitResult>,
     /// Searches for the highest load, by variant and repeat.
     pub searches: Vec<VariantSearch>,
-    /// What the searches of two or more variants found, or of two sides that are compared.
+    /// Results of the searches of two or more variants, or of the two sides that are compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<CapacityRow>,
-    /// Runs with 1, 2, … agents, by variant and repeat.
+    /// Series of runs with 1, 2, … agents, by variant and repeat.
     pub scalings: Vec<VariantScaling>,
-    /// Sentences a reader should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
-/// A run in short.
+/// Summary of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSummary {
     /// Name of its variant.
     pub variant: String,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// Identifies the run.
+    /// The run's id.
     pub id: String,
     /// Folder of its files.
     pub folder: String,
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
-    /// How it ended.
+    /// How the run ended.
     pub state: RunState,
-    /// What its numbers are about.
+    /// The run's verdict.
     pub verdict: Verdict,
-    /// Nothing shows what the load that was asked for would have done
+    /// Whether nothing shows how the requested load would have gone
     /// ([`Document::is_load_untested`]).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub load_untested: bool,
     /// Operations that ended.
     pub ended: u64,
-    /// Those that did not end ok.
+    /// Operations that ended, but not ok.
     pub errors: u64,
-    /// Operations ended ok per second.
+    /// Operations that ended ok, per second.
     pub ok_per_second: f64,
     /// Median response time.
     pub response_time_p50_ns: Option<u64>,
-    /// 99th percentile of it.
+    /// 99th percentile of the response time.
     pub response_time_p99_ns: Option<u64>,
-    /// The 99th percentile is a lower bound.
+    /// Whether the 99th percentile is a lower bound.
     pub response_time_p99_at_least: bool,
-    /// From the 0th percentile to the largest value, in at most 48 points that stand as far apart
-    /// as the logarithm of what lies above them; empty in results of versions that did not keep it.
+    /// Curve from the 0th percentile to the largest value, in at most 48 points, spaced roughly by
+    /// the logarithm of the share of values above them; empty in results of versions that did not
+    /// keep it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub response_time_curve: Vec<PercentileFigure>,
-    /// The plan's thresholds with their outcome.
+    /// The plan's thresholds and their outcomes.
     pub thresholds: Vec<Judgement>,
 }
 
@@ -99,9 +100,9 @@ pub struct RunSummary {
 pub struct VariantSearch {
     /// Name of the variant.
     pub variant: String,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// Holds and answer.
+    /// Its holds and its answer.
     pub search: SearchRecord,
 }
 
@@ -110,17 +111,17 @@ pub struct VariantSearch {
 pub struct VariantScaling {
     /// Name of the variant.
     pub variant: String,
-    /// Which repeat, from 0.
+    /// Number of the repeat, from 0.
     pub repeat: u32,
-    /// Table and statement.
+    /// The table and the conclusion.
     pub scaling: Scaling,
 }
 
 impl CampaignDocument {
-    /// Layout this version writes and reads.
+    /// Version of the layout that this program writes and reads.
     pub const SCHEMA: u32 = 1;
 
-    /// Before its first run.
+    /// Creates the document of a campaign before its first run.
     #[must_use]
     pub fn new(tool_version: String, name: String, started_at: String) -> CampaignDocument {
         CampaignDocument {
@@ -143,10 +144,10 @@ impl CampaignDocument {
         }
     }
 
-    /// The exit code it asks for: 3 where something cannot be trusted or told (an invalid run; a
-    /// client-bound one with thresholds or `strict`; a search that the client ended; a limit that
-    /// cannot be judged), else 1 where a threshold, a limit or a search's first hold failed, else
-    /// 0.
+    /// Returns the exit code: 3 if something cannot be trusted or decided (an invalid run; a
+    /// client-bound run with thresholds or `strict`; a search that the client ended; a limit that
+    /// cannot be judged), otherwise 1 if a threshold, a limit or a search's first hold failed,
+    /// otherwise 0.
     #[must_use]
     pub fn exit_code(&self, strict: bool) -> u8 {
         let codes = self.runs.iter().map(|run| run.exit_code(strict));
@@ -163,7 +164,7 @@ impl CampaignDocument {
 }
 
 impl RunSummary {
-    /// Of a run's document.
+    /// Summarises a run's document.
     #[must_use]
     pub fn new(document: &Document, variant: String, repeat: u32, folder: String) -> RunSummary {
         let measured = &document.measured;
@@ -230,7 +231,8 @@ fn of_limit(outcome: LimitOutcome) -> u8 {
     }
 }
 
-/// Its runs are meant to meet a limit; only what cannot be trusted spoils them.
+/// Scaling runs are meant to reach a limit, so only results that cannot be trusted count against
+/// them.
 fn of_scaling(scaling: &Scaling, strict: bool) -> u8 {
     let spoils = |verdict| match verdict {
         Verdict::Invalid => true,

@@ -1,5 +1,5 @@
-//! What searches found, side by side: between which amounts the limit of each variant lies, and
-//! what that says of their ratio.
+//! The results of searches side by side: the interval in which each variant's limit lies, and what
+//! those intervals imply for the ratio.
 
 use crate::comparison::CAPACITY;
 use crate::search::Standing;
@@ -9,49 +9,49 @@ use crate::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From this ratio on, a factor is easier to read than per cent.
+/// From this ratio on, a factor is easier to read than a percentage.
 const FACTOR_FROM: f64 = 2.0;
 
-/// What the searches of a variant found.
+/// The result of a variant's searches.
 ///
-/// A search ends between two amounts that were held, and that is all it knows: its limit has no
-/// distribution, and how much another search would differ shows only where there is another. Of
-/// several searches the outer ends count.
+/// A search ends between two amounts that were held, and knows nothing beyond that: its limit has
+/// no distribution, and only another search can show how much searches differ. If there are
+/// several, the outermost ends count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityRow {
     /// Name of the variant.
     pub variant: String,
-    /// Searches behind it.
+    /// Number of searches behind the row.
     pub searches: u32,
-    /// What was varied.
+    /// The quantity that the searches varied.
     pub amount: LoadUnit,
-    /// Highest amount that passed, with none below it that failed; absent where not even the first
+    /// Highest amount that passed, with none below it that failed; absent if not even the first
     /// passed.
     pub passed: Option<f64>,
-    /// Lowest amount that failed, with none above it that passed; absent where nothing did.
+    /// Lowest amount that failed, with none above it that passed; absent if none failed.
     pub failed: Option<f64>,
-    /// Where throughput stops rising, of the first search in which that was seen.
+    /// Where throughput stops rising, from the first search that saw it.
     pub knee: Option<Knee>,
-    /// Against the first variant; absent for itself.
+    /// Change against the first variant; absent for the first variant itself.
     pub change: Option<CapacityChange>,
 }
 
-/// A limit against that of the first variant.
+/// A variant's limit compared with that of the first variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityChange {
-    /// The ratio is no less; 0 where nothing bounds it.
+    /// Lower bound of the ratio; 0 if there is none.
     pub low: f64,
-    /// The ratio is no more; absent where nothing bounds it.
+    /// Upper bound of the ratio; absent if there is none.
     pub high: Option<f64>,
-    /// What can be said.
+    /// The conclusion.
     pub finding: ChangeFinding,
     /// The change in words.
     pub text: String,
 }
 
 impl CapacityRow {
-    /// Of each variant with its searches; those without any, or of another kind of load than the
-    /// first, are left out.
+    /// Builds one row per variant. Variants without searches are left out, and so are those whose
+    /// load is of another kind than the first's.
     #[must_use]
     pub fn from_searches(variants: &[(String, Vec<&SearchRecord>)]) -> Vec<CapacityRow> {
         let mut rows: Vec<CapacityRow> = Vec::new();
@@ -72,10 +72,10 @@ impl CapacityRow {
 
     fn from_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
         let amount = searches.first()?.bounds.amount();
-        // An end that one search does not know is not known.
+        // If one search does not know an end, the row does not know it either.
         let passed: Option<Vec<f64>> = searches.iter().map(|search| passed(search)).collect();
         let failed: Option<Vec<f64>> = searches.iter().map(|search| failed(search)).collect();
-        // The outer ends: whatever the searches disagree on lies between them.
+        // Take the outermost ends: everything the searches disagree on lies between them.
         let lowest = passed.and_then(|passed| passed.into_iter().reduce(f64::min));
         let highest = failed.and_then(|failed| failed.into_iter().reduce(f64::max));
         Some(CapacityRow {
@@ -90,17 +90,18 @@ impl CapacityRow {
     }
 }
 
-/// The highest amount that passes with none below it that fails. An amount does what most of its
-/// holds do, but is no end where one of them contradicts the others.
+/// Returns the highest amount that passes with none below it that fails. An amount passes if most
+/// of its holds do, but it is no end if one of them contradicts the others.
 fn passed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
-    // Ascending, so that the first amount that does not pass ends it.
+    // In ascending order, so that the first amount that does not pass stops the walk.
     let passing = held.iter().take_while(|held| held.passes());
     let clear = passing.filter(|held| held.failed == 0);
     clear.last().map(|held| held.amount)
 }
 
-/// The lowest amount that fails with none above it that passes; as [`passed`].
+/// Returns the lowest amount that fails with none above it that passes, by the same rules as
+/// [`passed`].
 fn failed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
     let failing = held.iter().rev().take_while(|held| held.fails());
@@ -110,7 +111,8 @@ fn failed(search: &SearchRecord) -> Option<f64> {
 
 impl CapacityChange {
     fn new(first: &CapacityRow, other: &CapacityRow) -> CapacityChange {
-        // The ratio lies between what is sure to pass over what is sure to fail, and the reverse.
+        // The lowest ratio is a sure pass over a sure failure, the highest a sure failure over a
+        // sure pass.
         let low = other
             .passed
             .zip(first.failed)
@@ -133,11 +135,11 @@ impl CapacityChange {
         }
     }
 
-    /// The middle of the two ends, or the end that is known.
+    /// Returns the middle of the two ends, or the one end that is known.
     fn estimate(&self) -> f64 {
         self.high.map_or(self.low, |high| {
             if self.low > 0.0 {
-                (self.low * high).sqrt() // of ratios the geometric middle
+                (self.low * high).sqrt() // ratios: geometric mean
             } else {
                 high
             }
@@ -180,7 +182,7 @@ fn words(low: f64, high: Option<f64>, finding: ChangeFinding) -> String {
 }
 
 impl RegressionLimit {
-    /// What is asked of searches where nobody says: a limit that is lower by no more than 5 %.
+    /// Returns the default limit for searches: capacity lower by no more than 5 %.
     #[must_use]
     pub fn usual_of_searches() -> Vec<RegressionLimit> {
         vec![RegressionLimit {
@@ -189,13 +191,13 @@ impl RegressionLimit {
         }]
     }
 
-    /// Whether it is about what searches find.
+    /// Returns whether the limit is about the result of searches.
     #[must_use]
     pub fn is_of_searches(&self) -> bool {
         self.figure == CAPACITY
     }
 
-    /// Judges every row but the first, for every limit.
+    /// Judges every row but the first against every limit.
     #[must_use]
     pub fn judge_searches(limits: &[RegressionLimit], rows: &[CapacityRow]) -> Vec<LimitResult> {
         let changes = || {

@@ -1,4 +1,4 @@
-//! A sum of cells of snapshots, whichever keys they had: counters, and times by outcome and metric.
+//! A sum of snapshot cells over any keys: counters, and times by outcome and metric.
 
 use crate::Headline;
 use measure::{Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Period, Snapshot, Within};
@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CellTally {
     pub(crate) counters: Counters,
-    /// What other parts' operations did within this one: those of the warm-up that ended in the
+    /// Work of other parts' operations within this one: those of the warm-up that ended in the
     /// measured part.
     pub(crate) carried: Within,
-    /// Response times of all seconds together.
+    /// Times by outcome and metric, over all seconds.
     pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
 }
 
 impl CellTally {
-    /// Takes a cell in.
+    /// Adds a cell.
     pub(crate) fn add(&mut self, cell: &Cell) {
         self.counters.merge(&cell.counters);
         for (&key, distribution) in &cell.times {
             self.times.entry(key).or_default().merge(distribution);
         }
-        // By second for the series only; here their sum counts.
+        // Cells keep response times by second for the series only; here their sum is enough.
         for (&(outcome, _), distribution) in &cell.response_times {
             self.times
                 .entry((outcome, Metric::ResponseTime))
@@ -31,12 +31,12 @@ impl CellTally {
         }
     }
 
-    /// What a snapshot says of the measured part.
+    /// Sums the measured part of a snapshot.
     pub(crate) fn measured(snapshot: &Snapshot) -> CellTally {
         CellTally::measured_of(snapshot, |_| true)
     }
 
-    /// The same of some of its requests.
+    /// Sums the measured part of a snapshot, for the wanted requests only.
     pub(crate) fn measured_of(snapshot: &Snapshot, is_wanted: impl Fn(u16) -> bool) -> CellTally {
         let mut sum = CellTally::default();
         let cells = snapshot.cells.iter();
@@ -49,7 +49,7 @@ impl CellTally {
         sum
     }
 
-    /// Takes another tally in.
+    /// Adds another tally.
     pub(crate) fn merge(&mut self, other: &CellTally) {
         self.counters.merge(&other.counters);
         self.carried.merge(&other.carried);
@@ -58,8 +58,8 @@ impl CellTally {
         }
     }
 
-    /// Takes in another tally of this part of the run; of one of another part, what it did within
-    /// this one.
+    /// Adds a tally of this part of the run; of a tally of the other part, adds only what happened
+    /// within this one.
     pub(crate) fn take(&mut self, is_own: bool, other: &CellTally) {
         if is_own {
             self.merge(other);
@@ -68,8 +68,7 @@ impl CellTally {
         }
     }
 
-    /// Values of all headline outcomes of these metrics together; `None` where nothing was
-    /// recorded.
+    /// Merges the values of all headline outcomes of these metrics; `None` if nothing was recorded.
     pub(crate) fn headline(&self, metrics: &[Metric]) -> Option<Headline> {
         let mut headline = Headline::default();
         for (&metric, outcome) in metrics
@@ -83,7 +82,7 @@ impl CellTally {
         (headline.distribution.count > 0).then_some(headline)
     }
 
-    /// Every time that has a value, by name, and the handshakes together.
+    /// Returns the headline of every time that has values, by name, and of all handshakes together.
     pub(crate) fn headlines(&self) -> impl Iterator<Item = (String, Headline)> + '_ {
         let times = Metric::ALL.into_iter().filter(|metric| metric.is_time());
         let each =

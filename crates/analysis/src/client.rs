@@ -1,15 +1,15 @@
-//! What the agents' load loops say of themselves, in the measured part.
+//! Figures of the agents' load loops themselves, in the measured part.
 
 use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::Client;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the agents' load loops say of themselves, in the measured part.
+/// Figures of the agents' load loops themselves, in the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientFigures {
-    /// From a ready socket to its handling, at most: what response times hold of the client's own.
-    /// Absent where nothing was ready.
+    /// Upper bound on the time from a socket becoming ready until it was handled: the client's own
+    /// part of response times. Absent if no socket became ready.
     pub loop_lag: Option<TimeFigure>,
 }
 

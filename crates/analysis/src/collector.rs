@@ -1,4 +1,4 @@
-//! Gathers what agents deliver and makes the document of it, at any moment of the run.
+//! Collects what agents deliver and builds the document from it, at any moment of the run.
 
 mod document;
 mod key_sums;
@@ -22,40 +22,40 @@ use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Monitors that a result has room for.
+/// Most monitors that a result lists.
 const MONITORS_MAX: usize = 1_000;
 
-/// What became of a delivered interval.
+/// How a delivered interval was handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Added {
-    /// It counts from now on.
+    /// It is now counted.
     Counted,
-    /// It had counted before, and does not count again.
+    /// It was counted before, and is not counted again.
     Duplicate,
-    /// No agent of this run has that index; it does not count.
+    /// No agent of this run has that index, so it is not counted.
     UnknownAgent,
 }
 
-/// Gathers what agents deliver. Memory is bounded: totals by agent, by request, and
-/// by address, and a packed series.
+/// Collects what agents deliver. Memory is bounded: it holds sums by agent, by request and by
+/// address, and a packed series.
 #[derive(Debug, Clone)]
 pub struct ResultCollector {
     setup: CollectorSetup,
     run: RunPlan,
     record: PlanRecord,
     agents: Vec<AgentRun>,
-    /// What the agents' machines did, by index.
+    /// Activity of the agents' machines, by agent index.
     agent_machines: Vec<MachineRun>,
-    /// Who watched, and what their machines did.
+    /// The monitors, and the activity of their machines.
     monitors: Vec<(AgentSetup, MachineRun)>,
     /// Sums over all agents.
     sums: KeySums,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
-    /// Agents whose streams are gone: whoever watches does not wait for their seconds.
+    /// Agents whose streams are gone: live figures do not wait for their seconds.
     away: BTreeSet<u32>,
-    /// Where the plan lets agents be lost.
+    /// Present if the plan allows agents to be lost.
     whole_seconds: Option<WholeSeconds>,
     fleet: FleetFigures,
     preflight: Vec<PreflightFinding>,
@@ -65,14 +65,14 @@ pub struct ResultCollector {
     refusals: Vec<String>,
 }
 
-/// What of the plan the figures need.
+/// The parts of the plan that the figures need.
 #[derive(Debug, Clone)]
 struct RunPlan {
     name: String,
     requests: Vec<String>,
     warm_up_ns: u64,
     end: End,
-    /// Length of the measured part, where the plan says it.
+    /// Length of the measured part, if the plan gives one.
     span_ns: Option<u64>,
     is_open: bool,
     thresholds: Vec<Threshold>,
@@ -81,7 +81,7 @@ struct RunPlan {
 }
 
 impl RunPlan {
-    /// Requests that a threshold names, by their index.
+    /// Returns the requests that a threshold names, with their index.
     fn judged_requests(&self) -> impl Iterator<Item = (u16, &str)> {
         let is_judged = |name: &str| {
             let mut thresholds = self.thresholds.iter();
@@ -93,7 +93,7 @@ impl RunPlan {
 }
 
 impl ResultCollector {
-    /// Ready for interval 0.
+    /// Creates a collector that has received nothing yet.
     #[must_use]
     pub fn new(setup: CollectorSetup, plan: &Plan) -> ResultCollector {
         let run = RunPlan {
@@ -144,8 +144,8 @@ impl ResultCollector {
         }
     }
 
-    /// Takes in what `agent` recorded in second `interval` of the run clock. Each interval counts
-    /// once, however often and in whichever order it comes.
+    /// Adds what `agent` recorded in second `interval` of the run clock. Each interval counts once,
+    /// however often and in whatever order it arrives.
     pub fn add(&mut self, agent: u32, interval: u32, snapshot: &Snapshot) -> Added {
         let Some(agent_run) = self.agents.get_mut(agent as usize) else {
             return Added::UnknownAgent;
@@ -181,51 +181,53 @@ impl ResultCollector {
         Added::Counted
     }
 
-    /// An agent's stream is gone; it may come back.
+    /// Records that an agent's stream is gone; it can come back.
     pub fn gone(&mut self, agent: u32) {
         self.away.insert(agent);
     }
 
-    /// It is back.
+    /// Records that an agent's stream is back.
     pub fn back(&mut self, agent: u32) {
         self.away.remove(&agent);
     }
 
-    /// An agent's clock was measured: coordinator's minus the agent's, and its error bound.
+    /// Records a measurement of an agent's clock: the coordinator's minus the agent's, and the
+    /// error bound.
     pub fn clock(&mut self, agent: u32, offset_ns: i64, bound_ns: u64) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.clock = Some((offset_ns, bound_ns));
         }
     }
 
-    /// An agent began, so long after the start instant (negative: before), with this error bound.
+    /// Records that an agent began `at_ns` after the start instant (before it, if negative), with
+    /// this error bound.
     pub fn began(&mut self, agent: u32, at_ns: i64, bound_ns: u64) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.began = Some((at_ns, bound_ns));
         }
     }
 
-    /// An agent's run is over. Called again, it replaces what was known, also that the agent was
-    /// lost. Only that it was lost does not replace an end of which everything came.
+    /// Records the end of an agent's run. A later call replaces an earlier one, and also an earlier
+    /// loss. A loss alone does not replace an end of which everything arrived.
     pub fn ended(&mut self, agent: u32, end: AgentEnd) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.ended(end);
         }
     }
 
-    /// An agent was given up. By `fired_until_ns` (run clock) its last lease is over, so that it
-    /// fires no more; `None`: it never had one. What it delivers yet counts, and so does the end
-    /// that it reports yet.
+    /// Records that an agent was given up. At `fired_until_ns` (run clock) its last lease has
+    /// expired, so that it sends nothing more; `None` if it never had a lease. Whatever it still
+    /// delivers counts, and so does an end that it still reports.
     pub fn lost(&mut self, agent: u32, why: &str, fired_until_ns: Option<u64>) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.lost(why, fired_until_ns);
         }
     }
 
-    /// The agents `to` are to fire what is left of a lost agent's share from `after_ns` (run clock)
-    /// on. Until [`ResultCollector::taken_over`] says of each that it does, seconds from then on
-    /// are not whole. Called again for an agent, for instance when the first takers could not, the
-    /// last counts.
+    /// Assigns the rest of a lost agent's share to the agents `to`, from `after_ns` (run clock).
+    /// Seconds from then on are not whole until [`ResultCollector::taken_over`] confirms each of
+    /// them. If it is called again for an agent, for instance because the first ones could not take
+    /// over, the last call counts.
     pub fn redistributed(&mut self, agent: u32, to: &[u32], after_ns: u64) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
             agent_run.taken_over(after_ns);
@@ -244,8 +246,8 @@ impl ResultCollector {
         }
     }
 
-    /// Agent `by` fires its part of a lost agent's share from `from_ns` (run clock) on; `None`: it
-    /// does not, and nobody else does.
+    /// Records that agent `by` fires its part of a lost agent's share from `from_ns` (run clock),
+    /// or, if that is `None`, that neither it nor any other agent does.
     pub fn taken_over(&mut self, agent: u32, by: u32, from_ns: Option<u64>) {
         let Some(from_ns) = from_ns else {
             let mut takeovers = self.fleet.takeovers.iter_mut();
@@ -259,7 +261,7 @@ impl ResultCollector {
         }
     }
 
-    /// No coordinator was there between two instants of the run clock.
+    /// Records that no coordinator was there between two instants of the run clock.
     pub fn unattended(&mut self, from_ns: u64, to_ns: u64) {
         let length_ns = to_ns.saturating_sub(from_ns);
         self.unattended.push(Unattended {
@@ -269,16 +271,15 @@ impl ResultCollector {
         });
     }
 
-    /// One more monitor watches its machine; monitors are numbered in this order.
+    /// Adds a monitor that watches its machine; monitors are numbered in the order of these calls.
     pub fn watching(&mut self, monitor: AgentSetup) {
         if self.monitors.len() < MONITORS_MAX {
             self.monitors.push((monitor, MachineRun::default()));
         }
     }
 
-    /// Takes in what the machine of an agent or a monitor did in a second: of each machine in
-    /// order, and each second once. What comes again, or of a machine that nobody knows, does not
-    /// count.
+    /// Adds what the machine of an agent or a monitor did in a second. Each machine's seconds come
+    /// in order and count once; repeated ones, and those of unknown machines, are ignored.
     pub fn observed(&mut self, role: MachineRole, number: u32, row: MachineRow) {
         let rows_max = rows_each(self.agent_machines.len() + self.monitors.len());
         if let Some(machine) = self.machine(role, number) {
@@ -286,7 +287,7 @@ impl ResultCollector {
         }
     }
 
-    /// Takes in what the machine of an agent or a monitor did until the load began.
+    /// Adds what the machine of an agent or a monitor did until the load began.
     pub fn observed_before_load(&mut self, role: MachineRole, number: u32, before: BeforeLoadRow) {
         if let Some(machine) = self.machine(role, number) {
             machine.set_before_load(before);
@@ -303,36 +304,36 @@ impl ResultCollector {
         }
     }
 
-    /// A CPU profile of what a monitor watches stands beside the result.
+    /// Adds a CPU profile, saved beside the result, of what a monitor watches.
     pub fn profiled(&mut self, monitor: u32, profile: ProfileResult) {
         if let Some((_, machine)) = self.monitors.get_mut(monitor as usize) {
             machine.set_profile(profile);
         }
     }
 
-    /// An agent's preflight found this, though the run goes on.
+    /// Adds a finding of an agent's preflight that did not stop the run.
     pub fn preflight(&mut self, finding: PreflightFinding) {
         self.preflight.push(finding);
     }
 
-    /// Why nobody begins the run.
+    /// Adds a reason why the run does not begin.
     pub fn refused(&mut self, why: String) {
         self.refusals.push(why);
     }
 
-    /// A sentence the reader of the result should know.
+    /// Adds a remark for the reader of the result.
     pub fn note(&mut self, sentence: String) {
         self.notes.push(sentence);
     }
 
-    /// CPU time that the server's process used for this run, connections of the warm-up and the
-    /// drain included.
+    /// Sets the CPU time that the server's process used for this run, including connections of the
+    /// warm-up and the drain.
     pub fn server_cpu(&mut self, used: Duration) {
         self.server_cpu_ns = Some(nanoseconds(used));
     }
 
-    /// Figures of the most recent second that all agents still firing have delivered, of those that
-    /// are not away; `None` before the first.
+    /// Returns figures of the most recent second that has arrived from all agents still firing, not
+    /// counting those whose streams are gone; `None` before the first.
     #[must_use]
     pub fn live(&self) -> Option<Live> {
         let mut live = self.recent.live(&self.firing())?;
@@ -357,8 +358,8 @@ impl ResultCollector {
         Some(live)
     }
 
-    /// The first second in which nobody fires any more; as far as anything came, where the plan
-    /// does not say it.
+    /// Returns the first second in which no agent fires any more; if the plan does not give it, the
+    /// end of what has arrived.
     fn fire_end(&self) -> u32 {
         let length_ns = self.run.span_ns.map(|span| span + self.run.warm_up_ns);
         let known = || self.agents.iter().map(|agent| agent.seconds().end()).max();
@@ -368,7 +369,7 @@ impl ResultCollector {
         )
     }
 
-    /// Agents whose run is not over and that are not away, by index.
+    /// Returns the agents whose run is not over and whose streams are not gone, by index.
     fn firing(&self) -> Vec<u32> {
         let indexed = (0..).zip(&self.agents);
         indexed
@@ -377,8 +378,8 @@ impl ResultCollector {
             .collect()
     }
 
-    /// Times of one outcome and metric over all agents, requests and addresses: the sum of
-    /// everything that was delivered.
+    /// Returns the times of one outcome and metric over all agents, requests and addresses: the sum
+    /// of everything delivered.
     #[must_use]
     pub fn merged(&self, period: Period, outcome: Outcome, metric: Metric) -> Distribution {
         self.whole(period)
@@ -387,7 +388,7 @@ impl ResultCollector {
             .unwrap_or_default()
     }
 
-    /// What the loops of all agents say of themselves.
+    /// Merges what the loops of all agents recorded about themselves.
     fn client(&self) -> Client {
         let mut client = Client::default();
         self.agents
@@ -396,7 +397,7 @@ impl ResultCollector {
         client
     }
 
-    /// Sum of all cells of a period.
+    /// Returns the sum of all cells of a period.
     fn whole(&self, period: Period) -> CellTally {
         let mut whole = CellTally::default();
         for (&(of, _), tally) in &self.sums.by_request {

@@ -1,5 +1,5 @@
-//! Runs side by side: each variant's figures, their change against the first variant, and how sure
-//! that is.
+//! Runs side by side: each variant's figures, their change against the first variant, and how
+//! certain that change is.
 
 mod bootstrap;
 mod change;
@@ -22,7 +22,7 @@ use matrix::{ChangesOfPair, MatrixPair};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Repeats from which on a comparison is not called weak.
+/// With fewer repeats than this, a comparison is called weak.
 const REPEATS_ENOUGH: usize = 5;
 
 /// The runs of a variant, by repeat.
@@ -30,61 +30,61 @@ const REPEATS_ENOUGH: usize = 5;
 pub struct VariantRuns<'a> {
     /// The variant's name.
     pub name: String,
-    /// Its results; `None` where a repeat has none (yet).
+    /// Its results by repeat; `None` if a repeat has none (yet).
     pub runs: Vec<Option<&'a Document>>,
 }
 
-/// How the runs of two variants belong together.
+/// How the runs of two variants relate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairing {
     /// Repeat n of every variant was made in the same round.
     Interleaved,
-    /// They were made apart: the n-th of one has nothing to do with the n-th of another.
+    /// They were made apart: run n of one variant has nothing to do with run n of another.
     Apart,
 }
 
-/// What the intervals rest on.
+/// Basis of the intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Ratios within rounds.
+    /// Ratios within rounds of interleaved runs.
     Paired,
     /// Two sets of runs.
     Separate,
-    /// The seconds of single runs: what differs from run to run is not in it.
+    /// The seconds of single runs, which do not show how much runs differ.
     WithinRun,
 }
 
 /// Variants side by side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
-    /// Names; every other variant is compared with the first.
+    /// Names of the variants; every other one is compared with the first.
     pub variants: Vec<String>,
-    /// What the intervals rest on; of several, the weakest.
+    /// Basis of the intervals; if methods differ, the weakest of them.
     pub method: Method,
-    /// Changes that a difference was looked for in.
+    /// Number of changes that were examined for a difference.
     pub looked_at: u32,
-    /// Confidence, 0 to 1, of the intervals of differences that are named; that of all others is
-    /// 0.95.
+    /// Confidence, 0 to 1, of the intervals of the differences that are reported; that of all
+    /// others is 0.95.
     pub confidence: f64,
-    /// Figures that some variant has.
+    /// Figures that at least one variant has.
     pub rows: Vec<ComparedFigure>,
-    /// Variants that differ from another in one axis of a matrix only, where that other is not the
-    /// first variant.
+    /// Pairs of variants that differ in one axis of a matrix only, except pairs with the first
+    /// variant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub along_axes: Vec<ComparedPair>,
-    /// Sentences a reader should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
 /// A figure of every variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedFigure {
-    /// Name, as thresholds have it where they know it.
+    /// Its name, which is that of thresholds if they have the figure.
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Which way is better.
+    /// The better direction.
     pub better: Better,
     /// Its value in each variant, in their order.
     pub cells: Vec<ComparedCell>,
@@ -93,26 +93,27 @@ pub struct ComparedFigure {
 /// A figure of a variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparedCell {
-    /// Mean over its runs (of times and rates the geometric one); absent where it was not measured.
+    /// Mean over its runs (geometric for times and rates); absent if it was not measured.
     pub value: Option<f64>,
-    /// In some run operations were cut short, or arrivals never sent, and it is no less.
+    /// Whether the value is a lower bound, since operations were cut short or arrivals never sent
+    /// in some run.
     pub at_least: bool,
-    /// Runs that have it.
+    /// Number of runs that have the figure.
     pub runs: u32,
-    /// Against the first variant; absent in the first.
+    /// Change against the first variant; absent in the first.
     pub change: Option<Change>,
 }
 
 impl Comparison {
-    /// Compares every variant with the first. Runs that are invalid are left out, and that is
-    /// noted. `seed` is that of the bootstrap.
+    /// Compares every variant with the first. Invalid runs are left out, with a note. `seed` is
+    /// that of the bootstrap.
     #[must_use]
     pub fn new(variants: &[VariantRuns<'_>], pairing: Pairing, seed: u64) -> Comparison {
         Comparison::of_matrix(variants, &[], pairing, seed)
     }
 
-    /// As [`Comparison::new`], and along each axis of a matrix: variants that differ in that axis
-    /// only. `axes` are [`plan::Campaign::axes`].
+    /// Compares like [`Comparison::new`], and also along each axis of a matrix, between variants
+    /// that differ in that axis only. `axes` are [`plan::Campaign::axes`].
     #[must_use]
     pub fn of_matrix(
         variants: &[VariantRuns<'_>],
@@ -124,8 +125,8 @@ impl Comparison {
         Comparison::in_figures(|_| true, variants, &pairs, pairing, seed)
     }
 
-    /// As [`Comparison::new`], of the figures that are asked for: they alone are the family among
-    /// which chance has to be told from difference.
+    /// Compares the wanted figures only. They alone are the family for which the confidence is
+    /// corrected.
     fn in_figures(
         is_asked: impl Fn(&Figure) -> bool,
         variants: &[VariantRuns<'_>],
@@ -154,7 +155,7 @@ impl Comparison {
             .iter()
             .filter_map(|change| change.probability())
             .collect();
-        // All of these changes are one family: the more are looked at, the surer each must be.
+        // All these changes are one family: the more are examined, the more certain each has to be.
         let alpha = correction::error_of_each(&probabilities);
         let rows = figures
             .iter()
@@ -184,14 +185,14 @@ impl Comparison {
         }
     }
 
-    /// A figure by its name.
+    /// Looks up a figure by its name.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<&ComparedFigure> {
         self.rows.iter().find(|row| row.name == name)
     }
 }
 
-/// By variant but the first, in their order.
+/// For every variant but the first, in order.
 type ChangesOfFigure = Vec<Result<ObservedChange, NotComparable>>;
 
 fn against_first(
@@ -209,13 +210,13 @@ fn against_first(
         .collect()
 }
 
-/// The weakest method of all; where nothing was found, the one that was meant.
+/// Returns the weakest method used; if nothing was found, the method that was intended.
 fn weakest(observed: &[&ObservedChange], pairing: Pairing) -> Method {
     let meant = match pairing {
         Pairing::Interleaved => Method::Paired,
         Pairing::Apart => Method::Separate,
     };
-    // The enum's order is from the strongest to the weakest.
+    // The enum is ordered from the strongest to the weakest.
     let methods = observed.iter().map(|change| change.method);
     methods.max_by_key(|method| *method as u8).unwrap_or(meant)
 }
@@ -236,16 +237,16 @@ impl ObservedChange {
     }
 }
 
-/// Why a figure cannot be compared.
+/// The reason why a figure cannot be compared.
 #[derive(Debug, Clone)]
 enum NotComparable {
-    /// A value is missing, or has no ratio to another: the reason in words.
+    /// A value is missing, or has no ratio to another; holds the reason in words.
     Because(String),
-    /// No operation of either was counted in it: no difference, and no noise to speak of.
+    /// Neither variant has an operation counted in it, so there is neither a difference nor noise.
     NoneInEither,
 }
 
-/// Without runs that cannot be trusted; what the client limited stays, with a word of warning.
+/// Leaves out runs that cannot be trusted. Runs that the client limited stay, with a note.
 fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
     let invalid = variant.runs_with(Verdict::Invalid);
     let client_bound = variant.runs_with(Verdict::ClientBound);
@@ -324,7 +325,7 @@ fn compare(
     })
 }
 
-/// What the runs of two variants allow.
+/// Returns the strongest method that the runs of two variants allow.
 fn method(first: &VariantRuns<'_>, other: &VariantRuns<'_>, pairing: Pairing) -> Method {
     let rounds = first
         .runs
@@ -348,20 +349,20 @@ impl<'a> VariantRuns<'a> {
             .count()
     }
 
-    /// The run, where there is just one.
+    /// Returns its run if there is exactly one.
     fn only(&self) -> Option<&'a Document> {
         let mut runs = self.runs.iter().flatten();
         runs.next().copied().filter(|_| runs.next().is_none())
     }
 }
 
-/// The figure in each run that has it.
+/// Returns the figure in each run that has it.
 fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<FigureValue> {
     let runs = variant.runs.iter().flatten();
     runs.filter_map(|run| (figure.of)(run)).collect()
 }
 
-/// The figure in each round in which both variants have it.
+/// Returns the figure in each round in which both variants have it.
 fn pairs(
     figure: &Figure,
     first: &VariantRuns<'_>,
@@ -440,7 +441,8 @@ fn change(figure: &Figure, found: &Result<ObservedChange, NotComparable>, alpha:
     }
 }
 
-/// Of ratios the geometric mean, whose ratio is the mean of the ratios.
+/// Takes the geometric mean for figures compared by ratio, so that the ratio of means is the mean
+/// of the ratios.
 fn mean(figure: &Figure, values: &[FigureValue]) -> Option<f64> {
     if values.is_empty() {
         return None;

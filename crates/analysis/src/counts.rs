@@ -1,5 +1,5 @@
-//! What a cell's counters come to: how many operations were sent, ended or failed, and shares of
-//! them. Counts come from other machines, so sums stop at their type's end.
+//! Sums over a cell's counters: how many operations were sent, ended or failed, and their shares.
+//! The counts come from other machines, so sums saturate.
 
 use measure::{Counters, Failure, Kind};
 
@@ -13,12 +13,12 @@ pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
     counters.ended().saturating_sub(not_sent(counters))
 }
 
-/// Ended operations that are not ok.
+/// Ended operations that did not end ok.
 pub(crate) fn errors(counters: &Counters) -> u64 {
     counters.timed_out.saturating_add(counters.failed)
 }
 
-/// Counts come from other machines: a sum stops at its type's end.
+/// Adds counts up, saturating: they come from other machines.
 pub(crate) fn sum<'a>(counts: impl Iterator<Item = &'a u64>) -> u64 {
     counts.fold(0, |sum: u64, &count| sum.saturating_add(count))
 }
@@ -32,12 +32,12 @@ pub(crate) fn not_sent(counters: &Counters) -> u64 {
         .map(|(_, count)| count))
 }
 
-/// Whether it is of an arrival that could not be sent.
+/// Returns whether the failure is that of an arrival that could not be sent.
 pub(crate) fn is_not_sent(failure: Failure) -> bool {
     matches!(failure.kind, Kind::NotSent | Kind::NoLease)
 }
 
-/// Of these, arrivals that were due after the agent's lease had ended, or while it did.
+/// Arrivals that could not be sent because the agent's lease had ended, or ended just then.
 pub(crate) fn without_lease(counters: &Counters) -> u64 {
     let failures = counters.failures.iter();
     sum(failures
@@ -58,7 +58,7 @@ pub(crate) fn count_under(counters: &Counters, prefix: &str) -> u64 {
         .map(|(_, count)| count))
 }
 
-/// `part` over `whole`; nothing where the whole is 0.
+/// Returns `part` over `whole`; `None` if the whole is 0.
 pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

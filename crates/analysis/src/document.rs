@@ -1,4 +1,4 @@
-//! The result document: everything `result.json` holds. Field names are stable, snake_case, with
+//! The result document: the contents of `result.json`. Field names are stable, in snake_case, with
 //! units last.
 
 use crate::natural_order::natural_order;
@@ -12,8 +12,8 @@ use measure::calendar;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A run's result. What a reader of schema 1 knows stays where it is; a change that breaks one
-/// raises `schema`.
+/// A run's result. Fields that a reader of schema 1 knows keep their place and meaning; a change
+/// that breaks such a reader raises `schema`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Document {
     /// Version of this layout: [`Document::SCHEMA`].
@@ -21,72 +21,73 @@ pub struct Document {
     pub schema: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
-    /// Which run, when, and how it ended.
+    /// The run: its identity, its time and how it ended.
     pub run: RunRecord,
-    /// What was asked for.
+    /// The plan that was run.
     pub plan: PlanRecord,
-    /// Who fired, by index.
+    /// The agents, by index.
     pub agents: Vec<AgentResult>,
-    /// What the plan asks of them together, and how they changed.
+    /// The plan's settings for the fleet, and the changes of the fleet.
     #[serde(default, skip_serializing_if = "is_default")]
     pub fleet: FleetFigures,
-    /// What agents found before the first packet, though the run went on.
+    /// Findings of agents' preflights that did not stop the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preflight: Vec<PreflightFinding>,
-    /// When no coordinator was there, so that nobody could stop the run.
+    /// Times without a coordinator, in which the run could not be stopped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unattended: Vec<Unattended>,
-    /// How far apart the agents began; absent where no two instants are known.
+    /// How far apart the agents began; absent unless at least two first instants are known.
     pub skew: Option<StartSkew>,
-    /// Operations intended before the measured part; absent without a warm-up.
+    /// Figures of the operations intended before the measured part; absent without a warm-up.
     pub warm_up: Option<Figures>,
-    /// What the result is about.
+    /// Figures of the measured part, which the result is about.
     pub measured: Figures,
-    /// Whether the load was carried while it was offered; open loop, once the run went through its
-    /// plan.
+    /// Whether the load was carried while it was offered; only for an open loop whose run completed
+    /// its plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
-    /// What the load loops say of themselves.
+    /// Figures of the load loops themselves.
     #[serde(default)]
     pub client: ClientFigures,
-    /// The way to the server; absent where nothing is known of it, as in results of earlier
+    /// The network path to the server; absent if nothing is known of it, as in results of earlier
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathFigures>,
-    /// The same by request, in the plan's order.
+    /// Figures by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
-    /// By address; operations that never got as far as one are under `none`.
+    /// Figures by address; operations that never got one are under `none`.
     pub by_address: Vec<FigureGroup>,
-    /// Sessions by who issued them and whom they were offered to, of the part of the run that
-    /// [`Document::handshakes`] gives; absent with a single address.
+    /// TLS sessions by the address that issued them and the address they were offered to, in the
+    /// part of the run that [`Document::handshakes`] returns; absent with a single address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub session_offers: Vec<SessionOffers>,
-    /// By agent, in their order.
+    /// Figures by agent, in the order of `agents`.
     pub by_agent: Vec<FigureGroup>,
-    /// By label of the agents, as `key=value`.
+    /// Figures by agent label, as `key=value`.
     pub by_label: Vec<FigureGroup>,
-    /// What the server used; absent where nobody knows.
+    /// Resources the server used; absent if they are not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerFigures>,
-    /// What the processes used that monitors watched, by machine and name.
+    /// Resources used by the processes that monitors watched, by machine and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_processes: Vec<ProcessFigures>,
-    /// Machines of agents and of monitors, over the same time.
+    /// The machines of agents and monitors over the time of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineResult>,
-    /// Over time, warm-up and drain included.
+    /// Rows over time, including warm-up and drain.
     pub series: Series,
-    /// The requests of the greatest weight over time; none where the plan has a single one.
+    /// Rows over time of the requests with the greatest weight; empty if the plan has a single
+    /// request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub request_series: Vec<RequestSeries>,
-    /// Response times over time, for the eye.
+    /// Response times over time, for display.
     #[serde(default, skip_serializing_if = "HeatMap::is_empty")]
     pub heat_map: HeatMap,
-    /// The plan's thresholds with their outcome, in the plan's order.
+    /// The plan's thresholds with their outcomes, in the plan's order.
     pub thresholds: Vec<Judgement>,
-    /// What the numbers are about.
+    /// The verdict and its evidence.
     pub verdict: VerdictRecord,
-    /// Sentences a reader should know.
+    /// Remarks for the reader.
     pub notes: Vec<String>,
 }
 
@@ -95,10 +96,11 @@ fn is_default(fleet: &FleetFigures) -> bool {
 }
 
 impl Document {
-    /// Layout this version writes and reads.
+    /// Version of the layout that this program writes and reads.
     pub const SCHEMA: u32 = 1;
 
-    /// The largest share of a CPU that a worker of any agent used; `None` where none was sampled.
+    /// Returns the largest share of a CPU that a worker of any agent used; `None` if none was
+    /// sampled.
     #[must_use]
     pub fn busiest_worker_share(&self) -> Option<f64> {
         self.agents
@@ -107,24 +109,24 @@ impl Document {
             .reduce(f64::max)
     }
 
-    /// Agents with their figures, by name and with numbers in names in their own order (`load-2`
-    /// before `load-10`), then by index: indexes are dealt as agents join, so their order says
-    /// nothing to a reader.
+    /// Returns the agents with their figures, sorted by name and then by index. Numbers in names
+    /// sort as numbers (`load-2` before `load-10`). Index order means nothing to a reader, since
+    /// indexes are dealt as agents join.
     #[must_use]
     pub fn agents_by_name(&self) -> Vec<(&AgentResult, &FigureGroup)> {
-        // Both lists are in the order of the indexes.
+        // Both lists are in index order.
         let mut agents: Vec<_> = self.agents.iter().zip(&self.by_agent).collect();
         agents.sort_by(|(left, _), (right, _)| {
-            // Two agents may have one name; their indexes differ.
+            // Two agents can have the same name, but not the same index.
             natural_order(&left.name, &right.name).then(left.index.cmp(&right.index))
         });
         agents
     }
 
-    /// Fills in how old stapled OCSP responses were when the run began.
+    /// Sets the age of stapled OCSP responses at the start of the run.
     pub(crate) fn date_staples(&mut self) {
         let Some(started_at) = calendar::seconds(&self.run.started_at) else {
-            return; // without an instant the ages stay absent
+            return; // without a start instant the ages stay absent
         };
         let groups = [
             &mut self.by_request,
@@ -140,9 +142,9 @@ impl Document {
             .for_each(|staple| staple.date(started_at));
     }
 
-    /// The figures that tell how the run's connections were made, and the part of the run they are
-    /// of: with keep-alive all of them may have been opened in the warm-up. `None` where no
-    /// handshake was completed.
+    /// Returns the figures that show how the run's connections were made, and the part of the run
+    /// they belong to: with keep-alive, all connections may have been opened in the warm-up. `None`
+    /// if no handshake was completed.
     #[must_use]
     pub fn handshakes(&self) -> Option<(&Figures, Period)> {
         let parts = [
@@ -172,10 +174,10 @@ impl Document {
     }
 }
 
-/// Which run, when, and how it ended.
+/// The identity of a run, its time and how it ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
-    /// Identifies the run.
+    /// The run's id.
     pub id: String,
     /// Name of the plan.
     pub name: String,
@@ -185,14 +187,15 @@ pub struct RunRecord {
     pub state: RunState,
     /// Length of the warm-up.
     pub warm_up_ns: u64,
-    /// Length of the measured part that the plan asks for; absent where it asks for a number of
+    /// Length of the measured part that the plan asks for; absent if it asks for a number of
     /// requests.
     pub planned_duration_ns: Option<u64>,
-    /// Measured operations that the plan asks for; absent where it asks for a duration.
+    /// Number of measured operations that the plan asks for; absent if it asks for a duration.
     pub planned_operations: Option<u64>,
-    /// Length of the measured part.
+    /// Actual length of the measured part.
     pub duration_ns: u64,
-    /// Why nobody began, where nobody did: what an agent refused, or who did not join.
+    /// Reasons why the run did not begin, if it did not: what an agent refused, or which agents did
+    /// not join.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refusals: Vec<String>,
 }
@@ -201,27 +204,27 @@ pub struct RunRecord {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// By the plan.
+    /// It completed its plan.
     Complete,
-    /// Somebody stopped it; it drained, and what was measured counts.
+    /// A user stopped it; it drained, and what was measured counts.
     Interrupted,
-    /// The coordinator had not finished writing it.
+    /// The coordinator did not finish writing it.
     Incomplete,
 }
 
 /// How far apart the agents began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StartSkew {
-    /// Between the first and the last agent's first instant.
+    /// Time between the first instants of the first and the last agent.
     pub skew_ns: u64,
-    /// Error bound of it: the two worst bounds of the agents' clocks together.
+    /// Error bound of the skew: the sum of the two worst bounds of the agents' clocks.
     pub bound_ns: u64,
 }
 
 /// Figures of a part of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FigureGroup {
-    /// Which part: a request, an address, an agent, a label.
+    /// Name of the part: a request, an address, an agent, a label.
     pub name: String,
     /// Its figures, without histograms.
     pub figures: Figures,

@@ -1,6 +1,7 @@
-//! A line of `events.jsonl`: what happened in a run, and when the coordinator heard of it.
+//! A line of `events.jsonl`: an event of a run, and when the coordinator learned of it.
 //!
-//! Fields stand in alphabetical order behind the time and the word, and are written in this order.
+//! The time and the event's name come first, then the fields in alphabetical order; they are
+//! written in this order.
 
 use crate::{AgentEndCause, Judgement, RunState, Unit, Verdict};
 use schemars::JsonSchema;
@@ -10,14 +11,14 @@ use std::collections::BTreeMap;
 /// A line of `events.jsonl`.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct EventLine {
-    /// When it was heard of, UTC, RFC 3339.
+    /// When the coordinator learned of it, UTC, RFC 3339.
     pub at: String,
-    /// What happened.
+    /// The event.
     #[serde(flatten)]
     pub event: Happened,
 }
 
-/// An agent by its name; by its index in the run where no name is known.
+/// An agent by its name, or by its index in the run if no name is known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AgentMention {
@@ -32,26 +33,26 @@ pub enum AgentMention {
 pub struct NamedAgent {
     /// Its name.
     pub agent: String,
-    /// Its id, hexadecimal: another one each time that it is started.
+    /// Its id, hexadecimal; it changes each time the agent is started.
     pub id: String,
 }
 
-/// What a machine says of itself as it joins.
+/// What a machine reports about itself when it joins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgentIntroduction {
     /// Its name.
     pub agent: String,
-    /// Its id, hexadecimal: another one each time that it is started.
+    /// Its id, hexadecimal; it changes each time the program is started.
     pub id: String,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Version of its program.
     pub version: String,
-    /// Load threads that it would use.
+    /// Number of load threads it would use.
     pub workers: u32,
 }
 
-/// Where an agent's clock stands.
+/// An agent's clock offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ClockFigure {
     /// Error bound of the offset.
@@ -60,12 +61,12 @@ pub struct ClockFigure {
     pub offset_ns: i64,
 }
 
-/// What an agent's machine may lack.
+/// Something that an agent's machine may lack.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct MachineFinding {
-    /// It would have refused the plan, and was told not to.
+    /// Whether the agent would have refused the plan because of it, had it not been forced.
     pub forced: bool,
-    /// A sentence with the numbers and the cure.
+    /// A sentence with the numbers and the remedy.
     pub text: String,
 }
 
@@ -75,171 +76,171 @@ pub struct MachineFinding {
 pub enum FleetEnding {
     /// It began, and every agent's part is over.
     Ran,
-    /// Somebody stopped it before its start.
+    /// A user stopped it before its start.
     StoppedBeforeStart,
     /// An agent cannot run the plan, or could not be started.
     NotStarted,
     /// Not enough agents came or stayed.
     TooFewAgents,
-    /// Another coordinator took it up.
+    /// Another coordinator took over.
     Superseded,
 }
 
-/// What happened. Instants on the coordinator's clock (`_at_ns`, `from_ns`) compare with each other
-/// only, within a run.
+/// An event of a run. Instants on the coordinator's clock (`_at_ns`, `from_ns`) can be compared
+/// only with each other, and only within a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Happened {
-    /// An agent is at hand.
+    /// An agent joined and is available.
     Joined(AgentIntroduction),
-    /// One of those went away again.
+    /// An agent that had joined left again.
     Left(NamedAgent),
-    /// All agents are at hand and get the plan; an agent's index is its place in the list.
+    /// All agents are available and get the plan; an agent's index is its position in the list.
     Assembled {
         /// The agents of this run.
         agents: Vec<NamedAgent>,
     },
     /// An agent holds the plan and can run it.
     Ready {
-        /// Target addresses that it resolved.
+        /// Target addresses it resolved.
         addresses: Vec<String>,
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
-        /// Where its clock stands.
+        /// Its clock offset.
         clock: ClockFigure,
-        /// Load threads that it uses.
+        /// Number of load threads it uses.
         workers: u32,
     },
     /// An agent cannot run the plan.
     Problem {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         text: String,
     },
-    /// The start instant is named.
+    /// The start instant is set.
     Armed {
         /// The instant, on the coordinator's clock.
         start_at_ns: u64,
-        /// From this line to the start.
+        /// Time from this event to the start.
         start_in_ms: u64,
     },
     /// An agent began.
     Began {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
         /// Its first instant, on the coordinator's clock.
         began_at_ns: u64,
-        /// Error bound of it.
+        /// Error bound of that instant.
         bound_ns: u64,
     },
     /// Every agent has begun or will not.
     Started {
-        /// Agents that began.
+        /// Number of agents that began.
         agents: u32,
         /// Error bound of the skew.
         bound_ns: u64,
-        /// From the first to the last.
+        /// Time from the first agent's start to the last one's.
         skew_ns: u64,
     },
     /// An agent's connection is gone; it may come back.
     Gone {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
-        /// Why, as far as known.
+        /// The reason, as far as it is known.
         text: String,
     },
     /// An agent is back.
     Back {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
     },
-    /// An agent's part is over.
+    /// An agent's part of the run is over.
     Ended {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
-        /// What ended it.
+        /// The cause.
         cause: AgentEndCause,
-        /// Its clock, measured at the end; null where it was not.
+        /// Its clock as measured at the end; null if it was not measured.
         clock: Option<ClockFigure>,
-        /// Seconds that are known to exist and never came.
+        /// Seconds that are known to exist and never arrived.
         missing: Vec<u32>,
-        /// Why it failed; null where it did not.
+        /// Why it failed; null if it did not.
         text: Option<String>,
     },
     /// An agent is given up.
     Lost {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
-        /// Number of its first second that never came.
+        /// Number of its first second that never arrived.
         next_interval: u32,
-        /// Why.
+        /// The reason.
         text: String,
     },
-    /// Nobody fired at the start instant, and another one is named.
+    /// No agent began at the start instant, and a new instant was set.
     Postponed {
-        /// Agents that were not ready; none where the coordinator was too slow.
+        /// Agents that were not ready; empty if the coordinator was too slow.
         agents: Vec<AgentMention>,
     },
-    /// Others are to fire what is left of a lost agent's share.
+    /// The rest of a lost agent's share is assigned to others.
     Redistributed {
         /// The lost agent.
         agent: AgentMention,
-        /// From this instant on, on the coordinator's clock.
+        /// Instant from which they are to fire it, on the coordinator's clock.
         from_ns: u64,
-        /// Who is to fire it.
+        /// The agents that are to fire it.
         to: Vec<AgentMention>,
     },
-    /// One of those has answered.
+    /// An agent answered whether it takes over its part of a lost agent's share.
     TakenOver {
         /// The lost agent.
         agent: AgentMention,
-        /// Who answered.
+        /// The agent that answered.
         by: AgentMention,
-        /// It fires its part from this instant on, on the coordinator's clock; null where it does
-        /// not fire all of it.
+        /// Instant from which it fires its part, on the coordinator's clock; null if it does not
+        /// fire all of it.
         from_ns: Option<u64>,
     },
-    /// Agents obey a coordinator that took the run up later than this one.
+    /// Agents obey a coordinator that took over the run later than this one.
     Superseded {
-        /// The number of that coordinator.
+        /// Epoch of that coordinator.
         epoch: u64,
     },
-    /// Another coordinator goes on with the run.
+    /// Another coordinator continues the run.
     Resumed {
-        /// Its number.
+        /// Its epoch.
         epoch: u64,
-        /// How long the run had none.
+        /// How long the run had no coordinator.
         unattended_seconds: f64,
     },
     /// A remark.
     Note {
-        /// One word for what it is about.
+        /// One word for the topic.
         about: String,
-        /// Whose; null where it is the coordinator's.
+        /// The agent it concerns; null if it is the coordinator's.
         agent: Option<AgentMention>,
-        /// A sentence.
+        /// The remark, as a sentence.
         text: String,
     },
-    /// A monitor watches its machine from now on.
+    /// A monitor began to watch its machine.
     Watching(AgentIntroduction),
-    /// What an agent found of its machine before the start.
+    /// An agent's findings about its machine before the start.
     Preflight {
-        /// Which agent.
+        /// The agent.
         agent: AgentMention,
-        /// What its machine may lack.
+        /// Its findings.
         findings: Vec<MachineFinding>,
     },
-    /// No agent's part goes on.
+    /// Every agent's part is over.
     Done {
         /// How the run ended.
         outcome: FleetEnding,
     },
     /// A threshold of the plan with its outcome, as in `result.json`.
     Threshold {
-        /// What was measured, in `unit`; null where nothing was.
+        /// Measured value, in `unit`; null if nothing was measured.
         actual: Option<f64>,
-        /// `actual` is a lower bound.
+        /// Whether `actual` is a lower bound.
         at_least: bool,
         /// `<`, `<=`, `>` or `>=`.
         comparison: String,
@@ -249,18 +250,18 @@ pub enum Happened {
         metric: String,
         /// Whether it holds.
         passed: bool,
-        /// Why it does not hold, where the numbers alone do not say.
+        /// Why it does not hold, if the numbers alone do not show it.
         reason: Option<String>,
         /// Unit of `limit` and `actual`.
         unit: Unit,
     },
-    /// What the run came to; the last line.
+    /// The run's verdict; the last line.
     Verdict {
-        /// Why, with numbers.
+        /// The reasons, with numbers.
         evidence: Vec<String>,
         /// How the run ended.
         state: RunState,
-        /// What its numbers are about.
+        /// The run's verdict.
         verdict: Verdict,
     },
 }

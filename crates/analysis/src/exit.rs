@@ -2,17 +2,19 @@
 
 use crate::{Document, Judgement, LoadRecord, Unit, Verdict};
 
-/// A threshold failed, or all that was tried.
+/// A threshold failed, or every operation did.
 pub(crate) const THRESHOLD_FAILED: u8 = 1;
 /// The run is invalid as a measurement.
 pub(crate) const INVALID: u8 = 3;
 
-/// 3 where the run cannot be trusted: `invalid`; `client-bound` or `network-bound` where the plan
-/// has thresholds or `strict` is set; `degraded` where `strict` is set, since the plan allows it;
-/// where [its load is not tested](Document::is_load_untested), if a threshold is about times or
-/// rates, or `strict` is set. Else 1 where a threshold failed, or every operation; else 0. The
-/// codes 2 (command line or plan), 4 (anything else) and 130 (interrupted) belong to the program;
-/// 2 and 4 come before these.
+/// Returns the exit code that a result asks for.
+///
+/// 3 if the run cannot be trusted: `invalid`; `client-bound` or `network-bound` if the plan has
+/// thresholds or `strict` is set; `degraded` if `strict` is set, since the plan allows it; if [its
+/// load is not tested](Document::is_load_untested) and either a threshold is about times or rates,
+/// or `strict` is set. Otherwise 1 if a threshold or every operation failed, otherwise 0. The codes
+/// 2 (command line or plan), 4 (anything else) and 130 (interrupted) belong to the program; 2 and 4
+/// take precedence over these.
 #[must_use]
 pub fn exit_code(document: &Document, strict: bool) -> u8 {
     let of_operations = if document.has_no_success() {
@@ -24,7 +26,7 @@ pub fn exit_code(document: &Document, strict: bool) -> u8 {
     conclusion.exit_code(strict).max(of_operations)
 }
 
-/// What a run's exit code is made of.
+/// The facts that a run's exit code depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conclusion<'a> {
     pub(crate) verdict: Verdict,
@@ -71,9 +73,9 @@ impl Document {
         Conclusion::from(self).is_distrusted()
     }
 
-    /// Whether nothing shows what the load that the plan asks for would have done: an open loop is
-    /// too short to tell, or its own `max_connections` kept the load from being offered. The users
-    /// of a closed loop are what was asked for.
+    /// Returns whether nothing shows how the load that the plan asks for would have gone: an open
+    /// loop is too short to tell, or its own `max_connections` kept the load from being offered. In
+    /// a closed loop the users themselves are the load that was asked for.
     #[must_use]
     pub fn is_load_untested(&self) -> bool {
         let is_open = matches!(self.plan.load, LoadRecord::Open { .. });
@@ -83,8 +85,8 @@ impl Document {
 }
 
 impl Judgement {
-    /// Whether its figure is another one if the load piles up: times and rates are, counts and
-    /// shares of errors and handshakes are not.
+    /// Returns whether the figure changes if the load piles up: times and rates do, counts and
+    /// shares of errors and handshakes do not.
     fn depends_on_load(&self) -> bool {
         matches!(self.unit, Unit::Ns | Unit::PerSecond | Unit::BytesPerSecond)
     }

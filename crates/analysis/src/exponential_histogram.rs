@@ -1,29 +1,31 @@
-//! Times in the buckets of OpenTelemetry's exponential histogram, which Prometheus's native ones
-//! share: their bounds follow from one number, and are the same in every run.
+//! Times in the buckets of OpenTelemetry's exponential histogram, which are also those of
+//! Prometheus's native histogram: a single number determines their bounds, which are the same in
+//! every run.
 
 use measure::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A histogram by powers of `2^(2^-scale)`. Bucket `offset + n` of [`ExponentialHistogram::counts`]
-/// holds times above `base^(offset + n)` ns, up to the next power. What is read off it is up to
-/// 4.5 % off (at scale 3); percentiles of the result are exact to 0.1 %.
+/// A histogram with the base `2^(2^-scale)`. Bucket `offset + n` of
+/// [`ExponentialHistogram::counts`] holds times above `base^(offset + n)` ns, up to and including
+/// the next power. Values read from it are off by up to 4.5 % (at scale 3); percentiles of the
+/// result are exact to 0.1 %.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExponentialHistogram {
-    /// Buckets while a time is doubled, as a power of two.
+    /// Buckets per doubling, as a power of two.
     pub scale: u32,
-    /// Number of the first bucket.
+    /// Index of the first bucket.
     pub offset: i32,
-    /// Values by bucket; what is above an hour is in none.
+    /// Values by bucket; values above an hour are in none.
     pub counts: Vec<u64>,
     /// Values of 0 ns.
     pub zero_count: u64,
 }
 
-/// Eight buckets while a time is doubled.
+/// Eight buckets per doubling.
 const SCALE: u32 = 3;
 
-/// What is above it is in no bucket.
+/// Longer times are in no bucket.
 const HOUR_NS: u64 = 3_600_000_000_000;
 
 impl ExponentialHistogram {
@@ -32,8 +34,8 @@ impl ExponentialHistogram {
             scale: SCALE,
             ..ExponentialHistogram::default()
         };
-        // They come in ascending order. Their ends are not cut at the largest value: where a run
-        // goes on and another one is the largest, a count would move to another bucket.
+        // Buckets come in ascending order. Their ends are not capped at the largest value: if a
+        // longer run had a larger one, a count would move to another bucket.
         for bucket in distribution.histogram.iter() {
             histogram.add(bucket.highest_ns, bucket.count);
         }
@@ -54,13 +56,13 @@ impl ExponentialHistogram {
         self.counts[place] = self.counts[place].saturating_add(count);
     }
 
-    /// Of the bucket that a time from 1 ns on is in: its upper bound is part of it.
+    /// Returns the bucket of a time of at least 1 ns; a bucket includes its upper bound.
     fn number(&self, ns: u64) -> i32 {
         let exact = (ns as f64).log2() * f64::from(1_u32 << self.scale);
         exact.ceil() as i32 - 1
     }
 
-    /// Values up to a whole power of two, and of what is above it; exact but for the width of the
+    /// Returns how many values are at most a whole power of two, exact but for the width of the
     /// result's own buckets (0.1 %).
     #[must_use]
     pub fn up_to_power_of_two(&self, power: u32) -> u64 {
@@ -70,11 +72,11 @@ impl ExponentialHistogram {
         counts.fold(self.zero_count, |sum, &count| sum.saturating_add(count))
     }
 
-    /// The same where times are counted in seconds, with `overflow` values above an hour in the
+    /// Returns the histogram for times in seconds. The `overflow` values above an hour go into the
     /// bucket of an hour, so that every value is in one.
     ///
-    /// A second is no power of the base, so that buckets begin elsewhere: at scale 3 their bounds
-    /// come out 1.6 % too high, and what is read off a bucket's middle is up to 6.1 % off.
+    /// A second is not a power of the base, so the buckets shift: at scale 3 their bounds come out
+    /// 1.6 % too high, and values read from a bucket's middle are off by up to 6.1 %.
     #[must_use]
     pub fn in_seconds(&self, overflow: u64) -> ExponentialHistogram {
         let mut histogram = self.clone();
@@ -82,11 +84,12 @@ impl ExponentialHistogram {
             histogram.add(HOUR_NS, overflow);
         }
         let buckets_ns_to_s = 1e9_f64.log2() * f64::from(1_u32 << self.scale);
+        // Rounding down is what makes the bounds too high.
         histogram.offset -= buckets_ns_to_s.floor() as i32;
         histogram
     }
 
-    /// Whether there is no value in it.
+    /// Returns whether it holds no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty() && self.zero_count == 0

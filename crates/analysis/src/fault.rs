@@ -1,4 +1,4 @@
-//! Failures counted by name, and in plain words.
+//! Failures counted by name and described in plain words.
 
 use crate::counts::share;
 use measure::http2::error_name;
@@ -15,18 +15,19 @@ const NO_APPLICATION_PROTOCOL: u8 = 120;
 /// Failures of one stage and kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorFigure {
-    /// Stage and kind, with dots; a threshold may name it, or any prefix of it that ends at a dot.
+    /// Stage and kind, separated by dots; a threshold can name it, or any prefix of it that ends at
+    /// a dot.
     pub name: String,
-    /// The same in plain words.
+    /// Description in plain words.
     pub words: String,
-    /// Operations that ended so.
+    /// Number of operations that ended with it.
     pub count: u64,
-    /// Of all ended operations.
+    /// Share of all ended operations.
     pub share: f64,
 }
 
 impl ErrorFigure {
-    /// Most frequent first.
+    /// Lists the failures, most frequent first.
     pub(crate) fn from_counters(counters: &Counters) -> Vec<ErrorFigure> {
         let ended = counters.ended();
         let mut errors: Vec<ErrorFigure> = counters
@@ -48,7 +49,7 @@ impl ErrorFigure {
     }
 }
 
-/// Plain words for people.
+/// Describes a failure in plain words.
 #[must_use]
 pub fn words(failure: Failure) -> String {
     let fixed = match (failure.stage, failure.kind) {
@@ -132,7 +133,7 @@ fn in_words(fault: CertificateFault) -> &'static str {
     }
 }
 
-/// Which rule was broken, and what the client did then (RFC 9113 §5.4).
+/// Returns which rule was broken, and what the client did in response (RFC 9113 §5.4).
 fn what_broke(rule: HttpViolation) -> (&'static str, &'static str) {
     let stream = |broken| (broken, "reset the stream (PROTOCOL_ERROR)");
     let calm = |broken| (broken, "closed the connection (ENHANCE_YOUR_CALM)");
@@ -195,8 +196,8 @@ fn what_broke(rule: HttpViolation) -> (&'static str, &'static str) {
     }
 }
 
-/// What to change in the plan, where nothing else happens; `None` where that is for the server's
-/// owner to find out.
+/// Returns what to change if this is the only kind of failure; `None` if the cause is for the
+/// server's owner to find.
 #[must_use]
 pub fn cure(failure: Failure) -> Option<&'static str> {
     use CertificateFault::{

@@ -13,90 +13,90 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Times with a curve of percentiles.
+/// Times that get a curve of percentiles.
 const CURVES: [&str; 2] = ["response_time", "service_time"];
 
 /// The figures of a set of operations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figures {
-    /// Operations by how they ended.
+    /// Counts of operations by how they ended.
     pub operations: Operations,
-    /// Per second of the measured part.
+    /// Rates per second of the measured part.
     pub rates: Rates,
     /// Bytes of bodies, on sockets and in handshakes.
     pub bytes: ByteFigures,
-    /// Headline times by metric name: ok, timed out and never sent together. `handshake` is all
-    /// four kinds merged.
+    /// Headline times by metric name: ok, timed out and never sent together. `handshake` merges all
+    /// four kinds.
     pub times: BTreeMap<String, TimeFigure>,
-    /// The same of each outcome alone (`ok`, `timed_out`, `failed`, `not_sent`); empty in groups.
+    /// Times of each outcome alone (`ok`, `timed_out`, `failed`, `not_sent`); empty in groups.
     pub times_by_outcome: BTreeMap<String, BTreeMap<String, TimeFigure>>,
-    /// What did not end ok, most frequent first.
+    /// Failures, most frequent first.
     pub errors: Vec<ErrorFigure>,
-    /// Responses by status.
+    /// Number of responses by status.
     pub statuses: BTreeMap<u16, u64>,
     /// Connections opened, reused and waited for.
     pub connections: ConnectionFigures,
-    /// HTTP/2; absent where nothing of it happened.
+    /// HTTP/2 counts; absent if there are none.
     #[serde(default, skip_serializing_if = "Http2Figures::is_empty")]
     pub http2: Http2Figures,
-    /// Handshakes and session resumption.
+    /// Handshakes and TLS session resumption.
     pub resumption: ResumptionFigures,
-    /// Requests sent as early data; absent where there were none.
+    /// Requests sent as early data; absent if there were none.
     #[serde(default, skip_serializing_if = "EarlyDataFigures::is_empty")]
     pub early_data: EarlyDataFigures,
-    /// What handshakes agreed on, most frequent first.
+    /// Parameters that handshakes agreed on, most frequent first.
     pub negotiated: Vec<NegotiatedFigure>,
-    /// Chains of full handshakes, most frequent first.
+    /// Certificate chains of full handshakes, most frequent first.
     pub chains: Vec<ChainFigure>,
     /// Stapled OCSP responses, most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ocsp_staples: Vec<StapleFigure>,
-    /// Handshake time over TCP connect time, connection by connection: `full` and `resumed`,
-    /// without those that took a HelloRetryRequest.
+    /// Handshake time over TCP connect time for each connection: `full` and `resumed`, without
+    /// handshakes that had a HelloRetryRequest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub handshake_in_connects: BTreeMap<String, RatioFigure>,
 }
 
-/// Operations by how they ended.
+/// Counts of operations by how they ended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Operations {
     /// Begun and sent.
     pub started: u64,
-    /// Ended, in whichever way.
+    /// Ended in any way.
     pub ended: u64,
     /// Ended as the plan expects.
     pub ok: u64,
     /// Ended by a time-out.
     pub timed_out: u64,
-    /// Ended otherwise, arrivals that could not be sent among them.
+    /// Ended in any other way, including arrivals that could not be sent.
     pub failed: u64,
     /// Arrivals that could not be sent; part of `failed`.
     pub not_sent: u64,
-    /// Ok without the server's confirmation (handshake only); part of `ok`.
+    /// Ended ok without the server's confirmation (handshake only); part of `ok`.
     pub unconfirmed: u64,
     /// Timed out and failed.
     pub errors: u64,
-    /// Errors over ended; absent where none ended.
+    /// Errors over ended operations; absent if none ended.
     pub error_share: Option<f64>,
 }
 
-/// Per second of the measured part.
+/// Rates per second of the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Rates {
-    /// Open loop: operations due per second, sent or not, the load that was asked for. Closed loop:
-    /// as `operations_per_second`.
+    /// Open loop: operations due per second, sent or not, which is the load that was asked for.
+    /// Closed loop: same as `operations_per_second`.
     #[serde(default)]
     pub due_per_second: f64,
-    /// Open loop: operations begun per second. Closed loop: as `operations_per_second`.
+    /// Open loop: operations begun per second. Closed loop: same as `operations_per_second`.
     pub started_per_second: f64,
-    /// Operations per second. Open loop: those that ended between the two instants of the measured
-    /// part, whenever they began; what ended in the drain is left out, so that a queue which
-    /// empties after the end is not taken for capacity. Closed loop: one that was under way at one
-    /// of the instants counts by the part of its service time that lies between them.
+    /// Operations per second. Open loop: those that ended within the measured part, whenever they
+    /// began; those that ended in the drain are left out, so that a queue which empties after the
+    /// end is not taken for capacity. Closed loop: an operation that was under way at the start or
+    /// the end counts with the fraction of its service time that lies within.
     pub operations_per_second: f64,
-    /// The same, ok ones only.
+    /// Operations that ended ok per second.
     pub ok_per_second: f64,
-    /// Body bytes per second, as above.
+    /// Body bytes per second, counted in the same way.
     pub payload_bytes_per_second: f64,
     /// Bytes written to sockets per second.
     pub wire_sent_bytes_per_second: f64,
@@ -104,18 +104,18 @@ pub struct Rates {
     pub wire_received_bytes_per_second: f64,
 }
 
-/// Bytes of bodies, on sockets and in handshakes, over the whole part.
+/// Bytes of bodies, on sockets and in handshakes, over the whole part of the run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByteFigures {
-    /// Of response bodies.
+    /// Bytes of response bodies.
     pub payload_bytes: u64,
-    /// Written to sockets.
+    /// Bytes written to sockets.
     pub wire_sent_bytes: u64,
-    /// Read from sockets.
+    /// Bytes read from sockets.
     pub wire_received_bytes: u64,
-    /// Sent in completed handshakes.
+    /// Bytes sent in completed handshakes.
     pub handshake_sent_bytes: u64,
-    /// Received in completed handshakes.
+    /// Bytes received in completed handshakes.
     pub handshake_received_bytes: u64,
 }
 
@@ -126,59 +126,59 @@ pub struct ConnectionFigures {
     pub attempted: u64,
     /// TCP connects that succeeded.
     pub opened: u64,
-    /// Operations over a connection that was already open.
+    /// Operations on a connection that was already open.
     pub reused: u64,
-    /// Reused connections closed under a request, which was sent again.
+    /// Reused connections that the server closed during a request, which was then sent again.
     pub reused_closed: u64,
-    /// Waits of closed-loop users after a connection failed.
+    /// Waits of closed-loop users after a failed connection.
     pub back_offs: u64,
-    /// Sum of these waits.
+    /// Total time of these waits.
     pub back_off_ns: u64,
-    /// Connections that the server was to close and left open.
+    /// Connections that the server was expected to close but left open.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_open: u64,
-    /// Waits for the server's end of connections, those in vain included.
+    /// Total time spent waiting for the server to close connections, including waits in vain.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub end_wait_ns: u64,
 }
 
-/// HTTP/2 connections; all zero where HTTP/1.1 is spoken.
+/// HTTP/2 counts; all zero with HTTP/1.1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Http2Figures {
     /// GOAWAY frames received.
     pub go_aways: u64,
     /// Streams that the server refused.
     pub refused_streams: u64,
-    /// Requests that the server had not processed and that were sent once more.
+    /// Requests that the server had not processed and that were sent again.
     pub sent_again: u64,
     /// Connections whose server allows fewer streams at once than the plan asks for.
     pub limited_connections: u64,
-    /// The fewest that one of those allowed.
+    /// The fewest streams that one of those connections allowed.
     pub fewest_streams: u64,
-    /// Connections that took no more requests while some were under way; the next one was opened
-    /// meanwhile.
+    /// Connections that took no more requests while some were under way; the next connection was
+    /// opened meanwhile.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub draining_connections: u64,
 }
 
-/// Handshakes and session resumption.
+/// Handshakes and TLS session resumption.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumptionFigures {
-    /// Handshakes that were completed.
+    /// Completed handshakes.
     pub handshakes: u64,
-    /// Those in which the server showed its certificate.
+    /// Handshakes in which the server showed its certificate.
     pub full: u64,
-    /// Those that resumed a session.
+    /// Handshakes that resumed a session.
     pub resumed: u64,
-    /// Those with a HelloRetryRequest.
+    /// Handshakes with a HelloRetryRequest.
     pub retried: u64,
-    /// The ClientHello carried a session.
+    /// Handshakes whose ClientHello carried a session.
     pub offered: u64,
-    /// The server took it.
+    /// Offered sessions that the server accepted.
     pub accepted: u64,
-    /// The server did a full handshake instead.
+    /// Offered sessions that the server answered with a full handshake.
     pub refused: u64,
-    /// A session was to be offered and there was none.
+    /// Handshakes that were to offer a session when none was available.
     pub none_at_hand: u64,
     /// Tickets or sessions received.
     pub received: u64,
@@ -187,21 +187,22 @@ pub struct ResumptionFigures {
 /// Requests sent as early data (TLS 1.3's 0-RTT), over completed handshakes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EarlyDataFigures {
-    /// Sent before the handshake was complete.
+    /// Requests sent before the handshake was complete.
     pub offered: u64,
-    /// The server took them.
+    /// Requests that the server took as early data.
     pub accepted: u64,
-    /// The server did not, and they were sent again after the handshake.
+    /// Requests that the server rejected as early data and that were sent again after the
+    /// handshake.
     pub rejected: u64,
-    /// The server took them, answered 425 (Too Early), and they were sent again after the
-    /// handshake; part of `accepted`.
+    /// Requests that the server took and answered with 425 (Too Early), and that were sent again
+    /// after the handshake; part of `accepted`.
     #[serde(default)]
     pub too_early: u64,
 }
 
 impl Figures {
-    /// `span` is the part of the run they are of; histograms are large and wanted for the whole
-    /// only.
+    /// Computes the figures of a part of the run, `span`. Histograms are large and only wanted for
+    /// the whole.
     pub(crate) fn new(tally: &CellTally, span: Span, columns: HistogramColumns) -> Figures {
         let counters = &tally.counters;
         let figure = |(name, headline): (String, Headline)| {
@@ -241,7 +242,7 @@ impl Figures {
 }
 
 impl Figures {
-    /// A percentile, 0 to 100, of a metric by its name; `None` where it was not measured.
+    /// Returns a percentile, 0 to 100, of a metric by its name; `None` if it was not measured.
     #[must_use]
     pub fn percentile(&self, metric: &str, percentile: f64) -> Option<PercentileFigure> {
         self.times.get(metric)?.percentile(percentile)
@@ -293,7 +294,8 @@ impl Rates {
                 tally.counters.begun() as f64,
                 begun_and_sent(&tally.counters) as f64,
             ),
-            // Users begin as they are answered: what else began is under way.
+            // A user begins its next operation when the last is answered; any others begun are
+            // still under way.
             EdgeCounting::ByTime => (work.ended, work.ended),
         };
         Rates {
@@ -335,7 +337,7 @@ impl ConnectionFigures {
     }
 }
 
-/// Left out of results, as it was before there was the count.
+/// Zero counts are left out, so that results look as they did before the count existed.
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -352,7 +354,7 @@ impl Http2Figures {
         }
     }
 
-    /// Whether nothing of it happened.
+    /// Returns whether nothing was counted.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Http2Figures::default()
     }
@@ -373,7 +375,7 @@ impl EarlyDataFigures {
         }
     }
 
-    /// Whether there was none.
+    /// Returns whether no request was sent as early data.
     pub(crate) fn is_empty(&self) -> bool {
         *self == EarlyDataFigures::default()
     }
@@ -397,7 +399,7 @@ impl ResumptionFigures {
     }
 }
 
-/// Completed handshakes of these kinds.
+/// Counts the completed handshakes of these kinds.
 fn handshakes(counters: &Counters, kinds: &[HandshakeKind]) -> u64 {
     let of_kinds = counters
         .negotiated

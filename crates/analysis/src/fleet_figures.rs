@@ -1,5 +1,4 @@
-//! What of the fleet a reader of the figures must know: who contributed when, and who was in
-//! charge.
+//! The figures of the fleet: which agents contributed when, and when there was no coordinator.
 
 use crate::agent_run::Charge;
 use crate::whole_seconds::WholeRule;
@@ -8,28 +7,28 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Changes of the number of contributing agents that a result lists.
+/// Most stretches of contribution that a result lists.
 const CONTRIBUTIONS_MAX: usize = 200;
 
-/// What the plan asks of the fleet, and how the fleet changed.
+/// The plan's settings for the fleet, and the changes of the fleet.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetFigures {
-    /// `fail`, `continue` or `redistribute`: what becomes of the run when an agent is lost. Empty
-    /// in results of versions that knew the first only.
+    /// `fail`, `continue` or `redistribute`: what happens to the run if an agent is lost. Empty in
+    /// results of versions that knew `fail` only.
     pub lost: String,
-    /// Agents of this run that may be lost.
+    /// Number of agents of this run that may be lost.
     pub tolerate: u32,
-    /// How far apart agents may begin; 0 in results of versions that did not say it.
+    /// How far apart agents may begin; 0 in results of versions that did not record it.
     pub max_skew_ns: u64,
-    /// How many agents contributed to which seconds of the load; absent where it was always all of
-    /// them. At most 200 stretches; what is left out lies behind the last.
+    /// How many agents contributed to which seconds of the load; absent if all agents contributed
+    /// to all of them. At most 200 stretches; later ones are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contributions: Vec<Contribution>,
-    /// Shares of lost agents that others fired, in the order of their instants.
+    /// Shares of lost agents that others fired, ordered by instant.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takeovers: Vec<Takeover>,
-    /// How much of the measured part lies in whole seconds, where thresholds on times and rates are
-    /// judged by these; absent where they are judged by everything.
+    /// Length of the whole seconds in the measured part, if thresholds on times and rates are
+    /// judged by these; absent if they are judged by everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_ns: Option<u64>,
 }
@@ -37,14 +36,14 @@ pub struct FleetFigures {
 /// How many agents contributed to a stretch of seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Contribution {
-    /// First second, of the run clock.
+    /// First second, on the run clock.
     pub from_second: u32,
     /// Last second.
     pub to_second: u32,
-    /// Agents whose figures of these seconds came.
+    /// Number of agents whose figures of these seconds arrived.
     pub agents: u32,
-    /// Whether these are whole seconds: every agent then in charge fired through them, and its
-    /// figures came.
+    /// Whether these are whole seconds: every agent then in charge fired throughout, and its
+    /// figures arrived.
     pub whole: bool,
 }
 
@@ -53,16 +52,16 @@ pub struct Contribution {
 pub struct Takeover {
     /// The lost agent, by index.
     pub agent: u32,
-    /// Who fired it, by index; without those that said that they could not.
+    /// The agents that fired it, by index, without those that reported that they could not.
     pub to: Vec<u32>,
-    /// From this instant on, run clock.
+    /// Instant from which they did, run clock.
     pub after_ns: u64,
 }
 
-/// A time in which no coordinator was there.
+/// A stretch of time without a coordinator.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Unattended {
-    /// Its begin, run clock.
+    /// Its start, run clock.
     pub from_ns: u64,
     /// Its end.
     pub to_ns: u64,
@@ -71,13 +70,13 @@ pub struct Unattended {
 }
 
 impl FleetFigures {
-    /// What becomes of the run when an agent is lost.
+    /// Returns what happens to the run if an agent is lost.
     #[must_use]
     pub fn lost(&self) -> LostAgents {
         LostAgents::from_word(&self.lost).unwrap_or(LostAgents::Fail)
     }
 
-    /// How far apart agents may begin, in nanoseconds.
+    /// Returns how far apart agents may begin, in nanoseconds.
     #[must_use]
     pub fn max_skew_ns(&self) -> u64 {
         match self.max_skew_ns {
@@ -87,8 +86,8 @@ impl FleetFigures {
     }
 }
 
-/// How many agents contributed to each second in which load was offered; empty where it was always
-/// all, and no second is spoilt.
+/// Returns how many agents contributed to each second in which load was offered; empty if all of
+/// them always did and every second is whole.
 pub(crate) fn contributions(rule: WholeRule<'_>) -> Vec<Contribution> {
     let charges = rule.charges();
     let mut list: Vec<Contribution> = Vec::new();
@@ -117,7 +116,7 @@ pub(crate) fn contributions(rule: WholeRule<'_>) -> Vec<Contribution> {
     list
 }
 
-/// Seconds at which anything about contributions can change, the first and the end among them.
+/// Returns the seconds at which contributions can change, including the first and the end.
 fn changes(rule: WholeRule<'_>, charges: &[Charge]) -> BTreeSet<u32> {
     let ends = rule.agents.iter().map(|agent| agent.seconds().end());
     let end = rule.fire_end.min(ends.max().unwrap_or(0));

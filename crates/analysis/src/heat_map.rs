@@ -1,41 +1,42 @@
-//! Response times over time as a table of counts, small enough to be drawn.
+//! Response times over time as a table of counts that is small enough to draw.
 
 use measure::Distribution;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Most columns; a column holds several seconds where the run is longer.
+/// Most columns; in longer runs a column holds several seconds.
 const COLUMNS_MAX: u32 = 240;
 
-/// Rows while a time is doubled.
+/// Rows per doubling of the time.
 const ROWS_PER_DOUBLING: f64 = 3.0;
 
-/// Most rows: 1 µs to an hour at [`ROWS_PER_DOUBLING`] are 96.
+/// Most rows: 1 µs to an hour takes 96 at [`ROWS_PER_DOUBLING`].
 const ROWS_MAX: usize = 100;
 
-/// Response times by the second that their operations were intended in.
+/// Response times by the second in which their operations were intended.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatMap {
     /// Seconds that a column holds.
     pub column_seconds: u32,
-    /// Where each row ends, ascending: a row holds times above the end of the row before.
+    /// Upper end of each row, ascending: a row holds times above the end of the row before.
     pub row_ends_ns: Vec<u64>,
-    /// In order; one in which nothing was intended may be missing.
+    /// Columns in order; a column in which nothing was intended can be missing.
     pub columns: Vec<HeatColumn>,
 }
 
 /// A stretch of time in a heat map.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeatColumn {
-    /// First second, of the run clock.
+    /// First second, on the run clock.
     pub second: u32,
     /// Operations by row.
     pub counts: Vec<u64>,
 }
 
 impl HeatMap {
-    /// Of a run of so many seconds; `times` are response times by their first second.
+    /// Builds the map of a run of `seconds` seconds; `times` are response times by their first
+    /// second.
     pub(crate) fn new(seconds: u32, times: impl Iterator<Item = (u32, Distribution)>) -> HeatMap {
         let column_seconds = seconds.div_ceil(COLUMNS_MAX).max(1);
         let mut columns: BTreeMap<u32, Distribution> = BTreeMap::new();
@@ -45,7 +46,7 @@ impl HeatMap {
         }
         let row_ends_ns = row_ends(columns.values());
         if row_ends_ns.is_empty() {
-            return HeatMap::default(); // as it is read back: an empty one is not written
+            return HeatMap::default(); // equal to what is read back: an empty map is not written
         }
         let column = |(number, distribution): (u32, Distribution)| HeatColumn {
             second: number * column_seconds,
@@ -58,15 +59,15 @@ impl HeatMap {
         }
     }
 
-    /// Whether there is nothing to be drawn.
+    /// Returns whether there is nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.row_ends_ns.is_empty()
     }
 }
 
-/// From the smallest value to the largest, by one factor; an end is a whole power of it, so that
-/// maps of two runs have the same rows.
+/// Returns the row ends from the smallest value to the largest, spaced by a fixed factor. Each end
+/// is a whole power of that factor, so that the maps of two runs have the same rows.
 fn row_ends<'a>(columns: impl Iterator<Item = &'a Distribution>) -> Vec<u64> {
     let known = columns.filter(|distribution| distribution.count > 0);
     let bounds = known.map(|distribution| (distribution.min.max(1), distribution.max.max(1)));
@@ -76,7 +77,7 @@ fn row_ends<'a>(columns: impl Iterator<Item = &'a Distribution>) -> Vec<u64> {
     let step = |ns: u64| ((ns as f64).log2() * ROWS_PER_DOUBLING).ceil() as i32;
     let end = |step: i32| 2_f64.powf(f64::from(step) / ROWS_PER_DOUBLING).ceil() as u64;
     let mut ends: Vec<u64> = (step(low)..=step(high)).map(end).take(ROWS_MAX).collect();
-    // The last one takes what is above, rounding and overflow too.
+    // The last row also takes what lies above it, by rounding or overflow.
     if let Some(last) = ends.last_mut() {
         *last = (*last).max(high);
     }

@@ -1,8 +1,8 @@
-//! Numbers as people read them: three significant digits and a unit.
+//! Numbers in a form for people: three significant digits and a unit.
 
 use crate::PercentileFigure;
 
-/// A time: `512 ns`, `12.3 µs`, `250 ms`, `30.0 s`.
+/// Formats a time: `512 ns`, `12.3 µs`, `250 ms`, `30.0 s`.
 #[must_use]
 pub fn time(ns: f64) -> String {
     if ns < 1000.0 - 0.5 {
@@ -11,7 +11,7 @@ pub fn time(ns: f64) -> String {
     scaled(ns, &[(1e3, " µs"), (1e6, " ms"), (1e9, " s")])
 }
 
-/// How long ago something was, which may be long: `12.3 s`, `45.0 min`, `3.20 h`, `6.50 days`.
+/// Formats an age, which can be long: `12.3 s`, `45.0 min`, `3.20 h`, `6.50 days`.
 #[must_use]
 pub fn age(seconds: f64) -> String {
     scaled(
@@ -25,20 +25,21 @@ pub fn age(seconds: f64) -> String {
     )
 }
 
-/// A percentile; one that is a lower bound stands behind `≥`.
+/// Formats a percentile, with `≥ ` in front if it is a lower bound.
 #[must_use]
 pub fn percentile(figure: PercentileFigure) -> String {
     time_or_more(figure.value_ns as f64, figure.at_least)
 }
 
-/// A time that is a lower bound where operations behind it timed out.
+/// Formats a time, with `≥ ` in front if it is a lower bound because operations behind it timed
+/// out.
 #[must_use]
 pub fn time_or_more(ns: f64, at_least: bool) -> String {
     format!("{}{}", if at_least { "≥ " } else { "" }, time(ns))
 }
 
-/// What another function here returned, without zeros that say nothing: `60 s`, `0.1 %`. For
-/// numbers that are exact.
+/// Removes meaningless trailing zeros from what another function here returned: `60 s`, `0.1 %`.
+/// For numbers that are exact.
 #[must_use]
 pub fn exact(text: &str) -> String {
     let (number, unit) = text.split_at(
@@ -53,13 +54,13 @@ pub fn exact(text: &str) -> String {
     format!("{number}{unit}")
 }
 
-/// A rate or a number that need not be exact: `0.250`, `12.3`, `123`, `1.23k`, `12.3M`.
+/// Formats a rate or a number that need not be exact: `0.250`, `12.3`, `123`, `1.23k`, `12.3M`.
 #[must_use]
 pub fn number(number: f64) -> String {
     scaled(number, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")])
 }
 
-/// Bytes, in powers of ten: `356 B`, `1.23 kB`, `12.3 MB`.
+/// Formats bytes, in powers of ten: `356 B`, `1.23 kB`, `12.3 MB`.
 #[must_use]
 pub fn bytes(bytes: f64) -> String {
     if bytes < 1000.0 - 0.5 {
@@ -71,8 +72,8 @@ pub fn bytes(bytes: f64) -> String {
     )
 }
 
-/// A share as per cent: `0 %`, `0.0123 %`, `12.3 %`, `100 %`. Only what is exactly 0 or 1 prints as
-/// 0 % or 100 %.
+/// Formats a share as a percentage: `0 %`, `0.0123 %`, `12.3 %`, `100 %`. Only exactly 0 or 1
+/// prints as 0 % or 100 %.
 #[must_use]
 pub fn share(share: f64) -> String {
     let percent = share * 100.0;
@@ -85,19 +86,19 @@ pub fn share(share: f64) -> String {
     format!("{} %", three_digits(percent))
 }
 
-/// A number of things: `1 error`, `2 errors`.
+/// Formats a number of things: `1 error`, `2 errors`.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", one_or_many(count, "", "s"))
 }
 
-/// What is said of one thing, or of any other number of them: `was` or `were`.
+/// Returns the word for one thing or for any other number of them: `was` or `were`.
 #[must_use]
 pub fn one_or_many<'w>(count: u64, one: &'w str, many: &'w str) -> &'w str {
     if count == 1 { one } else { many }
 }
 
-/// The largest unit that leaves 1 or more after rounding.
+/// Formats with the largest unit that leaves 1 or more after rounding.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= 0.9995;
     let &(unit, name) = units

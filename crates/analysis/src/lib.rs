@@ -1,6 +1,6 @@
-//! What a result means. It owns the result document, computes it from merged snapshots, judges
-//! thresholds and gives the verdict with its evidence, searches for capacity and compares runs.
-//! Pure: no clock and no I/O; how a document looks to people is the business of `report`.
+//! The meaning of a result: owns the result document, computes it from merged snapshots, judges
+//! thresholds, gives the verdict with its evidence, searches for capacity and compares runs. Pure:
+//! no clock and no I/O. How a document is shown to people is the business of `report`.
 
 mod agent;
 mod agent_run;

@@ -1,4 +1,4 @@
-//! Figures for whoever watches a run: the most recent second that all agents have delivered.
+//! Figures for watching a run: the most recent second that all agents have delivered.
 
 use crate::Headline;
 use crate::counts::{errors, sent_and_ended};
@@ -6,48 +6,48 @@ use crate::stretches::Stretches;
 use measure::{Distribution, Metric, Outcome, Snapshot};
 use std::collections::BTreeMap;
 
-/// Seconds that are kept until all agents have delivered them; a second that is older is shown
-/// without the laggards.
+/// Number of seconds kept until all agents have delivered them; an older second is shown without
+/// the laggards.
 const KEPT: usize = 8;
 
 /// Figures of one second.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Live {
-    /// Which, of the run clock.
+    /// Its number, on the run clock.
     pub second: u32,
-    /// It began in the warm-up.
+    /// Whether it began in the warm-up.
     pub is_warm_up: bool,
     /// Operations that ended in it.
     pub ended_per_second: u64,
-    /// Of these and of those never sent: not ok.
+    /// Operations that ended in it or were never sent, and are not ok.
     pub errors: u64,
-    /// Body bytes in it.
+    /// Bytes of bodies received in it.
     pub payload_bytes: u64,
     /// Median response time of operations that ended in it.
     pub p50_ns: Option<u64>,
-    /// 99th percentile of them.
+    /// 99th percentile of their response time.
     pub p99_ns: Option<u64>,
-    /// The 99th percentile is a lower bound: it falls among time-outs.
+    /// Whether the 99th percentile is a lower bound: it falls among time-outs.
     pub p99_at_least: bool,
-    /// Agents that delivered it.
+    /// Number of agents that delivered it.
     pub agents: u32,
     /// Measured operations ended so far.
     pub total_ended: u64,
-    /// Of these, not ok.
+    /// Measured operations ended so far that are not ok.
     pub total_errors: u64,
-    /// How each agent does, by index.
+    /// Each agent's machine, by index.
     pub by_agent: Vec<LiveMachine>,
-    /// How each monitor's machine does, in the order in which they came.
+    /// Each monitor's machine, in the order in which the monitors joined.
     pub monitors: Vec<LiveMachine>,
 }
 
-/// How a machine did in the last second that it told of.
+/// A machine in the last second that it reported.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LiveMachine {
     /// Share of its CPUs that was busy.
     pub cpu_busy: Option<f64>,
-    /// An agent's load threads took notice of what was due so late, 99th percentile: of arrivals,
-    /// or where there were none, of sockets that were ready.
+    /// How late an agent's load threads noticed due arrivals, or, if there were none, ready
+    /// sockets: 99th percentile.
     pub late_ns: Option<u64>,
 }
 
@@ -55,10 +55,10 @@ pub struct LiveMachine {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Recent {
     seconds: BTreeMap<u32, LiveSecond>,
-    /// By agent: the latest second that it delivered, and how late it was.
+    /// By agent: the latest second it delivered, and how late its load threads were in it.
     late: BTreeMap<u32, (u32, Option<u64>)>,
-    /// By agent: a second that is far ahead of all, which is believed once its successor comes.
-    /// Shown at once, one wrong number would hide all that follow.
+    /// By agent: a second far ahead of all others, which is believed only when its successor
+    /// arrives. If it were shown at once, one wrong number would hide all seconds that follow.
     ahead: BTreeMap<u32, u32>,
 }
 
@@ -82,7 +82,7 @@ impl Recent {
             (*latest, *late_ns) = (number, late(snapshot));
         }
         if newest.saturating_sub(number) >= KEPT as u32 {
-            return; // too old to be shown any more
+            return; // too old to be shown
         }
         self.seconds.entry(number).or_default().add(agent, snapshot);
         while self.seconds.len() > KEPT {
@@ -90,13 +90,13 @@ impl Recent {
         }
     }
 
-    /// As [`LiveMachine::late_ns`].
+    /// Returns [`LiveMachine::late_ns`] of an agent.
     pub(crate) fn late_ns(&self, agent: u32) -> Option<u64> {
         self.late.get(&agent)?.1
     }
 
-    /// The newest second that all of `firing` have delivered, or the oldest kept one where they lag
-    /// too far behind.
+    /// Returns the newest second that all of `firing` have delivered, or the oldest second kept if
+    /// they lag too far behind.
     pub(crate) fn live(&self, firing: &[u32]) -> Option<Live> {
         let complete = self
             .seconds

@@ -1,4 +1,4 @@
-//! Machines over the time of a run: those that agents fired from, and those that monitors watched.
+//! Machines over the time of a run: those of the agents, and those watched by monitors.
 
 use crate::MachineFacts;
 use schemars::JsonSchema;
@@ -10,149 +10,151 @@ use std::collections::BTreeMap;
 pub struct MachineResult {
     /// Name of the agent or of the monitor.
     pub name: String,
-    /// What was there.
+    /// Whether an agent or a monitor ran there.
     pub role: MachineRole,
-    /// What `--label` said.
+    /// Labels given with `--label`.
     pub labels: BTreeMap<String, String>,
-    /// What it is and allows.
+    /// Hardware and limits of the machine.
     pub facts: MachineFacts,
-    /// What it did, on the axis of the run's series; seconds that nobody told are missing.
+    /// Its activity, on the time axis of the run's series; seconds that were not reported are
+    /// missing.
     pub rows: Vec<MachineRow>,
-    /// What it did without load, until the run began; absent where that was too short to say.
+    /// Its activity without load, until the run began; absent if that time was too short to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before_load: Option<BeforeLoadRow>,
-    /// CPU profile of the processes that a monitor watched; absent where none was taken.
+    /// CPU profile of the processes that a monitor watched; absent if none was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileResult>,
 }
 
-/// What a machine did without load.
+/// Activity of a machine without load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct BeforeLoadRow {
-    /// Time that it is about.
+    /// Time covered.
     #[serde(skip_serializing_if = "is_default")]
     pub elapsed_ns: u64,
-    /// Of the CPUs that it may use, not idle.
+    /// Share of the CPUs it may use that was not idle.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu_busy: f64,
-    /// The processes that it was asked to watch.
+    /// The processes it was asked to watch.
     #[serde(skip_serializing_if = "is_default")]
     pub processes: Vec<ProcessBeforeLoadRow>,
 }
 
-/// What a process did without load.
+/// Activity of a process without load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessBeforeLoadRow {
-    /// The kernel's id of it.
+    /// Process id.
     pub pid: u32,
-    /// CPUs that it kept busy.
+    /// CPUs it kept busy.
     #[serde(skip_serializing_if = "is_default")]
     pub cpus: f64,
-    /// How much of a CPU its busiest thread had.
+    /// Share of a CPU that its busiest thread used.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_share: f64,
 }
 
-/// A CPU profile that stands beside the result.
+/// A CPU profile saved beside the result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileResult {
-    /// Which processes, in words.
+    /// The processes profiled, in words.
     pub process: String,
     /// How long samples were taken.
     pub seconds: f64,
-    /// In the files.
+    /// Number of samples in the files.
     pub samples: u64,
-    /// Left out, of the rarest stacks, so that the others fit.
+    /// Number of samples of the rarest stacks, left out to make the others fit.
     #[serde(default, skip_serializing_if = "is_default")]
     pub left_out: u64,
-    /// File with a stack and its samples in each line, as `flamegraph.pl` reads it.
+    /// File with one stack and its sample count per line, as read by `flamegraph.pl`.
     pub folded: String,
     /// File with the flame graph.
     pub svg: String,
-    /// Functions that used the CPU most themselves.
+    /// The functions that used the most CPU time themselves.
     pub hottest: Vec<HotFunction>,
 }
 
 /// A function in a CPU profile.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HotFunction {
-    /// As the profile names it; the file where it has no name.
+    /// Its name in the profile; the file if it has no name.
     pub name: String,
-    /// Of the samples, those in itself, 0 to 1.
+    /// Share of the samples that were taken in the function itself, 0 to 1.
     pub share: f64,
 }
 
-/// What was on a machine.
+/// The program that ran on a machine.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MachineRole {
-    /// An agent, which fired from there.
+    /// An agent, which fired from it.
     #[default]
     Agent,
-    /// A monitor, which watched.
+    /// A monitor, which watched it.
     Monitor,
 }
 
-/// What a machine did in a second. Shares are 0 to 1 unless said otherwise; what this kernel does
-/// not tell is absent. JSON leaves out what is 0 too: there may be many rows.
+/// Activity of a machine in one second. Shares are 0 to 1 unless stated otherwise; values that its
+/// kernel does not report are absent. JSON also leaves out zeros, since there can be many rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MachineRow {
-    /// First second, of the run clock.
+    /// First second, on the run clock.
     pub second: u32,
-    /// Seconds that it holds.
+    /// Number of seconds in the row.
     pub seconds: u32,
-    /// Time that it is about.
+    /// Time covered.
     #[serde(skip_serializing_if = "is_default")]
     pub elapsed_ns: u64,
-    /// Of the CPUs that it may use, not idle.
+    /// Share of the CPUs it may use that was not idle.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu_busy: f64,
-    /// How many CPUs these are.
+    /// Number of CPUs it may use.
     #[serde(skip_serializing_if = "is_default")]
     pub cpus: u32,
-    /// Of these CPUs, programs of a lower priority (nice above 0) that are not watched.
+    /// Share of these CPUs used by programs of a lower priority (nice above 0) that are not
+    /// watched.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu_niced: f64,
-    /// Of these CPUs, idle while a thread waited for a disk.
+    /// Share of these CPUs that was idle while a thread waited for a disk.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu_waiting_for_disk: f64,
-    /// The busiest of these CPUs, not idle.
+    /// Share of the busiest of these CPUs that was not idle.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_cpu: f64,
-    /// Which one that is.
+    /// Number of the busiest CPU.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_cpu_number: u32,
-    /// Of all CPUs, in the kernel's soft interrupts.
+    /// Share of all CPUs spent in the kernel's soft interrupts.
     #[serde(skip_serializing_if = "is_default")]
     pub softirq: f64,
-    /// The same of the CPU that had most of it.
+    /// Share spent in soft interrupts by the CPU with the most of it.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_softirq: f64,
-    /// Of all CPUs, taken away by the hypervisor.
+    /// Share of all CPUs taken away by the hypervisor.
     #[serde(skip_serializing_if = "is_default")]
     pub steal: f64,
-    /// The same of the CPU that lost most.
+    /// Share taken away from the CPU that lost the most.
     #[serde(skip_serializing_if = "is_default")]
     pub worst_steal: f64,
-    /// Threads that ran or could have, when it was looked at.
+    /// Threads that ran or could have run at the instant of sampling.
     #[serde(skip_serializing_if = "is_default")]
     pub running: u32,
-    /// Part of the time in which some thread waited for a CPU.
+    /// Fraction of time in which some thread waited for a CPU.
     #[serde(skip_serializing_if = "is_default")]
     pub cpu_stall: Option<f64>,
-    /// Part of the time in which some thread waited for memory.
+    /// Fraction of time in which some thread waited for memory.
     #[serde(skip_serializing_if = "is_default")]
     pub memory_stall: Option<f64>,
-    /// Part of the time in which some thread waited for a disk.
+    /// Fraction of time in which some thread waited for a disk.
     #[serde(skip_serializing_if = "is_default")]
     pub io_stall: Option<f64>,
-    /// The control group's limits, where there are any.
+    /// Effects of its control group's limits, if there are any.
     #[serde(skip_serializing_if = "is_default")]
     pub group: Option<GroupRow>,
-    /// Memory that could be had without swapping.
+    /// Memory available without swapping.
     #[serde(skip_serializing_if = "is_default")]
     pub memory_available_bytes: u64,
     /// Memory pages read from or written to swap.
@@ -161,118 +163,118 @@ pub struct MachineRow {
     /// Page faults that waited for a disk.
     #[serde(skip_serializing_if = "is_default")]
     pub major_faults: u64,
-    /// Network interfaces that carried anything, loopback too.
+    /// Network interfaces that carried anything, including loopback.
     #[serde(skip_serializing_if = "is_default")]
     pub interfaces: Vec<InterfaceRow>,
-    /// Packets that the kernel had no room for before TCP saw them.
+    /// Packets that the kernel dropped for want of room before TCP saw them.
     #[serde(skip_serializing_if = "is_default")]
     pub backlog_drops: u64,
-    /// Times that its network threads ran out of their share of time.
+    /// Times that the kernel's network threads ran out of their time slice.
     #[serde(skip_serializing_if = "is_default")]
     pub squeezed: u64,
-    /// TCP of this network namespace.
+    /// TCP in this network namespace.
     #[serde(skip_serializing_if = "is_default")]
     pub tcp: TcpRow,
-    /// An accept queue in ten looks, of those that the chosen processes listen on, or of all: of
-    /// these one at the target's port, and what dropped most, or else the fullest.
+    /// One accept queue, sampled ten times, of those that the watched processes listen on, or of
+    /// all: preferably one at the target's port, then the one that dropped most, then the fullest.
     #[serde(skip_serializing_if = "is_default")]
     pub accept_queue: Option<QueueRow>,
-    /// Tracked connections by how many there may be.
+    /// Tracked connections over the most there can be.
     #[serde(skip_serializing_if = "is_default")]
     pub conntrack: Option<f64>,
     /// Connections that connection tracking dropped.
     #[serde(skip_serializing_if = "is_default")]
     pub conntrack_drops: u64,
-    /// Local ports in use, or in TIME_WAIT, by how many there are for new connections.
+    /// Local ports in use or in TIME_WAIT, over the ports available for new connections.
     #[serde(skip_serializing_if = "is_default")]
     pub ports: Option<f64>,
-    /// The processes that it was asked to watch; an agent watches itself.
+    /// The processes it was asked to watch; an agent watches itself.
     #[serde(skip_serializing_if = "is_default")]
     pub processes: Vec<ProcessRow>,
 }
 
-/// What a control group's limits did.
+/// Effects of a control group's limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct GroupRow {
-    /// CPUs' worth of time that it may use.
+    /// CPU time it may use, in CPUs.
     #[serde(skip_serializing_if = "is_default")]
     pub quota: Option<f64>,
-    /// Of the periods that ended, those in which it was stopped.
+    /// Share of the ended periods in which the group was throttled.
     #[serde(skip_serializing_if = "is_default")]
     pub throttled: f64,
-    /// Time for which its CPUs were stopped, over all of them.
+    /// Time for which it was throttled, summed over its CPUs.
     #[serde(skip_serializing_if = "is_default")]
     pub throttled_ns: u64,
-    /// Memory in use by the most that there may be.
+    /// Memory in use over the memory limit.
     #[serde(skip_serializing_if = "is_default")]
     pub memory: Option<f64>,
-    /// Times that it came up against that limit.
+    /// Times that it hit the memory limit.
     #[serde(skip_serializing_if = "is_default")]
     pub memory_limit_hits: u64,
-    /// Processes killed for want of memory.
+    /// Processes killed by the OOM killer.
     #[serde(skip_serializing_if = "is_default")]
     pub oom_kills: u64,
-    /// Pages read again soon after they had to make room.
+    /// Pages read again soon after they were evicted.
     #[serde(skip_serializing_if = "is_default")]
     pub refaults: u64,
 }
 
-/// What a network interface carried.
+/// Traffic of a network interface.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct InterfaceRow {
-    /// As the kernel names it.
+    /// Its name in the kernel.
     pub name: String,
-    /// Bytes that came in, with their frames.
+    /// Bytes received, including frame headers.
     #[serde(skip_serializing_if = "is_default")]
     pub received_bytes: u64,
-    /// Bytes that went out.
+    /// Bytes sent.
     #[serde(skip_serializing_if = "is_default")]
     pub sent_bytes: u64,
-    /// Packets dropped or missed, either way.
+    /// Packets dropped or missed, in both directions.
     #[serde(skip_serializing_if = "is_default")]
     pub drops: u64,
-    /// Megabits that it carries in a second; virtual interfaces do not know.
+    /// Link speed in megabits per second; absent for virtual interfaces, which have none.
     #[serde(skip_serializing_if = "is_default")]
     pub speed_mbit: Option<u64>,
 }
 
-/// What TCP did.
+/// TCP activity.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TcpRow {
     /// Segments sent.
     #[serde(skip_serializing_if = "is_default")]
     pub segments_sent: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     #[serde(skip_serializing_if = "is_default")]
     pub retransmits: u64,
-    /// Connections made from here.
+    /// Outgoing connections.
     #[serde(skip_serializing_if = "is_default")]
     pub active_opens: u64,
-    /// Connections that came in.
+    /// Incoming connections.
     #[serde(skip_serializing_if = "is_default")]
     pub passive_opens: u64,
-    /// Connections for which an accept queue had no room.
+    /// Connections that found their accept queue full.
     #[serde(skip_serializing_if = "is_default")]
     pub listen_overflows: u64,
-    /// Connections that were dropped before they were accepted, for whatever reason.
+    /// Connections that were dropped before they were accepted, for any reason.
     #[serde(skip_serializing_if = "is_default")]
     pub listen_drops: u64,
-    /// Requests for a connection dropped since their queue was full.
+    /// Connection requests (SYN) dropped because their queue was full.
     #[serde(skip_serializing_if = "is_default")]
     pub request_queue_drops: u64,
-    /// Answers to such requests by a cookie.
+    /// SYN cookies sent in answer to connection requests.
     #[serde(skip_serializing_if = "is_default")]
     pub cookies_sent: u64,
     /// Times that TCP came under memory pressure.
     #[serde(skip_serializing_if = "is_default")]
     pub memory_pressures: u64,
-    /// Connections that stand.
+    /// Established connections.
     #[serde(skip_serializing_if = "is_default")]
     pub established: u64,
-    /// Connections that wait in TIME_WAIT.
+    /// Connections in TIME_WAIT.
     #[serde(skip_serializing_if = "is_default")]
     pub time_wait: u64,
 }
@@ -281,66 +283,67 @@ pub struct TcpRow {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct QueueRow {
-    /// Where it listens.
+    /// The listening address.
     pub address: String,
-    /// Connections that waited to be accepted.
+    /// Connections waiting to be accepted.
     #[serde(skip_serializing_if = "is_default")]
     pub waiting: u32,
-    /// How many may wait.
+    /// Most connections that can wait.
     #[serde(skip_serializing_if = "is_default")]
     pub most: u32,
-    /// Part of the looks that saw some waiting.
+    /// Share of the samples in which some connection was waiting.
     #[serde(skip_serializing_if = "is_default")]
     pub waited: f64,
-    /// Connections that it dropped; absent where the kernel does not say.
+    /// Connections it dropped; absent if the kernel does not report that.
     #[serde(skip_serializing_if = "is_default")]
     pub dropped: Option<u64>,
-    /// Whether it is at a port that the plan has connections made to.
+    /// Whether it is at a port that the plan sends load to.
     #[serde(skip_serializing_if = "is_default")]
     pub is_of_load: bool,
-    /// Whether a chosen process listens there.
+    /// Whether a watched process listens there.
     #[serde(skip_serializing_if = "is_default")]
     pub is_watched: bool,
-    /// Name of the process that does, where it is another one and the queue was full or dropped.
+    /// Name of the listening process, if it is not a watched one and the queue was full or dropped
+    /// connections.
     #[serde(skip_serializing_if = "is_default")]
     pub holder: String,
 }
 
-/// What a process did.
+/// Activity of a process.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProcessRow {
-    /// Its name, cut by the kernel to 15 bytes.
+    /// Its name, which the kernel cuts to 15 bytes.
     pub name: String,
-    /// The kernel's id of it.
+    /// Process id.
     #[serde(skip_serializing_if = "is_default")]
     pub pid: u32,
-    /// CPUs that it kept busy.
+    /// CPUs it kept busy.
     #[serde(skip_serializing_if = "is_default")]
     pub cpus: f64,
-    /// Its busiest thread; of an agent its busiest worker.
+    /// Name of its busiest thread; for an agent, of its busiest worker.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread: String,
-    /// How much of a CPU that thread had.
+    /// Share of a CPU that this thread used.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_share: f64,
-    /// How long that thread could have run and had no CPU.
+    /// Share of time for which this thread was runnable but had no CPU.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_waiting: f64,
-    /// CPUs that the thread may run on.
+    /// CPUs that this thread may run on.
     #[serde(skip_serializing_if = "is_default")]
     pub busiest_thread_cpus: u32,
-    /// The longest that one of its threads could have run and had no CPU.
+    /// Largest share of time for which one of its threads was runnable but had no CPU.
     #[serde(skip_serializing_if = "is_default")]
     pub longest_waiting: f64,
-    /// Part of ten looks in which one of its threads waited where nothing can wake it: for a disk,
-    /// mostly.
+    /// Share of ten samples in which one of its threads was in uninterruptible sleep, mostly
+    /// waiting for a disk.
     #[serde(skip_serializing_if = "is_default")]
     pub blocked: f64,
     /// Page faults that waited for a disk.
     #[serde(skip_serializing_if = "is_default")]
     pub major_faults: u64,
-    /// Threads.
+    /// Number of threads.
     #[serde(skip_serializing_if = "is_default")]
     pub threads: u32,
     /// Resident memory.
@@ -349,13 +352,13 @@ pub struct ProcessRow {
     /// Open files and sockets.
     #[serde(skip_serializing_if = "is_default")]
     pub descriptors: u64,
-    /// How many it may have.
+    /// Limit of open files and sockets.
     #[serde(skip_serializing_if = "is_default")]
     pub descriptors_limit: Option<u64>,
 }
 
 impl QueueRow {
-    /// How full it was: 1 where nothing more may wait.
+    /// Returns how full it was; at 1 no more connections can wait.
     #[must_use]
     pub fn fill(&self) -> f64 {
         f64::from(self.waiting) / f64::from(self.most.max(1))

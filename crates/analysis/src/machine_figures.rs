@@ -1,43 +1,44 @@
-//! What a machine did in the measured part, in a few figures.
+//! A few figures of what a machine did in the measured part.
 
 use crate::{Document, MachineResult, MachineRole, MachineRow, QueueRow};
 
-/// From this mean on a machine's CPUs are busy enough to be told.
+/// From this mean on, a machine's busy CPUs are worth reporting.
 const BUSY: f64 = 0.9;
-/// From this share on, CPU time that the hypervisor took is told.
+/// From this share on, CPU time taken by the hypervisor is worth reporting.
 const STEAL: f64 = 0.01;
-/// From this share on, segments that were sent again are told.
+/// From this share on, retransmitted segments are worth reporting.
 const RESENT: f64 = 0.001;
-/// From this fill on, an accept queue is told: a server that is in time lets one wait, too.
+/// From this fill on, an accept queue is worth reporting: even a server that keeps up lets one
+/// connection wait.
 const QUEUED: f64 = 0.1;
 
-/// What a machine did in the measured part. Shares are 0 to 1.
+/// Activity of a machine in the measured part. Shares are 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MachineFigures<'d> {
-    /// Which one.
+    /// The machine.
     pub machine: &'d MachineResult,
-    /// Of the CPUs that it may use, not idle, mean.
+    /// Share of the CPUs it may use that was not idle, mean.
     pub cpu_busy_mean: f64,
-    /// The same, most in one row.
+    /// The same share, largest row.
     pub cpu_busy_max: f64,
-    /// What ran most: of its CPUs, or of the threads that were watched.
+    /// Its busiest CPU, or the busiest watched thread, whichever was busier.
     pub busiest: Busiest<'d>,
-    /// How busy that was, mean.
+    /// How busy that CPU or thread was, mean.
     pub busiest_mean: f64,
-    /// Periods in which a CPU quota stopped it; absent without a quota.
+    /// Share of periods in which a CPU quota throttled it; absent without a quota.
     pub throttled: Option<f64>,
-    /// CPU time that the hypervisor took away, mean.
+    /// Share of CPU time taken away by the hypervisor, mean.
     pub steal_mean: f64,
-    /// Of the segments that it sent, those that it sent again; absent where it sent none.
+    /// Retransmitted share of the segments it sent; absent if it sent none.
     pub resent: Option<f64>,
-    /// The fullest that an accept queue was; absent where none was 10 % full.
+    /// The accept queue at its fullest; absent if none was 10 % full.
     pub accept_queue: Option<&'d QueueRow>,
-    /// Connections that the accept queue dropped; where the kernel does not say which queue did,
-    /// all for which one had no room.
+    /// Connections dropped by the accept queue that was sampled; if the kernel does not report that
+    /// per queue, all that found an accept queue full.
     pub listen_overflows: u64,
 }
 
-/// What ran most on a machine.
+/// The busiest CPU or thread of a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Busiest<'d> {
     /// A CPU, by its number.
@@ -47,7 +48,7 @@ pub enum Busiest<'d> {
 }
 
 impl Document {
-    /// Rows of a machine that lie in the measured part.
+    /// Returns the rows of a machine that lie in the measured part.
     pub fn measured_rows<'d>(
         &self,
         machine: &'d MachineResult,
@@ -61,8 +62,8 @@ impl Document {
         })
     }
 
-    /// Figures of the machines that a reader should look at: of those that monitors watched, and of
-    /// agents' where something is not as it should be.
+    /// Returns figures of the machines worth a reader's attention: those watched by monitors, and
+    /// those of agents that show a problem.
     #[must_use]
     pub fn machine_figures(&self) -> Vec<MachineFigures<'_>> {
         let machines = self.machines.iter();
@@ -70,7 +71,7 @@ impl Document {
         known.filter(MachineFigures::is_telling).collect()
     }
 
-    /// Nothing where it told nothing of the measured part.
+    /// Returns `None` if it has no rows in the measured part.
     fn figures_of<'d>(&self, machine: &'d MachineResult) -> Option<MachineFigures<'d>> {
         let rows: Vec<&MachineRow> = self.measured_rows(machine).collect();
         let (busiest, busiest_mean) = busiest(&rows)?;
@@ -111,7 +112,8 @@ impl MachineFigures<'_> {
     }
 }
 
-/// The CPU or the thread that had most, called as where it had most of all.
+/// Returns the busier of the busiest CPU and the busiest thread, named after the row in which it
+/// was busiest.
 fn busiest<'d>(rows: &[&'d MachineRow]) -> Option<(Busiest<'d>, f64)> {
     let cpu_row = rows
         .iter()
@@ -135,14 +137,14 @@ fn busiest<'d>(rows: &[&'d MachineRow]) -> Option<(Busiest<'d>, f64)> {
     })
 }
 
-/// By the queue that was looked at; where the kernel does not say, by any.
+/// Counts by the sampled queue, or over all queues if the kernel does not report drops per queue.
 fn dropped(row: &MachineRow) -> u64 {
     let queue = row.accept_queue.as_ref();
     let dropped = queue.and_then(|queue| queue.dropped);
     dropped.unwrap_or(row.tcp.listen_overflows)
 }
 
-/// By time.
+/// Mean weighted by time.
 fn mean(rows: &[&MachineRow], of: impl Fn(&MachineRow) -> f64) -> f64 {
     let time = |row: &&MachineRow| row.elapsed_ns as f64;
     let all: f64 = rows.iter().map(time).sum();

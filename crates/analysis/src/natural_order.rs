@@ -1,8 +1,8 @@
-//! Names in the order people expect: numbers in them count as numbers.
+//! Orders names the way people expect: numbers in them count as numbers.
 
 use std::cmp::Ordering;
 
-/// Compares piece by piece; digits are compared as the number they are, however long.
+/// Compares piece by piece; runs of digits compare as numbers of any length.
 pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
     pieces(a)
         .map(key)
@@ -10,7 +10,7 @@ pub(crate) fn natural_order(a: &str, b: &str) -> Ordering {
         .then_with(|| a.cmp(b))
 }
 
-/// Runs of digits, and runs of anything else.
+/// Splits into runs of digits and runs of anything else.
 fn pieces(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -24,7 +24,7 @@ fn pieces(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Numbers stand before words; without leading zeros, the shorter number is the smaller.
+/// Sorts numbers before words; without leading zeros, the shorter number is the smaller.
 fn key(piece: &str) -> (bool, usize, &str) {
     if !piece.starts_with(|c: char| c.is_ascii_digit()) {
         return (true, 0, piece);

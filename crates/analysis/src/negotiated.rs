@@ -1,4 +1,4 @@
-//! What handshakes agreed on, by IANA's names.
+//! The parameters that handshakes agreed on, by their IANA names.
 
 use crate::counts::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
@@ -6,53 +6,53 @@ use measure::{Chain, Counters, HandshakeKind, Negotiated};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Handshakes that agreed on the same.
+/// Handshakes that agreed on the same parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NegotiatedFigure {
-    /// Such as `TLS 1.3`.
+    /// TLS version, such as `TLS 1.3`.
     pub version: String,
-    /// Cipher suite by its IANA name.
+    /// IANA name of the cipher suite.
     pub suite: String,
-    /// IANA name; empty where no key exchange group was used.
+    /// IANA name of the key exchange group; empty if none was used.
     pub group: String,
-    /// Scheme of the server's handshake signature, IANA name; empty in a resumed handshake.
+    /// IANA name of the server's signature scheme; empty in a resumed handshake.
     pub signature_scheme: String,
-    /// Empty where none was agreed on.
+    /// Protocol agreed on by ALPN; empty if there was none.
     pub alpn: String,
     /// `full`, `full_retried`, `resumed` or `resumed_retried` (after a HelloRetryRequest).
     pub handshake: String,
-    /// An OCSP response was stapled.
+    /// Whether an OCSP response was stapled.
     pub ocsp_staple: bool,
-    /// How many handshakes these are.
+    /// Number of these handshakes.
     pub count: u64,
-    /// Of all completed handshakes.
+    /// Share of all completed handshakes.
     pub share: f64,
 }
 
 /// Full handshakes in which the server sent the same chain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChainFigure {
-    /// Of the DER certificates, one after another, in hexadecimal digits.
+    /// Hash over the DER certificates, one after another, hexadecimal.
     pub sha256: String,
-    /// Kind of the leaf's key, such as `ECDSA P-256`.
+    /// Type of the leaf's key, such as `ECDSA P-256`.
     pub key: String,
-    /// Certificates in it.
+    /// Number of certificates.
     pub certificates: u8,
-    /// DER bytes of all its certificates.
+    /// Total size of the certificates in DER.
     pub chain_bytes: u32,
-    /// How many handshakes these are.
+    /// Number of these handshakes.
     pub count: u64,
-    /// Of all handshakes with a chain.
+    /// Share of all handshakes with a chain.
     pub share: f64,
 }
 
 impl NegotiatedFigure {
-    /// Most frequent first.
+    /// Lists the parameters, most frequent first.
     pub(crate) fn from_counters(counters: &Counters) -> Vec<NegotiatedFigure> {
         let all: u64 = sum(counters.negotiated.values());
         let mut figures: Vec<NegotiatedFigure> = Vec::new();
-        // Staples that differ only in their times are not told apart here, and come one after the
-        // other.
+        // Staples that differ only in their times count as the same here. They are adjacent in the
+        // map.
         for (agreed, &count) in &counters.negotiated {
             let figure = Self::one(agreed, count, all);
             match figures.last_mut().filter(|last| last.is_like(&figure)) {
@@ -98,7 +98,7 @@ impl NegotiatedFigure {
 }
 
 impl ChainFigure {
-    /// Most frequent first.
+    /// Lists the chains, most frequent first.
     pub(crate) fn from_counters(counters: &Counters) -> Vec<ChainFigure> {
         let all: u64 = sum(counters.chains.values());
         let mut figures: Vec<ChainFigure> = counters

@@ -1,4 +1,4 @@
-//! Sentences that a reader of the figures should know and the verdict does not say.
+//! Remarks that a reader of the figures should see and that the verdict does not make.
 
 use crate::counts::sum;
 use crate::{Document, RunState, human};
@@ -28,7 +28,8 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
     rules.iter().filter_map(|rule| rule(document)).collect()
 }
 
-/// Agents that stood still until their lease had run out, with the arrivals that they never sent.
+/// Names the agents that were suspended until their lease had expired, with the arrivals they never
+/// sent.
 pub(crate) fn frozen(agents: &[(String, u64)]) -> Option<String> {
     let not_sent = agents
         .iter()
@@ -245,7 +246,7 @@ fn retried(document: &Document) -> Option<String> {
     (number > 0).then(|| format!("{handshakes} took a HelloRetryRequest: {why}"))
 }
 
-/// Servers behind one name that do not know each other's sessions.
+/// Reports servers behind one name that do not accept each other's sessions.
 fn foreign_sessions(document: &Document) -> Option<String> {
     let (own, foreign): (Vec<_>, Vec<_>) = document
         .session_offers
@@ -254,7 +255,7 @@ fn foreign_sessions(document: &Document) -> Option<String> {
     let offered = sum(foreign.iter().map(|offers| &offers.offered));
     let refused = offered.saturating_sub(sum(foreign.iter().map(|offers| &offers.accepted)));
     let own_accepted = sum(own.iter().map(|offers| &offers.accepted));
-    // A server that takes no session at all, not even its own, has another reason.
+    // A server that takes no session at all, not even its own, has another reason to refuse.
     (refused > 0 && own_accepted > 0).then(|| {
         format!(
             "{refused} of {offered} sessions that were offered to another address than had issued \

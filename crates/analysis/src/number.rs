@@ -1,4 +1,4 @@
-//! Figures that are one number, by the dotted names that thresholds use.
+//! Figures that are a single number, by the dotted names that thresholds use.
 
 use crate::cell_tally::CellTally;
 use crate::counts::{count_under, share};
@@ -12,14 +12,14 @@ const NO_OPERATION: &str = "no operation ended";
 const NO_HANDSHAKE: &str = "no handshake was completed";
 const UNKNOWN: &str = "this version measures nothing of that name";
 
-/// Names this crate has a number for, beside `errors.<failure or prefix>.count` and `.share`, such
-/// as `errors.connect.refused.count` or `errors.tls.share`.
+/// Names this crate has a number for, in addition to `errors.<failure or prefix>.count` and
+/// `.share`, such as `errors.connect.refused.count` or `errors.tls.share`.
 pub const NUMBERS: &[&str] = &NumberName::WORDS;
 
-/// How a number is written, and the number or why there is none.
+/// The unit, and the number or the reason why there is none.
 type Number = (Unit, Result<f64, &'static str>);
 
-/// The number that a threshold calls `name`.
+/// Returns the number that a threshold calls `name`.
 pub(crate) fn number(name: &str, tally: &CellTally, span: Span) -> Number {
     let figures = Figures::new(tally, span, HistogramColumns::Omitted);
     match NumberName::from_word(name) {
@@ -56,7 +56,7 @@ fn of_figures(name: NumberName, figures: &Figures, span: Span) -> Number {
     }
 }
 
-/// `errors.<failure or prefix>.count` and `.share`.
+/// Looks up `errors.<failure or prefix>.count` and `.share`.
 fn of_failures(name: &str, counters: &Counters, ended: u64) -> Number {
     let under = |failure| count_under(counters, failure);
     let failure = name.strip_prefix("errors.");

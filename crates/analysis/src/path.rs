@@ -1,37 +1,38 @@
-//! The way to the server, as the kernels of the agents see it.
+//! The network path to the server, as the agents' kernels see it.
 
 use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::{Distribution, PathCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The way to the server in the measured part, as the agents' kernels see it (TCP_INFO): a few of
-/// the connections with an operation under way were asked several times a second.
+/// The network path to the server in the measured part, as the agents' kernels see it (TCP_INFO): a
+/// few of the connections with an operation under way were sampled several times a second.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathFigures {
     /// Smoothed round trips.
     pub round_trip: TimeFigure,
-    /// By how much each was above the shortest one to its address that its worker knew: queues on
-    /// the way, and acknowledgements that the server's kernel held back (40 ms on Linux, at most).
+    /// How far each round trip was above the shortest one to its address that its worker knew:
+    /// queues on the path, and acknowledgements delayed by the server's kernel (40 ms at most on
+    /// Linux).
     pub above_least: TimeFigure,
     /// The shortest round trip of any connection.
     pub least_ns: u64,
-    /// Part of the time for which bytes of ours were not acknowledged.
+    /// Share of the time in which bytes sent by the agents were unacknowledged.
     pub busy_share: f64,
-    /// Part of the time for which they waited for a server that took no more.
+    /// Share of the time in which they waited because the server's receive window was full.
     pub peer_limited_share: f64,
-    /// Segments sent with data on connections that were asked, those sent again included.
+    /// Segments with data sent on sampled connections, including retransmitted ones.
     pub segments_sent: u64,
-    /// Segments sent again.
+    /// Segments retransmitted.
     pub segments_resent: u64,
-    /// Segments received with data.
+    /// Segments with data received.
     pub segments_received: u64,
-    /// Segments received out of their order: others were lost, or overtaken.
+    /// Segments received out of order: others were lost or overtaken.
     pub segments_out_of_order: u64,
 }
 
 impl PathFigures {
-    /// `None` where nothing was sampled.
+    /// Returns `None` if nothing was sampled.
     pub(crate) fn new(counts: &PathCounts) -> Option<PathFigures> {
         let sums = &counts.sums;
         let share = |part: u64| part as f64 / sums.watched_ns.max(1) as f64;
@@ -48,7 +49,8 @@ impl PathFigures {
         })
     }
 
-    /// Part of the segments that were sent again, or came out of order, whichever is more.
+    /// Returns the share of segments that were retransmitted or arrived out of order, whichever is
+    /// larger.
     #[must_use]
     pub fn disorder_share(&self) -> f64 {
         let share = |part: u64, of: u64| part as f64 / of.max(1) as f64;

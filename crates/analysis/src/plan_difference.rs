@@ -1,4 +1,4 @@
-//! In what two plans differ that matters to a comparison of their runs.
+//! The differences between two plans that matter to a comparison of their runs.
 
 use crate::PlanRecord;
 use schemars::JsonSchema;
@@ -7,41 +7,41 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use toml_edit::{DocumentMut, Item, TableLike, Value};
 
-/// Sections that decide what is measured; the rest (name, thresholds, search, …) decides how it is
+/// Sections that decide what is measured; the others (name, thresholds, search, …) decide how it is
 /// judged.
 const MATTERS: [&str; 5] = ["target", "request", "connection", "tls", "load"];
 
-/// Fields in them that do not: the draw of random numbers, and where a built-in target happens to
-/// listen.
+/// Fields in these sections that do not matter: the seed of random numbers, and the address at
+/// which a built-in target happens to listen.
 const IGNORED: [&str; 2] = ["load.seed", "target.builtin.at"];
 
-/// What searches vary.
+/// Fields that searches vary.
 const AMOUNTS: [&str; 2] = ["load.rate", "load.connections"];
 
-/// The CA of a built-in target is made anew for each run.
+/// The CA of a built-in target, which is created anew for each run.
 const BUILTIN_CA: &str = "tls.ca";
 
-/// A field that differs.
+/// A field that differs between two plans.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanDifference {
-    /// Where, as in `tls.versions` or `request[1].method`.
+    /// Path of the field, such as `tls.versions` or `request[1].method`.
     pub path: String,
-    /// In the first plan; absent where it has no such field.
+    /// Value in the first plan; absent if it has no such field.
     pub first: Option<String>,
-    /// In the other.
+    /// Value in the other plan; absent if it has no such field.
     pub other: Option<String>,
 }
 
 impl PlanDifference {
-    /// Every field that differs and matters, by path. Plans are compared with their defaults
-    /// written out where both records have that, else as they were written.
+    /// Lists every field that differs and matters, by path. Plans are compared with their defaults
+    /// written out if both records have them so, otherwise as they were written.
     #[must_use]
     pub fn between(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
         PlanDifference::within(&MATTERS, &IGNORED, first, other)
     }
 
-    /// As [`PlanDifference::between`] for holds of two searches: what was held is the searches'
-    /// own, and what had to hold decides what they find.
+    /// Lists the differences between holds of two searches. The amount held is left out, since each
+    /// search chooses it; the thresholds count, since they decide what a search finds.
     #[must_use]
     pub fn between_searches(first: &PlanRecord, other: &PlanRecord) -> Vec<PlanDifference> {
         let matters = [&MATTERS[..], &["thresholds"]].concat();
@@ -77,7 +77,7 @@ impl PlanDifference {
             .collect()
     }
 
-    /// As in `tls.versions: ["1.2"] and ["1.3"]`.
+    /// Formats the difference like `tls.versions: ["1.2"] and ["1.3"]`.
     #[must_use]
     pub fn display(&self) -> String {
         let first = self.first.as_deref().unwrap_or("nothing");
@@ -86,13 +86,14 @@ impl PlanDifference {
     }
 }
 
-/// Canonical texts, where both records have one: a default that is written out is no difference.
+/// Returns the canonical texts if both records have one, so that a default written out is no
+/// difference.
 fn comparable_texts<'r>(
     first: &'r PlanRecord,
     other: &'r PlanRecord,
 ) -> (Cow<'r, str>, Cow<'r, str>) {
     if first.canonical_text.is_empty() || other.canonical_text.is_empty() {
-        // Of an earlier version, which masked the canonical text alone.
+        // A result of an earlier version, which masked the canonical text only.
         let masked = |record: &PlanRecord| Cow::Owned(plan::masked(&record.text));
         (masked(first), masked(other))
     } else {
@@ -101,7 +102,7 @@ fn comparable_texts<'r>(
     }
 }
 
-/// Every value of the sections that matter, by path. A text that is no TOML has none.
+/// Lists every value of the sections that matter, by path. A text that is not TOML has none.
 fn fields(text: &str, matters: &[&str]) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     if let Ok(document) = text.parse::<DocumentMut>() {

@@ -1,5 +1,5 @@
-//! The plan in the result: its text as given, its digest, and what a reader of figures must know of
-//! it.
+//! The plan in the result: its text as written, its digest, and what a reader of the figures has to
+//! know of it.
 
 use measure::nanoseconds;
 use plan::{
@@ -12,93 +12,94 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The plan in the result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
-    /// As the user gave it, but for [`plan::MASK`] in place of secrets.
+    /// The text as the user wrote it, with [`plan::MASK`] in place of secrets.
     #[serde(deserialize_with = "masked")]
     pub text: String,
-    /// With every default written out and files by hash ([`Plan::masked_text`]); empty in results
-    /// of versions that did not keep it.
+    /// The text with every default written out and files given by hash ([`Plan::masked_text`]);
+    /// empty in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub canonical_text: String,
-    /// SHA-256 of the canonical text with all its secrets, hexadecimal.
+    /// SHA-256 of the canonical text including all its secrets, hexadecimal.
     pub digest: String,
-    /// The target's URL, as the plan writes it.
+    /// The target's URL, as written in the plan.
     pub url: String,
-    /// The target was built in, started with the run.
+    /// Whether the target was the built-in one, started with the run.
     pub builtin_target: bool,
-    /// How much load, in which loop.
+    /// The load and its loop.
     pub load: LoadRecord,
     /// Ramps, holds and steps of the measured part, in order; empty without stages, and in results
     /// of versions that did not keep them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageRecord>,
-    /// Requests per connection; absent where unlimited; 0: handshake only.
+    /// Requests per connection; absent if unlimited, 0 for handshakes only.
     pub requests_per_connection: Option<u32>,
-    /// HTTP/2: requests at once on one connection; absent with HTTP/1.1.
+    /// Concurrent requests on an HTTP/2 connection; absent with HTTP/1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub streams: Option<u32>,
-    /// The client's TLS; absent without TLS.
+    /// The client's TLS settings; absent without TLS.
     pub tls: Option<TlsRecord>,
 }
 
-/// What a reader of figures must know of the load.
+/// The load, as far as a reader of the figures has to know it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum LoadRecord {
-    /// Virtual users, one operation each at a time.
+    /// Closed loop: virtual users with one operation each at a time.
     Closed {
-        /// Virtual users at the beginning.
+        /// Virtual users at the start.
         connections: u32,
-        /// They pause between operations.
+        /// Whether users pause between operations.
         think_time: bool,
-        /// Ramps and steps that follow.
+        /// Number of stages that follow.
         stages: u32,
     },
-    /// Arrivals whatever the answers do.
+    /// Open loop: operations arrive regardless of the answers.
     Open {
-        /// At the beginning.
+        /// Arrivals per second at the start.
         arrivals_per_second: f64,
         /// `even` or `poisson`.
         arrivals: String,
         /// Most connections at a time.
         max_connections: u32,
-        /// Ramps and steps that follow.
+        /// Number of stages that follow.
         stages: u32,
     },
 }
 
-/// A ramp, or a hold where both amounts are one, or a step where both instants are.
+/// A ramp; or a hold, if both amounts are equal; or a step, if both instants are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRecord {
-    /// When it begins, on the run clock (the warm-up begins at 0).
+    /// Start of the stage, on the run clock (the warm-up begins at 0).
     pub from_ns: u64,
-    /// When it ends.
+    /// End of the stage.
     pub to_ns: u64,
-    /// Virtual users, or arrivals per second, at its beginning.
+    /// Virtual users, or arrivals per second, at its start.
     pub from: f64,
-    /// The same at its end.
+    /// Virtual users, or arrivals per second, at its end.
     pub to: f64,
 }
 
-/// The client's TLS.
+/// The client's TLS settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsRecord {
     /// `full`, `once` or `none`.
     pub verify: String,
     /// `fresh` or `cheap`.
     pub key_exchange: String,
-    /// `first` or `remembered`: the group that key shares were sent for; empty in results of
+    /// `first` or `remembered`: the group for which key shares were sent; empty in results of
     /// versions that did not keep it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key_share: String,
-    /// Share of new connections that were to offer a session; 0: never.
+    /// Share of new connections that were to offer a session; 0 for never.
     pub resumption_share: f64,
-    /// Requests were to go out as early data, where a session allowed it.
+    /// Whether requests were to be sent as early data if a session allowed it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub early_data: bool,
 }
 
 impl PlanRecord {
-    /// `text` is the plan as the user gave it, already without secrets ([`plan::masked`]).
+    /// Creates the record; `text` is the plan as the user wrote it, already without secrets
+    /// ([`plan::masked`]).
     #[must_use]
     pub fn new(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
@@ -122,8 +123,8 @@ impl PlanRecord {
         }
     }
 
-    /// Virtual users, or arrivals per second, that the plan asks for at `at_ns` of the run clock;
-    /// `None` where its stages are not known. When the load ends is not its business.
+    /// Returns the virtual users, or arrivals per second, that the plan asks for at `at_ns` of the
+    /// run clock; `None` if its stages are not known. It does not consider when the load ends.
     #[must_use]
     pub fn amount_at(&self, at_ns: u64) -> Option<f64> {
         let (first, stages) = match &self.load {
@@ -145,7 +146,8 @@ impl PlanRecord {
         Some(begun.map_or(first, |stage| stage.amount_at(at_ns)))
     }
 
-    /// How the client saved work that a careful one does; empty for a careful client.
+    /// Lists the settings by which the client saved work that a careful client does; empty for a
+    /// careful client.
     #[must_use]
     pub fn cheap_modes(&self) -> Vec<String> {
         let Some(tls) = &self.tls else {
@@ -207,7 +209,8 @@ impl StageRecord {
         load.stages.iter().map(record).collect()
     }
 
-    /// Once it has begun; after it its last amount holds.
+    /// Returns the amount at an instant after the stage's start; after its end the last amount
+    /// holds.
     fn amount_at(&self, at_ns: u64) -> f64 {
         let length = self.to_ns.saturating_sub(self.from_ns);
         let passed = at_ns.saturating_sub(self.from_ns);
@@ -233,7 +236,7 @@ impl TlsRecord {
     }
 }
 
-/// Results of earlier versions hold values of secret headers.
+/// Masks secrets while reading: results of earlier versions hold the values of secret headers.
 pub(crate) fn masked<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     String::deserialize(text).map(|text| plan::masked(&text))
 }

@@ -1,15 +1,15 @@
-//! What agents found before the first packet, though the run went on.
+//! Findings of the agents' preflight that did not stop the run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What an agent's preflight found, though the run went on.
+/// A finding of an agent's preflight that did not stop the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreflightFinding {
     /// Name of the agent.
     pub agent: String,
-    /// What it found, with numbers and what helps.
+    /// The finding, with numbers and a remedy.
     pub text: String,
-    /// The agent would have refused the run, had it not been forced.
+    /// Whether the agent would have refused the run, had it not been forced.
     pub forced: bool,
 }

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 /// Recorded values are thousandths.
 const UNIT: f64 = 1000.0;
 
-/// A distribution of ratios. Percentiles are at most 0.1 % above the true ones, or 0.001.
+/// A distribution of ratios. Percentiles are above the true ones by at most 0.1 % or 0.001.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RatioFigure {
-    /// How many values it is of.
+    /// Number of values.
     pub count: u64,
     /// Arithmetic mean, exact to a thousandth of each value.
     pub mean: f64,
@@ -46,8 +46,8 @@ impl RatioFigure {
     }
 }
 
-/// Handshakes in units of their connection's TCP connect: `full` and `resumed`, of operations that
-/// ended ok or timed out.
+/// Returns handshake times in units of their connection's TCP connect time: `full` and `resumed`,
+/// for operations that ended ok or timed out.
 pub(crate) fn handshakes_in_connects(
     merged: impl Fn(Metric) -> Option<Distribution>,
 ) -> BTreeMap<String, RatioFigure> {

@@ -1,5 +1,5 @@
-//! Single requests over time, side by side. Coarse, so that a document's size follows from its
-//! plan: few rows, of few requests.
+//! Single requests over time, side by side. The series are coarse, with few rows and few requests,
+//! so that the plan determines a document's size.
 
 use crate::counts::{errors, sent_and_ended};
 use crate::series::ResponseTimes;
@@ -9,13 +9,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Requests with a series: those of the greatest weight. Each has a colour of its own on the page.
+/// Most requests with a series, those with the greatest weight. Each has its own colour on the
+/// page.
 const REQUESTS_MAX: usize = 8;
 
-/// Rows before two become one.
+/// Most rows; beyond this, two become one.
 const ROWS_MAX: usize = 200;
 
-/// Rows, counted back from the newest, whose response times stay unpacked.
+/// Number of newest rows whose response times stay unpacked.
 const ROWS_OPEN: u32 = 4;
 
 /// One request over time.
@@ -23,35 +24,34 @@ const ROWS_OPEN: u32 = 4;
 pub struct RequestSeries {
     /// Its name.
     pub request: String,
-    /// Length of a row: a power of two of seconds.
+    /// Length of a row in seconds, a power of two.
     pub row_seconds: u32,
-    /// In order; a row in which nothing happened may be missing.
+    /// Rows in order; a row in which nothing happened can be missing.
     pub rows: Vec<RequestRow>,
 }
 
-/// What became of a request in a few seconds.
+/// One request in a few seconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RequestRow {
-    /// First second, of the run clock.
+    /// First second, on the run clock.
     pub second: u32,
-    /// Operations that ended in it (not those that were never sent).
+    /// Operations that ended in it, not counting those that were never sent.
     pub ended: u64,
-    /// Of these and of those never sent: not ok, time-outs included.
+    /// Operations that ended in it or were never sent, and are not ok, including time-outs.
     pub errors: u64,
-    /// Response times of operations *intended* in it: their 50th percentile; 0 where there are
-    /// none.
+    /// Response times of operations *intended* in it: 50th percentile; 0 if there are none.
     pub response_time_p50_ns: u64,
-    /// Their 99th percentile.
+    /// 99th percentile of these response times.
     pub response_time_p99_ns: u64,
-    /// It is a lower bound.
+    /// Whether the 99th percentile is a lower bound.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub response_time_p99_at_least: bool,
 }
 
-/// Gathers the rows of the requests that have a series, in whichever order they come.
+/// Collects the rows of the requests that have a series, in any order of arrival.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestSeriesBuilder {
-    /// By index in the plan; none where the plan has a single request.
+    /// Names by index in the plan; empty if the plan has a single request.
     requests: BTreeMap<u16, String>,
     row_seconds: u32,
     rows: BTreeMap<u32, BTreeMap<u16, RequestTally>>,
@@ -82,7 +82,7 @@ impl RequestSeriesBuilder {
         }
     }
 
-    /// Takes in what an agent recorded in `second`.
+    /// Adds what an agent recorded in `second`.
     pub(crate) fn add(&mut self, second: u32, snapshot: &Snapshot) {
         for (key, cell) in &snapshot.cells {
             if self.requests.contains_key(&key.request) {
@@ -134,7 +134,7 @@ impl RequestSeriesBuilder {
             .for_each(|tally| tally.response_times.pack());
     }
 
-    /// A series for each request that something was recorded of, in the plan's order.
+    /// Returns a series for each request with records, in the plan's order.
     pub(crate) fn series(&self) -> Vec<RequestSeries> {
         let requests = self.requests.iter();
         let series = requests.map(|(request, name)| RequestSeries {
@@ -202,7 +202,7 @@ mod tests {
         RequestSeriesBuilder::new(plan.requests())
     }
 
-    /// One operation of each of these requests; of the n-th it takes n + 1 ms.
+    /// One operation of each of the first `requests` requests; that of request n takes n + 1 ms.
     fn one_of_each(second: u32, requests: u16) -> Snapshot {
         let cells = (0..requests).map(|request| {
             let mut cell = Cell::default();

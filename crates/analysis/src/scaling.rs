@@ -1,79 +1,80 @@
-//! The same load per agent with one agent, then two, …: where throughput stops rising.
+//! Runs with the same load per agent and one agent, then two, …: where throughput stops rising.
 
 use crate::{Document, LimitOf, LimitShown, Verdict, human, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Throughput that rises by less than this share of what the added agents would bring alone, has
-/// stopped rising.
+/// Throughput has stopped rising if it rises by less than this share of what the added agents would
+/// bring alone.
 const RISES_SHARE: f64 = 0.1;
 
-/// Runs with 1, 2, … agents.
+/// Series of runs with 1, 2, … agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Scaling {
-    /// By number of agents, ascending.
+    /// Runs by number of agents, ascending.
     pub rows: Vec<ScalingRow>,
-    /// The least number of agents after which more bring nothing; absent where throughput still
+    /// The smallest number of agents after which more bring nothing; absent if throughput still
     /// rose at the end.
     pub stops_at: Option<u32>,
-    /// What ends the rise, or holds throughput while it still rises.
+    /// The limit that ends the rise, or that holds throughput while it still rises.
     #[serde(default)]
     pub limit: RiseLimit,
-    /// Where throughput stops rising and what limits it, in words.
+    /// Where throughput stops rising, and what limits it, in words.
     pub statement: String,
 }
 
-/// What limits throughput as agents are added.
+/// The limit of throughput as agents are added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RiseLimit {
     /// The agents, or the load that each of them offers.
     Agents,
-    /// The server, as a verdict says.
+    /// The server, according to a verdict.
     Server,
-    /// The network, as a verdict says.
+    /// The network, according to a verdict.
     Network,
-    /// Server or network: throughput stopped though the agents had room, and no verdict says more.
+    /// The server or the network: throughput stopped although the agents had room, and no verdict
+    /// says more.
     BeyondAgents,
-    /// Nothing shows it. So it is in results of versions that did not say.
+    /// Not shown by anything; also used for results of versions that did not record it.
     #[default]
     Unknown,
 }
 
-/// A run with so many agents.
+/// A run with a certain number of agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScalingRow {
-    /// Agents that fired.
+    /// Number of agents that fired.
     pub agents: u32,
-    /// Operations ended ok per second.
+    /// Operations that ended ok, per second.
     pub ok_per_second: f64,
     /// Operations begun per second.
     pub started_per_second: f64,
     /// 99th percentile of the response time.
     pub response_time_p99_ns: Option<u64>,
-    /// It is a lower bound.
+    /// Whether the 99th percentile is a lower bound.
     pub response_time_p99_at_least: bool,
-    /// Share of operations that did not end ok; absent where none ended.
+    /// Share of operations that did not end ok; absent if none ended.
     pub error_share: Option<f64>,
-    /// Busiest worker of all agents; absent where it is not known.
+    /// CPU share of the busiest worker of all agents; absent if it is not known.
     pub busiest_worker_share: Option<f64>,
-    /// CPUs that the server's process kept busy; absent where it is not known.
+    /// CPUs that the server's process kept busy; absent if that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpus: Option<f64>,
-    /// What the run's numbers are about.
+    /// The run's verdict.
     pub verdict: Verdict,
-    /// A monitor watched some machine.
+    /// Whether a monitor watched some machine.
     #[serde(default)]
     pub is_watched: bool,
-    /// What the run shows of its limit.
+    /// Limits that the run shows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitShown>,
-    /// Where the whole result is: the folder of its run; may be empty.
+    /// Folder of the run, which holds the whole result; can be empty.
     pub run: String,
 }
 
 impl ScalingRow {
-    /// Of a run's document.
+    /// Creates the row of a run's document.
     #[must_use]
     pub fn new(document: &Document, run: String) -> ScalingRow {
         let measured = &document.measured;
@@ -94,15 +95,15 @@ impl ScalingRow {
         }
     }
 
-    /// A run that lost agents is not one of so many agents.
+    /// A run that lost agents did not have the number of agents it stands for.
     fn is_left_out(&self) -> bool {
         matches!(self.verdict, Verdict::Invalid | Verdict::Degraded)
     }
 
-    /// Whose limit it shows.
+    /// Returns whose limit the run shows.
     fn limit(&self) -> RiseLimit {
         let has = |whose| self.limits.iter().any(|limit| limit.limit_of == whose);
-        // What the plan allows, it allows to each agent.
+        // A limit of the plan applies to each agent, so more agents raise it.
         let is_of_agents = has(LimitOf::Client) || has(LimitOf::Plan);
         if self.verdict == Verdict::ClientBound || is_of_agents {
             return RiseLimit::Agents;
@@ -124,7 +125,7 @@ impl ScalingRow {
 }
 
 impl Scaling {
-    /// Runs in any order, one for each number of agents.
+    /// Draws the conclusion from runs in any order, one for each number of agents.
     #[must_use]
     pub fn new(mut rows: Vec<ScalingRow>) -> Scaling {
         rows.sort_by_key(|row| row.agents);
@@ -145,32 +146,32 @@ impl Scaling {
     }
 }
 
-/// Runs that count, and where throughput stops rising among them.
+/// The runs that count, and where throughput stops rising among them.
 struct Rise<'r> {
     first: &'r ScalingRow,
-    /// With the most agents.
+    /// The run with the most agents.
     last: &'r ScalingRow,
-    /// None where throughput still rises.
+    /// `None` if throughput still rises.
     stop: Option<&'r ScalingRow>,
-    /// The run that shows what the limit is: the largest one that shows more than others do.
+    /// The run that shows the limit: the largest of those that show more than the others.
     telling: &'r ScalingRow,
 }
 
 impl<'r> Rise<'r> {
-    /// By number of agents, ascending; none of fewer than two.
+    /// Takes rows by number of agents, ascending; returns `None` for fewer than two.
     fn new(rows: &[&'r ScalingRow]) -> Option<Rise<'r>> {
         let (&[first, ..], &[_, .., last]) = (rows, rows) else {
             return None;
         };
         let stop = stop(rows);
-        // A run before the stop was at no limit that ended the rise; where it still rises, only
-        // the last one can be.
+        // A run before the stop did not meet the limit that ended the rise. If throughput still
+        // rises, only the last run can have met a limit.
         let from = stop.unwrap_or(last).agents;
         let mut from_stop_on = rows.iter().rev().filter(|row| row.agents >= from);
         let named = from_stop_on
             .clone()
             .find(|row| row.is_limited_beyond_agents());
-        // That throughput stopped though agents had room is shown by those beyond the stop.
+        // The runs beyond the stop show that throughput stopped although the agents had room.
         let had_room =
             from_stop_on.find(|row| row.agents > from && row.limit() != RiseLimit::Agents);
         Some(Rise {
@@ -233,7 +234,7 @@ impl<'r> Rise<'r> {
     }
 }
 
-/// No verdict names a limit, and yet more agents bring no more.
+/// States the conclusion for a stop that no verdict explains.
 fn concluded(row: &ScalingRow) -> String {
     let busy = row.busiest_worker_share.map_or_else(String::new, |busy| {
         format!(" (the busiest worker was {} busy)", human::share(busy))
@@ -250,8 +251,8 @@ fn concluded(row: &ScalingRow) -> String {
     )
 }
 
-/// The first run that none of the larger ones beat by more than a tenth of what their agents would
-/// bring.
+/// Returns the first run that no larger one beats by more than a tenth of what the added agents
+/// would bring.
 fn stop<'r>(rows: &[&'r ScalingRow]) -> Option<&'r ScalingRow> {
     let stops = |row: &&&ScalingRow| {
         let mut larger = rows
@@ -263,14 +264,14 @@ fn stop<'r>(rows: &[&'r ScalingRow]) -> Option<&'r ScalingRow> {
     rows.iter().find(stops).copied()
 }
 
-/// Whether `larger` brings more than a tenth of what its added agents would bring alone.
+/// Returns whether `larger` brings more than a tenth of what its added agents would bring alone.
 fn is_beaten(row: &ScalingRow, larger: &ScalingRow) -> bool {
     let each = row.ok_per_second / f64::from(row.agents.max(1));
     let added = f64::from(larger.agents - row.agents);
     larger.ok_per_second - row.ok_per_second > RISES_SHARE * each * added
 }
 
-/// Runs that do not count, in words.
+/// Lists the runs that do not count, in words.
 fn left_out(rows: &[ScalingRow]) -> String {
     let left_out: Vec<String> = rows
         .iter()
@@ -352,7 +353,7 @@ mod tests {
     #[test]
     fn stop_without_a_named_resource_is_concluded_from_the_runs_that_had_room() {
         let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0)]);
-        // At the stop itself the client may have been just full.
+        // At the stop itself the client may have been only just full.
         full_client(&mut measured[1]);
         let scaling = Scaling::new(measured.clone());
         assert_eq!(scaling.limit, RiseLimit::BeyondAgents);
@@ -366,7 +367,7 @@ mod tests {
         measured[2].is_watched = true;
         let text = Scaling::new(measured.clone()).statement;
         assert!(text.ends_with("monitors saw nothing used up"), "{text}");
-        // Where those beyond the stop had no room, nothing can be concluded.
+        // If the runs beyond the stop had no room, nothing can be concluded.
         full_client(&mut measured[2]);
         let scaling = Scaling::new(measured);
         assert_eq!(scaling.limit, RiseLimit::Agents, "{}", scaling.statement);
@@ -380,7 +381,7 @@ mod tests {
         full_client(&mut measured[0]);
         measured[2].verdict = Verdict::ServerBound;
         measured[2].limits = shown(LimitOf::Server, "server's CPU quota", "monitor db: stopped");
-        // What shows the same, or less, is not told beside it.
+        // Limits that show the same, or less, are not listed beside it.
         for (rule, who) in [
             ("server's CPU quota", "monitor b"),
             ("throughput follows load", ""),
@@ -397,7 +398,7 @@ mod tests {
         assert_eq!(scaling.limit, RiseLimit::Network);
         let why = "ended by the network: link (agent a: full), with 4 agents";
         assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
-        // What a run before the stop was limited by did not end the rise.
+        // A limit of a run before the stop did not end the rise.
         measured[0].limits = shown(LimitOf::Server, "accept queue", "monitor db: full");
         measured
             .iter_mut()

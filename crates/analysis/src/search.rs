@@ -1,6 +1,6 @@
-//! The search for the highest load that keeps every threshold, as a state machine: a hold's result
-//! in, the next hold out. It fires nothing and knows no time; who asks it makes the holds and the
-//! pauses between them.
+//! The search for the highest load that keeps every threshold, as a state machine: it takes a
+//! hold's result and returns the next hold. It neither sends load nor knows the time; the caller
+//! makes the holds and the pauses between them.
 
 mod bounds;
 mod hold;
@@ -15,36 +15,37 @@ pub use record::{SearchAnswer, SearchRecord};
 
 pub(crate) use standing::Standing;
 
-/// Holds for the knee alone, after the answer is known: six halve a range of four down to 2 %.
+/// Most holds for the knee alone, after the answer is known: six halvings narrow a factor of 4 down
+/// to 2 %.
 const KNEE_HOLDS_MAX: usize = 6;
 
-/// A search.
+/// A search for the highest load.
 ///
-/// It climbs by a factor of 4 until an amount fails, and takes geometric middles until the lowest
-/// amount that failed is near enough to the highest that passed. Then it holds both once more.
-/// Where two holds of an amount contradict each other, a third one decides, and the search goes on
-/// from what that says: an amount that failed by accident moves it up again, one that passed by
-/// luck down. A hold that cannot be trusted, or that lost an agent, is made again. One that the
-/// client limited, or two in a row that cannot be trusted, end the search, since nothing that
-/// follows could be told from a limit of the server. A closed loop has a second question, where
-/// throughput stops following load; it gets holds of its own once the first is answered.
+/// It climbs by a factor of 4 until an amount fails, then takes geometric middles until the lowest
+/// amount that failed is close enough to the highest that passed. Then it holds both once more. If
+/// two holds of an amount contradict each other, a third one decides, and the search continues from
+/// the result: it moves up again if an amount failed by accident, and down if one passed by luck. A
+/// hold that cannot be trusted, or that lost an agent, is repeated. A hold that the client limited,
+/// or two untrusted holds in a row, end the search, since nothing after them could be distinguished
+/// from a limit of the server. For a closed loop there is a second question, where throughput stops
+/// following the load; it gets holds of its own once the first is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadSearch {
     record: SearchRecord,
     next: Option<(f64, Purpose)>,
 }
 
-/// What to do.
+/// The next thing to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SearchAction {
-    /// Make this hold and give its result to [`LoadSearch::take`].
+    /// Make this hold and pass its result to [`LoadSearch::take`].
     Hold(Hold),
-    /// The record has its answer.
+    /// Stop: the record has its answer.
     End,
 }
 
 impl LoadSearch {
-    /// Before its first hold.
+    /// Creates a search before its first hold.
     #[must_use]
     pub fn new(bounds: Bounds) -> LoadSearch {
         let record = SearchRecord {
@@ -61,7 +62,7 @@ impl LoadSearch {
         }
     }
 
-    /// What to do now; the same until [`LoadSearch::take`] is called.
+    /// Returns what to do now; the same until [`LoadSearch::take`] is called.
     #[must_use]
     pub fn next(&self) -> SearchAction {
         let step = u32::try_from(self.record.steps.len())
@@ -76,23 +77,23 @@ impl LoadSearch {
         })
     }
 
-    /// Tells the median response time at the first amount before any hold: what the target is like
-    /// at rest.
+    /// Sets the median response time at the first amount before any hold, which shows the target at
+    /// rest.
     pub fn look_at_rest(&mut self, response_time_p50_ns: Option<u64>) {
         self.record.rested_p50_ns = response_time_p50_ns;
     }
 
-    /// Holds, answer and statement so far.
+    /// Returns the holds, the answer and the statement so far.
     #[must_use]
     pub fn record(&self) -> &SearchRecord {
         &self.record
     }
 
-    /// Takes the result of the hold that [`LoadSearch::next`] asked for; of a search at its end
-    /// nothing is taken.
+    /// Takes the result of the hold that [`LoadSearch::next`] asked for. A search that has ended
+    /// ignores it.
     pub fn take(&mut self, result: HoldResult) {
         let Some((amount, purpose)) = self.next else {
-            return; // its answer stands: what comes late changes nothing
+            return; // the answer is final: a late result changes nothing
         };
         let outcome = result.outcome.clone();
         let again = self.is_second_of(amount);
@@ -107,8 +108,7 @@ impl LoadSearch {
         match outcome {
             _ if purpose == Purpose::Knee => self.narrow_knee(),
             HoldOutcome::Passed | HoldOutcome::Failed { .. } => self.go_on(),
-            // Of the first amount nothing is known yet: whether the one below it passes is worth a
-            // hold.
+            // Nothing is known of the lowest amount yet, and whether it passes is worth a hold.
             HoldOutcome::ClientBound { .. }
                 if self.record.highest_passed().is_none() && amount > self.record.bounds.from() =>
             {
@@ -131,11 +131,11 @@ impl LoadSearch {
                 at: amount,
                 reasons,
             }),
-            HoldOutcome::Invalid { .. } => {} // the same hold once more
+            HoldOutcome::Invalid { .. } => {} // repeat the same hold
         }
     }
 
-    /// The hold before was of the same amount and could not be trusted.
+    /// Returns whether the previous hold was of the same amount and could not be trusted.
     fn is_second_of(&self, amount: f64) -> bool {
         let last = self.record.steps.last();
         last.is_some_and(|step| {
@@ -143,7 +143,7 @@ impl LoadSearch {
         })
     }
 
-    /// What follows from all holds so far.
+    /// Decides on the next hold from all holds so far.
     fn go_on(&mut self) {
         let held = Standing::all(&self.record.steps);
         let made: u32 = held.iter().map(|held| held.passed + held.failed).sum();
@@ -169,11 +169,11 @@ impl LoadSearch {
                 self.next = Some((self.record.bounds.above(low.amount), Purpose::Climb))
             }
             (None, Some(high)) => self.descend(high),
-            (None, None) => {} // no hold counts yet: the one that is due stays
+            (None, None) => {} // no hold counts yet: the pending one stays
         }
     }
 
-    /// Nothing passes: the first amount is held, if it was not, and once more where it fails.
+    /// Nothing passes: holds the first amount if it was not held, and once more if it fails.
     fn descend(&mut self, high: Standing) {
         let from = self.record.bounds.from();
         if high.amount > from {
@@ -189,11 +189,12 @@ impl LoadSearch {
         }
     }
 
-    /// Between the highest that passes and the lowest that fails, then both once more.
+    /// Narrows the gap between the highest amount that passes and the lowest that fails, then holds
+    /// both once more.
     fn narrow(&mut self, low: Standing, high: Standing, has_holds_left: bool) {
         let bounds = self.record.bounds;
-        // What had passed once is near the limit: the limit is looked for just below it, not
-        // halfway down.
+        // An amount that passed once is near the limit, so look just below it rather than halfway
+        // down.
         let near = Some(bounds.just_below(high.amount))
             .filter(|&near| high.passed > 0 && near > low.amount);
         let between = bounds
@@ -217,15 +218,15 @@ impl LoadSearch {
         }
     }
 
-    /// The first question is answered; a closed loop goes on to the second.
+    /// Records the answer to the first question; a closed loop goes on to the second.
     fn settle(&mut self, answer: SearchAnswer) {
         self.record.answer = Some(answer);
         self.narrow_knee();
     }
 
-    /// Between the least users at the plateau and the most below it.
+    /// Narrows the gap between the fewest users at the plateau and the most below it.
     fn narrow_knee(&mut self) {
-        // Of arrivals throughput cannot exceed the rate: only users have a knee.
+        // In an open loop throughput cannot exceed the arrival rate: only users have a knee.
         self.record.knee = match self.record.bounds.amount() {
             LoadUnit::Users => Knee::from_holds(&self.record.throughputs()),
             LoadUnit::Rate => None,
@@ -249,11 +250,12 @@ impl LoadSearch {
                 self.next = Some((middle, Purpose::Knee))
             }
             (_, Some(answer)) => self.end(answer),
-            _ => {} // a hold for the knee is made after the answer only
+            _ => {} // holds for the knee come only after the answer
         }
     }
 
-    /// A hold that the client limited is not made a second time; one that cannot be trusted is.
+    /// Returns whether an amount needs no more holds for the knee: a hold that the client limited
+    /// is not repeated, one that cannot be trusted is repeated once.
     fn has_held_for_knee(&self, amount: f64) -> bool {
         let is_of_it = |step: &&HoldRecord| step.purpose == Purpose::Knee && step.amount == amount;
         let held = || self.record.steps.iter().filter(is_of_it);

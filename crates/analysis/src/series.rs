@@ -1,6 +1,6 @@
-//! The run over time, on both axes: response times by the second they were intended in, work by the
-//! second it happened in. Memory is bounded: old distributions are packed, and after an hour a row
-//! holds two seconds, then four, and so on.
+//! The run over time, on two axes: response times by the second in which operations were intended,
+//! work by the second in which it happened. Memory is bounded: old distributions are packed, and
+//! after an hour a row holds two seconds, then four, and so on.
 
 use crate::counts::{begun_and_sent, errors, is_not_sent, sent_and_ended};
 use crate::stretches::Stretches;
@@ -11,50 +11,49 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-/// Rows before two become one. An hour of seconds; at about 2 KiB a packed row the series stays
-/// under 8 MiB.
+/// Most rows; beyond this, two become one. An hour of seconds: at about 2 KiB per packed row the
+/// series stays under 8 MiB.
 const ROWS_MAX: usize = 3600;
 
-/// Rows, counted back from the newest, whose response times stay unpacked: nearly everything
-/// arrives within them.
+/// Number of newest rows whose response times stay unpacked: nearly everything arrives within them.
 const ROWS_OPEN: u32 = 40;
 
 /// The run over time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// Length of a row: 1 second, in long runs a power of two of seconds.
+    /// Length of a row: 1 second, or in long runs a power of two of seconds.
     pub row_seconds: u32,
-    /// In order; a row in which nothing happened may be missing.
+    /// Rows in order; a row in which nothing happened can be missing.
     pub rows: Vec<Row>,
-    /// When the load or the last operation ended, whichever was later, run clock: the last row
-    /// reaches no further. Absent while the run goes on, and in results of earlier versions.
+    /// When the load or the last operation ended, whichever was later, on the run clock: the last
+    /// row reaches no further. Absent while the run goes on, and in results of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_ns: Option<u64>,
 }
 
-/// What happened in one second, or in a few of a long run.
+/// One second, or a few seconds in a long run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// First second, of the run clock (the warm-up begins at 0).
+    /// First second, on the run clock (the warm-up begins at 0).
     pub second: u32,
-    /// Seconds that it holds: the series' `row_seconds`, in the last row what there is of them.
-    /// Results of earlier versions do not say, and it is 0.
+    /// Number of seconds in the row: the series' `row_seconds`, or what is left of them in the last
+    /// row. 0 in results of earlier versions, which do not have it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seconds: u32,
-    /// It begins in the warm-up.
+    /// Whether it begins in the warm-up.
     pub warm_up: bool,
-    /// Agents that delivered something for it. In results of earlier versions 64 stands for 64 or
-    /// more.
+    /// Number of agents that delivered something for it. In results of earlier versions, 64 means
+    /// 64 or more.
     pub agents: u32,
     /// Operations begun in it.
     pub started: u64,
-    /// Operations that ended in it (not those that were never sent).
+    /// Operations that ended in it, not counting those that were never sent.
     pub ended: u64,
-    /// Of these and of those never sent: not ok, time-outs included.
+    /// Operations that ended in it or were never sent, and are not ok, including time-outs.
     pub errors: u64,
-    /// Of these, time-outs.
+    /// Time-outs among these errors.
     pub timed_out: u64,
-    /// Body bytes that came in it.
+    /// Bytes of bodies received in it.
     pub payload_bytes: u64,
     /// Bytes read from sockets in it.
     pub wire_received_bytes: u64,
@@ -62,15 +61,15 @@ pub struct Row {
     pub wire_sent_bytes: u64,
     /// Connections opened in it.
     pub connections_opened: u64,
-    /// Operations under way on average: the integral of their number over the row's time.
+    /// Average number of operations under way: the integral of their number over the row's time.
     pub in_service: f64,
-    /// Response times of operations *intended* in it: how many are known.
+    /// Response times of operations *intended* in it: the number known so far.
     pub response_time_count: u64,
-    /// Their arithmetic mean.
+    /// Arithmetic mean of these response times.
     pub response_time_mean_ns: f64,
     /// Their 50th percentile.
     pub response_time_p50_ns: u64,
-    /// Their 90th percentile; results of earlier versions do not say, as with the 99.9th.
+    /// Their 90th percentile; results of earlier versions have neither this nor the 99.9th.
     #[serde(default)]
     pub response_time_p90_ns: u64,
     /// Their 99th percentile.
@@ -80,36 +79,36 @@ pub struct Row {
     pub response_time_p999_ns: u64,
     /// The largest of them.
     pub response_time_max_ns: u64,
-    /// Some of them were cut short (time-outs, never sent), and the 99th percentile is a lower
-    /// bound.
+    /// Whether the 99th percentile is a lower bound, since some of them were cut short (time-outs,
+    /// never sent).
     pub response_time_p99_at_least: bool,
-    /// The median is one too.
+    /// Whether the median is a lower bound, too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub response_time_p50_at_least: bool,
-    /// Some of them were cut short, so that mean and maximum are lower bounds. Results of earlier
-    /// versions say neither.
+    /// Whether mean and maximum are lower bounds, since some of them were cut short. Missing in
+    /// results of earlier versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub response_time_at_least: bool,
-    /// Errors that ended in it, by the kind's name.
+    /// Errors that ended in it, by the name of their kind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors_by_kind: BTreeMap<String, u64>,
-    /// Phases of ok operations that ended in it: mean times by the metric's name.
+    /// Phases of ok operations that ended in it: mean times by metric name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phase_means_ns: BTreeMap<String, u64>,
-    /// Where the response time of an ok operation that ended in it went, on average over all of
-    /// them: its phases, `queued` before it was begun, and the `other` rest. Together they are the
-    /// mean response time. Empty in results of versions that did not keep it.
+    /// Average parts of the response time of ok operations that ended in it: its phases, the time
+    /// `queued` before it began, and the rest as `other`. Together they are the mean response time.
+    /// Empty in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phase_parts_ns: BTreeMap<String, u64>,
-    /// Mean of the smoothed round trips that were sampled in it; absent where there were none.
+    /// Mean of the smoothed round trips sampled in it; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_mean_ns: Option<u64>,
-    /// The same of how much they were above the shortest to their address.
+    /// Mean difference between these round trips and the shortest one to their address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_above_least_ns: Option<u64>,
 }
 
-/// Phases of an operation in their order, each with the metrics that it is made of.
+/// Phases of an operation in order, each with the metrics that make it up.
 const PHASES: [(&str, &[Metric]); 7] = [
     ("dns", &[Metric::Dns]),
     ("connect", &[Metric::Connect]),
@@ -132,15 +131,15 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Series {
-    /// Fills in how many agents each row has something of.
+    /// Sets the number of agents that delivered something for each row.
     pub(crate) fn count_agents<'a>(&mut self, agents: impl Iterator<Item = &'a Stretches>) {
         let row_seconds = self.row_seconds.max(1);
-        // By how much the number of agents changes from one row to the next.
+        // Changes of the number of agents from one row to the next.
         let mut changes: BTreeMap<u32, i64> = BTreeMap::new();
         for stretches in agents {
             let mut next = 0;
             for (first, last) in stretches.iter() {
-                // Two stretches of one agent may touch one row.
+                // Two stretches of one agent can touch the same row.
                 let (first, last) = ((first / row_seconds).max(next), last / row_seconds);
                 if first <= last {
                     *changes.entry(first).or_default() += 1;
@@ -161,14 +160,14 @@ impl Series {
     }
 }
 
-/// Gathers rows from intervals, in whichever order they come.
+/// Collects rows from intervals, in any order of arrival.
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesBuilder {
     row_seconds: u32,
     rows: BTreeMap<u32, OpenRow>,
     /// Rows below this number are packed.
     packed_below: u32,
-    /// Everything that came is of seconds before this one.
+    /// Everything received is of seconds before this one.
     end: u32,
 }
 
@@ -177,22 +176,22 @@ struct OpenRow {
     counts: Row,
     open_ns: u64,
     failures: BTreeMap<Failure, u64>,
-    /// Count and sum of each phase of ok operations, in the order of [`PHASES`].
+    /// Count and sum for each phase of ok operations, in the order of [`PHASES`].
     phases: [(u64, u128); PHASES.len()],
-    /// Sum of the time before they were begun.
+    /// Sum of their waiting times before they were begun.
     queued: u128,
-    /// Count and sum of response times of ok operations, by when they ended.
+    /// Count and sum of response times of ok operations, by the second in which they ended.
     ended_ok: (u64, u128),
-    /// Count and sum of sampled round trips, and of what they were above the least.
+    /// Count and sum of sampled round trips, and of their differences from the shortest.
     round_trips: [(u64, u128); 2],
     response_times: ResponseTimes,
 }
 
-/// Response times of a row, unpacked while they still come in.
+/// Response times of a row, unpacked while values still arrive.
 #[derive(Debug, Clone)]
 pub(crate) enum ResponseTimes {
     Open(Headline),
-    /// `headline` is without its histogram, which is `packed`.
+    /// `headline` lacks its histogram, which is in `packed`.
     Packed {
         headline: Headline,
         packed: PackedHistogram,
@@ -200,7 +199,7 @@ pub(crate) enum ResponseTimes {
     },
 }
 
-/// What a row says of its response times.
+/// A row's figures of its response times.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResponseFigures {
     count: u64,
@@ -231,7 +230,7 @@ impl SeriesBuilder {
         }
     }
 
-    /// Takes in what an agent recorded in `second`.
+    /// Adds what an agent recorded in `second`.
     pub(crate) fn add(&mut self, second: u32, snapshot: &Snapshot) {
         self.end = self.end.max(second.saturating_add(1));
         let row = self.rows.entry(second / self.row_seconds).or_default();
@@ -255,7 +254,8 @@ impl SeriesBuilder {
 
     fn add_response_times(&mut self, second: u32, cell: &Cell) {
         for (&(outcome, intended), distribution) in &cell.response_times {
-            // Nothing is recorded before it is due; whoever says so must not open rows at will.
+            // Nothing is recorded before it is due; an agent that claims otherwise must not open
+            // rows at will.
             let number = intended.min(second) / self.row_seconds;
             let times = &mut self.rows.entry(number).or_default().response_times;
             times.take(outcome, distribution);
@@ -266,8 +266,8 @@ impl SeriesBuilder {
         }
     }
 
-    /// Packs the rows that have become old, each once: what a second costs does not depend on how
-    /// many came before it.
+    /// Packs the rows that have become old, each once, so that the cost of a second does not depend
+    /// on how many came before it.
     fn tidy(&mut self) {
         self.make_room();
         let newest = self.rows.last_key_value().map_or(0, |(&row, _)| row);
@@ -284,8 +284,8 @@ impl SeriesBuilder {
         }
     }
 
-    /// Makes one row of two, so that memory does not grow with the run. Packed rows stay packed, so
-    /// that memory does not peak here.
+    /// Joins every two rows into one, so that memory does not grow with the run. Packed rows stay
+    /// packed, so that memory does not peak here.
     fn halve(&mut self) {
         self.row_seconds *= 2;
         self.packed_below /= 2;
@@ -299,7 +299,7 @@ impl SeriesBuilder {
         }
     }
 
-    /// Response times over time.
+    /// Returns response times over time as a heat map.
     pub(crate) fn heat_map(&self) -> HeatMap {
         let rows = self.rows.iter();
         let times = rows.map(|(&number, row)| {
@@ -309,7 +309,7 @@ impl SeriesBuilder {
         HeatMap::new(self.end, times)
     }
 
-    /// The rows so far; `warm_up_ns` is the length of the warm-up.
+    /// Returns the rows so far; `warm_up_ns` is the length of the warm-up.
     pub(crate) fn series(&self, warm_up_ns: u64) -> Series {
         let rows = self.rows.iter();
         Series {
@@ -323,7 +323,7 @@ impl SeriesBuilder {
 
     fn row(&self, number: u32, row: &OpenRow, warm_up_ns: u64) -> Row {
         let second = number * self.row_seconds;
-        // The last row may hold fewer seconds than the others.
+        // The last row can hold fewer seconds than the others.
         let seconds = self.end.saturating_sub(second).clamp(1, self.row_seconds);
         row.figures(Row {
             second,
@@ -412,7 +412,7 @@ impl OpenRow {
         }
     }
 
-    /// Of the phases that happened.
+    /// Returns the mean time of each phase that occurred.
     fn phase_means(&self) -> impl Iterator<Item = (String, u64)> {
         let phases = self.phases.iter().zip(PHASES);
         phases.filter_map(|(&(count, sum), (name, _))| {
@@ -420,14 +420,14 @@ impl OpenRow {
         })
     }
 
-    /// What has no part is left out; nothing where no operation ended ok.
+    /// Returns the parts that are not zero; `None` if no operation ended ok.
     fn phase_parts(&self) -> Option<BTreeMap<String, u64>> {
         let (count, whole) = self.ended_ok;
         let phases = self.phases.iter().zip(PHASES);
         let phases = phases.map(|(&(_, sum), (name, _))| (name, sum));
         let mut parts: Vec<(&str, u128)> = phases.chain([("queued", self.queued)]).collect();
         let known: u128 = parts.iter().map(|(_, sum)| sum).sum();
-        // What the phases do not cover: pauses between them, and attempts that were made before.
+        // Not covered by the phases: pauses between them, and earlier attempts.
         parts.push(("other", whole.saturating_sub(known)));
         parts.retain(|&(_, sum)| sum > 0);
         let part = |(name, sum): (&str, u128)| Some((name.to_owned(), mean_of((count, sum))?));
@@ -435,7 +435,7 @@ impl OpenRow {
     }
 }
 
-/// Of a count and a sum; `None` where nothing was counted.
+/// Divides a sum by its count; `None` if nothing was counted.
 fn mean_of((count, sum): (u64, u128)) -> Option<u64> {
     let mean = sum.checked_div(u128::from(count))?;
     Some(u64::try_from(mean).unwrap_or(u64::MAX))
@@ -451,14 +451,15 @@ fn add(sum: &mut u64, count: u64) {
 }
 
 impl Row {
-    /// Whether mean and largest response time are lower bounds.
+    /// Returns whether mean and largest response time are lower bounds.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
         self.response_time_at_least || self.response_time_p99_at_least
     }
 
-    /// Ended operations and arrivals that could not be sent: what `errors` is a part of. Results
-    /// of versions that do not name a row's errors leave the latter out.
+    /// Returns the number of ended operations and arrivals that could not be sent, of which
+    /// `errors` is a part. For results of versions that do not name a row's errors, arrivals that
+    /// could not be sent are left out.
     pub(crate) fn ended_or_not_sent(&self) -> u64 {
         let is_not_sent = |name: &str| name.parse().is_ok_and(is_not_sent);
         let named = self.errors_by_kind.iter();
@@ -587,7 +588,7 @@ mod tests {
         address: None,
     };
 
-    /// One operation that ended ok in the interval, intended in `second`, with this response time.
+    /// One operation that ended ok in the interval, intended in `second`, with response time `ns`.
     fn one(second: u32, ns: u64) -> Snapshot {
         let mut cell = Cell::default();
         cell.counters.started = 1;
@@ -627,7 +628,7 @@ mod tests {
         let cell = snapshot.cells.get_mut(&KEY).unwrap();
         let second = cell.response_times.entry((Outcome::Ok, 0)).or_default();
         second.record(20_000_000);
-        // A failed one has no part in it.
+        // A failed operation has no part in it.
         let failed = cell.response_times.entry((Outcome::Failed, 0)).or_default();
         failed.record(900_000_000);
         for (metric, ms) in [
@@ -718,7 +719,7 @@ mod tests {
             |series: &Series| -> Vec<u32> { series.rows.iter().map(|row| row.agents).collect() };
         series.count_agents(agents.iter());
         assert_eq!(counted(&series), [1000, 999, 998, 999, 998, 998, 998, 999]);
-        // Rows of two seconds: 0 and 3 are not in one row, 6 and 7 are.
+        // In rows of two seconds, 0 and 3 are in different rows, 6 and 7 in the same.
         series.row_seconds = 2;
         series.rows.retain(|row| row.second % 2 == 0);
         agents.push(delivered(&[0, 1, 4, 6, 7]));

@@ -1,5 +1,5 @@
-//! What the server itself used, where that is known: of the built-in target, whose process the
-//! coordinator starts, and of the processes that monitors watched.
+//! Resources that the server itself used, if they are known: for the built-in target, whose process
+//! the coordinator starts, and for the processes that monitors watched.
 
 use crate::Figures;
 use schemars::JsonSchema;
@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 /// last.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFigures {
-    /// User and system time, in nanoseconds; known to 10 ms.
+    /// User and system time, in nanoseconds, with a resolution of 10 ms.
     pub cpu_ns: u64,
-    /// The same for each operation, those of the warm-up included; absent where none ended.
+    /// CPU time per operation, including those of the warm-up; absent if none ended.
     pub cpu_per_operation_ns: Option<f64>,
-    /// CPUs that this comes to at the rate of the measured part.
+    /// CPUs that this amounts to at the rate of the measured part.
     pub cpus: Option<f64>,
 }
 
-/// Operations that the server saw: an arrival that is never sent costs it nothing.
+/// Returns how many operations the server saw: an arrival that is never sent costs it nothing.
 fn sent_and_ended(figures: &Figures) -> u64 {
     let operations = &figures.operations;
     operations.ended.saturating_sub(operations.not_sent)
@@ -39,18 +39,18 @@ impl ServerFigures {
     }
 }
 
-/// What processes of one name used on a machine that a monitor watched, in the measured part.
+/// Resources that processes of the same name used in the measured part, on a machine watched by a
+/// monitor.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessFigures {
     /// The monitor's name.
     pub machine: String,
     /// The processes' name.
     pub name: String,
-    /// How many there were at once, at most.
+    /// Largest number of them at the same time.
     pub processes: u32,
-    /// CPUs that they kept busy together, mean.
+    /// CPUs they kept busy together, mean.
     pub cpus: f64,
-    /// CPU time for each operation that ended in the measured part, in nanoseconds; absent where
-    /// none did.
+    /// CPU time per operation that ended in the measured part, in nanoseconds; absent if none did.
     pub cpu_per_operation_ns: Option<f64>,
 }

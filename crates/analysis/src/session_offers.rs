@@ -1,5 +1,4 @@
-//! Which address takes the sessions that another one has issued: a matrix over a target's
-//! addresses.
+//! Which address accepts the sessions that another one issued: a matrix over a target's addresses.
 
 use crate::cell_tally::CellTally;
 use measure::CellKey;
@@ -8,25 +7,25 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Name of the issuers beyond those that are kept apart.
+/// Name for the issuers beyond those that are listed separately.
 const OTHERS: &str = "others";
 
-/// Sessions of one address that were offered to one address, in completed handshakes.
+/// Sessions issued by one address that were offered to one address, in completed handshakes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionOffers {
-    /// Address that had issued them; `others` beyond the first 64.
+    /// Address that issued them; `others` beyond the first 64.
     pub issued_by: String,
-    /// Address they were offered to.
+    /// Address to which they were offered.
     pub offered_to: String,
-    /// How many were offered.
+    /// Number of sessions offered.
     pub offered: u64,
-    /// Those that it took.
+    /// Number of sessions accepted.
     pub accepted: u64,
 }
 
 impl SessionOffers {
-    /// Every pair that occurred, by issuer; none where only one address is concerned, about which
-    /// nothing new is said.
+    /// Returns every pair that occurred, by issuer; empty if only one address is involved, since
+    /// that would show nothing new.
     pub(crate) fn from_sums<'a>(
         by_address: impl Iterator<Item = (Option<SocketAddr>, &'a CellTally)>,
     ) -> Vec<SessionOffers> {
@@ -57,7 +56,7 @@ impl SessionOffers {
         pairs.into_iter().map(offers).collect()
     }
 
-    /// Whether they went back to who had issued them.
+    /// Returns whether they were offered to the address that issued them.
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.issued_by == self.offered_to

@@ -1,41 +1,41 @@
-//! What is known of a run and its agents before it starts.
+//! Facts about a run and its agents that are known before it starts.
 
 use crate::MachineFacts;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// What is known of a run before it starts.
+/// Facts about a run that are known before it starts.
 #[derive(Debug, Clone)]
 pub struct CollectorSetup {
     /// Version of the program.
     pub tool_version: String,
-    /// Identifies the run.
+    /// The run's id.
     pub run_id: String,
     /// Start instant, UTC, RFC 3339.
     pub started_at: String,
-    /// The plan as the user gave it.
+    /// The plan as the user wrote it.
     pub plan_text: String,
     /// The agents, by index.
     pub agents: Vec<AgentSetup>,
 }
 
-/// What is known of an agent before the run starts.
+/// Facts about an agent that are known before the run starts.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSetup {
-    /// Its name, as `--name` or the machine gave it.
+    /// Its name, from `--name` or the machine's host name.
     pub name: String,
-    /// What `--label` said.
+    /// Labels given with `--label`.
     pub labels: BTreeMap<String, String>,
-    /// How many load threads it has.
+    /// Number of load threads.
     pub workers: u32,
-    /// What its machine is and allows.
+    /// The machine's hardware and limits.
     pub facts: MachineFacts,
-    /// Addresses of its machine's own interfaces; loopback need not be among them.
+    /// Addresses of its machine's own interfaces; loopback can be missing.
     pub addresses: Vec<IpAddr>,
 }
 
 impl AgentSetup {
-    /// Whether a server at this address runs on the agent's own machine.
+    /// Returns whether a server at this address runs on the agent's own machine.
     pub(crate) fn is_own(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_loopback() || address.is_unspecified() || self.addresses.contains(&address)

@@ -1,38 +1,38 @@
-//! The measured part as it was: how long it took, and which counts its rates are made of.
+//! The measured part as it happened: how long it took, and which counts make up its rates.
 
 use crate::cell_tally::CellTally;
 use crate::counts::sent_and_ended;
 use measure::Window;
 
-/// A part of a run that rates are about.
+/// A part of a run for which rates are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
-    /// How long it took: what rates are divided by.
+    /// Its length, by which rates are divided.
     pub(crate) length_ns: u64,
     pub(crate) part: RunPart,
     pub(crate) counting: EdgeCounting,
 }
 
-/// Which part of a run it is.
+/// The parts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RunPart {
     WarmUp,
     Measured,
 }
 
-/// How an operation counts that was under way at an end of the part.
+/// How to count an operation that was under way at an end of the part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EdgeCounting {
-    /// Open loop: where it ended. What was due comes by a clock of its own, so what ended beside it
-    /// shows a queue that grows.
+    /// Open loop: in the part in which it ended. Arrivals are due by a clock of their own, so
+    /// comparing them with what ended shows a growing queue.
     WhereEnded,
-    /// Closed loop: by the part of its service time that lies in the part. Users begin as often as
-    /// they are answered, so all of them may be under way at its end, and there is nothing else to
-    /// compare with.
+    /// Closed loop: by the fraction of its service time that lies in the part. Users begin only as
+    /// often as they are answered, so all of them can be under way at the end, and there is no
+    /// independent count to compare with.
     ByTime,
 }
 
-/// What happened in a span: operations, and bytes.
+/// Work done in a span: operations and bytes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SpanWork {
     pub(crate) ended: f64,
@@ -52,7 +52,7 @@ impl Span {
         }
     }
 
-    /// What its rates count.
+    /// Returns the work that its rates count.
     pub(crate) fn work(self, tally: &CellTally) -> SpanWork {
         let counters = &tally.counters;
         let (own, carried) = (counters.within, tally.carried);
@@ -67,7 +67,7 @@ impl Span {
                     .wire_bytes_received
                     .saturating_add(carried.wire_bytes_received),
             },
-            // What of the warm-up did not happen in the measured part.
+            // The warm-up's work without what happened in the measured part.
             RunPart::WarmUp => SpanWork {
                 ended: sent_and_ended(counters) as f64 - ended,
                 ok: counters.ok as f64 - ok,
@@ -80,8 +80,8 @@ impl Span {
         }
     }
 
-    /// Operations in the measured part, and ok ones: those of the tally, and in the measured part
-    /// those that came over from the warm-up.
+    /// Returns the operations in the span, and the ok ones: those of the tally, and for the
+    /// measured part also those that came over from the warm-up.
     fn operations(self, tally: &CellTally) -> (f64, f64) {
         let (own, carried) = (tally.counters.within, tally.carried);
         let both = |own: u64, carried: u64| own.saturating_add(carried) as f64;
@@ -90,7 +90,7 @@ impl Span {
             (EdgeCounting::WhereEnded, _) => {
                 (both(own.ended, carried.ended), both(own.ok, carried.ok))
             }
-            // All of the warm-up's that ended in the measured part began before it.
+            // All operations of the warm-up that ended in the measured part began before it.
             (EdgeCounting::ByTime, RunPart::WarmUp) => {
                 (parts(own.ended_parts, 0), parts(own.ok_parts, 0))
             }
@@ -101,7 +101,7 @@ impl Span {
         }
     }
 
-    /// So many in `length_ns`, per second.
+    /// Returns `number` over the length, per second.
     pub(crate) fn per_second(self, number: f64) -> f64 {
         if self.length_ns == 0 {
             0.0
@@ -118,7 +118,8 @@ mod tests {
 
     const SECOND: u64 = 1_000_000_000;
 
-    /// Of so many ended operations so many ended within, and so many of the warm-up did.
+    /// A tally of `ended` operations, of which `within` ended within, and `carried` more from the
+    /// warm-up.
     fn tally(ended: u64, within: u64, carried: u64) -> CellTally {
         let mut tally = CellTally::default();
         (
@@ -141,7 +142,8 @@ mod tests {
 
     #[test]
     fn open_loops_rate_is_what_ended_between_two_instants_whenever_it_began() {
-        // 20/s, answers after 1 s, 10 s: 20 of the warm-up end in it, and 20 of its own after it.
+        // 20/s, answers after 1 s, 10 s: 20 of the warm-up end within, and 20 of its own end
+        // afterwards.
         let open = |length_ns| Span::measured(length_ns, EdgeCounting::WhereEnded);
         let mut both = tally(200, 180, 20);
         assert_eq!(rate(open(10 * SECOND), &both), 20.0);
@@ -169,8 +171,8 @@ mod tests {
         in_parts(&mut rounds.counters.within, 20, 714);
         let seen = rate(closed(3_300_000_000), &rounds);
         assert!((seen - 20.0 / 0.7).abs() < 0.01, "{seen}");
-        // The warm-up's last round has 250 ms of 1 s in the measured part, and the last of this one
-        // 750: 10 s at 20/s.
+        // The warm-up's last round lies in the measured part with 250 ms of its 1 s, and this
+        // part's last round with 750 ms: 10 s at 20/s.
         let mut both = tally(200, 180, 20);
         in_parts(&mut both.carried, 20, 250);
         in_parts(&mut both.counters.within, 20, 750);

@@ -1,4 +1,4 @@
-//! Stapled OCSP responses, and how old they were.
+//! Stapled OCSP responses and their age.
 
 use crate::counts::share;
 use measure::calendar;
@@ -11,25 +11,25 @@ use std::collections::BTreeMap;
 /// 6960 §4.2.1).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StapleFigure {
-    /// When what it says was known to be right, UTC, RFC 3339; absent where the response could not
-    /// be read.
+    /// When its content was known to be correct, UTC, RFC 3339; absent if the response could not be
+    /// read.
     pub this_update: Option<String>,
-    /// When there is to be a newer one; absent where it does not say.
+    /// When a newer response will be available; absent if it does not state that.
     pub next_update: Option<String>,
     /// When it was signed.
     pub produced_at: Option<String>,
-    /// Age when the run began, from `this_update` on; below 0 where it was issued later.
+    /// Its age since `this_update` when the run began; negative if it was issued later.
     pub age_at_start_s: Option<i64>,
-    /// Its `next_update` had passed when the run began.
+    /// Whether `next_update` had passed when the run began.
     pub expired: bool,
-    /// Handshakes in which it came.
+    /// Number of handshakes with it.
     pub count: u64,
-    /// Of all handshakes with a chain.
+    /// Share of all handshakes with a chain.
     pub share: f64,
 }
 
 impl StapleFigure {
-    /// Most frequent first; not dated yet.
+    /// Lists the responses, most frequent first, without their age yet.
     pub(crate) fn from_counters(counters: &Counters) -> Vec<StapleFigure> {
         let with_chain = crate::counts::sum(counters.chains.values());
         let mut counts: BTreeMap<Staple, u64> = BTreeMap::new();
@@ -61,7 +61,7 @@ impl StapleFigure {
         }
     }
 
-    /// Fills in what depends on the run's start, seconds since 1970.
+    /// Sets the fields that depend on the run's start, given in seconds since 1970.
     pub(crate) fn date(&mut self, started_at: i64) {
         let seconds = |instant: &Option<String>| calendar::seconds(instant.as_deref()?);
         self.age_at_start_s =

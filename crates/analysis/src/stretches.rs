@@ -1,19 +1,20 @@
-//! A set of seconds, as unbroken stretches: memory grows with gaps only.
+//! A set of seconds stored as unbroken stretches: memory grows only with gaps.
 
 use std::collections::BTreeMap;
 
-/// First → last of each stretch.
+/// Maps the first second of each stretch to its last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Stretches(BTreeMap<u32, u32>);
 
 impl Stretches {
-    /// Takes a second in; `false` where it was in already.
+    /// Adds a second; returns `false` if it was there already.
     pub(crate) fn mark(&mut self, second: u32) -> bool {
         let before = self.at_or_before(second);
         if before.is_some_and(|(_, last)| last >= second) {
             return false;
         }
-        // It lengthens the stretch that ends before it, and joins it with the one after.
+        // It extends the stretch that ends just before it, and joins that with the one that begins
+        // just after.
         let first = before
             .filter(|&(_, last)| last + 1 == second)
             .map_or(second, |(first, _)| first);
@@ -27,37 +28,37 @@ impl Stretches {
             .is_some_and(|(_, last)| last >= second)
     }
 
-    /// The last stretch that begins at or before `second`.
+    /// Returns the last stretch that begins at or before `second`.
     fn at_or_before(&self, second: u32) -> Option<(u32, u32)> {
         let mut before = self.0.range(..=second);
         before.next_back().map(|(&first, &last)| (first, last))
     }
 
-    /// First and last of each stretch, in order.
+    /// Iterates over first and last second of each stretch, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.0.iter().map(|(&first, &last)| (first, last))
     }
 
-    /// How many seconds from 0 on are in without a gap.
+    /// Returns the number of seconds from 0 on without a gap.
     pub(crate) fn unbroken(&self) -> u32 {
         self.0.get(&0).map_or(0, |last| last.saturating_add(1))
     }
 
-    /// The number after the last one; 0 where there is none.
+    /// Returns the second after the last one; 0 if there is none.
     pub(crate) fn end(&self) -> u32 {
         self.0
             .last_key_value()
             .map_or(0, |(_, last)| last.saturating_add(1))
     }
 
-    /// How many seconds it holds.
+    /// Returns the number of seconds in the set.
     pub(crate) fn number(&self) -> u64 {
         self.iter()
             .map(|(first, last)| u64::from(last - first) + 1)
             .sum()
     }
 
-    /// What is not in it of `0..end`, and of what lies before its own end.
+    /// Returns the gaps in `0..end` and before the set's own end.
     pub(crate) fn gaps(&self, end: u32) -> Vec<(u32, u32)> {
         let mut gaps = Vec::new();
         let mut next = 0;

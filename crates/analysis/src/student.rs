@@ -1,23 +1,24 @@
-//! Student's t for whole degrees of freedom, by the finite series of Abramowitz and Stegun, 26.7.3
-//! and 26.7.4.
+//! Student's t distribution for integer degrees of freedom, by the finite series of Abramowitz and
+//! Stegun, 26.7.3 and 26.7.4.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// Steps that halve a quarter turn down to the last bit of a double.
+/// Bisections that narrow a quarter turn down to the last bit of a double.
 const HALVINGS: u32 = 60;
 
-/// Probability that a t of `freedom` (at least 1) is farther from 0 than `t`, on either side.
+/// Returns the probability that a t with `freedom` degrees of freedom (at least 1) is farther from
+/// 0 than `t`, on either side.
 pub(crate) fn two_sided_p(t: f64, freedom: u32) -> f64 {
     let freedom = freedom.max(1);
     let angle = (t.abs() / f64::from(freedom).sqrt()).atan();
-    // Rounding may leave a little less than 0 far out.
+    // Far out, rounding can leave slightly less than 0.
     (1.0 - within(angle, freedom)).clamp(0.0, 1.0)
 }
 
-/// The t that is exceeded, on either side together, with probability `alpha`.
+/// Returns the t that is exceeded, on both sides together, with probability `alpha`.
 pub(crate) fn quantile(alpha: f64, freedom: u32) -> f64 {
     let freedom = freedom.max(1);
-    // The angle lies in a quarter turn, whatever t is: that can be halved.
+    // Bisect the angle: it lies within a quarter turn for any t.
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     for _ in 0..HALVINGS {
         let middle = (low + high) / 2.0;
@@ -30,14 +31,14 @@ pub(crate) fn quantile(alpha: f64, freedom: u32) -> f64 {
     low.tan() * f64::from(freedom).sqrt()
 }
 
-/// Probability that |t| is below √freedom · tan(angle).
+/// Returns the probability that |t| is below √freedom · tan(angle).
 fn within(angle: f64, freedom: u32) -> f64 {
     let (sine, cosine) = angle.sin_cos();
     if freedom.is_multiple_of(2) {
         // 26.7.4
         return sine * series(1.0, 1, freedom, cosine);
     }
-    // 26.7.3, whose series is empty for one degree.
+    // 26.7.3; for one degree of freedom the series is empty.
     let odd = if freedom == 1 {
         0.0
     } else {
@@ -46,8 +47,8 @@ fn within(angle: f64, freedom: u32) -> f64 {
     2.0 / PI * (angle + odd)
 }
 
-/// `first`, and each further term the one before times cos² and n/(n + 1), for n = `from`, `from` +
-/// 2, … up to freedom − 3.
+/// Sums up `first` and further terms, each being the one before times cos² and n/(n + 1), for n =
+/// `from`, `from` + 2, … up to freedom − 3.
 fn series(first: f64, from: u32, freedom: u32, cosine: f64) -> f64 {
     let (mut sum, mut term, mut n) = (first, first, from);
     while n + 3 <= freedom {
@@ -62,7 +63,7 @@ fn series(first: f64, from: u32, freedom: u32, cosine: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Two-sided 5 % and 1 % points as printed in every table of t.
+    /// Two-sided 5 % and 1 % points, as printed in tables of t.
     const TABLE: [(u32, f64, f64); 9] = [
         (1, 12.706, 63.657),
         (2, 4.303, 9.925),
@@ -103,7 +104,8 @@ mod tests {
             (two_sided_p(0.0, 3), two_sided_p(f64::INFINITY, 3)),
             (1.0, 0.0)
         );
-        // One degree is Cauchy's: half lies within ±1; with two, P(|t| > 1) = 1 − 1/√3.
+        // One degree of freedom is Cauchy's distribution, half of which lies within ±1; with two,
+        // P(|t| > 1) = 1 − 1/√3.
         assert!((two_sided_p(1.0, 1) - 0.5).abs() < 1e-12);
         assert!((two_sided_p(1.0, 2) - (1.0 - 1.0 / 3.0_f64.sqrt())).abs() < 1e-12);
     }

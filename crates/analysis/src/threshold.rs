@@ -1,4 +1,4 @@
-//! Thresholds judged on the merged whole: headline times (ok and timed out), counters and shares.
+//! Judges thresholds on the merged whole: headline times (ok and timed out), counters and shares.
 
 use crate::cell_tally::CellTally;
 use crate::number::number;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A threshold with its outcome.
+/// A threshold and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Judgement {
     /// Name of the figure, as the plan has it.
@@ -19,16 +19,16 @@ pub struct Judgement {
     pub comparison: String,
     /// Right-hand side, in `unit`.
     pub limit: f64,
-    /// What was measured, in `unit`; absent where nothing was.
+    /// Measured value, in `unit`; absent if nothing was measured.
     pub actual: Option<f64>,
-    /// `actual` is a lower bound: values that were cut short (time-outs, arrivals never sent) could
-    /// move it.
+    /// Whether `actual` is a lower bound, because values that were cut short (time-outs, arrivals
+    /// never sent) could move it.
     pub at_least: bool,
     /// Unit of `limit` and `actual`.
     pub unit: Unit,
     /// Whether it holds.
     pub passed: bool,
-    /// Why it does not hold, where the numbers alone do not say.
+    /// Why it does not hold, if the numbers alone do not show it.
     pub reason: Option<String>,
 }
 
@@ -36,24 +36,24 @@ pub struct Judgement {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedBy<'a> {
     pub(crate) tally: &'a CellTally,
-    /// The same of each request that a threshold names, by its name.
+    /// Tallies of the requests that thresholds name, by their names.
     pub(crate) requests: &'a BTreeMap<String, CellTally>,
     pub(crate) client: &'a Client,
     pub(crate) span: Span,
 }
 
-/// What was measured for a threshold.
+/// The value measured for a threshold.
 struct Measured {
     unit: Unit,
-    /// What it is at least.
+    /// Lower bound of the value, or the reason why there is none.
     actual: Result<f64, String>,
-    /// What it is at most; `None` where nothing bounds it.
+    /// Upper bound of the value; `None` if there is none.
     most: Option<f64>,
 }
 
 /// Judges every threshold.
 ///
-/// Counts and shares are those of `all`, times and rates those of `rates`, which may be less.
+/// Counts and shares come from `all`, times and rates from `rates`, which can cover less time.
 pub(crate) fn judge(
     thresholds: &[Threshold],
     all: JudgedBy<'_>,
@@ -76,7 +76,7 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
         client,
         span,
     } = if is_count { all } else { rates };
-    // Nothing is known of a request that was never sent.
+    // A request that was never sent has no tally.
     let nothing = CellTally::default();
     let tally = match &threshold.request {
         Some(request) => requests.get(request).unwrap_or(&nothing),
@@ -140,22 +140,22 @@ impl Measured {
         }
     }
 
-    /// Whether the true value may be more.
+    /// Returns whether the true value can be larger.
     fn is_lower_bound(&self) -> bool {
         self.actual
             .as_ref()
             .is_ok_and(|&actual| self.most.is_none_or(|most| most > actual))
     }
 
-    /// Whether it holds, or why it cannot be said to.
+    /// Returns whether it holds, or why that cannot be decided.
     fn holds(&self, comparison: Relation, limit: f64) -> Result<bool, String> {
         let actual = *self.actual.as_ref().map_err(Clone::clone)?;
         let most = self.most.unwrap_or(f64::INFINITY);
-        // What it is at least may keep a limit that the true value breaks.
+        // The lower bound can keep a limit that the true value breaks.
         let (holds, may_hold) = match comparison {
             Relation::Below => (most < limit, actual < limit),
             Relation::AtMost => (most <= limit, actual <= limit),
-            // More only helps here, so that the lower bound decides.
+            // A larger value only helps here, so the lower bound decides.
             Relation::Above => (actual > limit, actual > limit),
             Relation::AtLeast => (actual >= limit, actual >= limit),
         };
@@ -170,14 +170,14 @@ impl Measured {
     }
 }
 
-/// What a statistic is at least and at most, wherever the values that were cut short would have
-/// ended.
+/// Returns a lower and an upper bound of a statistic, wherever the values that were cut short would
+/// have ended.
 fn bounds(headline: &Headline, statistic: Statistic) -> Option<(f64, Option<f64>)> {
     let distribution = &headline.distribution;
     let if_all_known = |value: f64| headline.censored.is_empty().then_some(value);
     match statistic {
         Statistic::Min => {
-            // A value that was cut short would have come to more, never to less.
+            // A value that was cut short would have been larger, never smaller.
             let is_known = headline.censored.is_empty() || distribution.min < headline.censored.min;
             let most = if is_known {
                 Some(distribution.min)
@@ -333,8 +333,7 @@ mod tests {
 
     #[test]
     fn percentile_keeps_a_limit_that_enough_values_are_known_to_lie_within() {
-        // 60 of 100 are known to lie within 60 ms; 40 arrivals were never sent, having waited 10
-        // ms.
+        // 60 of 100 are known to be within 60 ms; 40 arrivals were never sent, after waiting 10 ms.
         let mut tally = CellTally::default();
         let mut record = |outcome, values: Vec<u64>| {
             let distribution = tally

@@ -1,4 +1,4 @@
-//! One quantity's times as figures, and what makes a headline of a distribution.
+//! Figures of one quantity's times, and the headline from which they are made.
 
 use crate::{ExponentialHistogram, PercentileFigure, human};
 use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
@@ -8,63 +8,64 @@ use serde::{Deserialize, Serialize};
 /// Percentiles of every figure.
 const PERCENTILES: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99];
 
-/// Columns of a histogram: a multiple of 12, so that 12 rows on a console are whole columns.
+/// Columns of a histogram: a multiple of 12, so that the 12 rows on a console combine whole
+/// columns.
 const COLUMNS: usize = 60;
 
-/// Points of the curve of percentiles while the part of values above is halved.
+/// Points on the curve of percentiles for each halving of the share of values above.
 const CURVE_STEPS: u32 = 5;
 
-/// Points of a curve that stands beside others: enough for the eye.
+/// Most points of a curve that is shown beside others: enough for the eye.
 const THIN_CURVE_MAX: usize = 48;
 
-/// A histogram's columns grow up to so many times the 99th percentile.
+/// A histogram's columns grow up to this multiple of the 99th percentile.
 const TAIL: u64 = 4;
 
-/// A distribution with what is known of values that were cut short: censored data.
+/// A distribution in which some values are known to be cut short: censored data.
 ///
-/// What a timed-out operation took, and what an arrival waited that was never sent, is a lower
-/// bound. Its true value can lie anywhere above, so a percentile is known only where moving all of
+/// The time of a timed-out operation, and the wait of an arrival that was never sent, are lower
+/// bounds. The true value can lie anywhere above, so a percentile is known only if moving all of
 /// them to infinity does not move it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Headline {
-    /// All values, lower bounds among them.
+    /// All values, including lower bounds.
     pub distribution: Distribution,
     /// The lower bounds alone.
     pub censored: Distribution,
-    /// How many values are of operations that timed out, which cut them short.
+    /// Number of values from operations that timed out, which cut them short.
     pub timed_out: u64,
-    /// How many are of arrivals that were never sent, which cut them short.
+    /// Number of values from arrivals that were never sent, which cut them short.
     pub not_sent: u64,
 }
 
 /// A column of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Column {
-    /// Values above the column before and up to this.
+    /// Upper bound: the column holds values above the column before, up to and including this.
     pub to_ns: u64,
-    /// How many values it has.
+    /// Number of values in it.
     pub count: u64,
 }
 
-/// Whether a figure has the columns of its histogram: they are large.
+/// Whether a figure includes the columns of its histogram, which are large.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HistogramColumns {
     Drawn,
     Omitted,
 }
 
-/// One quantity's times as figures, nanoseconds.
+/// Figures of one quantity's times, in nanoseconds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeFigure {
-    /// How many values it is of.
+    /// Number of values.
     pub count: u64,
-    /// Of these, operations whose time-out cut them short.
+    /// Values from operations that were cut short by their time-out.
     pub timed_out: u64,
-    /// Of these, what arrivals had waited that were never sent.
+    /// Values from arrivals that were never sent, which is how long they had waited.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_sent: u64,
-    /// Mean and maximum are lower bounds, since values were cut short. Results of earlier versions
-    /// do not say.
+    /// Whether mean and maximum are lower bounds, since values were cut short. Missing in results
+    /// of earlier versions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_least: bool,
     /// Values above one hour.
@@ -79,12 +80,12 @@ pub struct TimeFigure {
     pub max_ns: u64,
     /// Percentiles, at most 0.1 % above the true ones.
     pub percentiles: Vec<PercentileFigure>,
-    /// Columns whose bounds grow by one factor from the smallest value on; the last ends at the
+    /// Columns whose bounds grow by a constant factor from the smallest value; the last ends at the
     /// largest. Empty in groups. Results of earlier versions call it `picture`.
     #[serde(alias = "picture")]
     pub histogram: Vec<Column>,
-    /// From the 0th percentile to the largest value, five steps each time that the part of values
-    /// above is halved; of response and service times of the whole only.
+    /// Curve from the 0th percentile to the largest value, with five points for each halving of the
+    /// share of values above; only for response and service times of the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub percentile_curve: Vec<PercentileFigure>,
     /// The same values in buckets that are the same in every run, for monitoring systems.
@@ -101,7 +102,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Headline {
-    /// A distribution whose values are all known.
+    /// Creates the headline of a distribution whose values are all known.
     pub(crate) fn exact(distribution: &Distribution) -> Headline {
         Headline {
             distribution: distribution.clone(),
@@ -109,7 +110,7 @@ impl Headline {
         }
     }
 
-    /// Takes in values of one metric and outcome; those of fast failures are in no headline.
+    /// Adds the values of one metric and outcome; those of fast failures are in no headline.
     pub(crate) fn take(&mut self, outcome: Outcome, metric: Metric, distribution: &Distribution) {
         if outcome == Outcome::Failed {
             return;
@@ -126,12 +127,12 @@ impl Headline {
         *number = number.saturating_add(distribution.count);
     }
 
-    /// Whether mean and maximum are lower bounds: some value would have come to more.
+    /// Returns whether mean and maximum are lower bounds: some value would have been larger.
     pub(crate) fn is_cut_short(&self) -> bool {
         !self.censored.is_empty()
     }
 
-    /// Takes in another headline.
+    /// Adds another headline.
     pub(crate) fn merge(&mut self, other: &Headline) {
         self.distribution.merge(&other.distribution);
         self.censored.merge(&other.censored);
@@ -139,13 +140,13 @@ impl Headline {
         self.not_sent = self.not_sent.saturating_add(other.not_sent);
     }
 
-    /// A percentile, 0 to 100; `None` where there is no value.
+    /// Returns a percentile, 0 to 100; `None` if there are no values.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
         self.percentiles(&[percentile]).pop()
     }
 
-    /// Percentiles, smallest first; none where there is no value.
+    /// Returns percentiles, smallest first; empty if there are no values.
     fn percentiles(&self, percentiles: &[f64]) -> Vec<PercentileFigure> {
         let figure = |(&percentile, found): (&f64, Percentile)| {
             let is_known = self.censored.is_empty()
@@ -162,10 +163,11 @@ impl Headline {
         percentiles.iter().zip(found).map(figure).collect()
     }
 
-    /// What the percentile is at most, wherever the values that were cut short would have ended;
-    /// `None` where nothing bounds it.
+    /// Returns an upper bound of the percentile, wherever the values that were cut short would have
+    /// ended; `None` if there is none.
     pub(crate) fn at_most(&self, percentile: f64) -> Option<u64> {
-        // Were all that were cut short infinite, the rank would be among the known ones, or beyond.
+        // If all values that were cut short were infinite, the rank would fall among the known
+        // values, or beyond them.
         let rank = measure::rank(percentile, self.distribution.count);
         let known = self.distribution.count - self.censored.count;
         if self.censored.is_empty() && rank == known {
@@ -176,8 +178,8 @@ impl Headline {
     }
 }
 
-/// Whether values are lower bounds: only the times that were cut short. A timed-out operation's
-/// connect was measured whole.
+/// Returns whether values are lower bounds. Only the times that were cut short are: the connect of
+/// a timed-out operation was measured in full.
 fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
     match outcome {
         Outcome::Ok | Outcome::Failed => false,
@@ -191,7 +193,7 @@ fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
     }
 }
 
-/// The value of this rank among those of `all` that are not `censored` too.
+/// Returns the value of this rank among the values of `all` that are not in `censored`.
 fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64> {
     let mut censored = censored.iter().peekable();
     let mut known = 0;
@@ -231,7 +233,7 @@ impl TimeFigure {
         }
     }
 
-    /// The same with its curve of percentiles and its buckets.
+    /// Adds the curve of percentiles and the exponential histogram.
     pub(crate) fn with_curve(self, headline: &Headline) -> TimeFigure {
         TimeFigure {
             exponential_histogram: ExponentialHistogram::new(&headline.distribution),
@@ -240,9 +242,10 @@ impl TimeFigure {
         }
     }
 
-    /// [`TimeFigure::percentile_curve`] with fewer points, the largest value among them.
+    /// Returns [`TimeFigure::percentile_curve`] with fewer points, including the largest value.
     pub(crate) fn thin_curve(&self) -> Vec<PercentileFigure> {
         let curve = &self.percentile_curve;
+        // One point fewer, since the last one is always kept.
         let each = curve.len().div_ceil(THIN_CURVE_MAX - 1).max(1);
         let last = curve.len().saturating_sub(1);
         let points = curve.iter().enumerate();
@@ -252,25 +255,25 @@ impl TimeFigure {
             .collect()
     }
 
-    /// Whether mean and maximum are lower bounds.
+    /// Returns whether mean and maximum are lower bounds.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
         self.at_least || self.timed_out > 0 || self.not_sent > 0
     }
 
-    /// The mean as people read it: behind `≥` where it is a lower bound.
+    /// Formats the mean, with `≥ ` in front if it is a lower bound.
     #[must_use]
     pub fn mean_in_words(&self) -> String {
         human::time_or_more(self.mean_ns, self.is_cut_short())
     }
 
-    /// The largest value, in the same way.
+    /// Formats the largest value, with `≥ ` in front if it is a lower bound.
     #[must_use]
     pub fn max_in_words(&self) -> String {
         human::time_or_more(self.max_ns as f64, self.is_cut_short())
     }
 
-    /// One of the percentiles the figure has.
+    /// Returns a percentile if the figure has it.
     #[must_use]
     pub fn percentile(&self, percentile: f64) -> Option<PercentileFigure> {
         self.percentiles
@@ -280,7 +283,7 @@ impl TimeFigure {
     }
 }
 
-/// As many percentiles as so many values can tell apart.
+/// Returns the percentiles of a curve over `count` values, as many as these can resolve.
 fn curve_percentiles(count: u64) -> Vec<f64> {
     let halvings = u64::BITS - count.leading_zeros();
     let steps = (0..halvings).flat_map(|halving| (0..CURVE_STEPS).map(move |step| (halving, step)));
@@ -296,20 +299,20 @@ fn curve_percentiles(count: u64) -> Vec<f64> {
     percentiles
 }
 
-/// Columns with logarithmic bounds, so that a long tail and a narrow peak both stay visible. What
-/// lies far beyond the 99th percentile (time-outs, mostly) would squeeze everything else together
-/// and shares the last column.
+/// Counts values in columns with logarithmic bounds, so that both a long tail and a narrow peak
+/// stay visible. Values far beyond the 99th percentile, mostly time-outs, share the last column:
+/// they would otherwise squeeze everything else together.
 fn draw(distribution: &Distribution) -> Vec<Column> {
     let Some(p99) = distribution.percentile(99.0) else {
         return Vec::new();
     };
-    // No logarithm begins at 0.
+    // The logarithmic scale cannot begin at 0.
     let low = distribution.min.max(1) as f64;
     let high = distribution
         .max
         .min(p99.value_ns.saturating_mul(TAIL))
         .max(1);
-    // What lies beyond `high` has the last column.
+    // Values beyond `high` share the last column.
     let grown = if high < distribution.max {
         COLUMNS - 1
     } else {
@@ -430,8 +433,8 @@ mod tests {
         );
     }
 
-    /// 1600/s for 5 s on a server of 800/s: half of the arrivals are answered, the other half
-    /// waited up to 2.5 s for it.
+    /// 1600/s for 5 s on a server of 800/s: half of the arrivals are answered, the others had
+    /// waited for up to 2.5 s.
     #[test]
     fn percentile_that_waiting_arrivals_could_move_is_a_lower_bound() {
         let mut headline = headline(&[10, 20, 30, 40], &[]);
@@ -440,7 +443,7 @@ mod tests {
             Metric::ResponseTime,
             &recorded(&[0, 5, 25, 60]),
         );
-        // 0 5 10 20 | 25 30 40 60. Were the four infinite: 10 20 30 40 | ∞.
+        // Recorded: 0 5 10 20 | 25 30 40 60. If the four were infinite: 10 20 30 40 | ∞.
         for (percentile, least, most) in [
             (12.5, 0, Some(10)),
             (25.0, 5, Some(20)),
@@ -468,7 +471,7 @@ mod tests {
         headline.take(Outcome::NotSent, Metric::Lateness, &recorded(&[3000]));
         headline.take(Outcome::NotSent, Metric::ScheduleDelay, &recorded(&[2]));
         headline.take(Outcome::Failed, Metric::ResponseTime, &recorded(&[0; 9]));
-        // 1 2 2 3 | 3000: of the arrival that was never sent, when it was noticed is known.
+        // 1 2 2 3 | 3000: it is known when the arrival that was never sent was noticed.
         for (percentile, value_ns, at_least) in
             [(60.0, 2, false), (80.0, 3, false), (81.0, 3000, true)]
         {

@@ -1,5 +1,5 @@
-//! What the numbers are about: the server, the client, the network, the load, or nothing. Each
-//! verdict brings its evidence.
+//! Decides what a run's numbers describe: the server, the client, the network, the load, or nothing
+//! that can be proved. Each verdict comes with its evidence.
 
 mod answers_by_load;
 mod at_once;
@@ -36,13 +36,13 @@ use crate::fault::cure;
 use crate::{Document, LoadRecord, MachineRole, Verdict, VerdictRecord, human};
 use verdict_readings::{VerdictReadings, acquitted, spoken};
 
-/// A figure that is at least this part of its bound is worth a line where nothing is proved.
+/// A figure that reaches this share of its bound is worth a line if nothing is proved.
 const NEAR: f64 = 0.5;
-/// Lines of such figures.
+/// Most lines for such figures.
 const NEAR_MAX: usize = 4;
 
 impl VerdictRecord {
-    /// Reads everything of `document` but its verdict.
+    /// Judges a document, reading everything in it but its verdict.
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
         let mut record = VerdictRecord::judged(document);
@@ -75,28 +75,30 @@ impl VerdictRecord {
     }
 }
 
-/// What each rule looked at, in the order in which they count.
+/// Returns what each rule saw, in the order in which the rules count.
 #[must_use]
 pub fn explain(document: &Document) -> Vec<RuleReading> {
     VerdictReadings::new(document).in_order()
 }
 
-/// Whether client and server share a machine that is full: more load would not tell which of them
-/// is the limit.
+/// Returns whether client and server share a machine that is full: more load would not show which
+/// of them is the limit.
 #[must_use]
 pub fn shares_full_machine(document: &Document) -> bool {
     VerdictReadings::new(document).has_full_shared_machine()
 }
 
-/// Whether an open loop was in time, and its load sent and carried, however busy the client was.
+/// Returns whether an open loop was in time, and its load sent and carried, however busy the client
+/// was.
 pub(crate) fn is_load_sent(document: &Document) -> bool {
     let readings = VerdictReadings::new(document);
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
     is_open && spoken(&readings.lateness).is_empty() && spoken(&readings.load).is_empty()
 }
 
-/// What is used up, whatever became of the load: of the client where the verdict is about it, or
-/// where server and client share what is full; else of server, network and plan.
+/// Returns what is used up, regardless of the outcome of the load: on the client, if the verdict is
+/// about it or if client and server share a full machine; otherwise on the server, in the network
+/// and in the plan.
 pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
     let readings = VerdictReadings::new(document);
     let of_client = match document.verdict.verdict {
@@ -114,13 +116,13 @@ pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
     }
 }
 
-/// Signs that a client could not do more, whatever became of the load.
+/// Returns the signs that a client could not do more, regardless of the outcome of the load.
 pub(crate) fn client_limits(document: &Document) -> Vec<String> {
     spoken(&VerdictReadings::new(document).client)
 }
 
 impl VerdictReadings {
-    /// The verdict of a run that can be trusted and of which something succeeded.
+    /// Returns the verdict of a run that can be trusted and in which something succeeded.
     fn decided(&self, document: &Document) -> VerdictRecord {
         let (late, unmet) = (spoken(&self.lateness), spoken(&self.load));
         let mut limits = spoken(&self.client);
@@ -128,7 +130,7 @@ impl VerdictReadings {
         if is_open && !late.is_empty() {
             limits.extend(spoken(&self.shared));
             if limits.is_empty() {
-                // Late with room to spare: a client that stood still, or a clock that jumped.
+                // Late with room to spare: the client was suspended, or a clock jumped.
                 let evidence = late.into_iter().chain(client::room(document));
                 return record(Verdict::Invalid, evidence, []);
             }
@@ -148,8 +150,8 @@ impl VerdictReadings {
         self.beyond_the_client(document, of_load)
     }
 
-    /// A load that was sent and not carried, or one that has no bounds: server, network, or nobody
-    /// knows.
+    /// Returns the verdict of a load that was sent and not carried, or that has no bound: the
+    /// server, the network or the plan, or undetermined.
     fn beyond_the_client(&self, document: &Document, of_load: Vec<String>) -> VerdictRecord {
         let (server, network) = (spoken(&self.server), spoken(&self.network));
         let shared = spoken(&self.shared);
@@ -170,7 +172,7 @@ impl VerdictReadings {
         record(verdict, evidence, self.missing_for_server(document))
     }
 
-    /// What speaks for those who are not blamed.
+    /// Returns the evidence in favour of the sides that are not blamed.
     fn acquittals(&self, verdict: Verdict) -> Vec<String> {
         let server = acquitted(&self.server).filter(|_| verdict != Verdict::ServerBound);
         let network = acquitted(&self.network).filter(|_| verdict != Verdict::NetworkBound);
@@ -194,12 +196,12 @@ impl VerdictReadings {
         cpu.into_iter().chain([next]).collect()
     }
 
-    /// Whether client and server take the CPUs of one machine from each other.
+    /// Returns whether client and server compete for the CPUs of one machine.
     fn has_full_shared_machine(&self) -> bool {
         !spoken(&self.shared).is_empty()
     }
 
-    /// What was on its way to a bound, nearest first: what either side would be blamed by.
+    /// Lists the figures of server and network that came close to a bound, closest first.
     fn near(&self) -> Vec<String> {
         let silent = self.server.iter().chain(&self.network);
         let silent = silent.filter(|reading| reading.says.is_none() && reading.acquits.is_none());
@@ -218,7 +220,7 @@ impl VerdictReadings {
     }
 }
 
-/// A load that was sent in time, carried as far as it is known.
+/// Returns the verdict of a load that was sent in time and, as far as is known, carried.
 fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
     let evidence = of_load.into_iter().chain(client::room(document));
     if document.backlog.is_none() {
@@ -236,8 +238,8 @@ fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
 }
 
 impl VerdictRecord {
-    /// The same of a run that lost agents, for the reasons given. What is about the client, or
-    /// cannot be trusted, is not better for it.
+    /// Marks the verdict of a run that lost agents, for the reasons given. It does not improve a
+    /// verdict that is about the client, or a run that cannot be trusted.
     fn degraded(mut self, reasons: Vec<String>) -> VerdictRecord {
         let is_worse = matches!(self.verdict, Verdict::Invalid | Verdict::ClientBound);
         if !reasons.is_empty() && !is_worse {
@@ -249,7 +251,7 @@ impl VerdictRecord {
 }
 
 impl Document {
-    /// What the verdict means, in one sentence.
+    /// Returns what the verdict means, in one sentence.
     #[must_use]
     pub fn verdict_meaning(&self) -> &'static str {
         match self.verdict.verdict {
@@ -262,24 +264,25 @@ impl Document {
         }
     }
 
-    /// Whether a monitor watched some machine.
+    /// Returns whether a monitor watched some machine.
     pub(crate) fn is_watched(&self) -> bool {
         let mut machines = self.machines.iter();
         machines.any(|machine| machine.role == MachineRole::Monitor)
     }
 
-    /// Whether operations ended, and none of them well.
+    /// Returns whether operations ended, and none of them ended ok.
     pub(crate) fn has_no_success(&self) -> bool {
         self.measured.operations.ended > 0 && self.measured.operations.ok == 0
     }
 }
 
-/// The target that the run itself started, or one at an address of an agent's own machine.
+/// Returns whether the run started the target itself, or the target is at an address of an agent's
+/// own machine.
 fn is_target_local(document: &Document) -> bool {
     document.plan.builtin_target || document.agents.iter().any(|agent| agent.target_is_local)
 }
 
-/// What the server's process used, where that is known.
+/// Describes the CPU use of the server's process, if it is known.
 fn server_cpu(document: &Document) -> Option<String> {
     let server = document.server?;
     let (cpus, each) = server.cpus.zip(server.cpu_per_operation_ns)?;
@@ -289,20 +292,20 @@ fn server_cpu(document: &Document) -> Option<String> {
     ))
 }
 
-/// The same behind the errors of the run, where these come first.
+/// Puts the errors of the run in front, if they matter more than its limit.
 fn with_errors(document: &Document, mut record: VerdictRecord) -> VerdictRecord {
     record.evidence.splice(0..0, errors::evidence(document));
     record
 }
 
-/// Whether more operations ended in an error than a run can have whose limit is the first question.
+/// Returns whether so many operations ended in an error that the limit is not the first question.
 #[must_use]
 pub fn has_many_errors(document: &Document) -> bool {
     errors::lead(document)
 }
 
-/// Neither the load nor the client is worth a word where nothing worked: what is wrong comes before
-/// how much.
+/// Judges a run in which nothing worked. Neither its load nor its client is worth a word: what is
+/// wrong comes before how much.
 fn no_success(document: &Document) -> VerdictRecord {
     let operations = &document.measured.operations;
     let mut evidence = vec![format!(
@@ -312,7 +315,7 @@ fn no_success(document: &Document) -> VerdictRecord {
         operations.timed_out
     )];
     let mut verdict = Verdict::Undetermined;
-    // Errors stand most frequent first.
+    // The list is sorted, most frequent first.
     if let Some(commonest) = document.measured.errors.first() {
         if client::is_exhaustion(commonest) {
             verdict = Verdict::ClientBound;

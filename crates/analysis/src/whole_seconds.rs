@@ -1,7 +1,7 @@
-//! Figures of the whole seconds of a run that may lose agents: those in which every agent then in
-//! charge of a share fired, and delivered.
+//! Figures of the whole seconds of a run that may lose agents: those through which every agent then
+//! in charge of a share fired, and which it delivered.
 //!
-//! A second is kept apart until it is known to be whole, since sums cannot be taken apart again.
+//! A second is kept separately until it is known to be whole, since sums cannot be split again.
 
 use crate::agent_run::{AgentRun, Charge};
 use crate::cell_tally::CellTally;
@@ -10,15 +10,15 @@ use measure::Client;
 use plan::LostAgents;
 use std::collections::BTreeMap;
 
-/// Seconds that are kept apart. A second that still waits for an agent when so many newer ones do
-/// is not whole, whatever comes later.
+/// Most seconds kept separately. A second that still waits for an agent when this many newer ones
+/// do is treated as not whole, whatever comes later.
 const KEPT_MAX: usize = 300;
 
-/// What agents delivered of one second, or of several.
+/// Figures that agents delivered for one second, or for several.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecondTally {
     pub(crate) measured: CellTally,
-    /// The same of requests that a threshold names.
+    /// The measured part of the requests that thresholds name.
     pub(crate) requests: BTreeMap<String, CellTally>,
     pub(crate) client: Client,
 }
@@ -33,17 +33,17 @@ impl SecondTally {
     }
 }
 
-/// What decides whether a second is whole.
+/// The facts that decide whether a second is whole.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WholeRule<'a> {
     pub(crate) agents: &'a [AgentRun],
     pub(crate) policy: LostAgents,
-    /// The first second in which nobody fires any more.
+    /// The first second in which no agent fires any more.
     pub(crate) fire_end: u32,
 }
 
 impl WholeRule<'_> {
-    /// Each agent's charge, so that many seconds can be asked about.
+    /// Returns each agent's charge, for asking about many seconds.
     pub(crate) fn charges(self) -> Vec<Charge> {
         let agents = self.agents.iter();
         agents
@@ -51,7 +51,7 @@ impl WholeRule<'_> {
             .collect()
     }
 
-    /// Whether every agent in charge fired through this second, and delivered it.
+    /// Returns whether every agent in charge fired through this second and delivered it.
     pub(crate) fn is_whole(self, charges: &[Charge], second: u32) -> bool {
         self.agents.iter().zip(charges).all(|(agent, charge)| {
             let mut spoilt = charge.spoilt.iter();
@@ -60,19 +60,19 @@ impl WholeRule<'_> {
         })
     }
 
-    /// Whether nothing that is learnt later can make a whole second less.
+    /// Returns whether nothing learnt later can make this second less than whole.
     fn is_certain(self, second: u32) -> bool {
         !self.agents.iter().any(|agent| agent.is_doubtful(second))
     }
 }
 
-/// Sums of whole seconds, and the seconds of which it is not known yet.
+/// Sum of the seconds known to be whole, and the seconds not decided yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WholeSeconds {
     sum: SecondTally,
     summed: Stretches,
     apart: BTreeMap<u32, Apart>,
-    /// Below it, what is not summed never will be.
+    /// Seconds below it that are not in the sum will never be.
     settled_below: u32,
 }
 
@@ -83,7 +83,7 @@ struct Apart {
 }
 
 impl WholeSeconds {
-    /// Takes in what one agent recorded in `second`, which it has not delivered before.
+    /// Adds what one agent recorded in `second`, which it has not delivered before.
     pub(crate) fn add(&mut self, rule: WholeRule<'_>, second: u32, delivered: &SecondTally) {
         if self.summed.contains(second) {
             return self.sum.merge(delivered);
@@ -94,7 +94,7 @@ impl WholeSeconds {
         let apart = self.apart.entry(second).or_default();
         apart.tally.merge(delivered);
         apart.agents += 1;
-        // Looking at all agents is for the last of them.
+        // Only the last agent to deliver makes it worth looking at all of them.
         let over = rule.agents.iter().filter(|agent| agent.is_over());
         if apart.agents + over.count() >= rule.agents.len() {
             self.settle(rule, second);
@@ -104,7 +104,7 @@ impl WholeSeconds {
         }
     }
 
-    /// Adds a second to the sum where it is certain that it is whole.
+    /// Adds a second to the sum if it is certainly whole.
     fn settle(&mut self, rule: WholeRule<'_>, second: u32) {
         let is_whole = rule.is_certain(second) && rule.is_whole(&rule.charges(), second);
         if is_whole && let Some(apart) = self.apart.remove(&second) {
@@ -121,7 +121,7 @@ impl WholeSeconds {
         }
     }
 
-    /// The whole seconds by what is known now, and their sum.
+    /// Returns the seconds that are whole by what is known now, and their sum.
     pub(crate) fn known(&self, rule: WholeRule<'_>) -> (Stretches, SecondTally) {
         let (mut seconds, mut sum) = (self.summed.clone(), self.sum.clone());
         let charges = rule.charges();

@@ -1,4 +1,4 @@
-//! The parts of a load, and what became of each.
+//! The parts of a load and the outcome of each.
 
 use super::OfferedLoad;
 use super::load_seconds::LoadSeconds;
@@ -8,86 +8,87 @@ use serde::{Deserialize, Serialize};
 
 const SECOND: f64 = 1e9;
 
-/// Fewer operations than this under way on average leave any server idle for part of the time.
+/// With fewer operations under way than this on average, any server is idle for part of the time.
 const UNDER_WAY_MAX: f64 = 0.9;
 
-/// The mean number under way scatters with how few there were: bound in standard deviations.
+/// Bound on the scatter of the mean number under way, in standard deviations.
 const SIGMAS: f64 = 3.3;
 
-/// Answers that become slower make up at least this part of a backlog that grows in a queue.
+/// Answers that become slower account for at least this share of a backlog's growth if it is a
+/// queue.
 const QUEUED_MIN: f64 = 0.1;
 
-/// So many mean response times after a change no answer is left that was begun before it.
+/// After this many mean response times, no answer is left that was begun before a change.
 const SETTLED: f64 = 3.0;
 
-/// A backlog is back where it was if it differs by this part of what was due.
+/// A backlog has recovered if it exceeds its former size by at most this share of what was due.
 const RECOVERED_SHARE: f64 = 0.01;
-/// It was so after all seconds but one of so many.
+/// It may be higher than that after at most one in this many seconds.
 const HIGH_PARTS: usize = 4;
-/// That tells something if chance leads no farther than this part of what was due.
+/// Recovery proves something only if chance accounts for at most this share of what was due.
 const RECOVERED_CHANCE: f64 = 0.1;
 
-/// How many times as long a part should be that is too short to tell.
+/// Bounds of the factor by which a part that is too short should be longer.
 const LONGER_MIN: f64 = 2.0;
 const LONGER_MAX: f64 = 100.0;
-/// A part of fewer seconds shows no course.
+/// Shortest part that shows a trend, in seconds.
 const NEEDED_MIN_S: f64 = 5.0;
 
-/// Pieces of a stage, and seconds that each has at least.
+/// Most pieces of a stage, and the fewest seconds of each.
 const PIECES_MAX: usize = 8;
 const PIECE_SECONDS: usize = 4;
 
-/// What became of the load in a part.
+/// The outcome of a part of the load.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LoadOutcome {
-    /// What ended kept up with what was due.
+    /// Operations ended as fast as they were due.
     #[default]
     Carried,
-    /// Neither can be told from chance.
+    /// Neither outcome can be distinguished from chance.
     TooShort,
-    /// More was due than ended, and it piled up.
+    /// More operations were due than ended, and they piled up.
     PiledUp,
 }
 
 /// A stage, or a piece of one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPart {
-    /// When it begins, run clock.
+    /// Start of the part, run clock.
     pub from_ns: u64,
-    /// When it ends.
+    /// End of the part.
     pub to_ns: u64,
     /// Operations that were due in it.
     pub due: u64,
-    /// Arrivals per second times their mean response time: operations under way or waiting, on
-    /// average, where none of them outlasts the part by far.
+    /// Arrivals per second times their mean response time: the average number of operations under
+    /// way or waiting, unless some of them outlast the part by far.
     pub under_way: f64,
-    /// By how many operations the backlog grew.
+    /// Number of operations by which the backlog grew.
     pub growth: f64,
-    /// By how many it may have grown by chance.
+    /// Number of operations by which it may have grown by chance.
     pub chance: f64,
-    /// By how many seconds answers took longer with each second; absent where it has too few
+    /// Seconds by which answers became slower per second of load; absent if the part has too few
     /// seconds to say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowing: Option<f64>,
-    /// It may be so much more or less by chance.
+    /// Error bound of `slowing`, by chance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowing_error: Option<f64>,
-    /// What became of it.
+    /// The outcome of the part.
     pub outcome: LoadOutcome,
-    /// How long it would have to be to tell; absent where it can be told.
+    /// How long it would have to be for a decision; absent if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_ns: Option<u64>,
 }
 
 impl LoadPart {
-    /// A load is carried if answers became slower by less than this with each second: the server
-    /// then gets less than 1.05 times what it can carry.
+    /// A load is carried if answers become slower by less than this per second of load: it is then
+    /// less than 1.05 times what the server can carry.
     pub const SLOWING_MAX: f64 = 0.05;
 
-    /// Mean response time of what was due in it, in nanoseconds.
+    /// Returns the mean response time of what was due in it, in nanoseconds.
     #[must_use]
     pub fn mean_response_ns(&self) -> f64 {
         let length_ns = self.to_ns.saturating_sub(self.from_ns) as f64;
@@ -95,7 +96,7 @@ impl LoadPart {
     }
 }
 
-/// A stretch of the schedule.
+/// A stretch of the schedule between two changes of the plan's rate.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     from_s: f64,
@@ -105,7 +106,8 @@ struct Stretch {
     to: f64,
 }
 
-/// Every stage judged; of a stage whose rate stays, also the pieces in which it piled up.
+/// Judges every stage. For a stage with a constant rate, the pieces in which the load piled up are
+/// added.
 pub(super) fn parts(load: &OfferedLoad<'_>, seconds: &LoadSeconds) -> Vec<LoadPart> {
     let stretches = stretches(load);
     let parts = stretches.iter().flat_map(|stretch| {
@@ -114,6 +116,7 @@ pub(super) fn parts(load: &OfferedLoad<'_>, seconds: &LoadSeconds) -> Vec<LoadPa
             let whole = stretch.judge(seconds);
             let piled = pieces.into_iter().map(|piece| piece.judge(seconds));
             let piled = piled.filter(|part| part.outcome == LoadOutcome::PiledUp);
+            // If the stage as a whole piled up, its pieces add nothing.
             let piled: Vec<LoadPart> = if whole.outcome == LoadOutcome::PiledUp {
                 Vec::new()
             } else {
@@ -127,7 +130,7 @@ pub(super) fn parts(load: &OfferedLoad<'_>, seconds: &LoadSeconds) -> Vec<LoadPa
     parts.collect()
 }
 
-/// The measured part by the plan's stages.
+/// Splits the measured part by the plan's stages.
 fn stretches(load: &OfferedLoad<'_>) -> Vec<Stretch> {
     let (from_ns, to_ns) = (load.from_ns, load.from_ns.saturating_add(load.length_ns));
     let stages = load.plan.stages.iter();
@@ -157,7 +160,7 @@ impl Stretch {
         self.to_s - self.from_s
     }
 
-    /// Equal pieces that are long enough to judge, as far as there are seconds.
+    /// Splits it into equal pieces that are long enough to judge, as far as there are seconds.
     fn pieces(&self, seconds: &LoadSeconds) -> Vec<Stretch> {
         let number = seconds.within(self.from_s, self.to_s).0.len();
         let pieces = (number / PIECE_SECONDS).clamp(1, PIECES_MAX);
@@ -204,10 +207,11 @@ impl Stretch {
         seconds: &LoadSeconds,
     ) -> LoadOutcome {
         let unqueued_s = seconds.unqueued_s();
-        // What is under way at each end if no answer waits; at the begin of a load it is nothing.
+        // Operations under way at each end if no answer waits; there are none when a load begins.
         let expected = self.to * unqueued_s - part.before.min(self.from * unqueued_s);
         if part.is_significant(expected) {
-            // What was never sent waited in front of the server, however long its answers take.
+            // Arrivals that were never sent waited in front of the server, however long its answers
+            // take.
             return if seconds.has_unsent() || self.is_queue(part, slowing) {
                 LoadOutcome::PiledUp
             } else {
@@ -224,8 +228,8 @@ impl Stretch {
         }
     }
 
-    /// Whether a backlog that grew is a queue, and not answers that take long from the first one
-    /// on, of which more and more are under way until the first ends.
+    /// Returns whether a backlog that grew is a queue. The alternative is answers that take long
+    /// from the first one on, so that more and more are under way until the first ends.
     fn is_queue(&self, part: &PartGrowth<'_>, slowing: Option<Slowing>) -> bool {
         let rate = part.due() / part.length_s();
         let slower = slowing.map_or(0.0, |slowing| slowing.mean * part.length_s());
@@ -233,7 +237,8 @@ impl Stretch {
         slower * rate >= QUEUED_MIN * part.growth() || part.length_s() >= SETTLED * mean_s
     }
 
-    /// Whether answers took no longer at its end than at its begin, as surely as it must be.
+    /// Returns whether answers took no longer at its end than at its start, with the certainty
+    /// required.
     fn is_level_answer(
         &self,
         part: &PartGrowth<'_>,
@@ -241,17 +246,19 @@ impl Stretch {
         unqueued_s: f64,
     ) -> bool {
         let natural = self.from.max(self.to) * unqueued_s;
+        // The numbers under way at both ends scatter like Poisson counts, so their variances add
+        // up.
         let growth_max = LoadPart::SLOWING_MAX * part.due() + SIGMAS * (2.0 * natural).sqrt();
         let is_level = |slowing: Slowing| slowing.mean + slowing.error < LoadPart::SLOWING_MAX;
-        // Before most answers have come nothing shows how long others will take.
+        // Until most answers have come, nothing shows how long the others will take.
         let is_settled =
             part.length_s() * part.due() >= SETTLED * part.under_way() * part.length_s();
         is_settled && slowing.is_some_and(is_level) && part.growth() <= growth_max.max(natural)
     }
 
-    /// How long the part would have to be to tell: several times as long as answers take, and as
-    /// much longer as its error has to be smaller. What scatters evenly shrinks with the length, so
-    /// this is rather too long than too short.
+    /// Returns how long the part would have to be for a decision: several times as long as answers
+    /// take, and longer by as much as its error has to become smaller. Even scatter shrinks with
+    /// the length, so this is rather too long than too short.
     fn needed_ns(&self, part: &PartGrowth<'_>, slowing: Option<Slowing>) -> u64 {
         let length_s = part.length_s().max(self.length_s());
         let mean_s = part.under_way() * part.length_s() / part.due().max(1.0);
@@ -263,23 +270,24 @@ impl Stretch {
     }
 }
 
-/// Whether so few operations were under way that any server had time to spare.
+/// Returns whether so few operations were under way that any server had time to spare.
 fn is_idle(part: &PartGrowth<'_>) -> bool {
     let scatter = 1.0 + SIGMAS * (2.0 / part.due().max(1.0)).sqrt();
     part.under_way() * scatter < UNDER_WAY_MAX
 }
 
-/// Whether answers took so little, on average, that they cannot have become slower by more than the
-/// bound: from nothing to twice the mean. It is all that a single second shows.
+/// Returns whether answers took so little time on average that they cannot have become slower by
+/// more than the bound, which would be from nothing to twice the mean. That is all a single second
+/// can show.
 fn is_answered_at_once(part: &PartGrowth<'_>) -> bool {
     let mean_s = part.under_way() * part.length_s() / part.due().max(1.0);
     2.0 * mean_s < LoadPart::SLOWING_MAX * part.length_s()
 }
 
-/// Whether the backlog of a moment in which something stood still was worked off under the same
-/// load: at its end, and after most of its seconds, no more was under way than before it, in a part
-/// of so many operations that an overload by a tenth would be beyond chance. `natural` are those
-/// that wait for nothing.
+/// Returns whether a backlog that built up during a short standstill was worked off under the same
+/// load: at the end, and after most of its seconds, no more was under way than before it. The part
+/// must have so many operations that an overload of a tenth would be beyond chance. `natural` is
+/// the number of operations under way if none waits.
 fn has_recovered(part: &PartGrowth<'_>, natural: f64) -> bool {
     let is_telling = part.chance() <= RECOVERED_CHANCE * part.due();
     let most = part.before + natural + RECOVERED_SHARE * part.due();

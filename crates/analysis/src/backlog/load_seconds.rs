@@ -1,38 +1,39 @@
-//! The measured part by the second: what was due, how long it took, and the backlog after it.
+//! The measured part by seconds: what was due, how long it took, and the backlog at the end of
+//! each.
 
 use super::OfferedLoad;
 use crate::{LoadRecord, Row};
 
 const SECOND: f64 = 1e9;
 
-/// A last row of less than this part of the others counts with the one before it.
+/// A last row shorter than this share of the others is added to the one before it.
 const TAIL_MIN: f64 = 0.5;
 
-/// A standard deviation lies this far above the median in a normal distribution: the 90th and the
-/// 99th percentile in standard deviations.
+/// In a normal distribution, the 90th and the 99th percentile lie this many standard deviations
+/// above the median.
 const P90_SIGMAS: f64 = 1.28;
 const P99_SIGMAS: f64 = 2.33;
 
-/// One second, or a few of a long run.
+/// One second, or a few seconds in a long run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct OfferedSecond {
-    /// Run clock.
+    /// Start on the run clock.
     pub(super) from_s: f64,
     pub(super) to_s: f64,
     pub(super) due: f64,
-    /// Mean response time of what was due in it.
+    /// Mean response time of the operations due in it.
     pub(super) response_s: f64,
-    /// How much response times scatter within it: about a standard deviation.
+    /// Scatter of response times within it, about one standard deviation.
     pub(super) spread_s: f64,
-    /// Due and not ended at its end, whenever it was due.
+    /// Operations due by its end that had not ended then.
     pub(super) backlog: f64,
 }
 
-/// The measured part.
+/// The seconds of the measured part.
 #[derive(Debug, Clone)]
 pub(super) struct LoadSeconds {
     seconds: Vec<OfferedSecond>,
-    /// The backlog when the first of them began.
+    /// Backlog when the first of them began.
     before: f64,
     is_even: bool,
     has_unsent: bool,
@@ -70,17 +71,17 @@ impl LoadSeconds {
         }
     }
 
-    /// Arrivals come by a schedule that has no chance in it.
+    /// Returns whether arrivals follow a schedule without randomness.
     pub(super) fn is_even(&self) -> bool {
         self.is_even
     }
 
-    /// Some arrivals found no connection, and were given up.
+    /// Returns whether some arrivals found no connection and were given up.
     pub(super) fn has_unsent(&self) -> bool {
         self.has_unsent
     }
 
-    /// Those that lie in a part of the run at least by half, and the backlog before them.
+    /// Returns the seconds that lie in this time by at least half, and the backlog before them.
     pub(super) fn within(&self, from_s: f64, to_s: f64) -> (&[OfferedSecond], f64) {
         let middle = |second: &OfferedSecond| f64::midpoint(second.from_s, second.to_s);
         let first = self.seconds.partition_point(|it| middle(it) < from_s);
@@ -92,9 +93,9 @@ impl LoadSeconds {
         (&self.seconds[first..last.max(first)], before)
     }
 
-    /// Mean response time of answers that waited for nothing: that of the second with the shortest,
-    /// carried back to its beginning where the next one has longer ones. In front of an overloaded
-    /// server even the first second has a queue.
+    /// Returns the mean response time of answers that did not wait: that of the second with the
+    /// shortest, extrapolated back to its start if the next second is slower. In front of an
+    /// overloaded server even the first second has a queue.
     pub(super) fn unqueued_s(&self) -> f64 {
         let seconds = self.seconds.iter().filter(|second| second.due > 0.0);
         let times: Vec<f64> = seconds.map(|second| second.response_s).collect();
@@ -127,7 +128,7 @@ impl OfferedSecond {
     }
 }
 
-/// The last second, of which the measured part has a piece. A single second shows no course, so a
+/// Adds the last second, of which only a part is measured. Since a single second shows no trend, a
 /// second one is kept however short it is.
 fn take_last(seconds: &mut Vec<OfferedSecond>, last: OfferedSecond, whole_s: f64) {
     let is_course = seconds.len() > 1;

@@ -1,51 +1,52 @@
-//! Whether a backlog grew in a part of a load, and whether it can be told from chance.
+//! Decides whether a backlog grew in a part of a load, beyond chance.
 //!
 //! In front of a server that gets ρ times what it can carry, each answer takes ρ − 1 seconds longer
-//! with every second. Chance is estimated from what overload cannot make larger: by how differently
-//! the backlog grew from one second to the next, and by a bound of a queue of independent answers.
-//! A service time that a queue has made long is never part of it.
+//! per second of load. Chance is estimated from what overload cannot increase: how much the growth
+//! of the backlog differs from second to second, and a bound for a queue of independent answers.
+//! Service times that a queue has made longer never enter it.
 
 use super::load_seconds::OfferedSecond;
 use crate::student::quantile;
 
-/// Chance leads farther than this from its mean in one of a thousand parts at most.
+/// By chance, at most one part in a thousand deviates from its mean by more than this many standard
+/// deviations.
 const SIGMAS: f64 = 3.7;
 
-/// The same for means of few values: Student's t on both sides.
+/// The same bound for means of few values: Student's t, on both sides.
 const ALPHA: f64 = 0.0005;
 
-/// Part of what was due by which a backlog may always grow.
+/// Share of what was due by which a backlog may always grow.
 const GROWTH_SHARE_MAX: f64 = 0.01;
 
-/// Answers that become slower by this with each second stand in a queue that grows.
+/// Answers that become slower by this much per second wait in a growing queue.
 const SLOWING_MIN: f64 = 0.05;
 
-/// The variance of a number that is rounded to a whole one.
+/// Variance that rounding to a whole number can cause.
 const WHOLE_SCATTER: f64 = 0.25;
 
-/// A backlog of fewer operations than this is none.
+/// Growth of fewer operations than this is ignored.
 const GROWTH_MIN: f64 = 3.0;
 
-/// The variance of the time that an answer takes, in squares of its mean: that of an exponential
+/// Variance of the time an answer takes, relative to the square of its mean: that of an exponential
 /// distribution.
 const SERVICE_SCATTER: f64 = 1.0;
 
-/// A walk that chance leads scatters over its length this many times as much as within a piece.
+/// The variance of a random walk's end is this many times the variance of its values on the way.
 const WALK: f64 = 6.0;
 
-/// Fewer answers in a second than this do not show how much they scatter.
+/// With fewer answers in a second than this, their scatter is not known.
 const SPREAD_DUE_MIN: f64 = 20.0;
 
-/// Means of at most so many equal pieces are compared.
+/// Most pieces of equal length whose means are compared.
 const BLOCKS_MAX: usize = 8;
 
-/// The backlog that chance alone may leave of so many arrivals.
+/// Returns the backlog that chance alone may leave of `due` arrivals.
 pub(super) fn chance(due: f64, is_even: bool) -> f64 {
     let arrivals = if is_even { 0.0 } else { 1.0 };
     SIGMAS * (due * (arrivals + SERVICE_SCATTER)).sqrt() + GROWTH_SHARE_MAX * due
 }
 
-/// Seconds of a part, and what was there before them.
+/// The seconds of a part, and the backlog before them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartGrowth<'a> {
     pub(super) seconds: &'a [OfferedSecond],
@@ -54,11 +55,11 @@ pub(super) struct PartGrowth<'a> {
     pub(super) is_even: bool,
 }
 
-/// By how many seconds answers took longer with each second.
+/// How many seconds slower answers became per second of load.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slowing {
     pub(super) mean: f64,
-    /// It may be so much more or less by chance.
+    /// Possible error of `mean` by chance.
     pub(super) error: f64,
 }
 
@@ -71,14 +72,15 @@ impl PartGrowth<'_> {
         self.seconds.iter().map(|second| second.length_s()).sum()
     }
 
-    /// Operations under way or waiting, on average: arrivals times their response time (Little).
+    /// Returns the mean number of operations under way or waiting: arrivals times their response
+    /// time (Little's law).
     pub(super) fn under_way(&self) -> f64 {
         let time = self.seconds.iter();
         let time: f64 = time.map(|second| second.due * second.response_s).sum();
         time / self.length_s().max(f64::MIN_POSITIVE)
     }
 
-    /// By how much the backlog grew.
+    /// Returns by how much the backlog grew.
     pub(super) fn growth(&self) -> f64 {
         self.seconds
             .last()
@@ -89,8 +91,9 @@ impl PartGrowth<'_> {
         chance(self.due(), self.is_even)
     }
 
-    /// Whether it grew by more than chance, and not in a single second in which something stood
-    /// still. `expected` operations more are under way by what the plan changed.
+    /// Returns whether the backlog grew by more than chance, and not in a single second of
+    /// standstill. `expected` is how many more operations are under way because the plan's rate
+    /// changed.
     pub(super) fn is_significant(&self, expected: f64) -> bool {
         let growth = self.growth() - expected;
         let steps = self.steps();
@@ -107,7 +110,7 @@ impl PartGrowth<'_> {
                 || self.by_blocks().is_some_and(is_slower))
     }
 
-    /// By how much the backlog grew in each second.
+    /// Returns by how much the backlog grew in each second.
     fn steps(&self) -> Vec<f64> {
         let mut before = self.before;
         let steps = self.seconds.iter().map(|second| {
@@ -118,14 +121,14 @@ impl PartGrowth<'_> {
         steps.collect()
     }
 
-    /// Whether it grew so evenly that no chance explains it, however few they were.
+    /// Returns whether it grew so evenly that chance does not explain it, however little it grew.
     fn is_steady(&self, steps: &[f64], expected: f64) -> bool {
         let number = steps.len() as f64;
         if steps.len() < 3 {
             return false;
         }
         let mean = (steps.iter().sum::<f64>() - expected) / number;
-        // Few whole numbers may be equal by chance.
+        // A few whole numbers can be equal by chance.
         let arrivals = if self.is_even {
             0.0
         } else {
@@ -135,8 +138,8 @@ impl PartGrowth<'_> {
         mean > error(scatter, steps.len()) + GROWTH_SHARE_MAX * self.due() / number
     }
 
-    /// How much slower answers became, with the smaller of two errors: of means of equal pieces,
-    /// and of a walk by the scatter within a second.
+    /// Returns how much slower answers became, with the smaller of two errors: that of the means of
+    /// equal pieces, and that of a random walk with the scatter seen within a second.
     pub(super) fn slowing(&self) -> Option<Slowing> {
         let by_blocks = self.by_blocks()?;
         Some(Slowing {
@@ -145,7 +148,7 @@ impl PartGrowth<'_> {
         })
     }
 
-    /// By the mean response times of equal pieces.
+    /// Estimates the slowing from the mean response times of equal pieces.
     fn by_blocks(&self) -> Option<Slowing> {
         let seconds = self.seconds.iter().filter(|second| second.due > 0.0);
         let seconds: Vec<&OfferedSecond> = seconds.collect();
@@ -167,7 +170,8 @@ impl PartGrowth<'_> {
         })
     }
 
-    /// The error of a walk whose steps make answers scatter as they do within a second.
+    /// Returns the error for a random walk whose steps scatter answers as much as they scatter
+    /// within a second.
     fn walk(&self) -> f64 {
         let is_telling = |second: &OfferedSecond| second.due >= SPREAD_DUE_MIN;
         if !self.seconds.iter().all(is_telling) {
@@ -179,7 +183,7 @@ impl PartGrowth<'_> {
     }
 }
 
-/// The middle of some seconds, and the mean response time of what was due in them.
+/// Returns the middle of some seconds, and the mean response time of what was due in them.
 fn mean_response(seconds: &[&OfferedSecond]) -> (f64, f64) {
     let due: f64 = seconds.iter().map(|second| second.due).sum();
     let time = seconds.iter().map(|it| it.due * it.response_s).sum::<f64>();
@@ -188,8 +192,8 @@ fn mean_response(seconds: &[&OfferedSecond]) -> (f64, f64) {
     (f64::midpoint(from, to), time / due)
 }
 
-/// By how much the mean of so many values with this standard deviation may be off; of fewer than
-/// two nothing shows it.
+/// Returns the possible error of the mean of `number` values with this standard deviation; infinite
+/// for fewer than two, which do not show it.
 fn error(deviation: f64, number: usize) -> f64 {
     if number < 2 {
         return f64::INFINITY;

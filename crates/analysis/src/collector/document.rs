@@ -1,4 +1,4 @@
-//! The document of what has been gathered so far.
+//! Builds the document from what has been collected so far.
 
 use super::ResultCollector;
 use crate::agent_run::AgentRun;
@@ -19,7 +19,7 @@ use plan::{Arrivals, End, Shape};
 use std::collections::BTreeMap;
 
 impl ResultCollector {
-    /// The document of what is known now; `state` says whether that is all there will be.
+    /// Returns the document of what is known now; `state` says whether more is to come.
     #[must_use]
     pub fn document(&self, state: RunState) -> Document {
         let whole = self.whole(Period::Measured);
@@ -61,7 +61,7 @@ impl ResultCollector {
             verdict: crate::VerdictRecord::default(),
             notes: self.notes.clone(),
         };
-        // Each of these reads what stands in the document before it; the verdict reads everything.
+        // Each of these reads fields set before it; the verdict reads all of them.
         document.backlog = self.backlog(&whole, &document);
         document.server = self.server(&document);
         document.server_processes = ProcessFigures::all(&document);
@@ -76,7 +76,8 @@ impl ResultCollector {
         document
     }
 
-    /// Agents that stood still, each with the arrivals that it never sent for want of a lease.
+    /// Returns the agents that were suspended, each with the arrivals it never sent for want of a
+    /// lease.
     fn frozen(&self) -> Vec<(String, u64)> {
         let agents = self.agents.iter().zip(&self.setup.agents);
         agents
@@ -99,7 +100,8 @@ impl ResultCollector {
         series
     }
 
-    /// When the load or the last operation ended, whichever was later; `None` while an agent fires.
+    /// Returns when the load or the last operation ended, whichever was later; `None` while an
+    /// agent fires.
     fn end_ns(&self, span: Span) -> Option<u64> {
         let is_over = !self.agents.is_empty() && self.agents.iter().all(AgentRun::is_over);
         let measured = self.run.warm_up_ns.saturating_add(span.length_ns);
@@ -107,8 +109,8 @@ impl ResultCollector {
         is_over.then(|| done.fold(measured, u64::max))
     }
 
-    /// The thresholds' outcome. Where an agent was lost and may be, times and rates are those of
-    /// whole seconds; how long these are comes with it.
+    /// Returns the thresholds' outcomes. If the plan allows losses and an agent was lost, times and
+    /// rates are those of whole seconds, and the total length of these is returned, too.
     fn judgements(
         &self,
         rule: WholeRule<'_>,
@@ -146,7 +148,7 @@ impl ResultCollector {
         (judgements, Some(whole_ns))
     }
 
-    /// How much of these seconds lies in a measured part of this length.
+    /// Returns how much of these seconds lies in a measured part of this length.
     fn measured_ns(&self, seconds: &Stretches, length_ns: u64) -> u64 {
         let from = self.run.warm_up_ns;
         let until = from.saturating_add(length_ns);
@@ -158,7 +160,8 @@ impl ResultCollector {
         seconds.iter().map(inside).sum()
     }
 
-    /// Most arrivals that a lost agent of so many shares can have sent between two instants.
+    /// Returns the most arrivals that a lost agent with `shares` agents' shares can have sent
+    /// between two instants.
     fn arrivals(&self, shares: f64, unstored: Unstored) -> Option<u64> {
         let Unstored { from_ns, to_ns, .. } = unstored;
         let all = self.run.load.arrivals_between(from_ns, to_ns)?;
@@ -168,13 +171,13 @@ impl ResultCollector {
                 arrivals: Arrivals::Poisson,
                 ..
             } => most_random(all * share),
-            // One more of all may lie at the edge.
+            // One of the arrivals of all agents can lie on the edge.
             _ => (all + 1.0) * share,
         };
         Some(most.ceil() as u64)
     }
 
-    /// How many agents' shares agent `index` had, by what it took over of others.
+    /// Returns how many agents' shares each agent had, including those it took over.
     fn shares(&self) -> Vec<f64> {
         let mut shares = vec![1.0; self.agents.len()];
         for takeover in &self.fleet.takeovers {
@@ -204,11 +207,11 @@ impl ResultCollector {
             .collect()
     }
 
-    /// Of agents those that told anything.
+    /// Lists the machines of monitors, and of the agents that reported anything.
     fn machines(&self) -> Vec<MachineResult> {
         let setups = &self.setup.agents;
         let agents = self.agent_machines.iter().zip(setups);
-        // Agents of one name find their machines by their order, so none of theirs is left out.
+        // Agents that share a name find their machines by order, so none of theirs is left out.
         let has_namesake = |name: &str| setups.iter().filter(|one| one.name == name).count() > 1;
         let agents = agents
             .filter(|(machine, setup)| !machine.is_empty() || has_namesake(&setup.name))
@@ -231,7 +234,8 @@ impl ResultCollector {
         })
     }
 
-    /// Of a load that was cut short nothing shows whether the rest would have piled up.
+    /// Returns `None` if the load was cut short: nothing shows whether the rest would have piled
+    /// up.
     fn backlog(&self, whole: &CellTally, document: &Document) -> Option<Backlog> {
         let is_known = self.run.is_open && self.is_whole();
         let span_ns = [self.run.warm_up_ns, document.run.duration_ns];
@@ -262,16 +266,16 @@ impl ResultCollector {
         }
     }
 
-    /// Whether every agent went through the whole plan.
+    /// Returns whether every agent completed the whole plan.
     fn is_whole(&self) -> bool {
         let mut agents = self.agents.iter();
         agents.len() > 0
             && agents.all(|agent_run| agent_run.end_cause() == Some(AgentEndCause::Plan))
     }
 
-    /// The measured part: up to the plan's end; or until nothing began any more, where that came
-    /// sooner (a run that was stopped); or until the last of a number of operations in a closed
-    /// loop has ended.
+    /// Returns the measured part. It ends with the plan, or earlier if nothing was begun any more
+    /// (a run that was stopped). A closed loop with a number of operations ends when the last of
+    /// them has ended.
     fn span(&self) -> Span {
         let so_far = self.measured_until_ns().saturating_sub(self.run.warm_up_ns);
         let length_ns = match self.run.span_ns {
@@ -290,9 +294,10 @@ impl ResultCollector {
         }
     }
 
-    /// Until when operations were measured, by what is known, run clock. Of agents that still
-    /// fire some have delivered a second more than others; that second is as long as the part of
-    /// them that did, so that the others' missing one lowers no rate.
+    /// Returns the run-clock instant until which operations were measured, as far as it is known.
+    /// Of the agents that still fire, some have delivered a second more than others; that second
+    /// counts only with the fraction of agents that delivered it, so that the missing ones do not
+    /// lower a rate.
     fn measured_until_ns(&self) -> u64 {
         let (over, firing): (Vec<&AgentRun>, Vec<&AgentRun>) = self
             .agents
@@ -315,7 +320,8 @@ impl ResultCollector {
             .collect();
         let first = began.iter().map(|&(at, _)| at).min()?;
         let last = began.iter().map(|&(at, _)| at).max()?;
-        // A difference of two clocks is off by at most both of their bounds; the worst two.
+        // The error of the difference of two clocks is at most the sum of both bounds; take the
+        // worst two.
         let mut bounds: Vec<u64> = began.iter().map(|&(_, bound)| bound).collect();
         bounds.sort_unstable_by(|a, b| b.cmp(a));
         let bound_ns = bounds
@@ -335,7 +341,7 @@ impl ResultCollector {
         groups(named, span)
     }
 
-    /// Of the part of the run in which the document's handshakes are.
+    /// Returns the offers in the part of the run to which the document's handshakes belong.
     fn session_offers(&self, document: &Document) -> Vec<SessionOffers> {
         let Some((_, period)) = document.handshakes() else {
             return Vec::new();
@@ -348,6 +354,7 @@ impl ResultCollector {
     fn by_request(&self, span: Span) -> Vec<FigureGroup> {
         let requests = (0..).zip(&self.run.requests);
         let group = |(index, name): (u16, &String)| {
+            // The warm-up contributes its operations that ended in the measured part.
             let sums = [Period::WarmUp, Period::Measured].map(|period| {
                 let tally = self.sums.by_request.get(&(period, index))?;
                 Some((name.clone(), period, tally))
@@ -381,14 +388,14 @@ impl ResultCollector {
     }
 }
 
-/// How many random arrivals there are at most where `mean` are expected: one time in a million
-/// there are more (Bernstein's bound, with ln 10⁶ = 13.8).
+/// Returns an upper bound for the number of random arrivals if `mean` are expected. It is exceeded
+/// at most once in a million times (Bernstein's bound, with ln 10⁶ = 13.8).
 fn most_random(mean: f64) -> f64 {
     let third = 13.8 / 3.0;
     mean + third + (third * third + 2.0 * 13.8 * mean).sqrt()
 }
 
-/// A group for each name, without those in which nothing happened.
+/// Builds a group for each name, leaving out those in which nothing happened.
 fn groups<'a>(
     named: impl Iterator<Item = (String, Period, &'a CellTally)>,
     span: Span,
@@ -420,7 +427,7 @@ mod tests {
     fn random_arrivals_exceed_their_bound_once_in_a_million_at_most() {
         for mean in [0.0_f64, 0.1, 1.0, 10.0, 500.0] {
             let most = most_random(mean).ceil() as u32;
-            // Of k arrivals: mean^k e^-mean / k!
+            // Probability of k arrivals: mean^k e^-mean / k!
             let mut of_k = (-mean).exp();
             let mut sum = of_k;
             for k in 1..=most {

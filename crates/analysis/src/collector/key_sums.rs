@@ -1,22 +1,22 @@
-//! Sums of a run's cells: by request, and by address.
+//! Sums of a run's cells by request and by address.
 
 use crate::cell_tally::CellTally;
 use measure::{Period, Snapshot};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// Sums over all agents and seconds. No figure of a result is of one request at one address, so the
-/// two are summed apart: a hundred requests at 16 addresses are 116 sums instead of 1,600, each of
-/// which grows to some 50 KiB a metric in a long run.
+/// Sums over all agents and seconds. No figure of a result is about one request at one address, so
+/// the two are summed separately: 100 requests at 16 addresses are 116 sums instead of 1,600, each
+/// of which grows to about 50 KiB per metric in a long run.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeySums {
     pub(super) by_request: BTreeMap<(Period, u16), CellTally>,
-    /// `None` for what went nowhere.
+    /// By address; `None` for operations that never got one.
     pub(super) by_address: BTreeMap<(Period, Option<SocketAddr>), CellTally>,
 }
 
 impl KeySums {
-    /// Takes in what an agent recorded in a second.
+    /// Adds what an agent recorded in a second.
     pub(super) fn add(&mut self, snapshot: &Snapshot) {
         for (key, cell) in &snapshot.cells {
             let by_request = self.by_request.entry((key.period, key.request));
@@ -26,7 +26,7 @@ impl KeySums {
         }
     }
 
-    /// The measured part of a request; `None` where nothing is known of it.
+    /// Returns the measured part of a request; `None` if nothing is known of it.
     pub(super) fn of_request(&self, index: u16) -> Option<CellTally> {
         let mut sum = CellTally::default();
         let periods = [Period::Measured, Period::WarmUp].into_iter();

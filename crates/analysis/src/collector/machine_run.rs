@@ -1,5 +1,5 @@
-//! What a machine did, gathered while it comes. Memory is bounded: in a long run, and with many
-//! machines, a row holds two seconds, then four, and so on.
+//! The activity of a machine, collected as it arrives. Memory is bounded: in a long run, or with
+//! many machines, a row holds two seconds, then four, and so on.
 
 use crate::{
     AgentSetup, BeforeLoadRow, GroupRow, InterfaceRow, MachineResult, MachineRole, MachineRow,
@@ -10,26 +10,26 @@ use crate::{
 /// on.
 const ROWS_IN_ALL: usize = 8_000;
 
-/// A machine has so many rows at least, however many there are.
+/// Fewest rows of a machine, however many machines there are.
 const ROWS_LEAST: usize = 60;
 
-/// Rows of one machine: an hour of seconds, as the series has.
+/// Most rows of one machine: an hour of seconds, like the series.
 const ROWS_MOST: usize = 3_600;
 
-/// Processes in a row, and network interfaces; the first that are named.
+/// Most processes and network interfaces in a row; the first ones named are kept.
 const PROCESSES_MAX: usize = 64;
 const INTERFACES_MAX: usize = 32;
 
-/// What one machine did.
+/// The activity of one machine.
 #[derive(Debug, Clone)]
 pub(crate) struct MachineRun {
-    /// In order.
+    /// Rows in order.
     rows: Vec<MachineRow>,
-    /// Seconds of a row: a power of two.
+    /// Seconds per row, a power of two.
     row_seconds: u64,
-    /// The first second that may come.
+    /// The earliest second that is still accepted.
     next: u32,
-    /// Share of its CPUs that was busy in the last second that came.
+    /// Busy share of its CPUs in the last second received.
     latest_busy: Option<f64>,
     before_load: Option<BeforeLoadRow>,
     profile: Option<ProfileResult>,
@@ -48,14 +48,14 @@ impl Default for MachineRun {
     }
 }
 
-/// How many rows each of so many machines may have.
+/// Returns how many rows each of `machines` machines may have.
 pub(crate) fn rows_each(machines: usize) -> usize {
     (ROWS_IN_ALL / machines.max(1)).clamp(ROWS_LEAST, ROWS_MOST)
 }
 
 impl MachineRun {
-    /// Takes a second in; what is not after all that came is known already. No more than `rows_max`
-    /// rows are kept.
+    /// Adds a second. One that is not later than all received before is known already, and ignored.
+    /// At most `rows_max` rows are kept.
     pub(crate) fn add(&mut self, row: MachineRow, rows_max: usize) {
         if row.second < self.next {
             return;
@@ -70,17 +70,17 @@ impl MachineRun {
         }
     }
 
-    /// What it did without load is told with its first second.
+    /// Sets what it did without load, which is reported with its first second.
     pub(crate) fn set_before_load(&mut self, before: BeforeLoadRow) {
         self.before_load = Some(before);
     }
 
-    /// A CPU profile of it was taken.
+    /// Sets the CPU profile taken of it.
     pub(crate) fn set_profile(&mut self, profile: ProfileResult) {
         self.profile = Some(profile);
     }
 
-    /// Share of its CPUs that was busy in the last second that came.
+    /// Returns the busy share of its CPUs in the last second received.
     pub(crate) fn latest_busy(&self) -> Option<f64> {
         self.latest_busy
     }
@@ -110,7 +110,7 @@ impl MachineRun {
     }
 }
 
-/// Of a mean over two rows, the parts that they have in it.
+/// The weights of two rows in a mean over both.
 #[derive(Debug, Clone, Copy)]
 struct TimeParts(f64, f64);
 
@@ -129,7 +129,7 @@ impl TimeParts {
         first * self.0 + next * self.1
     }
 
-    /// Where only one row knows it, what that one says.
+    /// Takes the mean, or the only value if just one row has one.
     fn mean_of_known(self, first: Option<f64>, next: Option<f64>) -> Option<f64> {
         first
             .zip(next)
@@ -139,8 +139,8 @@ impl TimeParts {
     }
 }
 
-/// Two rows as one: of shares the mean over their time, of counters the sum, of what has a limit
-/// the fullest, of all else what was last.
+/// Joins two rows: shares as their mean over time, counters as their sum, quantities with a limit
+/// at their fullest, and all others as in the later row.
 fn joined(first: &MachineRow, next: MachineRow) -> MachineRow {
     let parts = TimeParts::new(first, &next);
     let most = |first: Option<f64>, next: Option<f64>| match (first, next) {
@@ -240,7 +240,7 @@ fn joined_tcp(first: TcpRow, next: TcpRow) -> TcpRow {
     }
 }
 
-/// The fullest, with what both dropped where they are one.
+/// Keeps the fuller queue; if both rows have the same one, adds up what it dropped.
 fn joined_queue(
     parts: TimeParts,
     first: Option<QueueRow>,
@@ -269,7 +269,7 @@ fn joined_queue(
     })
 }
 
-/// One that is in one of the rows only kept nothing busy in the other.
+/// Joins processes by id. A process that is in only one row was idle in the other.
 fn joined_processes(
     parts: TimeParts,
     first: &[ProcessRow],
@@ -351,7 +351,7 @@ mod tests {
         let mut run = MachineRun::default();
         (0..9).for_each(|second| run.add(row(second), 4));
         assert_eq!(seconds(&run), [(0, 4), (4, 4), (8, 1)]);
-        // More machines came: there is less room for each.
+        // When more machines join, there is less room for each.
         run.add(row(9), 1);
         assert_eq!(seconds(&run), [(0, 10)]);
         run.add(row(u32::MAX), 1);

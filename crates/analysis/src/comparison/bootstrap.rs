@@ -1,25 +1,25 @@
-//! The moving-block bootstrap (Künsch 1989) over the rows of one run, which are its seconds unless
-//! it is long: neighbouring ones are not independent, so whole blocks of them are drawn.
+//! The moving-block bootstrap (Künsch 1989) over the rows of one run, which are seconds unless the
+//! run is long. Neighbouring rows are not independent, so whole blocks of them are drawn.
 
 use crate::{Document, Row};
 use measure::SplitMix;
 
-/// Fewer rows than this say nothing.
+/// With fewer rows than this there is no estimate.
 const ROWS_MIN: usize = 16;
 
-/// Draws; a standard error of them is known to 3 %.
+/// Number of draws, which gives a standard error to within 3 %.
 const DRAWS: usize = 500;
 
-/// A statistic of a run's rows with its standard error.
+/// A statistic of a run's rows and its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Estimate {
     pub(crate) value: f64,
     pub(crate) error: f64,
-    /// Blocks that fit side by side: as good as independent values.
+    /// Number of blocks that fit side by side, each as good as an independent value.
     pub(crate) blocks: u32,
 }
 
-/// The whole rows of the measured part.
+/// Returns the rows that lie wholly in the measured part.
 pub(crate) fn whole_rows(document: &Document) -> Vec<&Row> {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
@@ -31,8 +31,8 @@ pub(crate) fn whole_rows(document: &Document) -> Vec<&Row> {
     document.series.rows.iter().filter(is_whole).collect()
 }
 
-/// `statistic` of `rows` with its standard error; `None` of too few rows, or where some draw has no
-/// value.
+/// Estimates `statistic` of `rows` with its standard error; `None` if there are too few rows, or if
+/// some draw has no value.
 pub(crate) fn estimate(
     rows: &[&Row],
     statistic: impl Fn(&[&Row]) -> Option<f64>,
@@ -43,15 +43,15 @@ pub(crate) fn estimate(
         return None;
     }
     let value = statistic(rows)?;
-    // Blocks of √n seconds: long enough to hold what a second has from the one before, and enough
-    // blocks to tell how they scatter.
+    // Blocks of √n rows: long enough to keep what a row owes to the one before, and numerous enough
+    // to show how blocks scatter.
     let length = (number as f64).sqrt().ceil() as usize;
     let mut random = SplitMix::new(seed);
     let mut drawn = Vec::with_capacity(number + length);
     let mut values = Vec::with_capacity(DRAWS);
     for _ in 0..DRAWS {
         drawn.clear();
-        // The last block is cut, so that each draw has as many seconds as the run.
+        // The last block is cut, so that each draw has as many rows as the run.
         while drawn.len() < number {
             let begin = random.below((number - length + 1) as u64) as usize;
             drawn.extend_from_slice(&rows[begin..begin + length]);
@@ -59,8 +59,8 @@ pub(crate) fn estimate(
         drawn.truncate(number);
         values.push(statistic(&drawn)?);
     }
-    // Blocks hide what differs between blocks of this length: the variance within them is too small
-    // by about this much.
+    // Blocks hide differences over longer times than their own: the variance comes out too small by
+    // about this factor.
     let hidden = number as f64 / (number - length) as f64;
     Some(Estimate {
         value,

@@ -1,4 +1,4 @@
-//! A change against the first variant, as numbers and in plain words.
+//! A change against the first variant, in numbers and in plain words.
 
 use super::correction::FALSE_SHARE;
 use super::evidence::Evidence;
@@ -8,44 +8,44 @@ use crate::Unit;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From this ratio on, a factor is easier to read than per cent.
+/// From this ratio on, a factor is easier to read than a percentage.
 const FACTOR_FROM: f64 = 2.0;
 
-/// An upper end from here on says nothing.
+/// From here on, an upper end means nothing.
 const FACTOR_MAX: f64 = 100.0;
 
 /// A change against the first variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Change {
-    /// Ratio to the first variant; of shares the difference.
+    /// Ratio to the first variant, or for shares the difference.
     pub estimate: Option<f64>,
-    /// Where the truth lies: with the comparison's confidence where a difference is named, else
-    /// with 95 %; absent where nothing tells.
+    /// Interval that contains the true change: with the comparison's confidence if a difference is
+    /// reported, otherwise with 95 %; absent if the noise is not known.
     pub interval: Option<ConfidenceInterval>,
-    /// What can be said.
+    /// The conclusion.
     pub finding: ChangeFinding,
-    /// Repeats behind it.
+    /// Number of repeats behind it.
     pub repeats: u32,
-    /// It rests on fewer than five repeats.
+    /// Whether it is based on fewer than five repeats.
     pub weak: bool,
     /// The change in words.
     pub text: String,
 }
 
-/// Where the truth lies.
+/// An interval that contains the true change.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConfidenceInterval {
-    /// Lower end, as `estimate`.
+    /// Lower end, in the unit of `estimate`.
     pub low: f64,
-    /// Upper end, as `estimate`.
+    /// Upper end, in the unit of `estimate`.
     pub high: f64,
 }
 
-/// What can be said of a change.
+/// The conclusion about a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeFinding {
-    /// Nothing beyond the noise.
+    /// No difference beyond the noise.
     NoDifference,
     /// Higher, beyond the noise, and that is better.
     HigherIsBetter,
@@ -55,12 +55,12 @@ pub enum ChangeFinding {
     LowerIsBetter,
     /// Lower, beyond the noise, and that is worse.
     LowerIsWorse,
-    /// Nothing tells the noise, or one of the two was not measured.
+    /// The noise is not known, or one of the two was not measured.
     Unknown,
 }
 
 impl ChangeFinding {
-    /// It got worse, beyond the noise.
+    /// Returns whether it got worse, beyond the noise.
     #[must_use]
     pub fn is_worse(self) -> bool {
         matches!(
@@ -69,17 +69,17 @@ impl ChangeFinding {
         )
     }
 
-    /// There is a difference beyond the noise.
+    /// Returns whether there is a difference beyond the noise.
     #[must_use]
     pub fn is_difference(self) -> bool {
         !matches!(self, ChangeFinding::NoDifference | ChangeFinding::Unknown)
     }
 }
 
-/// How changes of a figure are written.
+/// How changes of a figure are displayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
-    /// Ratios, as per cent or a factor.
+    /// Ratios, as a percentage or a factor.
     Ratio,
     /// Differences of shares, as percentage points.
     Points,
@@ -100,8 +100,8 @@ impl Change {
         };
         let named = evidence.ends(alpha);
         let finding = named.map_or(ChangeFinding::Unknown, |ends| finding(ends, figure.better));
-        // What is not named says what it says alone: widened for all others, it would seem to say
-        // nothing.
+        // A change that is not reported as a difference is shown with its own confidence: widened
+        // for all the others, it would seem to say nothing.
         let shown = if finding.is_difference() {
             named
         } else {
@@ -159,7 +159,7 @@ fn finding((low, high): (f64, f64), better: Better) -> ChangeFinding {
 }
 
 impl Scale {
-    /// A difference on the scale of evidence as a reader has it.
+    /// Converts a difference from the scale of evidence to that of display.
     fn shown(self, difference: f64) -> f64 {
         match self {
             Scale::Ratio => difference.exp(),
@@ -229,7 +229,7 @@ impl Scale {
         }
     }
 
-    /// Whether an interval leaves everything open.
+    /// Returns whether an interval leaves everything open.
     fn says_nothing(self, low: f64, high: f64) -> bool {
         match self {
             Scale::Ratio => low <= 1.0 / FACTOR_FROM && high >= FACTOR_FROM,
@@ -272,7 +272,7 @@ impl Scale {
     }
 }
 
-/// One decimal; small numbers get two digits that say something, large ones none behind the point.
+/// Formats with one decimal; small numbers get two significant digits, large ones no decimals.
 fn digits(size: f64) -> String {
     match size {
         _ if size >= 99.95 || size == 0.0 => format!("{size:.0}"),

@@ -1,37 +1,38 @@
-//! How far two variants differ in one figure, and how uncertain that is.
+//! How much two variants differ in one figure, and how uncertain that is.
 
 use super::bootstrap;
 use super::figure::{BUCKET, Figure, FigureValue};
 use crate::student;
 use crate::{Document, Unit};
 
-/// A difference with its uncertainty: of logarithms for ratios, plain for shares.
+/// A difference and its uncertainty: between logarithms for ratios, plain for shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Evidence {
     pub(crate) difference: f64,
-    /// Its standard error; `None` where nothing tells it.
+    /// Its standard error; `None` if it is not known.
     pub(crate) error: Option<StandardError>,
 }
 
 impl Evidence {
-    /// The interval that misses the truth with probability `alpha`; `None` where nothing tells.
+    /// Returns the interval that misses the truth with probability `alpha`; `None` if the error is
+    /// not known.
     pub(crate) fn ends(self, alpha: f64) -> Option<(f64, f64)> {
         let half = self.error?.half_width(alpha);
         Some((self.difference - half, self.difference + half))
     }
 }
 
-/// How far a difference would scatter if all were done again.
+/// How much a difference would scatter if everything were repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StandardError {
     pub(crate) size: f64,
     pub(crate) freedom: u32,
-    /// No difference is known better than this.
+    /// No difference is known more precisely than this.
     pub(crate) resolution: f64,
 }
 
 impl StandardError {
-    /// Probability of at least this difference where there is none.
+    /// Returns the probability of observing at least this difference when there is none.
     pub(crate) fn probability_of(self, difference: f64) -> f64 {
         let beyond = (difference.abs() - self.resolution).max(0.0);
         if beyond == 0.0 {
@@ -41,14 +42,14 @@ impl StandardError {
         }
     }
 
-    /// Half the width of the interval that misses the truth with probability `alpha`.
+    /// Returns half the width of the interval that misses the truth with probability `alpha`.
     pub(crate) fn half_width(self, alpha: f64) -> f64 {
         self.resolution + student::quantile(alpha, self.freedom) * self.size
     }
 }
 
-/// Repeats that were made in turns: what changes from round to round falls on both, and leaves
-/// their ratio.
+/// Compares repeats made in turns: a change from round to round affects both, and leaves their
+/// ratio.
 pub(crate) fn paired(figure: &Figure, pairs: &[(FigureValue, FigureValue)]) -> Evidence {
     let differences: Vec<f64> = pairs
         .iter()
@@ -65,8 +66,8 @@ pub(crate) fn paired(figure: &Figure, pairs: &[(FigureValue, FigureValue)]) -> E
     }
 }
 
-/// Two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom, rounded down.
-/// A single run is taken to scatter as those of the other side do.
+/// Compares two sets of runs made apart, by Welch's t with Satterthwaite's degrees of freedom,
+/// rounded down. A single run is assumed to scatter like those of the other side.
 pub(crate) fn separate(figure: &Figure, first: &[FigureValue], other: &[FigureValue]) -> Evidence {
     let (mean_first, variance_first) = moments(&scales(figure, first));
     let (mean_other, variance_other) = moments(&scales(figure, other));
@@ -80,7 +81,7 @@ pub(crate) fn separate(figure: &Figure, first: &[FigureValue], other: &[FigureVa
             runs_other,
         )),
         (Some(variance), None) | (None, Some(variance)) => {
-            // Student's t with one variance for both: s·√(1/n + 1/m).
+            // Student's t with a common variance: s·√(1/n + 1/m).
             let size = (variance * (1.0 / runs_first + 1.0 / runs_other)).sqrt();
             Some((size, runs_first.max(runs_other) - 1.0))
         }
@@ -98,8 +99,8 @@ fn scales(figure: &Figure, values: &[FigureValue]) -> Vec<f64> {
     values.iter().map(|value| scale(figure, value)).collect()
 }
 
-/// Standard error and degrees of freedom (Welch 1947, Satterthwaite 1946), from the squared
-/// standard errors a and b of two means and how many values each has:
+/// Returns the standard error and the degrees of freedom (Welch 1947, Satterthwaite 1946), from the
+/// squared standard errors a and b of two means and their numbers of values n and m:
 /// (a + b)² / (a²/(n − 1) + b²/(m − 1)).
 fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64) {
     let size = (first + other).sqrt();
@@ -108,12 +109,12 @@ fn welch(first: f64, runs_first: f64, other: f64, runs_other: f64) -> (f64, f64)
     if freedom.is_finite() {
         return (size, freedom.floor().max(1.0));
     }
-    // Neither side scatters: 0/0.
+    // Neither side scatters, which gives 0/0.
     (size, runs_first.min(runs_other) - 1.0)
 }
 
-/// One run each: how far they differ is what the runs say, as in any table; how sure that is, what
-/// their rows do.
+/// Compares one run each. The difference is that of the runs' figures, as in any table; its
+/// uncertainty comes from their rows.
 pub(crate) fn within_runs(
     figure: &Figure,
     documents: [&Document; 2],
@@ -132,8 +133,8 @@ pub(crate) fn within_runs(
     let [Some(first), Some(other)] = documents.map(estimate) else {
         return plain;
     };
-    // A mean of percentiles is no percentile, and rows at an edge are left out: as far as the rows
-    // tell another difference than the runs, neither is known better than that.
+    // A mean of percentiles is not a percentile, and rows at the edges are left out. If the rows
+    // show another difference than the runs, that discrepancy is part of the error.
     let apart = (other.value - first.value) - plain.difference;
     // The two runs are independent: their variances add.
     let size = first.error.hypot(other.error).hypot(apart);
@@ -145,9 +146,9 @@ pub(crate) fn within_runs(
     }
 }
 
-/// The least that can be claimed. To what values scatter comes what they are rounded by, so that
-/// repeats that agree to the step are no certainty; a ratio is known no better than a step, nor
-/// than a bucket, a share no better than its counting allows.
+/// Returns the least error that can be claimed. Rounding of the values adds to their scatter, so
+/// that repeats which agree to the step are not taken as certain. A ratio is known no more
+/// precisely than a step or a bucket, a share no more precisely than its count allows.
 fn standard_error(
     figure: &Figure,
     spread: f64,
@@ -173,7 +174,7 @@ fn standard_error(
     }
 }
 
-/// Variance that rounding leaves in the mean of `values`: q²/12 each, which is that of an even
+/// Returns the variance that rounding leaves in the mean of `values`: q²/12 each, that of an even
 /// distribution as wide as a step.
 fn rounding(figure: &Figure, values: &[FigureValue]) -> f64 {
     let number = values.len().max(1) as f64;
@@ -184,13 +185,14 @@ fn rounding(figure: &Figure, values: &[FigureValue]) -> f64 {
     variances / (number * number)
 }
 
-/// The mean step of `values`. What each of them is off by in the same direction no mean takes away.
+/// Returns the mean step of `values`. An error in the same direction in all of them is not averaged
+/// out.
 fn step(figure: &Figure, values: &[FigureValue]) -> f64 {
     let steps: f64 = values.iter().map(|value| scaled_step(figure, value)).sum();
     steps / values.len().max(1) as f64
 }
 
-/// A value's step on the scale of differences.
+/// Returns a value's step on the scale of differences.
 fn scaled_step(figure: &Figure, value: &FigureValue) -> f64 {
     match figure.unit {
         Unit::Share => value.quantum,
@@ -198,9 +200,9 @@ fn scaled_step(figure: &Figure, value: &FigureValue) -> f64 {
     }
 }
 
-/// Standard error of a difference of shares of independent operations, with one event more than was
-/// seen, so that no event in a few operations is no certainty: √(p(1 − p)(1/n + 1/m)), p pooled
-/// over both sides.
+/// Returns the standard error of a difference of shares of independent operations. One event more
+/// than was seen is assumed, so that no event in a few operations is not taken as certain. With p
+/// pooled over both sides, it is √(p(1 − p)(1/n + 1/m)).
 fn counting_error(first: &[FigureValue], other: &[FigureValue]) -> f64 {
     let of_first = operations(first);
     let of_other = operations(other);
@@ -209,12 +211,12 @@ fn counting_error(first: &[FigureValue], other: &[FigureValue]) -> f64 {
         .chain(other)
         .map(|value| value.value * value.whole)
         .sum();
-    // Laplace's rule of succession; beyond a half the error would shrink again.
+    // Laplace's rule of succession; above one half the error would shrink again.
     let share = ((events + 1.0) / (of_first + of_other + 2.0)).min(0.5);
     (share * (1.0 - share) * (1.0 / of_first + 1.0 / of_other)).sqrt()
 }
 
-/// What the shares are shares of, all runs together.
+/// Returns the number of operations that the shares refer to, over all runs.
 fn operations(values: &[FigureValue]) -> f64 {
     values.iter().map(|value| value.whole).sum::<f64>().max(1.0)
 }
@@ -223,7 +225,7 @@ fn scale(figure: &Figure, value: &FigureValue) -> f64 {
     scaled(figure, value.value).unwrap_or(f64::NAN)
 }
 
-/// On the scale of differences; `None` where a ratio would be of 0.
+/// Converts a value to the scale of differences; `None` if it is 0 and would be part of a ratio.
 pub(crate) fn scaled(figure: &Figure, value: f64) -> Option<f64> {
     match figure.unit {
         Unit::Share => Some(value),
@@ -231,7 +233,7 @@ pub(crate) fn scaled(figure: &Figure, value: f64) -> Option<f64> {
     }
 }
 
-/// Mean, and the variance of a sample; none of fewer than two.
+/// Returns the mean, and the variance of the sample if there are at least two values.
 fn moments(values: &[f64]) -> (f64, Option<f64>) {
     let number = values.len() as f64;
     let mean = values.iter().sum::<f64>() / number;

@@ -1,11 +1,11 @@
-//! The figures that are compared: their names, units and values in a document, as a whole and
-//! second by second.
+//! The figures that are compared: their names, units and values in a document, over the whole run
+//! and by row.
 
 use crate::{AgentResult, Document, Row, TimeFigure, Unit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which way a figure is better.
+/// Whether a higher or a lower figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
@@ -15,19 +15,19 @@ pub enum Better {
     Lower,
 }
 
-/// A value of a run.
+/// A figure's value in one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct FigureValue {
     pub(crate) value: f64,
-    /// Why the true value may be more, if so.
+    /// Why the true value can be larger, if it can.
     pub(crate) at_least: Option<LowerBound>,
-    /// Of a share, what it is a share of.
+    /// For a share, the number of operations it refers to.
     pub(crate) whole: f64,
-    /// The step that it is known in.
+    /// Step in which the value is known.
     pub(crate) quantum: f64,
 }
 
-/// What makes a time a lower bound.
+/// The reason why a time is a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LowerBound {
     timed_out: bool,
@@ -42,7 +42,7 @@ impl LowerBound {
         }
     }
 
-    /// What makes either of two times one.
+    /// Combines the reasons of two times.
     pub(crate) fn and(self, other: LowerBound) -> LowerBound {
         LowerBound {
             timed_out: self.timed_out || other.timed_out,
@@ -50,7 +50,7 @@ impl LowerBound {
         }
     }
 
-    /// Why it cannot be compared.
+    /// Explains why the time cannot be compared.
     pub(crate) fn in_words(self) -> &'static str {
         match (self.timed_out, self.not_sent) {
             (true, false) => "not comparable: time-outs make it a lower bound",
@@ -63,15 +63,15 @@ impl LowerBound {
     }
 }
 
-/// Width of a histogram's bucket over its value, at most.
+/// Largest width of a histogram's bucket, relative to its value.
 pub(crate) const BUCKET: f64 = 1.0 / 1024.0;
 
-/// What a CPU time is known to, in nanoseconds. The kernel tells user and system time in steps of
-/// 10 ms (`USER_HZ`, time(7)), and each is read at the beginning and at the end; four roundings
-/// have the variance of one of twice the size.
+/// Resolution of a CPU time, in nanoseconds. The kernel reports user and system time in steps of 10
+/// ms (`USER_HZ`, time(7)). Each is read at the start and at the end, and four roundings have the
+/// variance of one rounding of twice the size.
 const CPU_QUANTUM_NS: f64 = 2.0 * 1e7;
 
-/// A figure of some rows; `None` where they do not have it. Of a rate it is by row, whatever the
+/// A figure computed from some rows; `None` if they do not have it. A rate is per row, whatever the
 /// length of a row.
 pub(crate) type OfRows = fn(&[&Row]) -> Option<f64>;
 
@@ -81,15 +81,16 @@ pub(crate) struct Figure {
     pub(crate) unit: Unit,
     pub(crate) better: Better,
     pub(crate) of: fn(&Document) -> Option<FigureValue>,
-    /// The same by rows, where they have it.
+    /// Computes the figure from rows, if they have it.
     of_rows: Option<OfRows>,
 }
 
 impl Figure {
-    /// It in some rows of a series; `None` where rows do not have it.
+    /// Returns a function that computes the figure from rows of a series; `None` if rows do not
+    /// have it.
     pub(crate) fn in_rows(&self, row_seconds: u32) -> Option<impl Fn(&[&Row]) -> Option<f64>> {
         let of_rows = self.of_rows?;
-        // Rows of one run may be of another length than those of the other.
+        // The rows of the two runs can differ in length.
         let length = match self.unit {
             Unit::PerSecond | Unit::BytesPerSecond => f64::from(row_seconds.max(1)),
             _ => 1.0,
@@ -215,28 +216,28 @@ fn known_to(value: f64, quantum: f64) -> Option<FigureValue> {
     })
 }
 
-/// Length of the measured part.
+/// Length of the measured part, in seconds.
 fn seconds(document: &Document) -> f64 {
     document.run.duration_ns as f64 / 1e9
 }
 
-/// What one operation more or less changes a rate by.
+/// Returns how much one operation more or less changes a rate.
 fn once(document: &Document) -> f64 {
     1.0 / seconds(document)
 }
 
-/// One operation more or less brings its body.
+/// One operation more or less changes the rate by its body.
 fn payload(document: &Document) -> Option<FigureValue> {
     let rates = &document.measured.rates;
     let body = rates.payload_bytes_per_second / rates.ok_per_second;
     known_to(rates.payload_bytes_per_second, body * once(document))
 }
 
-/// A percentile, or without one the mean.
+/// Returns a percentile, or the mean if none is given.
 fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<FigureValue> {
     let figure = document.measured.times.get(metric)?;
     let Some(percentile) = percentile else {
-        // Its sum is exact, but for values that were cut short.
+        // The sum behind it is exact, except for values that were cut short.
         return Some(FigureValue {
             value: figure.mean_ns,
             at_least: figure.is_cut_short().then(|| LowerBound::new(figure)),
@@ -273,7 +274,8 @@ fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
     })
 }
 
-/// CPU time of all agents' processes over operations; `None` where one of them was not sampled.
+/// Returns the CPU time of all agents' processes per operation; `None` if one of them was not
+/// sampled.
 fn client_cpu(document: &Document) -> Option<FigureValue> {
     let share = |agent: &AgentResult| Some(agent.sampled_cpu()?.process_share_mean);
     let shares: Vec<f64> = document.agents.iter().map(share).collect::<Option<_>>()?;
@@ -283,7 +285,7 @@ fn client_cpu(document: &Document) -> Option<FigureValue> {
         return None;
     }
     let busy: f64 = shares.iter().sum();
-    // Each agent's time is rounded on its own; their variances add.
+    // Each agent's time is rounded separately; their variances add up.
     let rounded_ns = CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt();
     let operations = seconds(document) * per_second;
     known_to(busy * 1e9 / per_second, rounded_ns / operations)
@@ -303,12 +305,12 @@ fn mean(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     if rows.is_empty() {
         return None;
     }
-    // Rows are of one length, so each has the same weight.
+    // All rows have the same length, and so the same weight.
     let sum: f64 = rows.iter().map(|row| of(row)).sum();
     Some(sum / rows.len() as f64)
 }
 
-/// Mean over rows, each with the weight of its operations.
+/// Mean over rows, weighted by their operations.
 fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     let count: f64 = rows.iter().map(|row| row.response_time_count as f64).sum();
     let sum: f64 = rows
@@ -318,8 +320,8 @@ fn of_times(rows: &[&Row], of: fn(&Row) -> f64) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// The share of the sums: a mean of shares would give a second with one operation the weight of one
-/// with a thousand. The whole is that of the run's own share.
+/// Share of the sums: in a mean of shares, a second with one operation would weigh as much as one
+/// with a thousand. The denominator is that of the run's own share.
 fn part(rows: &[&Row], part: fn(&Row) -> u64) -> Option<f64> {
     crate::counts::share(sum(rows, part), sum(rows, Row::ended_or_not_sent))
 }

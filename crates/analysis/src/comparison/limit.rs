@@ -1,4 +1,4 @@
-//! What counts as a regression: `response_time.p99=5%`.
+//! The definition of a regression: `response_time.p99=5%`.
 
 use super::figure::{Better, FIGURES, Figure};
 use super::{Change, ChangeFinding, Comparison, Pairing, VariantRuns};
@@ -15,12 +15,12 @@ pub(crate) const CAPACITY: &str = "capacity";
 pub struct RegressionLimit {
     /// Name of the figure.
     pub figure: String,
-    /// 0.05: a time may become 5 % higher, a rate 5 % lower, a share of errors higher by 5
+    /// With 0.05, a time may become 5 % higher, a rate 5 % lower, a share of errors higher by 5
     /// percentage points.
     pub worse_by: f64,
 }
 
-/// Why a text is no limit.
+/// The reason why a text is not a limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
     /// Not of the form FIGURE=NUMBER%.
@@ -29,46 +29,46 @@ pub enum LimitError {
          response_time.p99=5%"
     )]
     Form(String),
-    /// A figure of one request.
+    /// It is a figure of one request.
     #[error(
         "`{0}` is of one request, and comparisons are of all; write a threshold on it in \
          [thresholds] of the plan, or compare one of {1}"
     )]
     OfRequest(String, String),
-    /// No figure that is compared.
+    /// It is not a figure that is compared.
     #[error("`{0}` is not compared; write one of {1}")]
     Unknown(String, String),
 }
 
-/// What became of a limit.
+/// A limit and its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitResult {
     /// The limit that was judged.
     pub limit: RegressionLimit,
-    /// Which variant, against the first.
+    /// The variant that was compared with the first.
     pub variant: String,
-    /// How it went.
+    /// The outcome.
     pub outcome: LimitOutcome,
-    /// In words: the change.
+    /// The change in words.
     pub text: String,
 }
 
-/// How it went.
+/// The outcome of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOutcome {
-    /// The interval of the change leaves out all that is worse by more than the limit.
+    /// The interval of the change excludes everything that is worse by more than the limit.
     Kept,
     /// Worse by more than the limit, and beyond the noise.
     Regressed,
-    /// Nothing tells: it was not measured in both, its noise is not known, or its interval holds
-    /// changes that keep the limit and changes that do not.
+    /// Undecided: it was not measured in both, its noise is not known, or its interval contains
+    /// both changes within the limit and changes beyond it.
     Unknown,
 }
 
 impl RegressionLimit {
-    /// What is asked for where nobody says: rate and response time within 5 %, errors within 0.1
-    /// percentage points.
+    /// Returns the default limits: rate and response time within 5 %, errors within 0.1 percentage
+    /// points.
     #[must_use]
     pub fn usual() -> Vec<RegressionLimit> {
         let usual = [
@@ -86,14 +86,15 @@ impl RegressionLimit {
             .collect()
     }
 
-    /// The limit as it is written.
+    /// Formats the limit as it is written.
     #[must_use]
     pub fn display(&self) -> String {
         format!("{}={}%", self.figure, (self.worse_by * 1e6).round() / 1e4)
     }
 
-    /// Judges every variant but the first, for every limit. The figures that have one were named
-    /// before they were looked at, so that they need not be told from chance among all others.
+    /// Judges every variant but the first against every limit. The figures with a limit were named
+    /// before they were examined, so only they make up the family for which the confidence is
+    /// corrected.
     #[must_use]
     pub fn judge(
         limits: &[RegressionLimit],
@@ -142,7 +143,7 @@ impl RegressionLimit {
         let worst = match (change.interval, better) {
             (Some(interval), Better::Lower) => interval.high,
             (Some(interval), Better::Higher) => interval.low,
-            // Where neither has any there is no noise; else it is not known.
+            // If neither has any, there is no noise; otherwise it is not known.
             (None, _) if change.finding == ChangeFinding::NoDifference => estimate,
             (None, _) => return LimitOutcome::Unknown,
         };

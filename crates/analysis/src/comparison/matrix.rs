@@ -1,4 +1,5 @@
-//! Variants that are the product of several axes: which of them differ in one axis only, and how.
+//! Variants that are the product of several axes: which of them differ in one axis only, and how
+//! much.
 
 use super::figure::Figure;
 use super::{Change, NotComparable, ObservedChange, Pairing, VariantRuns, change, compare, values};
@@ -10,33 +11,34 @@ use serde::{Deserialize, Serialize};
 pub struct ComparedPair {
     /// Name of the variant.
     pub variant: String,
-    /// Name of the variant that it is compared with: the one with the first value on that axis.
+    /// Name of the variant it is compared with, the one with the first value on that axis.
     pub against: String,
-    /// Figures that both have.
+    /// Changes of the figures that both have.
     pub changes: Vec<PairChange>,
 }
 
-/// How a variant differs from another in a figure.
+/// How much a variant differs from another in a figure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairChange {
     /// Name of the figure.
     pub name: String,
-    /// Against the other variant.
+    /// The change against the other variant.
     pub change: Change,
 }
 
-/// The same, by their places among the variants.
+/// A pair by the positions of its variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MatrixPair {
     against: usize,
     variant: usize,
 }
 
-/// By figure.
+/// The change of each figure.
 pub(super) type ChangesOfPair = Vec<Result<ObservedChange, NotComparable>>;
 
-/// Axis by axis the pairs that differ in it only, without those with the first variant, with which
-/// all are compared. None unless `number` variants are the product of two axes or more.
+/// Returns, axis by axis, the pairs that differ in that axis only, except pairs with the first
+/// variant, with which all are compared anyway. Empty unless `number` variants are the product of
+/// two axes or more.
 pub(super) fn pairs(axes: &[usize], number: usize) -> Vec<MatrixPair> {
     let product = axes
         .iter()
@@ -44,7 +46,7 @@ pub(super) fn pairs(axes: &[usize], number: usize) -> Vec<MatrixPair> {
     if axes.len() < 2 || number == 0 || product != Some(number) {
         return Vec::new();
     }
-    // The last axis changes first, so that a step on an axis is the product of those behind it.
+    // The last axis changes fastest, so a step on an axis is the product of those after it.
     let mut step = number;
     let mut pairs = Vec::new();
     for &axis in axes {
@@ -60,7 +62,7 @@ pub(super) fn pairs(axes: &[usize], number: usize) -> Vec<MatrixPair> {
 }
 
 impl MatrixPair {
-    /// In each of `figures`.
+    /// Returns the change in each of `figures`.
     pub(super) fn changes(
         self,
         figures: &[&Figure],
@@ -114,7 +116,8 @@ mod tests {
 
     #[test]
     fn pairs_differ_in_one_axis_only() {
-        // a1 a2 b1 b2: along the first axis a2 b2, along the second b1 b2; all others are with a1.
+        // a1 a2 b1 b2: along the first axis a2 b2, along the second b1 b2; all other pairs include
+        // a1.
         assert_eq!(places(&[2, 2], 4), [(1, 3), (2, 3)]);
         // a1 a2 a3 b1 b2 b3.
         assert_eq!(places(&[2, 3], 6), [(1, 4), (2, 5), (3, 4), (3, 5)]);

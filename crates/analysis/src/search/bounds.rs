@@ -1,29 +1,30 @@
-//! Where a search looks: what is varied, between which amounts, how exactly. It gives the amounts
-//! of holds.
+//! The bounds of a search: what is varied, between which amounts, and how precisely. They determine
+//! the amounts of holds.
 
 use super::KNEE_HOLDS_MAX;
 use crate::human;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From hold to hold while nothing has failed yet.
+/// Factor from hold to hold while nothing has failed yet.
 const CLIMB_FACTOR: f64 = 4.0;
 
-/// The highest amount that passed and the lowest that failed are held once more.
+/// The highest amount that passed and the lowest that failed are each held once more.
 const CONFIRMATIONS: u32 = 2;
 
-/// Holds that contradict others cost more: one that failed by accident at the beginning costs about
-/// half a search. After so many times the holds of a search without, nothing is narrowed any more.
+/// Contradicting holds cost extra: one that failed by accident at the beginning costs about half a
+/// search. After this many times the holds of a search without contradictions, the search stops
+/// narrowing.
 const PATIENCE: u32 = 2;
 
-/// Holds that it can take to see, at the very end, that not even the first amount passes: two, and
-/// one that decides.
+/// Holds it can take to find out, at the very end, that not even the first amount passes: two, and
+/// a third to decide.
 const LAST_RESORT: u32 = 3;
 
-/// Digits of a rate that a hold is made with; more say nothing and read badly.
+/// Significant digits of a hold's rate; more mean nothing and are hard to read.
 const RATE_DIGITS: i32 = 5;
 
-/// What a search varies.
+/// The quantity that a search varies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadUnit {
@@ -33,7 +34,7 @@ pub enum LoadUnit {
     Users,
 }
 
-/// Where a search looks.
+/// The range and precision of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bounds {
     amount: LoadUnit,
@@ -42,28 +43,29 @@ pub struct Bounds {
     precision: f64,
 }
 
-/// Why bounds make no search.
+/// The reason why bounds do not make a search.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum BoundsError {
-    /// Not two amounts in order.
+    /// The amounts are not in ascending order.
     #[error("from {from} to {to} is no range; write two amounts above 0, the smaller one first")]
     Range {
-        /// Lowest amount, as it was given.
+        /// Lowest amount, as given.
         from: f64,
-        /// Highest amount, as it was given.
+        /// Highest amount, as given.
         to: f64,
     },
-    /// Not a ratio a search can end at.
+    /// No search can end at this ratio.
     #[error("a precision of {0} cannot be reached; write one from 0.001 to 1")]
     Precision(f64),
 }
 
 impl Bounds {
-    /// `from` below `to`, whole numbers for users; the search ends where the lowest amount that
-    /// fails is at most `precision` (0.03: 3 %) above the highest that passes.
+    /// Creates bounds with `from` below `to`, rounded to whole numbers for users. The search ends
+    /// if the lowest amount that fails is at most `precision` (0.03 for 3 %) above the highest that
+    /// passes.
     ///
     /// # Errors
-    /// The amounts are no range, or the precision is outside 0.001 to 1.
+    /// Fails if the amounts are not a range, or if the precision is outside 0.001 to 1.
     pub fn new(
         amount: LoadUnit,
         from: f64,
@@ -88,7 +90,7 @@ impl Bounds {
         })
     }
 
-    /// Where a plan's search looks.
+    /// Creates the bounds of a plan's search.
     ///
     /// # Errors
     /// As [`Bounds::new`].
@@ -101,39 +103,40 @@ impl Bounds {
         Bounds::new(amount, from, to, capacity.precision)
     }
 
-    /// What is varied.
+    /// Returns what is varied.
     #[must_use]
     pub fn amount(&self) -> LoadUnit {
         self.amount
     }
 
-    /// The first amount.
+    /// Returns the lowest amount.
     #[must_use]
     pub fn from(&self) -> f64 {
         self.from
     }
 
-    /// The last amount.
+    /// Returns the highest amount.
     #[must_use]
     pub fn to(&self) -> f64 {
         self.to
     }
 
-    /// Largest distance of the two amounts a search ends between, as a share of the lower one.
+    /// Returns the largest distance between the two amounts at which a search ends, as a share of
+    /// the lower one.
     #[must_use]
     pub fn precision(&self) -> f64 {
         self.precision
     }
 
-    /// Most holds that a search here makes where holds of an amount agree, without those for the
-    /// knee of a closed loop: a climb, the halvings of the step that failed, and one more hold of
-    /// both ends.
+    /// Returns the most holds that a search in these bounds makes if the holds of each amount
+    /// agree, without those for the knee of a closed loop: a climb, the halvings of the step that
+    /// failed, and one more hold of both ends.
     #[must_use]
     pub fn holds_agreeing(&self) -> u32 {
         let mut below = self.from;
         let mut at = self.first();
         let mut climbed = 1;
-        // Where the first amount fails, the one below it is held too.
+        // If the first amount fails, the one below it is held, too.
         let mut most =
             climbed + u32::from(at > self.from) + self.halvings(below, at) + CONFIRMATIONS;
         while at < self.to {
@@ -145,19 +148,19 @@ impl Bounds {
         most
     }
 
-    /// Most holds that a search here makes, whatever they say, beside those for the knee and those
-    /// that are made again because they could not be trusted.
+    /// Returns the most holds that a search in these bounds makes, whatever their outcomes, without
+    /// those for the knee and those that are repeated because they could not be trusted.
     #[must_use]
     pub fn holds_max(&self) -> u32 {
         self.holds_to_narrow() + LAST_RESORT
     }
 
-    /// After so many holds nothing is narrowed any more.
+    /// Returns the number of holds after which the search stops narrowing.
     pub(crate) fn holds_to_narrow(&self) -> u32 {
         self.holds_agreeing() * PATIENCE
     }
 
-    /// Most holds for the knee.
+    /// Returns the most holds for the knee.
     #[must_use]
     pub fn holds_for_knee(&self) -> u32 {
         if self.amount == LoadUnit::Users {
@@ -167,15 +170,16 @@ impl Bounds {
         }
     }
 
-    /// Until two amounts are near enough: each halves the logarithm of their ratio.
+    /// Returns the steps until two amounts are close enough: each halves the logarithm of their
+    /// ratio.
     fn halvings(&self, low: f64, high: f64) -> u32 {
         let steps = (high / low).ln() / self.precision.ln_1p();
         steps.log2().ceil().max(0.0) as u32
     }
 
-    /// The first amount that is held. Of rates it is the first step of the climb: only where that
-    /// fails, a hold of `from` says anything. Of users it is `from`, since where throughput stops
-    /// following them is looked for from there.
+    /// Returns the first amount to hold. For rates it is the first step of the climb, since a hold
+    /// of `from` is informative only if that step fails. For users it is `from`, where the search
+    /// for the knee begins.
     pub(crate) fn first(&self) -> f64 {
         match self.amount {
             LoadUnit::Rate => self.above(self.from),
@@ -183,40 +187,41 @@ impl Bounds {
         }
     }
 
-    /// The next amount of the climb.
+    /// Returns the next amount of the climb.
     pub(crate) fn above(&self, amount: f64) -> f64 {
         (amount * CLIMB_FACTOR).min(self.to)
     }
 
-    /// The geometric middle; `None` where the two are near enough, or have no amount between them.
+    /// Returns the geometric middle; `None` if the two are close enough, or have no amount between
+    /// them.
     pub(crate) fn between(&self, low: f64, high: f64) -> Option<f64> {
         if high <= low * (1.0 + self.precision) {
             return None;
         }
-        // Halves the ratio, which is what the precision is about.
+        // This halves the logarithm of the ratio, to which the precision refers.
         let middle = self.amount.rounded((low * high).sqrt());
-        // Rounding may have brought it to an end: 7 and 8 users have nobody between them.
+        // Rounding can move it to an end: there is no number of users between 7 and 8.
         (middle > low && middle < high).then_some(middle)
     }
 
-    /// One step of the precision below, never below `from`.
+    /// Returns the amount one step of the precision lower, but at least `from`.
     pub(crate) fn just_below(&self, amount: f64) -> f64 {
         let lower = self.amount.rounded(amount / (1.0 + self.precision));
-        // Of few users the precision is less than one of them.
+        // With few users the precision is less than one user.
         let lower = if lower < amount { lower } else { amount - 1.0 };
         lower.max(self.from)
     }
 }
 
 impl LoadUnit {
-    /// A hold is made with whole users, and with rates of few digits.
+    /// Rounds to whole users, or to a rate with few digits.
     fn rounded(self, amount: f64) -> f64 {
         match self {
             LoadUnit::Users => amount.round(),
             LoadUnit::Rate if amount > 0.0 && amount.is_finite() => {
                 let unit = 10_f64.powi(amount.log10().floor() as i32 + 1 - RATE_DIGITS);
                 if unit < 1.0 {
-                    // Powers of ten below 1 are no exact floats, those above are.
+                    // Powers of ten below 1 are not exact floats, those above are.
                     (amount / unit).round() / (1.0 / unit).round()
                 } else {
                     (amount / unit).round() * unit
@@ -226,7 +231,7 @@ impl LoadUnit {
         }
     }
 
-    /// An amount as people read it: `4021/s`, `250 users`.
+    /// Formats an amount for people: `4021/s`, `250 users`.
     #[must_use]
     pub fn display(self, amount: f64) -> String {
         match self {
@@ -299,18 +304,18 @@ mod tests {
                 bounds.holds_for_knee(),
             )
         };
-        // 400, 1600, 6400, 25600 fails; ln 4 / ln 1.03 = 46.9, which is halved six times; both ends
+        // 400, 1600, 6400, 25600 fails; ln 4 / ln 1.03 = 46.9, which takes six halvings; both ends
         // once more.
         assert_eq!(
             of(Bounds::new(LoadUnit::Rate, 100.0, 50_000.0, 0.03).unwrap()),
             (12, 27, 0)
         );
-        // 1, 4 fails; but for whole users six halvings; both ends; six for the knee.
+        // 1, 4 fails; six halvings, if users were not whole; both ends; six for the knee.
         assert_eq!(
             of(Bounds::new(LoadUnit::Users, 1.0, 8.0, 0.03).unwrap()),
             (10, 23, 6)
         );
-        // 2 fails, 1: the two are near enough.
+        // 2 fails, then 1: the two are close enough.
         assert_eq!(
             of(Bounds::new(LoadUnit::Rate, 1.0, 2.0, 1.0).unwrap()),
             (4, 11, 0)

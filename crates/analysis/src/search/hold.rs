@@ -1,25 +1,25 @@
-//! One hold of a search: what was held, what came of it, and why.
+//! One hold of a search: its purpose, its outcome and the reasons.
 
 use crate::{Document, Judgement, LimitShown, RunState, Verdict, human, verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A worker this busy has some room left: what an agent is taken to carry when it is asked how many
-/// more are needed.
+/// CPU use at which a worker still has some room: the use per agent assumed when estimating how
+/// many more are needed.
 const COMFORTABLE_SHARE: f64 = 0.8;
 
 /// A hold to be made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hold {
-    /// Which, from 1.
+    /// Its number, from 1.
     pub step: u32,
     /// Arrivals per second, or virtual users.
     pub amount: f64,
-    /// What it is made for.
+    /// Why it is made.
     pub purpose: Purpose,
 }
 
-/// What a hold is made for.
+/// Why a hold is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
@@ -27,34 +27,33 @@ pub enum Purpose {
     Climb,
     /// To narrow the range down.
     Bisect,
-    /// To see the answer hold once more.
+    /// To confirm the answer.
     Confirm,
-    /// To find the least users that reach the plateau.
+    /// To find the fewest users that reach the plateau.
     Knee,
 }
 
-/// What a hold says.
+/// The conclusion from a hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum HoldOutcome {
     /// All of the load was sent, and every threshold held.
     Passed,
-    /// They were not kept, and the client is not why.
+    /// Thresholds were not kept, or the load was not carried, and not because of the client.
     Failed {
-        /// Which, and by how much.
+        /// The failures and their extent.
         reasons: Vec<String>,
     },
-    /// The client did not make this load: it says nothing about the server.
+    /// The client did not make this load, so the hold says nothing about the server.
     ClientBound {
-        /// What shows it.
+        /// The evidence.
         reasons: Vec<String>,
-        /// Agents beside those there are that would make this load with room to spare; an estimate,
-        /// at least 1.
+        /// Estimate of how many more agents would make this load with room to spare; at least 1.
         more_agents: u32,
     },
-    /// The run cannot be trusted, or lost an agent: it proves nothing.
+    /// The run cannot be trusted, or lost an agent, so the hold proves nothing.
     Invalid {
-        /// What makes it worthless.
+        /// The reasons.
         reasons: Vec<String>,
     },
 }
@@ -64,36 +63,36 @@ pub enum HoldOutcome {
 pub struct HoldFigures {
     /// Operations begun per second.
     pub started_per_second: f64,
-    /// Operations ended ok per second.
+    /// Operations that ended ok, per second.
     pub ok_per_second: f64,
     /// Median response time.
     pub response_time_p50_ns: Option<u64>,
-    /// 99th percentile of it.
+    /// 99th percentile of the response time.
     pub response_time_p99_ns: Option<u64>,
-    /// The 99th percentile is a lower bound: it falls among time-outs.
+    /// Whether the 99th percentile is a lower bound: it falls among time-outs.
     pub response_time_p99_at_least: bool,
     /// Operations that did not end ok.
     pub errors: u64,
-    /// Their share; absent where none ended.
+    /// Share of operations that did not end ok; absent if none ended.
     pub error_share: Option<f64>,
-    /// Busiest worker of all agents; absent where it is not known.
+    /// CPU share of the busiest worker of all agents; absent if it is not known.
     pub busiest_worker_share: Option<f64>,
-    /// Agents that fired.
+    /// Number of agents that fired.
     pub agents: u32,
 }
 
-/// What came of a hold.
+/// The result of a hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HoldResult {
-    /// What it says.
+    /// The conclusion.
     #[serde(flatten)]
     pub outcome: HoldOutcome,
-    /// What the run shows of its limit, where the hold says something about the server.
+    /// Limits that the run shows, if the hold says something about the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitShown>,
-    /// Its figures in short.
+    /// Its main figures.
     pub figures: HoldFigures,
-    /// Where the whole result is: the folder of its run; may be empty.
+    /// Folder of the run, which holds the whole result; can be empty.
     pub run: String,
 }
 
@@ -129,7 +128,7 @@ impl HoldResult {
         }
     }
 
-    /// Why it did not pass, with what the run shows of its limit; nothing where it passed.
+    /// Returns why it did not pass, with the limits that the run shows; empty if it passed.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let reasons = match &self.outcome {
@@ -155,15 +154,15 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
             reasons: record.evidence.clone(),
         };
     }
-    // Whatever the others sent, it was not the load of this hold, and not what the plan's agents
-    // make of it either.
+    // Whatever the other agents sent, it was neither the load of this hold nor what the plan's
+    // agents make of it.
     let reasons = verdict::lost_agents(document);
     if !reasons.is_empty() {
         return HoldOutcome::Invalid { reasons };
     }
     let more_agents = figures.more_agents(amount, document);
     let failures = failures(document);
-    // What a busy client made slower kept its bounds all the same.
+    // A load that kept its bounds did so even though a busy client made it slower.
     let is_kept = failures.is_empty() && verdict::is_load_sent(document);
     if record.verdict == Verdict::ClientBound && !is_kept {
         return HoldOutcome::ClientBound {
@@ -174,7 +173,7 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
             more_agents,
         };
     }
-    // Where nothing succeeded the verdict does not look at the client.
+    // If nothing succeeded, the verdict does not look at the client.
     match verdict::client_limits(document) {
         _ if failures.is_empty() => HoldOutcome::Passed,
         limits if limits.is_empty() => HoldOutcome::Failed { reasons: failures },
@@ -185,7 +184,8 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
     }
 }
 
-/// However fast the rest was answered, a load that was not sent, or that piled up, was not carried.
+/// Lists what failed. A load that was not sent, or that piled up, was not carried, however fast the
+/// rest was answered.
 fn failures(document: &Document) -> Vec<String> {
     let missed = document
         .thresholds
@@ -216,8 +216,8 @@ impl HoldFigures {
         }
     }
 
-    /// Agents to add: what these did at how busy they were, carried on to the amount that was asked
-    /// for.
+    /// Estimates how many agents to add, by extrapolating what these did, and how busy they were,
+    /// to the requested amount.
     fn more_agents(&self, amount: f64, document: &Document) -> u32 {
         let asked = match document.plan.load {
             crate::LoadRecord::Open { .. } if self.started_per_second > 0.0 => {
@@ -225,7 +225,7 @@ impl HoldFigures {
             }
             _ => 1.0,
         };
-        // The machine counts with the workers: other processes take their CPU too.
+        // Other processes on the machine take CPU time from the workers, so its use counts, too.
         let machines = document
             .agents
             .iter()
@@ -235,7 +235,7 @@ impl HoldFigures {
             .reduce(f64::max)
             .unwrap_or(1.0);
         let busy = busiest.max(COMFORTABLE_SHARE) / COMFORTABLE_SHARE;
-        // Agents add up, as long as each has a machine of its own.
+        // Agents add up, as long as each has its own machine.
         let needed = (f64::from(self.agents) * asked * busy)
             .ceil()
             .min(f64::from(u32::MAX)) as u32;
@@ -244,8 +244,8 @@ impl HoldFigures {
 }
 
 impl Judgement {
-    /// A threshold that does not hold: what it asks for, what was measured, and how far that is
-    /// off.
+    /// Describes a threshold that does not hold: what it asks for, what was measured, and how far
+    /// off that is.
     #[must_use]
     pub fn miss(&self) -> String {
         let limit = human::exact(&self.unit.display(self.limit));
@@ -265,8 +265,8 @@ impl Judgement {
     }
 }
 
-/// How far off, in per cent of the limit; from ten times on as a factor. Nothing where the limit is
-/// 0.
+/// Returns the distance from the limit as a percentage, or as a factor from ten times on; empty if
+/// the limit is 0.
 fn off(actual: f64, limit: f64) -> String {
     if limit == 0.0 {
         return String::new();

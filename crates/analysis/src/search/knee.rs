@@ -1,36 +1,36 @@
-//! Where throughput stops following load in a closed loop.
+//! The knee of a closed loop: where throughput stops following the load.
 
 use crate::human;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// From this share of the plateau on, throughput has reached it.
+/// Share of the plateau from which throughput has reached it.
 const REACHED_SHARE: f64 = 0.97;
 
-/// So many times the knee's users must have been tried: a plateau is seen only from beyond its
+/// Users must have been tried up to this multiple of the knee: a plateau shows only beyond its
 /// edge.
 const BEYOND_FACTOR: f64 = 1.5;
 
-/// Where throughput stops following load.
+/// The point where throughput stops following the load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Knee {
-    /// Least users that reach 97 % of the plateau.
+    /// Fewest users that reach 97 % of the plateau.
     pub users: f64,
-    /// Throughput there, operations ended ok per second.
+    /// Throughput there: operations that ended ok, per second.
     pub ok_per_second: f64,
-    /// Most users that were tried and do not reach it; absent where even the first do.
+    /// Most users tried that do not reach it; absent if even the fewest do.
     pub below: Option<f64>,
     /// Mean throughput of the holds at the plateau.
     pub plateau_ok_per_second: f64,
-    /// The most users that were tried.
+    /// Most users tried.
     pub up_to: f64,
     /// Throughput with the most users.
     pub up_to_ok_per_second: f64,
 }
 
 impl Knee {
-    /// From holds as (users, throughput), in any order; `None` where throughput still rose with the
-    /// most users.
+    /// Finds the knee from holds as (users, throughput), in any order; `None` if throughput still
+    /// rose with the most users.
     #[must_use]
     pub fn from_holds(holds: &[(f64, f64)]) -> Option<Knee> {
         let top = holds
@@ -43,7 +43,7 @@ impl Knee {
             .map(|&(_, throughput)| throughput)
             .filter(|&throughput| throughput >= REACHED_SHARE * top)
             .collect();
-        // The mean, not the largest of several noisy values, which is too large.
+        // The mean, since the largest of several noisy values is too large.
         let plateau = at_top.iter().sum::<f64>() / at_top.len() as f64;
         let &(users, ok_per_second) = holds
             .iter()
@@ -65,7 +65,7 @@ impl Knee {
         })
     }
 
-    /// In one sentence.
+    /// Describes the knee in one sentence.
     #[must_use]
     pub fn statement(&self) -> String {
         let per_second = |throughput| format!("{}/s", human::number(throughput));
@@ -97,7 +97,7 @@ mod tests {
             (56.0, 49.0),
         ])
         .unwrap();
-        // At the top: 50.4, 49.6, 49.0, mean 49.67; 97 % of it is 48.18.
+        // At the top: 50.4, 49.6, 49.0, with a mean of 49.67; 97 % of it is 48.18.
         assert_eq!(
             (knee.users, knee.ok_per_second, knee.below, knee.up_to),
             (56.0, 49.0, Some(48.0), 250.0)

@@ -1,24 +1,24 @@
-//! A search in the result: its holds, its answer, and both in words.
+//! A search in the result: its holds and its answer, in data and in words.
 
 use super::{Bounds, HoldOutcome, HoldRecord, Knee, LoadUnit, Standing};
 use crate::{LimitShown, human};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A search, so far.
+/// A search up to now.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRecord {
-    /// Where it looks.
+    /// The range and precision of the search.
     pub bounds: Bounds,
     /// Every hold, in order.
     pub steps: Vec<HoldRecord>,
-    /// What was found; absent while the search goes on.
+    /// The answer; absent while the search goes on.
     pub answer: Option<SearchAnswer>,
-    /// Where throughput stops following load; closed loop only, and only where that was seen.
+    /// Where throughput stops following the load; closed loop only, and only if it was seen.
     pub knee: Option<Knee>,
     /// The answer in words; empty while the search goes on.
     pub statement: String,
-    /// Median response time at the first amount before any hold, where that was looked at.
+    /// Median response time at the first amount before any hold, if it was measured.
     #[serde(skip)]
     pub(crate) rested_p50_ns: Option<u64>,
 }
@@ -29,25 +29,25 @@ pub struct SearchRecord {
 pub enum SearchAnswer {
     /// The highest load that keeps every threshold.
     Found {
-        /// The highest that passed.
+        /// The highest amount that passed.
         amount: f64,
         /// Lowest amount above it that failed.
         fails_at: f64,
-        /// It passed twice.
+        /// Whether it passed twice.
         confirmed: bool,
-        /// The lowest amount that failed did so twice.
+        /// Whether the lowest amount that failed did so twice.
         #[serde(default)]
         failed_twice: bool,
-        /// A higher amount that had passed once, and did not twice.
+        /// A higher amount that passed once and then failed.
         lowered_from: Option<f64>,
     },
-    /// Nothing failed, or nothing failed for good: the last amount passed, or the search had no
+    /// Nothing failed, or nothing failed for certain: the last amount passed, or the search had no
     /// holds left.
     AtLeast {
         /// The last amount that passed.
         amount: f64,
     },
-    /// Even the first amount failed; lower ones were not tried.
+    /// Even the first amount failed, and lower ones were not tried.
     BelowFrom {
         /// The first amount.
         amount: f64,
@@ -56,38 +56,38 @@ pub enum SearchAnswer {
     },
     /// The agents could not make the load.
     ClientBound {
-        /// The highest amount that had passed.
+        /// The highest amount that had passed before.
         passed: Option<f64>,
         /// The amount they could not make.
         at: f64,
-        /// Agents there were.
+        /// Number of agents.
         agents: u32,
-        /// So many more would make it; an estimate.
+        /// Estimate of how many more agents would make it.
         more_agents: u32,
-        /// What shows it.
+        /// The evidence.
         reasons: Vec<String>,
     },
-    /// A hold could not be trusted, nor could the same hold again.
+    /// A hold could not be trusted, and neither could its repetition.
     Invalid {
-        /// The highest amount that had passed.
+        /// The highest amount that had passed before.
         passed: Option<f64>,
-        /// The amount whose hold it was.
+        /// The amount of that hold.
         at: f64,
         /// Why it could not be trusted.
         reasons: Vec<String>,
     },
 }
 
-/// Response times scatter; up to so many times the usual median they are as usual.
+/// Response times scatter; up to this multiple of the usual median they count as usual.
 const USUAL_FACTOR: f64 = 1.5;
 
-/// And so much above it, whatever the factor: at microseconds a factor is soon reached.
+/// Tolerance in addition to the factor, which is soon exceeded at microseconds.
 const USUAL_EXTRA_NS: f64 = 1e6;
 
 impl SearchRecord {
-    /// Whether a median response time, at the lowest amount that passed or below it, is what it was
-    /// before: between holds the target must get over the one before. True while nothing tells what
-    /// it was.
+    /// Returns whether a median response time, at the lowest amount that passed or below it, is
+    /// back to normal: between holds the target has to recover from the previous one. True if the
+    /// normal value is not known.
     #[must_use]
     pub fn is_settled(&self, response_time_p50_ns: u64) -> bool {
         let passed = self
@@ -103,7 +103,7 @@ impl SearchRecord {
         })
     }
 
-    /// Amount and throughput of every hold that says something about the server.
+    /// Returns amount and throughput of every hold that says something about the server.
     pub(crate) fn throughputs(&self) -> Vec<(f64, f64)> {
         let counts = |step: &&HoldRecord| {
             matches!(
@@ -118,14 +118,14 @@ impl SearchRecord {
             .collect()
     }
 
-    /// The highest amount that passes by all its holds.
+    /// Returns the highest amount that passes, counting all its holds.
     pub(crate) fn highest_passed(&self) -> Option<f64> {
         let held = Standing::all(&self.steps);
         let highest = held.iter().rev().find(|held| held.passes())?;
         Some(highest.amount)
     }
 
-    /// Why the last hold of `amount` that failed did.
+    /// Returns why the last failed hold of `amount` failed.
     pub(crate) fn reasons(&self, amount: f64) -> Vec<String> {
         let of_step = |step: &HoldRecord| match &step.result.outcome {
             HoldOutcome::Failed { reasons } => Some(reasons.clone()),
@@ -135,7 +135,7 @@ impl SearchRecord {
         held.find_map(of_step).unwrap_or_default()
     }
 
-    /// What limits `amount`, as the last of its holds that shows it does.
+    /// Describes what limits `amount`, from the last of its holds that shows it.
     pub(crate) fn limit_in_words(&self, amount: f64) -> String {
         let mut held = self.steps.iter().rev().filter(|step| step.amount == amount);
         let shown = held.find_map(|step| LimitShown::in_words(&step.result.limits));
@@ -145,7 +145,7 @@ impl SearchRecord {
         )
     }
 
-    /// Amounts whose holds contradict each other, in words; nothing where none do.
+    /// Lists the amounts whose holds contradict each other, in words; empty if none do.
     fn contradictions(&self) -> String {
         let mut text = String::new();
         for held in Standing::all(&self.steps)
@@ -164,7 +164,7 @@ impl SearchRecord {
 }
 
 impl SearchAnswer {
-    /// What was found, in words, with what the holds of `record` say of it.
+    /// Describes the answer in words, with what the holds of `record` show.
     #[must_use]
     pub fn statement(&self, record: &SearchRecord) -> String {
         let amount = record.bounds.amount();
@@ -264,8 +264,8 @@ impl SearchAnswer {
         )
     }
 
-    /// The amount whose holds show what ended the search, or the rise of throughput; none where
-    /// neither was ended by what the search is about.
+    /// Returns the amount whose holds show what ended the search, or the rise of throughput; `None`
+    /// if neither was ended by what the search looks for.
     pub(crate) fn limit_at(&self, knee: Option<&Knee>) -> Option<f64> {
         match *self {
             SearchAnswer::Found { fails_at, .. } => Some(fails_at),
@@ -275,7 +275,7 @@ impl SearchAnswer {
         }
     }
 
-    /// The highest amount that passed.
+    /// Returns the highest amount that passed.
     #[must_use]
     pub fn passed(&self) -> Option<f64> {
         match *self {

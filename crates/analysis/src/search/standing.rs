@@ -1,12 +1,12 @@
-//! What all holds of one amount say together.
+//! The combined outcome of all holds of one amount.
 
 use super::{HoldOutcome, HoldRecord, Purpose};
 
-/// Holds that agree settle what an amount does; where two contradict each other, a third one
+/// Number of agreeing holds that settle an amount; if two contradict each other, a third one
 /// decides.
 const AGREEING: u32 = 2;
 
-/// An amount that was held, and how its holds went.
+/// An amount that was held, and the outcomes of its holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Standing {
     pub(crate) amount: f64,
@@ -15,8 +15,8 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
-    /// Of every amount that was held to see whether it is kept, ascending; holds that say nothing
-    /// about the server do not count.
+    /// Returns every amount that was held to see whether it passes, ascending. Holds that say
+    /// nothing about the server do not count.
     pub(crate) fn all(steps: &[HoldRecord]) -> Vec<Standing> {
         let mut all: Vec<Standing> = Vec::new();
         for step in steps.iter().filter(|step| step.purpose != Purpose::Knee) {
@@ -41,22 +41,22 @@ impl Standing {
         all
     }
 
-    /// More holds passed than failed.
+    /// Returns whether more holds passed than failed.
     pub(crate) fn passes(&self) -> bool {
         self.passed > self.failed
     }
 
-    /// More holds failed than passed.
+    /// Returns whether more holds failed than passed.
     pub(crate) fn fails(&self) -> bool {
         self.failed > self.passed
     }
 
-    /// Its holds contradict each other, and no third one has decided.
+    /// Returns whether its holds contradict each other, and no third one has decided yet.
     pub(crate) fn is_open(&self) -> bool {
         self.passed == self.failed
     }
 
-    /// Two holds agree, so that it was no accident.
+    /// Returns whether two holds agree, so that the outcome was no accident.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.passed.max(self.failed) >= AGREEING
     }

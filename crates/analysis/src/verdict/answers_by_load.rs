@@ -1,15 +1,15 @@
-//! Seconds with few operations under way beside those with many: where each answer takes no longer
-//! with many, none waits for another.
+//! Compares seconds with few operations under way to seconds with many: if each answer takes no
+//! longer with many, answers do not wait for one another.
 
 use crate::{Document, Row, human};
 
-/// Few are at most this part of the most that ever were under way,
+/// Few means at most this share of the most operations ever under way,
 const FEW_MAX: f64 = 0.5;
 
-/// and many at least this part.
+/// and many means at least this share.
 const MANY_MIN: f64 = 0.75;
 
-/// Each takes no longer if it takes at most so many times as long.
+/// Answers take no longer if they take at most this many times as long.
 const LONGER_MAX: f64 = 1.1;
 
 /// Fewer answers than this are too few for a mean,
@@ -18,21 +18,21 @@ const ANSWERS_MIN: u64 = 20;
 /// and so are fewer seconds than this.
 const SECONDS_MIN: usize = 2;
 
-/// Answers that take longer than this part of a row end in another one than they began in, where
-/// the load changes.
+/// If answers take longer than this share of a row, many end in a later row than they began in,
+/// where the load can be different.
 const LONG_SHARE_MAX: f64 = 0.3;
 
-/// Answers share something if so many times as many under way
+/// Answers share something if this many times as many under way
 const FLAT_LOAD_MIN: f64 = 1.5;
 
-/// bring at most so many times as much.
+/// bring at most this many times as much.
 const FLAT_RISE_MAX: f64 = 1.1;
 
-/// One second is enough for that if it has so many answers.
+/// For that, one second is enough if it has this many answers.
 const FLAT_ANSWERS_MIN: u64 = 50;
 
-/// Whether many operations under way brought hardly more than fewer did: each then took longer for
-/// the others, in whatever order they were answered.
+/// Returns whether many operations under way brought hardly more than fewer did: each then took
+/// longer because of the others, in whatever order they were answered.
 pub(super) fn is_flat(document: &Document) -> bool {
     let rows: Vec<&Row> = whole_rows(document).collect();
     let most = rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
@@ -53,7 +53,7 @@ pub(super) fn is_flat(document: &Document) -> bool {
     })
 }
 
-/// Rows that end before the load does, warm-up included.
+/// Returns the rows that end before the load does, including the warm-up.
 fn whole_rows(document: &Document) -> impl Iterator<Item = &Row> {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
@@ -64,7 +64,7 @@ fn whole_rows(document: &Document) -> impl Iterator<Item = &Row> {
     document.series.rows.iter().filter(is_whole)
 }
 
-/// Means of seconds with few and with many operations under way.
+/// Means over seconds with few and over seconds with many operations under way.
 pub(super) struct AnswersByLoad {
     few: LoadMean,
     many: LoadMean,
@@ -76,7 +76,7 @@ struct LoadMean {
 }
 
 impl AnswersByLoad {
-    /// Of a run that has seconds of both kinds.
+    /// Returns `None` if the run lacks seconds of either kind.
     pub(super) fn new(document: &Document) -> Option<AnswersByLoad> {
         let rows: Vec<&Row> = whole_rows(document).collect();
         let most = rows.iter().map(|row| row.in_service).fold(0.0, f64::max);
@@ -91,17 +91,18 @@ impl AnswersByLoad {
         is_short.then_some(AnswersByLoad { few, many })
     }
 
-    /// Operations under way in the seconds with many of them.
+    /// Returns the operations under way in the seconds with many of them.
     pub(super) fn most(&self) -> f64 {
         self.many.under_way
     }
 
-    /// Answers per second in the same.
+    /// Returns the answers per second in the seconds with many under way.
     pub(super) fn most_per_second(&self) -> f64 {
         self.many.ok_per_second
     }
 
-    /// Whether answers took no longer with many under way: they brought as many more answers.
+    /// Returns whether answers took no longer with many under way, and so brought as many more
+    /// answers.
     pub(super) fn took_no_longer(&self) -> bool {
         self.many.seconds_each() <= LONGER_MAX * self.few.seconds_each()
     }
@@ -134,7 +135,7 @@ impl LoadMean {
         })
     }
 
-    /// How long each takes, by Little's law.
+    /// Returns how long each takes, by Little's law.
     fn seconds_each(&self) -> f64 {
         self.under_way / self.ok_per_second
     }

@@ -1,24 +1,23 @@
-//! What a plan allows at once: connections of an open loop, users of a closed one.
+//! What a plan allows at the same time: connections of an open loop, users of a closed loop.
 
 use crate::{Document, LoadRecord, human};
 
-/// Arrivals that waited for a connection, or found none: from this part of them on, connections ran
-/// out.
+/// Share of arrivals that waited for a connection, or found none, from which connections ran out.
 const WAITED_SHARE_MIN: f64 = 0.01;
 
-/// How many operations may be under way.
+/// The most operations that can be under way.
 pub(super) struct AtOnce {
-    /// Operations at once.
+    /// Number of operations.
     pub(super) number: u64,
     pub(super) is_closed: bool,
-    /// Stages of a closed loop change it.
+    /// Whether stages of a closed loop change it.
     pub(super) changes: bool,
-    /// In words: `10 connections`.
+    /// Description, such as `10 connections`.
     words: String,
 }
 
 impl AtOnce {
-    /// Not known where the server allows less than the plan does.
+    /// Returns `None` if the server allows less than the plan does: the number is then not known.
     pub(super) fn new(document: &Document) -> Option<AtOnce> {
         if document.measured.http2.limited_connections > 0 {
             return None;
@@ -55,7 +54,7 @@ impl AtOnce {
         })
     }
 
-    /// Whether arrivals of an open loop waited for a connection, or found none.
+    /// Returns whether arrivals of an open loop waited for a connection, or found none.
     pub(super) fn ran_out(&self, document: &Document) -> bool {
         let operations = &document.measured.operations;
         let waits = document.measured.times.get("connection_wait");
@@ -65,14 +64,15 @@ impl AtOnce {
         !self.is_closed && waited as f64 > WAITED_SHARE_MIN * operations.ended as f64
     }
 
-    /// How many times as much was due as was carried.
+    /// Returns how many times as much was due as was carried.
     pub(super) fn beyond(&self, document: &Document) -> f64 {
         let rates = &document.measured.rates;
         rates.due_per_second / rates.operations_per_second
     }
 
-    /// How many answers of the measured part came before a queue, if there was one, had all in it
-    /// that may be under way: an open loop fills it by what is due beyond what is carried.
+    /// Returns how many answers of the measured part can have come before a queue, if there was
+    /// one, held everything that may be under way. An open loop fills it with what is due beyond
+    /// what is carried.
     pub(super) fn early(&self, document: &Document) -> f64 {
         let before = document.warm_up.as_ref();
         let waits = |figures: &&crate::Figures| {
@@ -87,6 +87,7 @@ impl AtOnce {
         match self.beyond(document) {
             _ if is_full_before => 0.0,
             _ if self.is_closed => self.number as f64,
+            // The queue grows by beyond - 1 per operation carried, so this many arrivals fill it.
             beyond if beyond > 1.0 => self.number as f64 * beyond / (beyond - 1.0),
             _ => f64::INFINITY,
         }
@@ -100,7 +101,7 @@ impl AtOnce {
         }
     }
 
-    /// What they can carry, by how long answers take.
+    /// Describes how much they can carry, given how long answers take.
     pub(super) fn carries(&self, document: &Document) -> Option<String> {
         let mean_ns = mean_service_ns(document)?;
         Some(format!(
@@ -110,7 +111,7 @@ impl AtOnce {
         ))
     }
 
-    /// What they brought, in a sentence that goes on.
+    /// Describes how much they brought, as the first part of a sentence.
     pub(super) fn brought(&self, document: &Document, per_second: Option<f64>) -> String {
         let mean_ns = mean_service_ns(document).unwrap_or(0.0);
         let measured = document.measured.rates.ok_per_second;

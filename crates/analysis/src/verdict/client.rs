@@ -1,4 +1,4 @@
-//! Whether the client was in time, and how much room it had.
+//! Decides whether the client was in time, and how much room it had.
 
 use super::counted_seconds::{Carried, CountedSeconds};
 use super::server::{memory, memory_in_words};
@@ -10,33 +10,34 @@ use crate::{
     TimeFigure, human,
 };
 
-/// More than 1 % above this, and it was not in time: the client's loop taking notice of what was
-/// due or ready, or an arrival getting its connection.
+/// The client was not in time if more than 1 % is later than this: its loop noticing what was due
+/// or ready, or an arrival getting its connection.
 pub(super) const LATE_P99_MAX_NS: u64 = 10_000_000;
 
-/// More operations than this part failed for want of ports or files, and the client was at its end.
+/// Share of operations failing for want of ports or files above which the client was exhausted.
 const EXHAUSTED_SHARE_MAX: f64 = 0.001;
 
-/// A limit that is shown in this part of the seconds that count is one of the client: what it
-/// spoils then is more than the slowest twentieth.
+/// Share of the counted seconds that must show a limit of the client: beyond this, it affects more
+/// than the slowest twentieth.
 const PART: f64 = 0.05;
 
-/// A machine that is full for this part of them leaves neither client nor server on it any room.
+/// A machine that is full in this share of them leaves neither the client nor a server on it any
+/// room.
 const SHARED_PART: f64 = 0.5;
 
-/// A worker thread that is on its CPU this long has no room.
+/// A worker thread that uses its CPU for this share of the time has no room.
 const WORKER_BUSY: f64 = 0.9;
 
-/// A machine with less idle time than the rest of this has no room.
+/// A machine that is busier than this has no room.
 const CPU_BUSY: f64 = 0.95;
 
-/// Part of a CPU that interrupts, a neighbour or the hypervisor take from a worker.
+/// Share of a CPU that interrupts, a neighbour or the hypervisor take from a worker.
 const TAKEN: f64 = 0.1;
 
-/// Part of a quota's periods in which it stopped the client.
+/// Share of a quota's periods in which it throttled the client.
 const THROTTLED: f64 = 0.05;
 
-/// An agent that uses this part of its CPU quota was stopped by it now and then.
+/// An agent that uses this share of its CPU quota was throttled by it now and then.
 const QUOTA_USED: f64 = 0.8;
 
 const ASKED: Asked = Asked {
@@ -44,7 +45,7 @@ const ASKED: Asked = Asked {
     part: PART,
 };
 
-/// Of the client's own CPU, whoever else is on its machine.
+/// Signs of the client's own CPU use, whatever else runs on its machine.
 const OWN: [Sign; 4] = [
     Sign {
         rule: "worker",
@@ -97,7 +98,7 @@ const CPU_QUOTA: Sign = Sign {
     cure: ": raise it, or add agents",
 };
 
-/// What others take of its machine: they count unless the server may be one of them.
+/// Signs of what others take of its machine; they count unless the server may be one of the others.
 const BY_OTHERS: [Sign; 3] = [
     Sign {
         rule: "worker's CPU",
@@ -139,7 +140,7 @@ const BY_OTHERS: [Sign; 3] = [
     },
 ];
 
-/// A machine that others keep full takes nothing from a client that never waits for it.
+/// A machine that others keep full takes nothing from a client that never waits for a CPU.
 const MACHINE: Sign = Sign {
     rule: "client's machine",
     reach: |row| {
@@ -158,15 +159,16 @@ const MACHINE: Sign = Sign {
     cure: "",
 };
 
-/// An agent watches its own process alone.
+/// An agent watches its own process only.
 fn worker(row: &MachineRow) -> Option<&ProcessRow> {
     row.processes.first()
 }
 
-/// A loop that did not look at its clock for this long was stopped, or its machine slept.
+/// A loop that did not look at its clock for this long was suspended, or its machine slept.
 const STOOD_STILL_NS: u64 = 1_000_000_000;
 
-/// Whether a loop stood still, and nothing of its own explains it: no verdict is possible then.
+/// Reads whether a loop stood still with no explanation in its own resources: no verdict is
+/// possible then.
 pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> RuleReading {
     let delay = document.measured.times.get("schedule_delay");
     let figures = delay.into_iter().chain(&document.client.loop_lag);
@@ -192,7 +194,7 @@ pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> Rul
     }
 }
 
-/// What was looked at to find whether the client is the limit.
+/// Reads the rules that show whether the client is the limit.
 pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
     let agents = agents(document, seconds, |_| true);
     let alone = self::agents(document, seconds, |agent| !has_the_server(document, agent));
@@ -200,13 +202,13 @@ pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<Rul
     let by_others = BY_OTHERS
         .iter()
         .flat_map(|sign| sign.readings(&alone, ASKED));
-    // It explains what others show: users who wait for a port do nothing else.
+    // It comes first because it explains the others: users that wait for a port do nothing else.
     let first = [exhausted(document)];
     first.into_iter().chain(own).chain(by_others).collect()
 }
 
-/// A machine that client and server share and that is full: nobody knows which of them would need
-/// more of it.
+/// Reads whether a machine shared by client and server is full: it is unknown which of them would
+/// need more of it.
 pub(super) fn shared_machine(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
     let shared = agents(document, seconds, |agent| has_the_server(document, agent));
     if shared.is_empty() {
@@ -225,13 +227,14 @@ pub(super) fn shared_machine(document: &Document, seconds: &CountedSeconds) -> V
     full.readings(&shared, asked)
 }
 
-/// An agent that sent nothing has no address of the target, yet a built-in one is on its machine.
+/// An agent that sent nothing has no address of the target, but a built-in target is on its
+/// machine.
 fn has_the_server(document: &Document, agent: &AgentResult) -> bool {
     document.plan.builtin_target || agent.target_is_local
 }
 
-/// These agents' machines in these seconds; where nobody told them by the second, by the means of
-/// the whole run.
+/// Returns these agents' machines in these seconds; if they were not reported by the second, by
+/// means over the whole run.
 fn agents<'a>(
     document: &'a Document,
     seconds: &CountedSeconds,
@@ -256,7 +259,8 @@ fn agents<'a>(
     watched.collect()
 }
 
-/// The agent's machine. Several agents may have one name; they stand in their order.
+/// Returns the rows of the agent's machine. If several agents share a name, their order identifies
+/// them.
 fn rows_of<'a>(document: &'a Document, index: usize, agent: &AgentResult) -> &'a [MachineRow] {
     let before = document.agents.iter().take(index);
     let nth = before.filter(|other| other.name == agent.name).count();
@@ -266,13 +270,13 @@ fn rows_of<'a>(document: &'a Document, index: usize, agent: &AgentResult) -> &'a
     own.nth(nth).map_or(&[], |machine| machine.rows.as_slice())
 }
 
-/// A row that holds the whole run.
+/// Returns one row of means over the whole run.
 fn mean_row(document: &Document, agent: &AgentResult) -> Option<MachineRow> {
     let cpu = agent.sampled_cpu()?;
     let worker = ProcessRow {
         cpus: cpu.process_share_mean,
         busiest_thread_share: cpu.busiest_worker_share_mean,
-        // Not known; on a full machine it is taken to have waited.
+        // Not known; on a full machine it is assumed to have waited.
         longest_waiting: TAKEN,
         ..ProcessRow::default()
     };
@@ -297,17 +301,17 @@ fn mean_row(document: &Document, agent: &AgentResult) -> Option<MachineRow> {
     })
 }
 
-/// The client's machines, as the network's rules look at them.
+/// Returns the client's machines, for the network's rules.
 pub(super) fn all_agents<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
     agents(document, seconds, |_| true)
 }
 
-/// Whether it says that ports or descriptors ran out.
+/// Returns whether the error means that ports or descriptors ran out.
 pub(super) fn is_exhaustion(error: &ErrorFigure) -> bool {
     error.name.ends_with("_exhausted")
 }
 
-/// Where local ports or descriptors ran out.
+/// Reads whether local ports or descriptors ran out.
 fn exhausted(document: &Document) -> RuleReading {
     let errors = document.measured.errors.iter();
     let exhausted = errors.filter(|error| is_exhaustion(error));
@@ -338,7 +342,7 @@ fn exhausted(document: &Document) -> RuleReading {
     }
 }
 
-/// Whether the client's loop was late by itself, for what was due or for what was ready.
+/// Reads whether the client's own loop was late for what was due or for what was ready.
 pub(super) fn lateness(document: &Document) -> Vec<RuleReading> {
     let delay = document.measured.times.get("schedule_delay");
     let says = p99_if_late(delay).map(|p99| {
@@ -376,8 +380,8 @@ fn late_reading(
     }
 }
 
-/// The loop's lag: not where the server runs on the same machine, where the two take the CPU from
-/// each other; but there too where a quota that is used up took it.
+/// Describes the loop's lag. It does not count if the server runs on the same machine, where the
+/// two compete for the CPU, unless a quota that is used up explains it.
 fn lagged(document: &Document) -> Option<String> {
     let p99 = p99_if_late(document.client.loop_lag.as_ref())
         .filter(|_| !is_target_local(document) || used_up_quota(document))?;
@@ -389,8 +393,8 @@ fn lagged(document: &Document) -> Option<String> {
     ))
 }
 
-/// Whether a quota shows as used up in as many seconds as its rules ask for: the kernel stops such
-/// an agent for the rest of each period.
+/// Returns whether a quota is used up in as many seconds as its rules ask for: the kernel suspends
+/// such an agent for the rest of each period.
 fn used_up_quota(document: &Document) -> bool {
     let seconds = CountedSeconds::of_client(document, Carried::Wholly);
     let agents = all_agents(document, &seconds);
@@ -399,13 +403,13 @@ fn used_up_quota(document: &Document) -> bool {
     readings.any(|reading| reading.says.is_some())
 }
 
-/// The 99th percentile, where it is too late.
+/// Returns the 99th percentile if it is too late.
 pub(super) fn p99_if_late(figure: Option<&TimeFigure>) -> Option<f64> {
     let p99 = figure?.percentile(99.0)?.value_ns;
     (p99 > LATE_P99_MAX_NS).then_some(p99 as f64)
 }
 
-/// How much room the busiest client had: on average, and in its fullest second.
+/// Describes how much room the busiest client had, on average and in its fullest second.
 pub(super) fn room(document: &Document) -> Vec<String> {
     let Some(mean) = document.busiest_worker_share() else {
         return vec!["how busy the agents were is not known".to_owned()];
@@ -417,8 +421,8 @@ pub(super) fn room(document: &Document) -> Vec<String> {
         MostBusy::new(agent, &rows)
     });
     let most = most.fold(MostBusy::default(), MostBusy::or_more);
-    // A run that ended before the first sample knows its threads and not its machine; one that
-    // fires is never quite idle.
+    // A run that ended before the first sample knows its threads' use but not its machine's: while
+    // it fires, a machine is never quite idle.
     let machine = if most.machine > 0.0 {
         format!(
             ", machines' CPUs together at most {}",
@@ -427,7 +431,7 @@ pub(super) fn room(document: &Document) -> Vec<String> {
     } else {
         String::new()
     };
-    // Rows of a long run hold several seconds, and of these the mean.
+    // A row of a long run holds several seconds, and the mean over them.
     let over = match most.seconds {
         0 | 1 => String::new(),
         seconds => format!(" (over {seconds} s)"),
@@ -444,12 +448,12 @@ pub(super) fn room(document: &Document) -> Vec<String> {
 struct MostBusy {
     worker: f64,
     machine: f64,
-    /// That the longest row holds.
+    /// Length of the longest row.
     seconds: u32,
 }
 
 impl MostBusy {
-    /// By these rows of its machine; where there is none, by what it sampled itself.
+    /// Takes these rows of its machine, or the agent's own samples if there are none.
     fn new(agent: &AgentResult, rows: &[&MachineRow]) -> Option<MostBusy> {
         let rows = rows.iter().map(|row| MostBusy {
             worker: worker(row).map_or(0.0, |worker| worker.busiest_thread_share),

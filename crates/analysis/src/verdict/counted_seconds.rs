@@ -1,39 +1,40 @@
-//! Which seconds of a run a rule looks at: those that the figures are of, and of these the ones in
-//! which the load was not carried, or in which there was load at all.
+//! The seconds of a run that a rule looks at: those that the figures cover, and of these the ones
+//! in which the load was not carried, or in which there was load at all.
 
 use crate::stretches::Stretches;
 use crate::{Document, LoadRecord, MachineRow, Row};
 
-/// A second in which the backlog grew by this part of what was due was not carried.
+/// A second was not carried if the backlog grew in it by this share of what was due.
 const GROWTH_SHARE_MAX: f64 = 0.01;
 
-/// Arrivals and answers scatter by the square root of their number; more than so many times that
-/// is no scatter.
+/// Arrivals and answers scatter by the square root of their number; a deviation of more than this
+/// many times that is not scatter.
 const SIGMAS: f64 = 3.0;
 
-/// Users of a closed loop were under way in at least this part of the most there ever were.
+/// A second of a closed loop is under load if at least this share of the most users ever under way
+/// are under way in it.
 const UNDER_LOAD_SHARE: f64 = 0.5;
 
-/// A row of a machine that is about less than this of its time says nothing: shares of a short
-/// time are noise.
+/// A machine's row that covers less than this share of its time is ignored: shares of a short time
+/// are noise.
 const KNOWN_SHARE_MIN: f64 = 0.5;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Whether the load was carried, which says where to look.
+/// Whether the load was carried, which decides where to look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Carried {
     Wholly,
     NotWholly,
 }
 
-/// CountedSeconds to look at.
+/// The seconds to look at.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CountedSeconds(Stretches);
 
 impl CountedSeconds {
-    /// Those in which a limit of the client would count: all measured ones; of an open loop whose
-    /// load was not carried those in which it was not.
+    /// Returns the seconds in which a limit of the client would count: all measured ones, or for an
+    /// open loop whose load was not carried, those in which it was not.
     pub(super) fn of_client(document: &Document, carried: Carried) -> CountedSeconds {
         match (&document.plan.load, carried) {
             (LoadRecord::Open { .. }, Carried::NotWholly) => not_carried(document),
@@ -41,8 +42,9 @@ impl CountedSeconds {
         }
     }
 
-    /// Those in which a limit of server or network would: the same, and of a closed loop those
-    /// with users under way. A last answer that hangs must not thin the others out.
+    /// Returns the seconds in which a limit of the server or the network would count: the same, or
+    /// for a closed loop those with users under way. One last answer that hangs must not dilute the
+    /// others.
     pub(super) fn under_load(document: &Document, carried: Carried) -> CountedSeconds {
         match &document.plan.load {
             LoadRecord::Open { .. } => CountedSeconds::of_client(document, carried),
@@ -65,7 +67,7 @@ impl CountedSeconds {
         CountedSeconds(seconds)
     }
 
-    /// The rows of a machine that are about any of these.
+    /// Returns the rows of a machine that cover any of these seconds.
     pub(super) fn rows<'a>(&self, rows: &'a [MachineRow]) -> Vec<&'a MachineRow> {
         let rows = rows.iter();
         rows.filter(|row| is_known(row) && self.touch(row))
@@ -86,7 +88,8 @@ pub(super) fn is_known(row: &MachineRow) -> bool {
     row.elapsed_ns as f64 >= KNOWN_SHARE_MIN * f64::from(row.seconds.max(1)) * SECOND_NS as f64
 }
 
-/// The rows of the measured part; of one that ends within a row, that too if it holds half of it.
+/// Returns the rows of the measured part; if it ends within a row, that row is included if at least
+/// half of it is measured.
 pub(super) fn measured(document: &Document) -> impl Iterator<Item = &Row> {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
@@ -97,8 +100,8 @@ pub(super) fn measured(document: &Document) -> impl Iterator<Item = &Row> {
     document.series.rows.iter().filter(is_inside)
 }
 
-/// CountedSeconds in which less ended than was due; where a load was missed in none of them in
-/// particular, all.
+/// Returns the seconds in which less ended than was due, or all of them if no single one stands
+/// out.
 fn not_carried(document: &Document) -> CountedSeconds {
     let is_behind = |row: &&Row| {
         // Response times are kept by the second in which they were due.

@@ -1,4 +1,5 @@
-//! Errors that come before everything else a verdict says: how many, of which kind, and since when.
+//! The errors that come before everything else in a verdict: how many, of which kind, and since
+//! when.
 
 use super::client::is_exhaustion;
 use super::counted_seconds::measured;
@@ -6,21 +7,22 @@ use crate::fault::cure;
 use crate::{Document, ErrorFigure, Row, human};
 use measure::{Failure, Kind};
 
-/// More errors than this, and what limits the run is not the first question.
+/// Above this share of errors, the limit of the run is not the first question.
 pub(super) const SHARE_MAX: f64 = 0.01;
 
-/// Errors of operations that were sent, and that the run itself did not cut, by all that ended.
-/// What was never sent, or cut at the end, follows from a load that is not carried.
+/// Returns the errors of operations that were sent, and that the run itself did not cut, over all
+/// that ended. Operations never sent, or cut at the end, are a consequence of a load that is not
+/// carried.
 pub(super) fn share(document: &Document) -> f64 {
     figures(document).map(|error| error.share).sum()
 }
 
-/// Whether there are so many that they come first.
+/// Returns whether there are so many that they come first.
 pub(super) fn lead(document: &Document) -> bool {
     share(document) > SHARE_MAX
 }
 
-/// The first lines of the evidence: share, begin, and the commonest kind with its cure.
+/// Returns the first lines of the evidence: share, time, and the commonest kind with its remedy.
 pub(super) fn evidence(document: &Document) -> Vec<String> {
     let commonest = figures(document).max_by_key(|error| error.count);
     let Some(commonest) = commonest.filter(|_| lead(document)) else {
@@ -38,7 +40,7 @@ pub(super) fn evidence(document: &Document) -> Vec<String> {
         "{} of them: {words} [{name}]",
         human::share(commonest.share)
     );
-    // Rules of the client name the cure for what ran out there.
+    // The client's rules name the remedy for a resource that ran out there.
     let cure = name.parse().ok().and_then(cure);
     let cure = cure.filter(|_| !is_exhaustion(commonest));
     [all, kind]
@@ -56,7 +58,7 @@ fn figures(document: &Document) -> impl Iterator<Item = &ErrorFigure> {
     errors.filter(move |error| !is_of_load(error))
 }
 
-/// In which seconds that kind was more than its bound of what ended, drain included: time-outs come
+/// Describes in which seconds that kind exceeded its bound, including the drain: time-outs come
 /// late.
 fn when(document: &Document, name: &str) -> Option<String> {
     let rows = document.series.rows.iter();

@@ -1,31 +1,31 @@
-//! Whether the server turns operations away where the load rises: none in seconds of less load,
-//! many in those of more.
+//! Decides whether the server turns operations away as the load rises: none in seconds with less
+//! load, many in those with more.
 
 use super::counted_seconds::measured;
 use super::{LimitOf, RuleReading};
 use crate::{Document, LoadRecord, Row, human};
 use measure::{Failure, Kind};
 
-/// A second turns operations away from this part of what ended in it on.
+/// Share of what ended in a second from which the second turns operations away.
 const SHARE_MIN: f64 = 0.01;
 
-/// Seconds of either kind, at least.
+/// Least number of seconds of either kind.
 const SECONDS_MIN: usize = 2;
 
-/// The load of those that do is so many times that of those that do not,
+/// The load of seconds that turn away is this many times that of those that do not,
 const LOAD_MIN: f64 = 1.2;
 
-/// and lies above it in this part of all pairs.
+/// and is the higher one in this share of all pairs.
 const APART_MIN: f64 = 0.95;
 
-/// They carry no less than the others: a server that is broken carries less.
+/// They carry no less than the others, by this factor: a server that is broken carries less.
 const CARRIED_MIN: f64 = 0.9;
 
-/// Where their load differs by so much, they carry about the same: more is turned away. A server
-/// that fails by itself turns away a part of any load.
+/// If their loads differ by this factor, they carry about the same, and more is turned away. A
+/// server that fails by itself turns away a share of any load.
 const LOADS_APART: f64 = 1.3;
 
-/// That about the same.
+/// The factor up to which two throughputs are about the same.
 const RISE_MAX: f64 = 1.15;
 
 const RULE: &str = "errors rise with load";
@@ -65,12 +65,12 @@ pub(super) fn reading(document: &Document) -> RuleReading {
     }
 }
 
-/// What a second was asked for, and what became of it.
+/// The load of a second, and its outcome.
 struct AnsweredSecond {
-    /// Operations begun in a second, or under way in a closed loop.
+    /// Operations begun per second, or under way in a closed loop.
     load: f64,
     ok_per_second: f64,
-    /// Part of what ended that the server turned away.
+    /// Share of what ended that the server turned away.
     refused: f64,
 }
 
@@ -92,8 +92,9 @@ impl AnsweredSecond {
     }
 }
 
-/// The server's own doing: it cannot, or will not take more.
+/// Returns whether the failure is the server's doing: it cannot take more, or will not.
 fn is_refusal(name: &str) -> bool {
+    // HTTP/2 error codes, RFC 9113 §7.
     const REFUSED_STREAM: u32 = 7;
     const ENHANCE_YOUR_CALM: u32 = 11;
     let failure: Option<Failure> = name.parse().ok();
@@ -114,8 +115,8 @@ fn mean(seconds: &[AnsweredSecond], of: fn(&AnsweredSecond) -> f64) -> f64 {
     seconds.iter().map(of).sum::<f64>() / seconds.len() as f64
 }
 
-/// Of all pairs of a second that turns away and one that does not, those whose first has the higher
-/// load.
+/// Returns the share of pairs, of a second that turns away and one that does not, in which the
+/// former has the higher load.
 fn part_above(refusing: &[AnsweredSecond], calm: &[AnsweredSecond]) -> f64 {
     let pairs = refusing
         .iter()
@@ -132,7 +133,7 @@ fn carries_no_less(refusing: &[AnsweredSecond], calm: &[AnsweredSecond]) -> bool
     mean(refusing, |second| second.ok_per_second) >= CARRIED_MIN * most
 }
 
-/// Of those that turn away, by load.
+/// Returns whether seconds that turn away carry about the same under lower and under higher load.
 fn is_flat(refusing: &[AnsweredSecond]) -> bool {
     let (lower, higher) = refusing.split_at(refusing.len() / 2);
     let times = |of: fn(&AnsweredSecond) -> f64| mean(higher, of) / mean(lower, of);

@@ -1,28 +1,29 @@
-//! What makes a run worthless as a measurement, whatever the load; and what the plan allows.
+//! Faults that make a run worthless as a measurement, whatever the load, and those that the plan
+//! allows.
 //!
-//! A thousand agents can have one fault for one reason, so equal faults are one sentence.
+//! A thousand agents can share one fault for one reason, so equal faults are put into one sentence.
 
 use crate::{AgentEndCause, AgentResult, Document, RunState, Unstored, human};
 use plan::LostAgents;
 use std::collections::BTreeMap;
 
-/// Agents that a sentence names.
+/// Most agents named in a sentence.
 const NAMES_MAX: usize = 5;
-/// Reasons of one kind that have a sentence of their own.
+/// Most reasons of one kind that get a sentence each.
 const REASONS_MAX: usize = 5;
-/// Stretches of missing seconds that a sentence lists.
+/// Most stretches of missing seconds listed in a sentence.
 const GAPS_MAX: usize = 5;
 
-/// What speaks against the numbers of a run.
+/// The faults of a run, in words.
 #[derive(Debug, Default)]
 pub(super) struct Faults {
-    /// They cannot be trusted.
+    /// Faults because of which the numbers cannot be trusted.
     pub(super) fatal: Vec<String>,
-    /// They are of a part of the fleet, as the plan allows.
+    /// Losses that the plan allows, so that the numbers describe a part of the fleet.
     pub(super) tolerated: Vec<String>,
 }
 
-/// Every fault of the run, in words.
+/// Lists every fault of the run, in words.
 pub(super) fn all(document: &Document) -> Faults {
     let is_unfinished = document.run.state == RunState::Incomplete;
     if is_unfinished && !document.run.refusals.is_empty() {
@@ -31,7 +32,7 @@ pub(super) fn all(document: &Document) -> Faults {
             ..Faults::default()
         };
     }
-    // While the run goes on, an agent that has not ended yet is no fault.
+    // While the run goes on, it is no fault that an agent has not ended yet.
     let ended = document
         .agents
         .iter()
@@ -61,13 +62,13 @@ pub(super) fn all(document: &Document) -> Faults {
     faults
 }
 
-/// Agents that were lost, in words, whatever the plan allows; nothing where all went on.
+/// Describes the agents that were lost, whatever the plan allows; empty if none was.
 pub(crate) fn lost_agents(document: &Document) -> Vec<String> {
     let lost = document.agents.iter().filter(|agent| is_lost(agent));
     sentences(&lost.collect::<Vec<_>>())
 }
 
-/// The reasons, and how many more there are.
+/// Lists the reasons, and how many more there are.
 fn why_nobody_began(refusals: &[String]) -> Vec<String> {
     let (told, more) = refusals.split_at(refusals.len().min(REASONS_MAX));
     let more = (!more.is_empty()).then(|| format!("and {} more", more.len()));
@@ -78,7 +79,7 @@ fn why_nobody_began(refusals: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// Whether the agent and the coordinator lost each other.
+/// Returns whether the agent and the coordinator lost contact.
 fn is_lost(agent: &AgentResult) -> bool {
     matches!(
         agent.ended,
@@ -86,8 +87,8 @@ fn is_lost(agent: &AgentResult) -> bool {
     )
 }
 
-/// Whether the plan allows that these agents were lost. What they delivered must be right, and
-/// somebody must have gone through the whole run.
+/// Returns whether the plan allows the loss of these agents. What they delivered must be correct,
+/// and at least one agent must have completed the run with correct totals.
 fn is_tolerated(document: &Document, lost: &[&AgentResult], others: &[&AgentResult]) -> bool {
     let is_right = |agent: &&AgentResult| agent.totals_match != Some(false) || has_gaps(agent);
     let is_sound = |agent: &&AgentResult| agent.totals_match == Some(true);
@@ -97,7 +98,7 @@ fn is_tolerated(document: &Document, lost: &[&AgentResult], others: &[&AgentResu
         && others.iter().any(is_sound)
 }
 
-/// Both numbers, where the plan allows fewer agents to be lost than were.
+/// Gives both numbers if more agents were lost than the plan allows.
 fn too_many(document: &Document, lost: usize) -> Option<String> {
     let fleet = &document.fleet;
     let is_beyond = fleet.lost() != LostAgents::Fail && lost > fleet.tolerate as usize;
@@ -110,7 +111,7 @@ fn too_many(document: &Document, lost: usize) -> Option<String> {
     })
 }
 
-/// By which seconds thresholds are judged.
+/// Describes the seconds by which thresholds are judged.
 fn what_is_judged(document: &Document) -> Option<String> {
     let whole_ns = document.fleet.whole_ns? as f64;
     let all_ns = document.run.duration_ns as f64;
@@ -121,7 +122,7 @@ fn what_is_judged(document: &Document) -> Option<String> {
     ))
 }
 
-/// Agents that began too far apart, by the worst that their clocks allow.
+/// Describes agents that began too far apart, in the worst case that their clocks allow.
 fn began_apart(document: &Document) -> Option<String> {
     let skew = document.skew?;
     let worst_ns = skew.skew_ns.saturating_add(skew.bound_ns);
@@ -136,7 +137,7 @@ fn began_apart(document: &Document) -> Option<String> {
     })
 }
 
-/// A fault of an agent, in the order in which they are said.
+/// A fault of an agent, in the order in which faults are reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum AgentFault {
     NeverBegan,
@@ -149,7 +150,7 @@ enum AgentFault {
 }
 
 impl AgentFault {
-    /// What is said of one agent, or of several.
+    /// Returns the words for one agent, or for several.
     fn words(self, is_one: bool) -> &'static str {
         match (self, is_one) {
             (AgentFault::NeverBegan, _) => "never began",
@@ -173,10 +174,11 @@ impl AgentFault {
     }
 }
 
-/// Why, and whom it befell.
+/// A reason, and the agents to which it applies.
 type Reason<'a> = (String, Vec<&'a AgentResult>);
 
-/// The sentences for the faults of these agents: one for each kind and reason, and few of them.
+/// Returns the sentences for the faults of these agents: one for each kind and reason, and not too
+/// many.
 fn sentences(agents: &[&AgentResult]) -> Vec<String> {
     let mut groups: BTreeMap<(AgentFault, String), Vec<&AgentResult>> = BTreeMap::new();
     for &agent in agents {
@@ -195,7 +197,7 @@ fn sentences(agents: &[&AgentResult]) -> Vec<String> {
     sentences.collect()
 }
 
-/// The reasons that most agents have; the rest become one.
+/// Keeps the reasons shared by most agents, and combines the rest into one.
 fn bounded(mut reasons: Vec<Reason<'_>>) -> Vec<Reason<'_>> {
     if reasons.len() <= REASONS_MAX {
         return reasons;
@@ -225,7 +227,7 @@ fn sentence(kind: AgentFault, why: &str, agents: &[&AgentResult]) -> String {
     format!("{who} {words}{why}{unstored}")
 }
 
-/// `agent a`, or `3 agents (a, b, c)`.
+/// Formats agents as `agent a`, or `3 agents (a, b, c)`.
 fn named(agents: &[&AgentResult]) -> String {
     if let [agent] = agents {
         return format!("agent {}", agent.name);
@@ -234,7 +236,7 @@ fn named(agents: &[&AgentResult]) -> String {
     format!("{} agents ({})", agents.len(), listed(&names, NAMES_MAX))
 }
 
-/// The first of these, and how many more there are.
+/// Lists the first of these, and how many more there are.
 fn listed(words: &[impl AsRef<str>], most: usize) -> String {
     let shown: Vec<&str> = words.iter().take(most).map(AsRef::as_ref).collect();
     let more = words.len().saturating_sub(most);
@@ -246,7 +248,7 @@ fn listed(words: &[impl AsRef<str>], most: usize) -> String {
     format!("{}{more}", shown.join(", "))
 }
 
-/// What lost agents may have done that nobody stored.
+/// Describes what lost agents may have done that was never stored.
 fn unstored(agents: &[&AgentResult]) -> String {
     let known: Vec<Unstored> = agents.iter().filter_map(|agent| agent.unstored).collect();
     let from = known.iter().map(|span| span.from_ns).min();
@@ -301,7 +303,7 @@ fn wrong_totals(agent: &AgentResult) -> Option<(AgentFault, String)> {
     match agent.totals_match {
         Some(true) => None,
         Some(false) => Some((AgentFault::WrongTotals, gaps(agent))),
-        // That a lost agent reported nothing any more is what "lost" says.
+        // For a lost agent, missing totals are part of the loss.
         None if is_lost(agent) => has_gaps(agent).then(|| (AgentFault::Missing, gaps(agent))),
         None => Some((AgentFault::NoTotals, gaps(agent))),
     }

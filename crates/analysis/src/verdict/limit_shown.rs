@@ -1,4 +1,4 @@
-//! What a run shows of its limit, as others cite it that look at several runs.
+//! A limit that a run shows, in the form in which analyses of several runs cite it.
 
 use super::{LimitOf, RuleReading, throughput};
 use schemars::JsonSchema;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 /// A limit that a rule of a run's verdict shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LimitShown {
-    /// Whose.
+    /// The side whose limit it is.
     pub limit_of: LimitOf,
-    /// The rule: what is used up.
+    /// The rule, which names what is used up.
     pub rule: String,
-    /// What it saw, with the machine that showed it.
+    /// The figure that the rule saw, and the machine that showed it.
     pub figure: String,
-    /// From where on it speaks.
+    /// The bound from which the rule fires.
     pub bound: String,
 }
 
 impl LimitShown {
-    /// Of a reading that speaks.
+    /// Returns the limit of a reading that fired.
     pub(super) fn new(reading: &RuleReading) -> Option<LimitShown> {
         reading.says.as_ref().map(|_| LimitShown {
             limit_of: reading.limit_of,
@@ -28,12 +28,12 @@ impl LimitShown {
         })
     }
 
-    /// With its bound, in a sentence.
+    /// Formats the figure with its bound.
     pub(crate) fn evidence(&self) -> String {
         format!("{} (bound: {})", self.figure, self.bound)
     }
 
-    /// `the server: its CPU quota (…)`; nothing where no limit is shown.
+    /// Formats limits like `the server: its CPU quota (…)`; `None` if there are none.
     pub(crate) fn in_words(limits: &[LimitShown]) -> Option<String> {
         let has = |whose| limits.iter().any(|limit| limit.limit_of == whose);
         let whose = match (has(LimitOf::Server), has(LimitOf::Network)) {
@@ -43,8 +43,8 @@ impl LimitShown {
             (false, false) if has(LimitOf::Plan) => "the plan",
             (false, false) => "the client",
         };
-        // What is used up says more than that throughput stopped; of machines that show the same,
-        // the first one shows it most.
+        // A resource that is used up says more than that throughput stopped. Of machines that show
+        // the same resource, the first one shows it most.
         let is_general = |limit: &&LimitShown| limit.rule == throughput::RULE;
         let mut named: Vec<&LimitShown> = Vec::new();
         for limit in limits.iter().filter(|limit| !is_general(limit)) {

@@ -1,4 +1,4 @@
-//! Whether the load was sent in time, and carried while it was offered.
+//! Decides whether the load was sent in time, and carried while it was offered.
 
 use super::client::{LATE_P99_MAX_NS, p99_if_late};
 use super::slow_answers::may_be_slow_by_themselves;
@@ -7,17 +7,17 @@ use crate::{
     AgentEndCause, AgentResult, Backlog, Document, LoadOutcome, LoadPart, LoadRecord, human,
 };
 
-/// An open loop has missed its load where more arrivals than this could not be sent.
+/// An open loop missed its load if more than this share of arrivals could not be sent.
 const NOT_SENT_SHARE_MAX: f64 = 0.001;
 
-/// The 99th percentile is one of those that waited if at least this part of the arrivals did.
+/// If at least this share of arrivals waited, the 99th percentile is one of those.
 const WAITED_SHARE_MIN: f64 = 0.01;
 
-/// More errors than this, and the load was sent but not carried.
+/// With a larger share of errors than this, the load was sent but not carried.
 const ERROR_SHARE_MAX: f64 = 0.01;
 
-/// Whether the load was sent in time, and carried; of a closed loop, whose load is whatever comes
-/// of it, there is nothing to say.
+/// Reads whether the load was sent in time, and carried. There is no such reading for a closed
+/// loop, whose load is whatever results from it.
 pub(super) fn readings(document: &Document) -> Vec<RuleReading> {
     match document.plan.load {
         LoadRecord::Closed { .. } => Vec::new(),
@@ -84,7 +84,7 @@ fn backlog(document: &Document) -> RuleReading {
     }
 }
 
-/// What is said of a backlog: of the part that decided, or of the second half in results of
+/// The growth of a backlog: that of the part that decided, or of the second half in results of
 /// versions that judged no parts.
 struct Growth {
     when: String,
@@ -112,7 +112,7 @@ impl Growth {
     }
 }
 
-/// `from second 6 to 9`, of the run clock.
+/// Formats the part's time like `from second 6 to 9`, on the run clock.
 pub(super) fn in_seconds(part: &LoadPart) -> String {
     let second = |ns: u64| human::number(ns as f64 / 1e9);
     format!(
@@ -122,12 +122,12 @@ pub(super) fn in_seconds(part: &LoadPart) -> String {
     )
 }
 
-/// Arrivals that had to wait for a connection: all that there may be were in use then.
+/// Describes arrivals that had to wait for a connection: all that the plan allows were in use then.
 fn waited(document: &Document, max_connections: u32) -> Option<String> {
     let p99 = p99_if_late(document.measured.times.get("lateness"))?;
     let waits = document.measured.times.get("connection_wait")?;
     let waited = waits.count as f64 / document.measured.operations.ended.max(1) as f64;
-    // Where fewer waited it was something else that made 1 % late.
+    // If fewer waited, something else made 1 % of them late.
     (waited >= WAITED_SHARE_MIN).then(|| format!(
         "{} of the arrivals waited for one of {max_connections} connections, all in use, so that \
          1 % began {} or more late (bound: {})",
@@ -137,7 +137,7 @@ fn waited(document: &Document, max_connections: u32) -> Option<String> {
     ))
 }
 
-/// A backlog that grew: load that was carried later than it was offered, if at all.
+/// Describes a backlog that grew: load that was carried later than it was offered, if at all.
 pub(crate) fn piled_up(document: &Document) -> Option<String> {
     let backlog = document.backlog.as_ref().filter(|it| !it.kept_up())?;
     let Growth {
@@ -164,14 +164,15 @@ pub(crate) fn piled_up(document: &Document) -> Option<String> {
     Some(text)
 }
 
-/// The part that is too short to tell, where that is all that keeps the load from being met.
+/// Returns the part that is too short to decide, if that is all that keeps the load from being met.
 fn too_short(document: &Document) -> Option<&LoadPart> {
     let backlog = document.backlog.as_ref()?;
     let is_short = backlog.outcome() == LoadOutcome::TooShort;
     backlog.decisive().filter(|_| is_short)
 }
 
-/// How long a run that is too short to tell whether its load was carried would have to be.
+/// Returns how long a run that is too short to decide whether its load was carried would have to
+/// be.
 pub(super) fn needed_ns(document: &Document) -> Option<u64> {
     too_short(document)?.needed_ns
 }
@@ -202,7 +203,7 @@ fn too_short_in_words(part: &LoadPart) -> String {
     )
 }
 
-/// Arrivals that no connection was free for: load that was asked for and never offered.
+/// Describes arrivals for which no connection was free: load that was asked for and never offered.
 pub(crate) fn not_sent(document: &Document) -> Option<String> {
     let operations = &document.measured.operations;
     let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
@@ -215,13 +216,13 @@ pub(crate) fn not_sent(document: &Document) -> Option<String> {
     })
 }
 
-/// Whether more errors than a load may have that was carried.
+/// Returns whether there were more errors than in a load that is carried.
 pub(super) fn has_errors(document: &Document) -> bool {
     document.measured.operations.error_share.unwrap_or(0.0) > ERROR_SHARE_MAX
 }
 
-/// What became of a load that was sent in time: when, how it was answered, and whether what ended
-/// kept up.
+/// Describes the outcome of a load that was sent in time: when it was sent, how it was answered,
+/// and whether throughput kept up.
 pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
     let operations = &document.measured.operations;
     let sent = sent_in_words(document);
@@ -248,7 +249,7 @@ pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
     vec![sent, answered, kept_up]
 }
 
-/// Why nothing is known of the backlog.
+/// Explains why nothing is known of the backlog.
 fn cut_short(document: &Document) -> String {
     let is_stopped = |agent: &AgentResult| agent.ended == Some(AgentEndCause::Stopped);
     let why = if document.agents.iter().any(is_stopped) {

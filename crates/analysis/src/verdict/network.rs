@@ -1,5 +1,5 @@
-//! What points at the network: links at their speed, segments sent again, and bytes that come at
-//! the same pace however much is asked for.
+//! Signs that the network is the limit: links at their speed, retransmitted segments, and bytes
+//! that arrive at the same pace however much is requested.
 
 use super::counted_seconds::measured;
 use super::path::{self, Way};
@@ -9,13 +9,14 @@ use super::{LimitOf, RuleReading, rising_losses, server};
 use crate::{Document, InterfaceRow, MachineRow, Row, human};
 
 const LINK_USED: f64 = 0.9;
-/// A link that carried more than this of its speed does not know its speed.
+/// A link that carried more than this share of its speed reports a wrong speed.
 const LINK_BELIEVED: f64 = 1.1;
 const LOST: f64 = 0.01;
-/// Fewer segments than this in a second are too few for a share of them.
+/// Fewer segments than this in a second are too few for a share.
 const SEGMENTS_MIN: u64 = 100;
 const TRANSFER_MIN: f64 = 0.5;
-/// Seconds' bytes lie this near to the most where something holds them there.
+/// If something limits the bytes per second, the usual second has at least this share of the
+/// fullest one.
 const FLAT_MIN: f64 = 0.85;
 
 const LINK: Sign = Sign {
@@ -34,8 +35,8 @@ const LINK: Sign = Sign {
     cure: "",
 };
 
-/// Speaks only where most of the time goes into moving bytes: segments are lost at a full accept
-/// queue too.
+/// Counts only if most of the time goes into moving bytes: a full accept queue causes
+/// retransmissions, too.
 const LOSS: Sign = Sign {
     rule: "retransmits",
     reach: |row| Some(lost(row)? / LOST),
@@ -52,7 +53,7 @@ const LOSS: Sign = Sign {
     cure: "",
 };
 
-/// The link that is nearest to its speed, either way, with how near.
+/// Returns the link that is closest to its speed, in either direction, and how close it is.
 fn fullest_link(row: &MachineRow) -> Option<(&InterfaceRow, f64)> {
     let used = |link: &InterfaceRow| {
         let speed = link.speed_mbit.filter(|&speed| speed > 0)? as f64 * 1e6;
@@ -71,7 +72,7 @@ fn lost(row: &MachineRow) -> Option<f64> {
     (sent >= SEGMENTS_MIN).then(|| row.tcp.retransmits as f64 / sent as f64)
 }
 
-/// What the network was seen to do, at both ends.
+/// Reads what was seen of the network at both ends.
 pub(super) fn readings(
     document: &Document,
     agents: &[Watched<'_>],
@@ -82,7 +83,7 @@ pub(super) fn readings(
         limit_of: LimitOf::Network,
         part: server::PART,
     };
-    // Where nobody watches an end there is nothing to say of it.
+    // Skip an end that was not watched.
     let ends = [agents, monitors];
     let ends: Vec<_> = ends.into_iter().filter(|end| !end.is_empty()).collect();
     let link = ends.iter().flat_map(|end| LINK.readings(end, asked));
@@ -98,8 +99,8 @@ pub(super) fn readings(
     link.chain(loss).chain([queue, pace, rising]).collect()
 }
 
-/// Bytes that come at one pace, on a link whose speed nobody knows. The server could be what
-/// holds them, so it speaks only where a monitor saw that it had room.
+/// Reads whether bytes arrive at one pace, on a link of unknown speed. The server can cause that as
+/// well, so the rule fires only if a monitor saw that it had room.
 fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReading {
     let bound = "50 % of the service time, at one pace, in a queue or with losses, and a monitor \
                  that saw room";
@@ -139,21 +140,21 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
     }
 }
 
-/// Whether segments waited for one another. Where no round trips are known, a full queue shows in
-/// the times of answers, since it holds first bytes back as well.
+/// Returns whether segments waited for one another. If no round trips are known, a full queue shows
+/// in the times of answers, since it delays first bytes as well.
 fn is_queued(document: &Document, way: Option<&Way<'_>>) -> bool {
     let phases = ["first_byte", "receive", "send"];
     let stood = || phases.iter().any(|phase| stood_in_line(document, phase));
     way.map_or_else(stood, Way::has_queue)
 }
 
-/// Bytes in a second, either way.
+/// Returns the bytes per second in one direction, whichever had more.
 fn bytes(row: &Row) -> f64 {
     let bytes = row.wire_received_bytes.max(row.wire_sent_bytes);
     bytes as f64 / f64::from(row.seconds.max(1))
 }
 
-/// The usual second's bytes by the fullest one's.
+/// Returns the bytes of the usual second over those of the fullest one.
 fn flat(document: &Document) -> Option<f64> {
     let mut seconds: Vec<f64> = measured(document).map(bytes).collect();
     seconds.sort_by(f64::total_cmp);
@@ -162,12 +163,12 @@ fn flat(document: &Document) -> Option<f64> {
     Some(usual / most)
 }
 
-/// Whether something of the network may stand behind what is seen, though it proves nothing.
+/// Returns whether the network may be behind what is seen, even if nothing proves it.
 pub(super) fn is_suspect(document: &Document, readings: &[RuleReading]) -> bool {
     let is_at_bound =
         |reading: &RuleReading| reading.distance.is_some_and(|distance| distance >= 1.0);
-    // Where round trips show that the way had room, segments are lost at the server, and bodies
-    // wait for it.
+    // If round trips show that the path had room, segments are lost at the server, and bodies wait
+    // for it.
     if Way::new(document).is_some_and(|way| way.had_room()) {
         let mut links = readings.iter().filter(|reading| reading.rule == LINK.rule);
         return links.any(is_at_bound);

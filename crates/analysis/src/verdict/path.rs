@@ -1,5 +1,5 @@
-//! What round trips say of the way to the server: whether a queue stands on it, whether it had
-//! room, or whether they are all that answers took.
+//! Rules about the path to the server, by its round trips: whether it has a queue, whether it had
+//! room, or whether answers took nothing but a round trip.
 
 use super::counted_seconds::measured;
 use super::phases::transfer_share;
@@ -8,52 +8,52 @@ use crate::{Document, LoadRecord, PathFigures, human};
 
 pub(super) const QUEUE: &str = "queue on the way";
 
-/// What a server's kernel may keep an acknowledgement back, a little more than Linux's 40 ms:
-/// nothing above this is its doing.
+/// Longest time for which a server's kernel may delay an acknowledgement, slightly more than
+/// Linux's 40 ms: anything above has another cause.
 const HELD_BACK_NS: f64 = 45e6;
 
-/// The same of large bodies that the client sends, whose segments are acknowledged at once.
+/// The same bound when the client sends large bodies, whose segments are acknowledged at once.
 const OF_BULK_NS: f64 = 10e6;
 
-/// Part of the time to the first byte that the queue takes.
+/// Least share of the time to the first byte that the queue takes.
 const SHARE_MIN: f64 = 0.5;
 
-/// Part of the time in which bytes of ours were under way, where a queue holds them or what
-/// acknowledges them. Unlike the smoothed round trip it does not trail behind a long queue.
+/// Least share of the time in which sent bytes were unacknowledged, held in a queue on the way
+/// there or back. Unlike the smoothed round trip it does not lag behind a long queue.
 const BUSY_MIN: f64 = 0.8;
 
-/// Of that, the part in which the server took no more, at most.
+/// Largest part of that in which the server's receive window was full.
 const PEER_MAX: f64 = 0.2;
 
-/// A body that is sent in at least so many bytes is large: some fifty segments.
+/// A body that takes at least this many sent bytes is large: some fifty segments.
 const BULK_BYTES: f64 = 72_000.0;
 
-/// What fits into the first window of a connection (RFC 6928) makes no queue of its own.
+/// Bytes that fit into the first window of a connection (RFC 6928) make no queue of their own.
 const WINDOW_BYTES: f64 = 14_600.0;
 
-/// A way had room where round trips were above the shortest by no more than this,
+/// A path had room if round trips exceeded the shortest by no more than this,
 const ROOM_NS: f64 = 1e6;
 
-/// or by this part of the service time,
+/// or by no more than this share of the service time,
 const ROOM_SHARE: f64 = 0.1;
 
-/// and no more of the segments than this were sent again or came out of order,
+/// if no more of the segments than this were retransmitted or out of order,
 const ROOM_DISORDER: f64 = 0.001;
 
-/// which so many samples show,
+/// if this many samples show it,
 const SAMPLES_MIN: u64 = 20;
 
-/// and where bodies take the time, with so many operations under way: one alone has its queue
-/// behind its request.
+/// and, where bodies take the time, if this many operations were under way: a single one has its
+/// queue behind its own request.
 const MOVING_MIN: f64 = 2.0;
 
-/// Bodies are lost on the way where this part of the segments came out of order.
+/// Bodies are lost on the way if this share of the segments arrived out of order.
 const DISORDER: f64 = 0.01;
 
-/// Of an answer's time, the round trip's part where nothing else took any.
+/// From this share of an answer's time on, the round trip is all of it.
 const ALL: f64 = 0.95;
 
-/// What is known of the way.
+/// Facts known of the path.
 pub(super) struct Way<'d> {
     document: &'d Document,
     path: &'d PathFigures,
@@ -64,7 +64,7 @@ pub(super) struct Way<'d> {
 }
 
 impl<'d> Way<'d> {
-    /// `None` where nothing was sampled, or nothing answered.
+    /// Returns `None` if nothing was sampled or answered.
     pub(super) fn new(document: &'d Document) -> Option<Way<'d>> {
         let path = document.path.as_ref()?;
         let median = |name| Some(document.measured.percentile(name, 50.0)?.value_ns as f64);
@@ -78,13 +78,13 @@ impl<'d> Way<'d> {
         })
     }
 
-    /// Whether segments stood in a queue, whatever part of the time that took.
+    /// Returns whether segments waited in a queue, whatever share of the time that took.
     pub(super) fn has_queue(&self) -> bool {
         self.above_ns >= self.bound_ns()
     }
 
-    /// Whether answers and requests are too small to fill a link by themselves: then a queue is
-    /// most of their time, or none.
+    /// Returns whether answers and requests are too small to fill a link by themselves: a queue is
+    /// then either most of their time, or not there.
     pub(super) fn is_of_small(&self) -> bool {
         let figures = &self.document.measured;
         let bytes = figures
@@ -94,7 +94,7 @@ impl<'d> Way<'d> {
         bytes as f64 <= WINDOW_BYTES * figures.operations.ended.max(1) as f64
     }
 
-    /// How far a queue is towards being what the run waited for: 1 or more shows it.
+    /// Returns how close a queue comes to being what the run waited for; from 1 on it is.
     pub(super) fn reach(&self) -> f64 {
         let height = self.above_ns / self.bound_ns();
         if self.sends_bulk() {
@@ -105,17 +105,18 @@ impl<'d> Way<'d> {
         }
     }
 
-    /// Part of the service time that segments may have waited on the way before the first byte.
+    /// Returns the share of the service time that segments may have waited on the path before the
+    /// first byte.
     pub(super) fn waiting_share(&self) -> f64 {
         self.above_ns.min(self.first_byte_ns) / self.service_ns
     }
 
-    /// Whether segments were lost or overtaken as only bodies are.
+    /// Returns whether segments were lost or overtaken to an extent that only bodies cause.
     pub(super) fn is_disordered(&self) -> bool {
         self.path.disorder_share() >= DISORDER
     }
 
-    /// Whether nothing waited on the way.
+    /// Returns whether nothing waited on the path.
     pub(super) fn had_room(&self) -> bool {
         let is_low = self.above_ns <= ROOM_NS.max(ROOM_SHARE * self.service_ns);
         let is_moving = transfer_share(self.document).unwrap_or(0.0) >= 0.5;
@@ -125,12 +126,12 @@ impl<'d> Way<'d> {
         is_low && is_orderly && is_known && !self.sends_bulk()
     }
 
-    /// Whether answers took a round trip and next to nothing else.
+    /// Returns whether answers took a round trip and next to nothing else.
     pub(super) fn is_all(&self) -> bool {
         self.path.least_ns as f64 >= ALL * self.service_ns
     }
 
-    /// Whether large bodies are sent to a server that takes them.
+    /// Returns whether large bodies are sent to a server that accepts them.
     fn sends_bulk(&self) -> bool {
         let figures = &self.document.measured;
         let sent = figures.bytes.wire_sent_bytes as f64;
@@ -183,7 +184,7 @@ impl<'d> Way<'d> {
     }
 }
 
-/// Whether a queue on the way is what the run waited for.
+/// Reads whether a queue on the path is what the run waited for.
 pub(super) fn queue(document: &Document) -> RuleReading {
     let bound = "45 ms, and half of the time to the first byte or 80 % of the time under way";
     let Some(way) = Way::new(document) else {
@@ -201,7 +202,7 @@ pub(super) fn queue(document: &Document) -> RuleReading {
     }
 }
 
-/// Whether the round trip is all that answers took, which acquits the server.
+/// Reads whether answers took nothing but the round trip, which acquits the server.
 pub(super) fn round_trip(document: &Document) -> RuleReading {
     let bound = "never: it only speaks for the server, from 95 % on".to_owned();
     let unknown = RuleReading::unknown("round trip", LimitOf::Server, bound);
@@ -222,14 +223,14 @@ pub(super) fn round_trip(document: &Document) -> RuleReading {
     }
 }
 
-/// Whether users waited for round trips and for nothing at the server, so that nothing of it can
-/// have been their limit.
+/// Returns whether users waited for round trips and for nothing at the server, so that none of its
+/// resources can have been their limit.
 pub(super) fn is_all_round_trip(document: &Document) -> bool {
     let is_closed = matches!(document.plan.load, LoadRecord::Closed { .. });
     is_closed && Way::new(document).is_some_and(|way| way.is_all())
 }
 
-/// Operations under way in the usual second.
+/// Returns the operations under way in the median second.
 fn under_way(document: &Document) -> f64 {
     let mut seconds: Vec<f64> = measured(document).map(|row| row.in_service).collect();
     seconds.sort_by(f64::total_cmp);

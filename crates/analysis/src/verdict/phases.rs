@@ -1,23 +1,23 @@
-//! Where the operations of a run spent their time.
+//! How much time the operations of a run spent in each phase.
 
 use crate::{Document, Figures};
 
-/// Half of the slowest answers' tenth may take so many times the median where all of them stood
-/// in one line.
+/// If all answers stood in one line, the 90th percentile is at most this many times the median.
 const LINE_SPREAD_MAX: f64 = 2.0;
 
-/// A median that is this many times the fastest answer is one that others were waited for in.
+/// If the median is at least this many times the fastest answer, answers waited for others.
 const LINE_GROWTH_MIN: f64 = 2.0;
 
-/// What a service time is made of, but for names.
+/// Phases of the service time, except name resolution.
 pub(super) const PHASES: [&str; 5] = ["connect", "handshake", "first_byte", "send", "receive"];
 
-/// Waiting for the server to make an answer: handshakes and first bytes, by the service time.
+/// Returns the share of the service time spent waiting for the server to produce an answer:
+/// handshakes and first bytes.
 pub(super) fn processing_share(document: &Document) -> Option<f64> {
     share(&document.measured, &["handshake", "first_byte"])
 }
 
-/// Moving bytes, by the service time.
+/// Returns the share of the service time spent moving bytes.
 pub(super) fn transfer_share(document: &Document) -> Option<f64> {
     share(&document.measured, &["send", "receive"])
 }
@@ -32,9 +32,9 @@ fn share(figures: &Figures, phases: &[&str]) -> Option<f64> {
     Some(parts / whole)
 }
 
-/// Whether answers waited for one another: the usual one takes several times the fastest, and few
-/// take much longer than the usual one. Answers that are slow by themselves scatter more, or take
-/// equally long.
+/// Returns whether answers waited for one another: the usual answer takes several times as long as
+/// the fastest, and few take much longer than the usual one. Answers that are slow by themselves
+/// scatter more, or take equally long.
 pub(super) fn stood_in_line(document: &Document, phase: &str) -> bool {
     let of_ok = document.measured.times_by_outcome.get("ok");
     let Some(time) = of_ok.and_then(|times| times.get(phase)) else {

@@ -1,5 +1,5 @@
-//! Whether the plan itself is the limit: all that it allows at once was under way, and answers took
-//! no longer for it, so that more at once would bring more.
+//! Decides whether the plan itself is the limit: everything it allows at the same time was under
+//! way, and answers took no longer for that, so that more would bring more.
 
 use super::answers_by_load::AnswersByLoad;
 use super::at_once::AtOnce;
@@ -9,45 +9,49 @@ use super::queueing::{Queueing, QueueingLook};
 use super::{LimitOf, RuleReading, errors};
 use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, human};
 
-/// Operations under way, by how many the plan allows, in a second at that limit.
+/// Least share of the operations the plan allows that are under way in a second at that limit.
 const AT_LIMIT: f64 = 0.75;
 
-/// Part of the operations that ended in such seconds, where times of the whole run speak for them.
+/// Share of the operations that must end in such seconds for the whole run's times to describe
+/// them.
 const AT_LIMIT_SHARE_MIN: f64 = 0.8;
 
-/// Alike answers of an open loop show that they do not share anything only if connections came
-/// into use one after the other: arrivals were at most so many times what was carried.
+/// Answers of an open loop that are alike show that they share nothing only if connections came
+/// into use one after the other. For that, arrivals may be at most this many times what was
+/// carried.
 const BEYOND_MAX: f64 = 3.0;
 
-/// Answers took at most so many round trips, on average too: a few that wait long would tell.
+/// Answers took at most this many round trips, on average as well: a few that wait long would show
+/// in the mean.
 const ROUND_TRIPS_MAX: f64 = 1.2;
 
-/// Moving bytes took no more of the service time than this.
+/// Moving bytes took at most this share of the service time.
 const TRANSFER_MAX: f64 = 0.25;
 
-/// CPUs that what is watched used at most, so that nothing in it can have waited for one, not
+/// Most CPUs that the watched processes may use so that none of them can have waited for one, not
 /// even behind a lock.
 const IDLE_CPUS_MAX: f64 = 0.7;
 
-/// Part of the time in which something waited for memory or a disk, at most.
+/// Largest share of the time in which something waited for memory or a disk.
 const IDLE_STALL_MAX: f64 = 0.1;
 
-/// Part of the seconds in which they were that idle.
+/// Share of the seconds that must be this idle.
 const IDLE_SHARE_MIN: f64 = 0.8;
 
-/// The client's workers were busy for less than this, so that more at once would be sent.
+/// The client has room for more operations if its busiest worker is less busy than this.
 const CLIENT_ROOM: f64 = 0.8;
 
 const BOUND: &str = "all that the plan allows at once is under way, and answers take no longer";
 
-/// What shows that answers did not wait for one another.
+/// Evidence that answers did not wait for one another.
 struct Proof {
     words: String,
-    /// What the plan allows brought in a second, where that is known better than over the run.
+    /// Throughput at the plan's limit, if it is known more precisely than over the whole run.
     per_second: Option<f64>,
 }
 
-/// `is_blamed` says that something of server, network or a shared machine may be the limit.
+/// Reads whether the plan is the limit. `is_blamed` means that something of the server, the network
+/// or a shared machine may be the limit.
 pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
     let rule = if is_open {
@@ -66,6 +70,7 @@ pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
     }
     let has_room = document.busiest_worker_share().unwrap_or(0.0) < CLIENT_ROOM;
     let is_clear = has_room && !is_blamed && !errors::lead(document);
+    // A single operation at a time never waits for another, so its times prove nothing.
     let proof = proof(document, &at_once).filter(|_| is_clear && at_once.number > 1);
     let Some(proof) = proof else {
         let figure = at_once.in_use();
@@ -84,7 +89,8 @@ pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
     }
 }
 
-/// What a run would have to do to tell the plan from the server, where the plan may be the limit.
+/// Returns what a run would have to do to distinguish the plan's limit from the server's, if the
+/// plan's may be the limit.
 pub(super) fn next_run(document: &Document) -> Option<String> {
     let at_once = AtOnce::new(document).filter(|at_once| at_once.ran_out(document))?;
     Some(format!(
@@ -107,7 +113,7 @@ fn proof(document: &Document, at_once: &AtOnce) -> Option<Proof> {
     })
 }
 
-/// Seconds of the run that had less under way.
+/// Looks for evidence in seconds with less under way.
 fn by_load(document: &Document, at_once: &AtOnce) -> Option<Proof> {
     let answers = AnswersByLoad::new(document)?;
     let is_reached = at_once.is_closed || answers.most() >= AT_LIMIT * at_once.number as f64;
@@ -117,7 +123,7 @@ fn by_load(document: &Document, at_once: &AtOnce) -> Option<Proof> {
     })
 }
 
-/// Whether the times of the whole run are those of seconds at the limit.
+/// Returns whether the times of the whole run are those of seconds at the limit.
 fn is_at_limit_throughout(document: &Document, at_once: &AtOnce) -> bool {
     let is_at_limit = |row: &&crate::Row| row.in_service >= AT_LIMIT * at_once.number as f64;
     let ended = |row: &crate::Row| row.ended;
@@ -126,7 +132,7 @@ fn is_at_limit_throughout(document: &Document, at_once: &AtOnce) -> bool {
     at_once.is_closed || at_limit as f64 >= AT_LIMIT_SHARE_MIN * all as f64
 }
 
-/// The shape of the answers' times.
+/// Looks for evidence in the distribution of the answers' times.
 fn by_times(document: &Document, at_once: &AtOnce) -> Option<String> {
     if let Some(round_trip) = round_trip(document).filter(|_| at_once.is_closed) {
         return Some(round_trip);
@@ -157,8 +163,8 @@ fn by_times(document: &Document, at_once: &AtOnce) -> Option<String> {
     })
 }
 
-/// An answer that takes one round trip waited for nothing: the kernel answers connects, whatever
-/// the server does.
+/// Returns evidence if answers took one round trip, and so waited for nothing. A connect shows the
+/// round trip, since the kernel answers it, whatever the server does.
 fn round_trip(document: &Document) -> Option<String> {
     let connects = [document.warm_up.as_ref(), Some(&document.measured)];
     let connects = connects.into_iter().flatten();
@@ -177,7 +183,7 @@ fn round_trip(document: &Document) -> Option<String> {
     })
 }
 
-/// Whether monitors watched, and what they watched could have done much more.
+/// Returns whether monitors watched, and what they watched could have done much more.
 fn is_nearly_idle(document: &Document) -> bool {
     let first = document.run.warm_up_ns.div_ceil(1_000_000_000);
     let end_ns = document
@@ -199,7 +205,7 @@ fn is_nearly_idle(document: &Document) -> bool {
     document.is_watched() && monitors.all(is_idle)
 }
 
-/// By the processes that were to be watched; else by the machine.
+/// Judges by the watched processes, or by the machine if there are none.
 fn is_idle_second(machine: &MachineResult, row: &MachineRow) -> bool {
     let of_processes = row.processes.iter().map(|process| process.cpus);
     let cpus = if row.processes.is_empty() {

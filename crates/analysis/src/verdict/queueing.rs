@@ -1,88 +1,90 @@
-//! Whether answers waited for one another, as the clients' times show it: behind a fixed number of
+//! Decides from the clients' times whether answers waited for one another: behind a fixed number of
 //! connections or users, a queue at the server makes nearly every answer late.
 
 use super::phases::PHASES;
 use crate::{Document, TimeFigure};
 
-/// Phases with less than this part of the service time are not looked at.
+/// Phases with less than this share of the service time are ignored.
 const PHASE_SHARE_MIN: f64 = 0.1;
 
-/// Answers are alike where median and mean are at most so many times the fastest.
+/// Answers are alike if median and mean are at most this many times the fastest.
 const ALIKE_MAX: f64 = 1.15;
 
-/// The least part of the answers whose slowest one is compared with the fastest answer.
+/// Least share of the answers to count as early; the slowest of these is compared with the fastest
+/// answer.
 const EARLY_SHARE_MIN: f64 = 0.01;
 
-/// Answers that scatter by themselves are spread evenly from the fastest one on: the early part is
-/// no further from it, by the median, than so many times its share.
+/// Answers that scatter by themselves are spread evenly from the fastest one on: the distance of
+/// the early ones from it, over the median, is at most this many times their share.
 const SCATTER: f64 = 3.0;
 
-/// A larger early part than this tells nothing of answers that scatter.
+/// If the early share is larger than this, it says nothing about answers that scatter.
 const SCATTER_SHARE_MAX: f64 = 0.05;
 
-/// Their median is at least so many times the fastest: where it is near, and some take longer, a
-/// few may wait behind all others that have a worker each.
+/// The median of answers that scatter is at least this many times the fastest. If it is closer, and
+/// some take longer, those few may wait behind all the others, which have a worker each.
 const SCATTER_MIN: f64 = 1.7;
 
-/// Nor is there a hole among them, from the 10th percentile to the 90th: times of which one is so
-/// many times the other,
+/// Answers that scatter leave no hole between the 10th and the 90th percentile. A hole spans times
+/// of which one is this many times the other,
 const HOLE: f64 = 1.25;
 
-/// with less than this part of the answers between them. Where workers end their work together, the
-/// next answers take one turn, or two.
+/// with less than this share of the answers between them. If workers finish together, the next
+/// answers take one turn, or two.
 const HOLE_SHARE: f64 = 0.02;
 
-/// In a line nearly all answers lie further from the fastest one than this, by the median,
+/// In a line, the early answers are farther from the fastest one than this, over the median,
 const LINE_GAP_MIN: f64 = 0.45;
 
-/// also where the early part is as large as this;
+/// if the early share is at most this;
 const LINE_SHARE_MAX: f64 = 0.1;
 
-/// or, in a run of few answers, as large as this,
+/// or at most this in a run of few answers,
 const FILLING_SHARE_MAX: f64 = 0.25;
 
-/// and even as large as this, where the slowest of the early ones took nearly the median,
+/// or at most this, if the slowest of the early ones took nearly the median,
 const FULL_SHARE_MAX: f64 = 0.4;
 const FULL_GAP_MIN: f64 = 0.85;
 
-/// if this part of the early ones took less than half of the median, as they do while a line fills;
+/// where this share of the early ones took less than half of the median, as they do while a line
+/// fills;
 const FILLING_MIN: f64 = 0.2;
 
-/// and the median is at least so many times the fastest answer.
+/// and the median is at least this many times the fastest answer.
 const LINE_GROWTH_MIN: f64 = 2.0;
 
-/// Of the answers that took less than half of the median, those of a line that fills are spread:
-/// this part of them took more than a quarter.
+/// While a line fills, the answers that took less than half of the median are spread out: this
+/// share of them took more than a quarter of it.
 const FILLING_SHARE_MIN: f64 = 0.25;
 
-/// What the times of a run's answers show.
+/// The conclusion from the times of a run's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Queueing {
-    /// None waited for another: all took as long as the fastest one.
+    /// No answer waited for another: all took as long as the fastest one.
     Alike,
-    /// None waited for another: many were still nearly as fast as the fastest one. Where many
-    /// share a CPU, such answers may all have been slower for it.
+    /// No answer waited for another: many were nearly as fast as the fastest one. If many share a
+    /// CPU, all such answers may have been slower for it.
     Scattered,
-    /// Neither can be told.
+    /// Neither can be concluded.
     Unclear,
-    /// They stood in one line.
+    /// The answers stood in one line.
     Line,
 }
 
-/// The same with the phase that shows it.
+/// The conclusion, and the phase that shows it.
 #[derive(Debug, Clone)]
 pub(super) struct QueueingLook<'d> {
     pub(super) queueing: Queueing,
-    /// The phase that decides: of several the one that shows most of a queue.
+    /// The phase that decides: the one that shows most of a queue.
     pub(super) phase: &'static str,
     pub(super) times: &'d TimeFigure,
-    /// The fastest of the run, warm-up included.
+    /// The fastest answer of the run, including the warm-up.
     pub(super) fastest_ns: u64,
 }
 
 impl QueueingLook<'_> {
-    /// Looks at the phases that matter. `early` is how many answers may have come before the queue
-    /// was full, if there was one.
+    /// Looks at the phases that matter. `early` is the number of answers that may have come before
+    /// the queue was full, if there was one.
     pub(super) fn new(document: &Document, early: f64) -> Option<QueueingLook<'_>> {
         let times = &document.measured.times;
         let sum = |figure: &TimeFigure| figure.mean_ns * figure.count as f64;
@@ -105,7 +107,7 @@ impl QueueingLook<'_> {
 }
 
 impl QueueingLook<'_> {
-    /// What of an answer took that long.
+    /// Returns the name of the phase, for messages.
     pub(super) fn phase_in_words(&self) -> &'static str {
         match self.phase {
             "connect" => "connects",
@@ -117,7 +119,7 @@ impl QueueingLook<'_> {
     }
 }
 
-/// After a warm-up no answer of the measured part need be free of a queue.
+/// Includes the warm-up: after it, every answer of the measured part may have met a queue.
 fn fastest_ns(document: &Document, phase: &str, measured: &TimeFigure) -> u64 {
     let warm_up = document.warm_up.as_ref();
     let before = warm_up.and_then(|figures| figures.times.get(phase));
@@ -155,7 +157,7 @@ impl Queueing {
     }
 }
 
-/// Whether answers are of kinds, with nothing between them.
+/// Returns whether answers are of distinct kinds, with nothing between them.
 fn has_hole(times: &TimeFigure) -> bool {
     let Some((low_ns, high_ns)) = slowest_of(times, 0.1).zip(slowest_of(times, 0.9)) else {
         return true;
@@ -166,20 +168,23 @@ fn has_hole(times: &TimeFigure) -> bool {
     windows.any(|from| up_to(times, from * HOLE) - up_to(times, from) < least)
 }
 
-/// Whether the few fast answers are those of a line that filled, and not a kind of their own.
+/// Returns whether the few fast answers are those of a line that filled, rather than a kind of
+/// their own.
 fn has_no_fast_kind(times: &TimeFigure, median_ns: f64) -> bool {
     let fast = up_to(times, median_ns / 2.0);
     let fastest = up_to(times, median_ns / 4.0);
     fast <= 1.0 || fast - fastest >= FILLING_SHARE_MIN * fast
 }
 
-/// What the slowest of the fastest `share` of all took, from the columns of the histogram.
+/// Returns the time of the slowest among the fastest `share` of all answers, from the columns of
+/// the histogram.
 fn slowest_of(times: &TimeFigure, share: f64) -> Option<f64> {
     let mut missing = share * times.count as f64;
     let mut from_ns = times.min_ns.max(1) as f64;
     for column in &times.histogram {
         let (count, to_ns) = (column.count as f64, column.to_ns as f64);
         if count > 0.0 && missing <= count {
+            // Columns grow by a constant factor, so interpolate on a logarithmic scale.
             return Some(from_ns * (to_ns / from_ns).powf(missing / count));
         }
         missing -= count;
@@ -188,7 +193,7 @@ fn slowest_of(times: &TimeFigure, share: f64) -> Option<f64> {
     None
 }
 
-/// How many took no longer than this.
+/// Returns how many answers took no longer than this.
 fn up_to(times: &TimeFigure, ns: f64) -> f64 {
     let mut from_ns = times.min_ns.max(1) as f64;
     let mut sum = 0.0;

@@ -1,31 +1,30 @@
-//! What each rule of the verdict looked at: its figure, its bound, and how far one is from the
-//! other.
+//! The readings of the verdict's rules: a figure, its bound, and the ratio of the two.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a rule would blame, or tell.
+/// The subject of a rule: what it would blame, or describe.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOf {
-    /// Whether the numbers can be trusted at all.
+    /// The numbers themselves, and whether they can be trusted at all.
     Trust,
     /// The load generator.
     Client,
-    /// Whether the load was sent, and carried.
+    /// The load, and whether it was sent and carried.
     Load,
-    /// What the plan allows at once.
+    /// The plan's limit on what is under way.
     Plan,
     /// The server.
     Server,
-    /// What lies between them.
+    /// Everything between client and server.
     Network,
 }
 
 impl LimitOf {
-    /// As people write it.
+    /// Returns its name for people.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -39,28 +38,28 @@ impl LimitOf {
     }
 }
 
-/// What a rule saw in a run.
+/// The result of a rule for a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RuleReading {
-    /// Which rule: a few words, the same in every run.
+    /// The rule's name: a few words, the same in every run.
     pub rule: &'static str,
-    /// What it is about.
+    /// The subject of the rule.
     pub limit_of: LimitOf,
-    /// Its evidence, where it speaks.
+    /// Its evidence, if the rule fires.
     pub says: Option<String>,
-    /// What it saw that speaks for whom it would blame, where that is more than silence: a link
-    /// whose round trip stays at its minimum.
+    /// Evidence in favour of the side it would blame, if it has any, such as a link whose round
+    /// trip stays at its minimum.
     pub acquits: Option<String>,
-    /// What it saw.
+    /// The figure that the rule saw.
     pub figure: String,
-    /// From where on it speaks.
+    /// The bound from which the rule fires.
     pub bound: String,
-    /// The figure over its bound; absent where either is no number, or not known.
+    /// The figure over its bound; absent if either is not a number, or not known.
     pub distance: Option<f64>,
 }
 
 impl RuleReading {
-    /// Of a rule that had nothing to look at.
+    /// Creates the reading of a rule that had nothing to look at.
     pub(super) fn unknown(rule: &'static str, limit_of: LimitOf, bound: String) -> RuleReading {
         RuleReading {
             rule,

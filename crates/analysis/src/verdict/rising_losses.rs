@@ -1,5 +1,5 @@
-//! Whether more is lost on the way where there is more load: a path that is full, whose speed
-//! nobody knows.
+//! Decides whether more is lost on the way when there is more load, which shows a full path whose
+//! speed is not known.
 
 use super::counted_seconds::{is_known, measured};
 use super::{LimitOf, RuleReading};
@@ -7,19 +7,19 @@ use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, Row, h
 
 const RULE: &str = "losses rise with load";
 
-/// Part of the segments that are lost under the higher half of the load,
+/// Share of the segments that are lost under the higher half of the load;
 const LOST: f64 = 0.01;
 
-/// so many times the part under the lower half,
+/// it is at least this many times the share under the lower half,
 const RISE_MIN: f64 = 2.0;
 
-/// of which the higher one is so many times as much.
+/// and the higher half has at least this many times the load of the lower.
 const LOAD_MIN: f64 = 1.5;
 
-/// Fewer segments under a half of the load are too few for a share of them.
+/// Fewer segments than this under one half of the load are too few for a share.
 const SEGMENTS_MIN: u64 = 1000;
 
-/// What a machine lost under a half of the load.
+/// Losses of a machine under one half of the load.
 #[derive(Debug, Clone, Copy, Default)]
 struct Losses {
     load: f64,
@@ -28,8 +28,8 @@ struct Losses {
     lost: u64,
 }
 
-/// Of the machine that shows it most. Both ends must have room: `ends_have_room` says so. A server
-/// that drops connections has them sent again too.
+/// Reads the rule for the machine that shows it most. Both ends must have room, given as
+/// `ends_have_room`: if a server drops connections, segments are retransmitted, too.
 pub(super) fn reading(document: &Document, ends_have_room: bool) -> RuleReading {
     let bound = "1 %, twice the share under half of the load, and a monitor that saw room";
     let machines = document.machines.iter();
@@ -73,7 +73,7 @@ fn reach([low, high]: &[Losses; 2]) -> f64 {
     let rise = high.share() / low.share() / RISE_MIN;
     let load = high.mean_load() / low.mean_load() / LOAD_MIN;
     let reach = (high.share() / LOST).min(load);
-    // Nothing lost under the lower half is any rise.
+    // If nothing was lost under the lower half, any loss is a rise.
     if low.lost == 0 {
         reach
     } else {
@@ -81,7 +81,8 @@ fn reach([low, high]: &[Losses; 2]) -> f64 {
     }
 }
 
-/// The lower and the higher half of the seconds by their load; none where they tell too little.
+/// Returns the lower and the higher half of the seconds by load; `None` if they have too few
+/// segments.
 fn halves(document: &Document, machine: &MachineResult) -> Option<[Losses; 2]> {
     let mut seconds: Vec<(f64, &MachineRow)> = measured(document)
         .filter_map(|row| Some((load(document, row), of_second(machine, row)?)))
@@ -93,7 +94,7 @@ fn halves(document: &Document, machine: &MachineResult) -> Option<[Losses; 2]> {
     halves.iter().all(is_telling).then_some(halves)
 }
 
-/// What was offered in a second: arrivals, or users under way.
+/// Returns the load offered in a second: arrivals, or users under way.
 fn load(document: &Document, row: &Row) -> f64 {
     match document.plan.load {
         LoadRecord::Open { .. } => row.response_time_count as f64 / f64::from(row.seconds.max(1)),

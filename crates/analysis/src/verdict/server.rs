@@ -1,32 +1,33 @@
-//! What monitors saw of the server: something of it both used up and waited for.
+//! Signs that monitors saw of the server: a resource of it that was both used up and waited for.
 
 use super::sign::{Asked, Sign, Watched};
 use super::{LimitOf, RuleReading};
 use crate::{MachineRow, ProcessRow, QueueRow, human};
 
-/// A limit that is shown in at least this part of the seconds under load is one of the server.
+/// Share of the seconds under load that must show a limit of the server.
 pub(super) const PART: f64 = 0.5;
 
 const CPU_BUSY: f64 = 0.95;
-/// Part of the time for which something must have waited for what is used up.
+/// Least share of the time for which something must have waited for the resource.
 const WAITED: f64 = 0.1;
 const THREAD_BUSY: f64 = 0.95;
 const PROCESS_BUSY: f64 = 0.95;
-/// A process that used more than this part of its CPUs has threads on others too.
+/// A process that used more than this share of its CPUs has threads on others, too.
 const PROCESS_BELIEVED: f64 = 1.05;
-/// Watched processes that have at least this part of what is busy are what keeps it busy.
+/// Watched processes with at least this share of the busy CPU time are what keeps the machine busy.
 const OWN_CPU: f64 = 0.8;
-/// A machine, or its busiest thread, that is less busy than this has room.
+/// A machine that is less busy than this, its busiest thread included, has room.
 const ROOM: f64 = 0.8;
 const THROTTLED: f64 = 0.1;
 const FILLED: f64 = 0.99;
 const TRACKED: f64 = 0.95;
-/// Page faults that waited for a disk, where nothing tells how long threads waited for memory.
+/// Page faults that waited for a disk: the bound used if the kernel does not report how long
+/// threads waited for memory.
 const MAJOR_FAULTS: f64 = 100.0;
 
-/// Pages a second that came back from a disk: fewer do no harm.
+/// Pages per second read from a disk again: fewer do no harm.
 const READ_AGAIN: f64 = 100.0;
-/// Part of the time for which a watched process must have waited for a disk.
+/// Least share of the time for which a watched process must have waited for a disk.
 const DISK_WAITED: f64 = 0.4;
 
 const SIGNS: [Sign; 9] = [
@@ -112,7 +113,7 @@ const SIGNS: [Sign; 9] = [
     },
 ];
 
-/// What monitors say of the machines that they watched.
+/// Reads the signs on the machines that monitors watched.
 pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
     let asked = Asked {
         limit_of: LimitOf::Server,
@@ -122,9 +123,9 @@ pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
     readings.flatten().collect()
 }
 
-/// Whether the server had CPUs and threads to spare on average, as these monitors saw it, waited
-/// for or not: a resource of which nothing tells whether it is waited for proves no limit, and no
-/// room either. At least one of them must have seen the server.
+/// Returns whether these monitors saw CPUs and threads to spare on average, whether or not anything
+/// waited for them: a resource of which the wait is not known proves neither a limit nor room. At
+/// least one of the monitors must have seen the server.
 pub(super) fn had_room(monitors: &[Watched<'_>]) -> bool {
     let has_room = |monitor: &Watched<'_>| {
         let rows = monitor.rows.all();
@@ -135,14 +136,15 @@ pub(super) fn had_room(monitors: &[Watched<'_>]) -> bool {
     rows.any(saw_server) && monitors.iter().all(has_room)
 }
 
-/// Whether load arrives on this machine, as far as can be told. Results of earlier versions do not
-/// say.
+/// Returns whether load arrives on this machine, as far as is known. Results of earlier versions do
+/// not have it.
 fn saw_server(row: &MachineRow) -> bool {
     row.cpus == 0 || row.accept_queue.as_ref().is_some_and(is_of_server)
 }
 
-/// What is busiest of a machine and its watched processes. Where these do not serve the load
-/// themselves, any thread may be full that all that is busy could be: the mean over CPUs hides it.
+/// Returns how busy the busiest part of a machine and its watched processes is. If these do not
+/// serve the load themselves, any thread could be full that the busy CPU time allows for, which the
+/// mean over CPUs hides.
 fn busy(row: &MachineRow) -> f64 {
     let queue = row.accept_queue.as_ref();
     let serves = queue.is_some_and(|queue| queue.is_watched && queue.is_of_load);
@@ -165,13 +167,13 @@ fn cpus(row: &MachineRow) -> Option<f64> {
     Some((wanted_cpu(row) / CPU_BUSY).min(waited / WAITED))
 }
 
-/// What a program of a lower priority has of a CPU, it gives up to the server at once.
+/// CPU time used by programs of a lower priority is given up to the server at once.
 fn wanted_cpu(row: &MachineRow) -> f64 {
     (row.cpu_busy - row.cpu_niced).max(0.0)
 }
 
-/// For how long threads of watched processes waited for a CPU, or where none was chosen any
-/// thread. Threads that end within the second are seen by the machine alone, which counts if
+/// Returns for how long threads of watched processes waited for a CPU, or any thread if no process
+/// was chosen. Only the machine's figure includes threads that end within the second; it counts if
 /// nearly all that runs are watched processes.
 fn waited_for_cpu(row: &MachineRow) -> Option<f64> {
     let processes = row.processes.iter();
@@ -187,7 +189,7 @@ fn own_cpus(row: &MachineRow) -> f64 {
     row.processes.iter().map(|process| process.cpus).sum()
 }
 
-/// How many CPUs were busy.
+/// Returns how many CPUs were busy.
 fn busy_cpus(row: &MachineRow) -> f64 {
     row.cpu_busy * f64::from(row.cpus)
 }
@@ -213,13 +215,13 @@ fn cpus_in_words(row: &MachineRow) -> String {
     )
 }
 
-/// The thread that is nearest to its end.
+/// Returns how close the busiest thread is to its limit.
 fn thread(row: &MachineRow) -> Option<f64> {
     let reaches = row.processes.iter().map(|process| of_thread(row, process));
     reaches.reduce(f64::max)
 }
 
-/// A thread that may use one CPU only has no more of it than interrupts and others leave.
+/// A thread that may use only one CPU gets no more of it than interrupts and others leave.
 fn of_thread(row: &MachineRow, process: &ProcessRow) -> f64 {
     let alone = process.busiest_thread_share / THREAD_BUSY;
     let beside = row.busiest_softirq + process.busiest_thread_waiting;
@@ -231,8 +233,8 @@ fn of_thread(row: &MachineRow, process: &ProcessRow) -> f64 {
     }
 }
 
-/// A process whose threads share fewer CPUs than the machine has, however many threads these are.
-/// Of one CPU it has no more than interrupts leave.
+/// Returns how close a process is to its limit if its threads share fewer CPUs than the machine
+/// has, however many threads there are. Of a single CPU it gets no more than interrupts leave.
 fn of_process(row: &MachineRow, process: &ProcessRow) -> Option<f64> {
     let allowed = f64::from(process.busiest_thread_cpus);
     let used = process.cpus / allowed;
@@ -296,8 +298,9 @@ fn throttled_in_words(row: &MachineRow) -> String {
 
 fn accept_queue(row: &MachineRow) -> Option<f64> {
     let queue = row.accept_queue.as_ref().filter(|queue| queue.most > 0)?;
-    // The listener's own count also has segments that belong to no connection, such as those of a
-    // handshake that was sent again: nothing had no room unless the kernel says so of some queue.
+    // The listener's own count includes segments that belong to no connection, such as those of a
+    // handshake that was retransmitted. So a drop counts only if the kernel reports that some queue
+    // had no room.
     let no_room = row.tcp.listen_overflows.max(row.tcp.request_queue_drops);
     let dropped = queue.dropped.unwrap_or(0).min(no_room).min(1) as f64;
     Some(if is_of_server(queue) {
@@ -307,7 +310,7 @@ fn accept_queue(row: &MachineRow) -> Option<f64> {
     })
 }
 
-/// Whether load can have arrived there. Results of earlier versions do not say.
+/// Returns whether load can have arrived there. Results of earlier versions do not have it.
 fn is_of_server(queue: &QueueRow) -> bool {
     queue.is_watched || queue.is_of_load || queue.dropped.is_none()
 }
@@ -354,7 +357,7 @@ fn descriptors_in_words(row: &MachineRow) -> String {
     })
 }
 
-/// Memory that is short and was waited for.
+/// Returns how close memory is to being short and waited for.
 pub(super) fn memory(row: &MachineRow) -> Option<f64> {
     let group = row.group.unwrap_or_default();
     if group.oom_kills > 0 {
@@ -381,7 +384,8 @@ pub(super) fn memory_in_words(row: &MachineRow) -> String {
     )
 }
 
-/// Memory that is short, with what came back from a disk because of it and was waited for there.
+/// Returns how close memory is to being short, also counting pages that had to be read from a disk
+/// again, and the wait for them.
 fn memory_of_server(row: &MachineRow) -> Option<f64> {
     let by_disk = waited_for_disk(row, WAITED).filter(|_| read_again(row) >= READ_AGAIN);
     memory(row).into_iter().chain(by_disk).reduce(f64::max)
@@ -396,8 +400,8 @@ fn memory_of_server_in_words(row: &MachineRow) -> String {
     format!("{}{waited}", memory_in_words(row))
 }
 
-/// Pages a second that were read again since they had to make room: of files, of swap, and of
-/// mapped files by the faults of watched processes.
+/// Returns the pages per second that were read again after their eviction: pages of files, of swap,
+/// and of mapped files in faults of watched processes.
 fn read_again(row: &MachineRow) -> f64 {
     let of_group = row.group.map_or(0, |group| group.refaults);
     let of_processes: u64 = row.processes.iter().map(|it| it.major_faults).sum();
@@ -405,7 +409,8 @@ fn read_again(row: &MachineRow) -> f64 {
     pages * 1e9 / row.elapsed_ns.max(1) as f64
 }
 
-/// A disk that watched processes waited for, and not for want of memory.
+/// Returns how close a disk is to being the limit: watched processes waited for it, and not for
+/// want of memory.
 fn disk(row: &MachineRow) -> Option<f64> {
     let reach = waited_for_disk(row, DISK_WAITED)?;
     let is_memory = read_again(row) >= READ_AGAIN;
@@ -427,17 +432,17 @@ fn disk_in_words(row: &MachineRow) -> String {
     )
 }
 
-/// How near a watched process comes to waiting for a disk for this part of the time: it waited
-/// where nothing can wake it. Locks of the kernel can hold it there as well, so the machine must
-/// have waited for a disk too, which it does for less time: a log that is written for a process
-/// counts as its wait in part only.
+/// Returns how close a watched process comes to waiting for a disk for this share of the time,
+/// which shows as uninterruptible sleep. Locks of the kernel can hold it there as well, so the
+/// machine must have waited for a disk, too. The machine's wait is shorter: writing a log on behalf
+/// of a process counts only in part as its wait.
 fn waited_for_disk(row: &MachineRow, part: f64) -> Option<f64> {
     let idle = row.cpu_waiting_for_disk * f64::from(row.cpus);
     let of_machine = row.io_stall.unwrap_or(idle);
     Some((blocked(row)? / part).min(of_machine / WAITED))
 }
 
-/// For how long the process that waited longest did so where nothing can wake it.
+/// Returns the longest share of time that a process was in uninterruptible sleep.
 fn blocked(row: &MachineRow) -> Option<f64> {
     let processes = row.processes.iter();
     processes.map(|process| process.blocked).reduce(f64::max)

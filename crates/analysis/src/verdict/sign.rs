@@ -1,48 +1,48 @@
-//! Signs that something is used up: each is looked for in every second of a machine, and speaks
-//! where enough of them show it.
+//! Signs that a resource is used up: each is looked for in every second of a machine, and fires if
+//! enough of the seconds show it.
 
 use super::wanted::Pardon;
 use super::{LimitOf, RuleReading};
 use crate::{MachineRow, human};
 
-/// Machines at their limit that have a sentence of their own.
+/// Most machines at their limit that get a sentence each.
 const MACHINES_MAX: usize = 5;
 
-/// A sign that something is used up.
+/// A sign that a resource is used up.
 pub(super) struct Sign {
     pub(super) rule: &'static str,
-    /// How far a second is towards showing it: 1 or more does. `None` where the machine does not
-    /// tell.
+    /// Returns how close a second comes to showing it; from 1 on it does. `None` if the machine
+    /// does not report it.
     pub(super) reach: fn(&MachineRow) -> Option<f64>,
-    /// What a second shows.
+    /// Describes what a second shows.
     pub(super) words: fn(&MachineRow) -> String,
-    /// From where on it is shown.
+    /// The bound from which it is shown.
     pub(super) bound: &'static str,
-    /// What to do about it.
+    /// The remedy.
     pub(super) cure: &'static str,
 }
 
-/// What signs of one kind have in common.
+/// The common part of signs of one kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
     pub(super) limit_of: LimitOf,
-    /// Part of the seconds that must show a sign; at least one must.
+    /// Share of the seconds that must show a sign; at least one must.
     pub(super) part: f64,
 }
 
-/// A machine, and the seconds of it that are looked at.
+/// A machine, and those of its seconds that are looked at.
 pub(super) struct Watched<'a> {
-    /// As evidence names it: `agent a`, `monitor db`.
+    /// Its name in the evidence: `agent a`, `monitor db`.
     pub(super) who: String,
     pub(super) rows: WatchedRows<'a>,
-    /// Why rules do not blame it for what they see.
+    /// Reasons why rules do not blame it for what they see.
     pub(super) pardons: Vec<Pardon>,
 }
 
-/// What is known of a machine.
+/// The rows known of a machine.
 pub(super) enum WatchedRows<'a> {
     BySecond(Vec<&'a MachineRow>),
-    /// Nobody told its seconds: one row of means.
+    /// Its seconds were not reported: one row of means.
     OfTheRun(Box<MachineRow>),
 }
 
@@ -55,18 +55,18 @@ impl WatchedRows<'_> {
     }
 }
 
-/// What a sign came to on a machine.
+/// The result of a sign on a machine.
 struct Look {
     reach: f64,
-    /// What the machine showed: of the second that decided.
+    /// Description of the second that decided.
     words: String,
-    /// In how many seconds of how many it came to its bound, as the words go on.
+    /// In how many of the seconds it reached its bound, as the rest of a sentence.
     when: String,
 }
 
 impl Sign {
-    /// What it came to on each of these machines: of those that it speaks about, or of the one
-    /// that is nearest to it.
+    /// Reads the sign on these machines: for each machine on which it fires, or else for the one
+    /// closest to it.
     pub(super) fn readings(&self, machines: &[Watched<'_>], asked: Asked) -> Vec<RuleReading> {
         let looks = machines
             .iter()
@@ -129,8 +129,8 @@ impl Sign {
         format!("{} in {part} of the seconds", self.bound)
     }
 
-    /// The second that decides is the last of those that must show it, beginning with the one that
-    /// shows it most.
+    /// Looks at the seconds in order of how clearly they show the sign. The one that decides is the
+    /// last of the share that must show it.
     fn look(&self, machine: &Watched<'_>, part: f64) -> Option<Look> {
         let weight = |row: &MachineRow| u64::from(row.seconds.max(1));
         let rows = machine.rows.all().into_iter();

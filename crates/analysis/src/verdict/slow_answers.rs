@@ -1,21 +1,22 @@
-//! Answers that are slow by themselves, told from answers that wait in a queue: both leave many
-//! operations under way at the end of a short run.
+//! Distinguishes answers that are slow by themselves from answers that wait in a queue: both leave
+//! many operations under way at the end of a short run.
 
 use crate::{Document, Row};
 
-/// Answers that take longer than this part of the measured part may be what leaves operations under
-/// way at its end.
+/// Answers that take longer than this share of the measured part can be the reason why operations
+/// are under way at its end.
 const SLOW_SHARE: f64 = 0.5;
 
-/// Response times of the last third are so many times those of the first one where they grow: a
-/// queue that begins empty makes it about five.
+/// Response times grow if those of the last third are this many times those of the first: a queue
+/// that begins empty makes it about five.
 const GROWTH_MIN: f64 = 2.0;
 
-/// Means of answer times scatter; more than so many standard errors is no scatter.
+/// Means of answer times scatter; a deviation of more than this many standard errors is not
+/// scatter.
 const SIGMAS: f64 = 2.0;
 
-/// Whether a backlog cannot be told from answers that are slow by themselves: they take long, and
-/// took as long from the first second on.
+/// Returns whether a backlog cannot be distinguished from answers that are slow by themselves: they
+/// take long, and did so from the first second on.
 pub(super) fn may_be_slow_by_themselves(document: &Document) -> bool {
     let service = document.measured.percentile("service_time", 50.0);
     let slow_ns = SLOW_SHARE * document.run.duration_ns as f64;
@@ -23,8 +24,8 @@ pub(super) fn may_be_slow_by_themselves(document: &Document) -> bool {
     is_slow && !response_times_grew(document)
 }
 
-/// Whether what was due late in the run waited for longer than what was due early, as it does in a
-/// queue that fills. A queue may begin to fill in the warm-up, so that counts too.
+/// Returns whether operations due late in the run waited longer than those due early, as they do in
+/// a queue that fills. It can begin to fill in the warm-up, so that is included.
 fn response_times_grew(document: &Document) -> bool {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
@@ -39,12 +40,13 @@ fn response_times_grew(document: &Document) -> bool {
         Mean::new(&rows[..third]),
         Mean::new(&rows[rows.len() - third..]),
     );
-    // Standard error of the logarithm of a ratio, for times that scatter as much as they are long.
+    // Standard error of the logarithm of a ratio, for times whose standard deviation equals their
+    // mean.
     let error = (1.0 / early.count + 1.0 / late.count).sqrt();
     late.response_ns >= early.response_ns * GROWTH_MIN.max((SIGMAS * error).exp())
 }
 
-/// Response times of what was due in some seconds.
+/// Mean response time of what was due in some seconds.
 struct Mean {
     count: f64,
     response_ns: f64,

@@ -1,34 +1,35 @@
-//! Whether as many operations under way brought less later than they did before: what is slower
-//! with time says nothing of the load.
+//! Decides whether the same number of operations under way brought less later than before: slowing
+//! down with time says nothing about the load.
 
 use crate::{Row, human};
 
-/// Loads are the same within so many times each other.
+/// Loads are the same if their ratio is within these bounds.
 const SAME: [f64; 2] = [0.87, 1.15];
 
-/// Seconds before have about as many under way as the one they are compared with,
+/// The seconds before have about as many under way as the one they are compared with, by these
+/// factors,
 const BEFORE: [f64; 2] = [0.87, 1.05];
 
-/// and the next ones as many or more, but not many more,
+/// and the seconds after as many or slightly more, by these factors,
 const NEXT: [f64; 2] = [0.95, 1.3];
 
-/// where each brought no more than this part of it.
+/// where each second brought at most this share of what those before did.
 const LESS: f64 = 0.8;
 
-/// Fewer seconds than this may be a pause.
+/// Fewer seconds than this can be a pause.
 const ROWS_MIN: usize = 2;
 
-/// Answers that come in a second scatter; more than so many standard errors is no scatter.
+/// Answers per second scatter; a deviation of more than this many standard errors is not scatter.
 const SIGMAS: f64 = 3.0;
 
-/// What seconds with about the same load brought before and later.
+/// Throughput of seconds with about the same load, before and later.
 pub(super) struct SlowerWithTime {
     second: u32,
     before: Brought,
     later: Brought,
 }
 
-/// Operations under way, and what they brought.
+/// Operations under way, and the answers they brought.
 #[derive(Debug, Clone, Copy)]
 struct Brought {
     under_way: f64,
@@ -36,7 +37,7 @@ struct Brought {
 }
 
 impl SlowerWithTime {
-    /// The clearest case of it in these rows, which are in the order of time.
+    /// Finds the clearest case in these rows, which are in order of time.
     pub(super) fn new(rows: &[&Row]) -> Option<SlowerWithTime> {
         let cases = (1..rows.len()).filter_map(|place| {
             let (until, after) = rows.split_at(place);
@@ -46,8 +47,9 @@ impl SlowerWithTime {
         clearest.or_else(|| SlowerWithTime::at_the_return(rows))
     }
 
-    /// Where the load came back to what it was: the second of the change itself holds answers from
-    /// before and after, so each later row is compared with earlier ones that are not next to it.
+    /// Finds a case in which the load returned to what it was. The second of the change holds
+    /// answers from before and after it, so each later row is compared with earlier ones that are
+    /// not adjacent to it.
     fn at_the_return(rows: &[&Row]) -> Option<SlowerWithTime> {
         let compared = rows.iter().enumerate().filter_map(|(place, row)| {
             let earlier = near(&rows[..place.saturating_sub(1)], row.in_service, SAME);
@@ -67,7 +69,7 @@ impl SlowerWithTime {
             .filter(|_| is_lasting)
     }
 
-    /// Beside the last of the rows before.
+    /// Compares the rows on both sides of a change, at the load of the last row before it.
     fn between(until: &[&Row], after: &[&Row]) -> Option<SlowerWithTime> {
         let load = until.last()?.in_service;
         let before = near(until, load, BEFORE);
@@ -90,6 +92,7 @@ impl SlowerWithTime {
 
     fn is_less(&self, later: Brought, rows_before: usize) -> bool {
         let (before, later) = (self.before.ok_per_second, later.ok_per_second);
+        // The variance of a Poisson count is its mean, and `before` is a mean over several counts.
         let error = (before / rows_before as f64 + later).sqrt();
         later <= LESS * before && before - later >= SIGMAS * error
     }
@@ -107,7 +110,7 @@ impl SlowerWithTime {
     }
 }
 
-/// The rows whose load is so many times `load`.
+/// Returns the rows whose load is within these factors of `load`.
 fn near<'r>(rows: &[&'r Row], load: f64, [least, most]: [f64; 2]) -> Vec<&'r Row> {
     let is_near = |row: &&Row| (least * load..=most * load).contains(&row.in_service);
     rows.iter().copied().filter(is_near).collect()
@@ -132,7 +135,7 @@ impl Brought {
         })
     }
 
-    /// Of the row that brought most.
+    /// Returns the row that brought most.
     fn most(rows: &[&Row]) -> Option<Brought> {
         let brought = rows.iter().map(|row| Brought::new(row));
         brought.max_by(|a, b| a.ok_per_second.total_cmp(&b.ok_per_second))

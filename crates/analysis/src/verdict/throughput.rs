@@ -1,5 +1,5 @@
-//! Whether throughput stopped following the load: what shows a server's limit without a look at
-//! the server.
+//! Decides whether throughput stopped following the load, which shows a server's limit without a
+//! look at the server.
 
 use super::at_once::AtOnce;
 use super::counted_seconds::measured;
@@ -9,13 +9,13 @@ use super::users_knee::UsersKnee;
 use super::{LimitOf, RuleReading, answers_by_load, load};
 use crate::{Backlog, Document, LoadRecord, Row, human};
 
-/// The load was at least so many times what was carried.
+/// The load was at least this many times what was carried.
 const BEYOND: f64 = 1.1;
 
-/// What was carried rose by no more than this over the second half.
+/// Throughput rose by at most this factor over the second half.
 const RISE_MAX: f64 = 1.1;
 
-/// At least this part of the service time went into waiting for the server.
+/// At least this share of the service time was spent waiting for the server.
 const PROCESSING_MIN: f64 = 0.5;
 
 pub(super) const RULE: &str = "throughput follows load";
@@ -25,29 +25,29 @@ const OPEN_BOUND: &str = "110 % of what was carried, which rises no more, in fro
 const CLOSED_BOUND: &str = "1.5 times as many bring at most 110 % and take 1.25 times as long, in \
                             front of the server";
 
-/// What monitors say of the server.
+/// The state of the server, as monitors saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MonitorsSaw {
-    /// None watched.
+    /// No monitor watched.
     Nothing,
-    /// One watched, and no second that counts.
+    /// A monitor watched, but none of the seconds that count.
     OtherSeconds,
-    /// That it had room.
+    /// The server had room.
     Room,
-    /// That something of it is used up, or nearly.
+    /// A resource of the server is used up, or nearly.
     NoRoom,
 }
 
-/// What a loop shows of it.
+/// How throughput followed the load in one kind of loop.
 struct Followed {
     figure: String,
     reach: f64,
-    /// Nothing of the load itself explains it.
+    /// Whether nothing in the load itself explains it.
     is_shown: bool,
 }
 
-/// Whether throughput follows the load. `is_in_doubt` says that something else than the server may
-/// stand behind it where it does not.
+/// Reads whether throughput follows the load. `is_in_doubt` means that something other than the
+/// server may be the reason if it does not.
 pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool) -> RuleReading {
     let (followed, bound) = match document.plan.load {
         LoadRecord::Open {
@@ -90,8 +90,8 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
     }
 }
 
-/// Of an open loop that went through its plan: what was due, and what was carried, in its second
-/// half.
+/// For an open loop that completed its plan: compares what was due with what was carried, in the
+/// part that piled up or in the second half.
 fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
     let (backlog, offered) = document
         .backlog
@@ -132,15 +132,15 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
     })
 }
 
-/// Whether answers stood in line behind the plan's connections.
+/// Returns whether answers stood in line behind the plan's connections.
 fn queueing(document: &Document) -> Queueing {
     let early = AtOnce::new(document).map(|at_once| at_once.early(document));
     let look = early.and_then(|early| QueueingLook::new(document, early));
     look.map_or(Queueing::Unclear, |look| look.queueing)
 }
 
-/// Of a closed loop with stages: a knee inside the run. Of one number of users nothing shows
-/// whether others would bring more.
+/// For a closed loop with stages: looks for a knee within the run. A single number of users does
+/// not show whether others would bring more.
 fn users(document: &Document, stages: u32) -> Option<Followed> {
     let knee = UsersKnee::new(document).filter(|_| stages > 0)?;
     let processing = processing_share(document)?;
@@ -156,13 +156,13 @@ fn users(document: &Document, stages: u32) -> Option<Followed> {
     })
 }
 
-/// What was due and what ended where a load piled up: in the part that shows it most, or in the
-/// second half.
+/// Operations due and ended as the load piled up: in the part that shows it most, or in the second
+/// half.
 struct Offered {
     when: String,
     due: f64,
     ended: f64,
-    /// By what factor the rate of endings rose.
+    /// Factor by which throughput rose.
     rise: f64,
 }
 
@@ -190,8 +190,8 @@ impl Offered {
     }
 }
 
-/// By what factor the rate of endings rose from the third quarter of these to the last one; of few
-/// rows from the first half to the second.
+/// Returns the factor by which throughput rose from the third quarter of these rows to the last
+/// one, or from the first half to the second if there are few rows.
 fn rise<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
     let rows: Vec<f64> = rows
         .map(|row| row.ended as f64 / f64::from(row.seconds.max(1)))
@@ -203,7 +203,7 @@ fn rise<'a>(rows: impl Iterator<Item = &'a Row>) -> Option<f64> {
     Some(mean(after) / mean(before)).filter(|rise| rise.is_finite() && *rise > 0.0)
 }
 
-/// Whether arrivals found a connection: else the plan's own limit may be what holds them.
+/// Returns whether arrivals found a connection; otherwise the plan's own limit may hold them back.
 fn has_connections(document: &Document) -> bool {
     let waits = document.measured.times.get("connection_wait");
     document.measured.operations.not_sent == 0 && waits.is_none_or(|waits| waits.count == 0)

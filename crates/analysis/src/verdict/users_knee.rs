@@ -1,30 +1,31 @@
-//! Where throughput stops following the users of a closed loop whose stages change their number:
-//! a knee inside the run.
+//! The point where throughput stops following the users of a closed loop whose stages change their
+//! number: a knee within the run.
 
 use super::counted_seconds::measured;
 use super::slower_with_time::SlowerWithTime;
 use crate::{Document, Row, human};
 
-/// So many times as many users are beyond the knee,
+/// Beyond the knee there are this many times as many users,
 const BEYOND: f64 = 1.5;
 
-/// where they bring no more than so many times as much,
+/// which bring at most this many times as much,
 const RISE_MAX: f64 = 1.1;
 
-/// and wait so many times as long. Answers that only come late, while users change, do not.
+/// and wait at least this many times as long. Answers that only come late, while users change, do
+/// not.
 const SLOWER_MIN: f64 = 1.25;
 
-/// Seconds that a point is the mean of: one alone scatters too much.
+/// Seconds averaged for a point: a single one scatters too much.
 const POINT_ROWS: usize = 3;
 
-/// The least load from which on more of it brings nothing, or what comes nearest to that.
+/// The lowest load from which more load brings nothing, or what comes closest to it.
 pub(super) struct UsersKnee {
     knee: LoadPoint,
     most: LoadPoint,
     slower: Option<SlowerWithTime>,
 }
 
-/// What seconds with about the same load brought.
+/// Mean of seconds with about the same load.
 #[derive(Debug, Clone, Copy)]
 struct LoadPoint {
     under_way: f64,
@@ -33,7 +34,7 @@ struct LoadPoint {
 }
 
 impl UsersKnee {
-    /// Of a run that has seconds enough with different loads.
+    /// Returns `None` if the run has too few seconds with different loads.
     pub(super) fn new(document: &Document) -> Option<UsersKnee> {
         let rows = whole_rows(document);
         let points = points(&rows);
@@ -48,12 +49,12 @@ impl UsersKnee {
         })
     }
 
-    /// Whether nothing shows that time slowed the answers down, and not the load.
+    /// Returns whether nothing shows that time, rather than the load, slowed the answers down.
     pub(super) fn goes_with_load(&self) -> bool {
         self.slower.is_none()
     }
 
-    /// How far it is towards being one: 1 or more is.
+    /// Returns how close it comes to being a knee; from 1 on it is one.
     pub(super) fn reach(&self) -> f64 {
         self.knee.reach(&self.most)
     }
@@ -98,7 +99,8 @@ impl LoadPoint {
     }
 }
 
-/// In the order of time. A second that the run ended in has less of everything, and does not count.
+/// Returns the rows in order of time, without a second in which the run ended: it has less of
+/// everything.
 fn whole_rows(document: &Document) -> Vec<&Row> {
     let run = &document.run;
     let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
@@ -109,7 +111,7 @@ fn whole_rows(document: &Document) -> Vec<&Row> {
     measured(document).filter(is_whole).collect()
 }
 
-/// By load, ascending.
+/// Returns the points by load, ascending.
 fn points(rows: &[&Row]) -> Vec<LoadPoint> {
     let mut rows = rows.to_vec();
     rows.sort_by(|a, b| a.in_service.total_cmp(&b.in_service));

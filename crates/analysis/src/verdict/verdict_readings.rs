@@ -1,4 +1,4 @@
-//! All rules, looked at in the order in which they need one another.
+//! Evaluates all rules, in the order in which they depend on one another.
 
 use super::counted_seconds::{Carried, CountedSeconds};
 use super::sign::{Watched, WatchedRows};
@@ -10,25 +10,25 @@ use super::{
 };
 use crate::{Document, MachineRole};
 
-/// What every rule saw.
+/// The readings of all rules.
 pub(super) struct VerdictReadings {
     /// Faults that make the run worthless.
     pub(super) fatal: Vec<RuleReading>,
     /// Faults that the plan allows.
     pub(super) tolerated: Vec<RuleReading>,
-    /// The client was late by itself.
+    /// Lateness that the client itself caused.
     pub(super) lateness: Vec<RuleReading>,
-    /// The client's resources.
+    /// Resources of the client.
     pub(super) client: Vec<RuleReading>,
     /// Machines that client and server share.
     pub(super) shared: Vec<RuleReading>,
     /// Whether the load was sent and carried.
     pub(super) load: Vec<RuleReading>,
-    /// The server's resources, and whether throughput follows the load.
+    /// Resources of the server, and whether throughput follows the load.
     pub(super) server: Vec<RuleReading>,
-    /// What lies between.
+    /// Everything between client and server.
     pub(super) network: Vec<RuleReading>,
-    /// What the plan allows at once.
+    /// The plan's limit on what is under way.
     pub(super) plan: Vec<RuleReading>,
     has_errors: bool,
 }
@@ -89,7 +89,7 @@ impl VerdictReadings {
         }
     }
 
-    /// All of them, as they count.
+    /// Returns all readings, in the order in which they count.
     pub(super) fn in_order(self) -> Vec<RuleReading> {
         let groups = [
             self.fatal,
@@ -105,7 +105,7 @@ impl VerdictReadings {
         groups.into_iter().flatten().collect()
     }
 
-    /// Whether an open loop's load was sent in time, and answered.
+    /// Returns whether an open loop's load was sent in time and answered.
     pub(super) fn is_met(&self) -> bool {
         !speaks(&self.load) && !self.has_errors
     }
@@ -115,20 +115,20 @@ fn speaks(readings: &[RuleReading]) -> bool {
     readings.iter().any(|reading| reading.says.is_some())
 }
 
-/// What those say that speak.
+/// Returns the evidence of the rules that fire.
 pub(super) fn spoken(readings: &[RuleReading]) -> Vec<String> {
     let says = readings.iter().filter_map(|reading| reading.says.clone());
     says.collect()
 }
 
-/// What speaks for those whom these would blame.
+/// Returns the evidence in favour of what these rules would blame.
 pub(super) fn acquitted(readings: &[RuleReading]) -> impl Iterator<Item = String> {
     readings
         .iter()
         .filter_map(|reading| reading.acquits.clone())
 }
 
-/// A reading for each fault; where there is none, one that says so.
+/// Creates a reading for each fault, or one that reports that there is none.
 fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
     let number = faults.len();
     let says = faults.into_iter().map(Some);
@@ -149,7 +149,7 @@ fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
     readings.collect()
 }
 
-/// The machines that monitors watched, in these seconds.
+/// Returns the machines that monitors watched, in these seconds.
 fn monitors<'a>(document: &'a Document, seconds: &CountedSeconds) -> Vec<Watched<'a>> {
     let machines = document.machines.iter();
     let monitors = machines.filter(|machine| machine.role == MachineRole::Monitor);

@@ -1,5 +1,6 @@
-//! Whether the load wanted what is used up at the server. A thread that spins is busy without load
-//! too; and where no answer took longer than the fastest one, none waited for anything there.
+//! Decides whether the load needed a resource that is used up at the server. A thread that spins is
+//! busy without load, too; and if no answer took longer than the fastest one, none waited for
+//! anything there.
 
 use super::answers_by_load::AnswersByLoad;
 use super::at_once::AtOnce;
@@ -7,35 +8,36 @@ use super::counted_seconds::{is_known, measured};
 use super::queueing::{Queueing, QueueingLook};
 use crate::{Document, MachineResult, MachineRole, MachineRow, ProcessRow, Row, human};
 
-/// What is used without load by at least this part of what is used under load is not used for it.
+/// If the use without load is at least this share of that under load, the load is not what it is
+/// used for.
 const AS_BUSY: f64 = 0.8;
 
-/// A second in which at most this part of the most answers came, with at most this part of the most
-/// operations under way, is nearly one without load.
+/// A second is nearly one without load if it has at most this share of the most answers per second,
+/// and of the most operations under way.
 const QUIET: f64 = 0.25;
 
-/// Processes that keep at least this part of what is busy are those that keep it busy.
+/// Processes with at least this share of the busy CPU time are those that keep the machine busy.
 const MOST: f64 = 0.5;
 
-/// What the server itself does for an answer takes at most this part of the fastest one: the rest
-/// of it was spent elsewhere.
+/// The server's own work for an answer takes at most this share of the fastest answer: the rest was
+/// spent elsewhere.
 const OWN_SHARE_MAX: f64 = 0.5;
 
-/// Operations that ended in an error, from which on the server refused some.
+/// Share of operations ending in an error from which the server refused some.
 const REFUSED_SHARE: f64 = 0.01;
 
-/// Connections waited throughout a second where at least this part of the looks saw some.
+/// Connections waited throughout a second if at least this share of the samples saw some.
 const WAITED_THROUGHOUT: f64 = 0.5;
 
-/// The last second of a run may come too late to be kept.
+/// The last second of a run can arrive too late to be kept.
 const LATE_SECONDS: u64 = 1;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Why a rule does not blame a machine for what it saw there, by the rule's name.
+/// A rule's name, and why that rule does not blame a machine for what it saw there.
 pub(super) type Pardon = (&'static str, String);
 
-/// Why rules about a machine do not blame it, in these seconds under load.
+/// Returns why rules do not blame a machine for these seconds under load.
 pub(super) fn pardons(
     document: &Document,
     machine: &MachineResult,
@@ -61,7 +63,7 @@ pub(super) fn pardons(
     pardons
 }
 
-/// Why no answer can have waited for a resource of the server, where none did.
+/// Returns why no answer can have waited for a resource of the server, if that is so.
 fn nobody_waited(document: &Document) -> Option<String> {
     if !document.plan.stages.is_empty() {
         let answers = AnswersByLoad::new(document)?;
@@ -85,7 +87,7 @@ fn nobody_waited(document: &Document) -> Option<String> {
     })
 }
 
-/// The fastest answer of the run, warm-up included: nothing was in its way.
+/// Returns the fastest answer of the run, including the warm-up: nothing was in its way.
 fn fastest_ns(document: &Document) -> Option<f64> {
     let figures = [document.warm_up.as_ref(), Some(&document.measured)];
     let times = figures.into_iter().flatten();
@@ -94,8 +96,8 @@ fn fastest_ns(document: &Document) -> Option<f64> {
     fastest.min().map(|ns| ns as f64)
 }
 
-/// What the watched machines did for each answer, on their CPUs and waiting for disks; by their
-/// processes, or where none was chosen by all that ran.
+/// Returns the time that the watched machines spent per answer, on their CPUs and waiting for
+/// disks: that of the watched processes, or of all that ran if none was chosen.
 fn own_ns(document: &Document) -> Option<f64> {
     let ok = document.measured.operations.ok;
     let monitors = document.machines.iter();
@@ -116,7 +118,7 @@ fn own_ns(document: &Document) -> Option<f64> {
     (ok > 0).then(|| spent / ok as f64)
 }
 
-/// What spins, by the rules that would blame it.
+/// Returns pardons for processes and threads that spin, by the rules that would blame them.
 fn as_busy_without_load(
     document: &Document,
     machine: &MachineResult,
@@ -158,18 +160,18 @@ fn as_busy_without_load(
     pardons
 }
 
-/// What was in use on a machine, in CPUs.
+/// CPUs in use on a machine.
 #[derive(Debug, Clone, Copy, Default)]
 struct CpusInUse {
     machine: f64,
-    /// By the watched processes.
+    /// CPUs used by the watched processes.
     cpus: f64,
-    /// By the busiest of their threads.
+    /// CPU share of the busiest of their threads.
     thread: f64,
 }
 
 impl CpusInUse {
-    /// Before the load, and in seconds with hardly any; the least of both.
+    /// Returns the use before the load, or in seconds with hardly any; the smaller of the two.
     fn without_load(document: &Document, machine: &MachineResult) -> Option<CpusInUse> {
         let before = machine.before_load.as_ref().map(|before| {
             let threads = before.processes.iter().map(|it| it.busiest_thread_share);
@@ -206,7 +208,7 @@ impl CpusInUse {
     }
 }
 
-/// Whether a second of a machine had hardly any load.
+/// Returns whether a second of a machine had hardly any load.
 fn is_quiet(document: &Document, row: &MachineRow) -> bool {
     let most = |of: fn(&Row) -> f64| measured(document).map(of).fold(0.0, f64::max);
     let ended = |row: &Row| row.ended as f64 / f64::from(row.seconds.max(1));
@@ -218,8 +220,8 @@ fn is_quiet(document: &Document, row: &MachineRow) -> bool {
     })
 }
 
-/// Whether the server let connections wait or fail: operations that failed count, and what its
-/// accept queue did.
+/// Returns whether the server let connections wait or fail, judged by operations that failed and by
+/// its accept queue.
 fn has_refused(document: &Document, rows: &[&MachineRow]) -> bool {
     let operations = &document.measured.operations;
     let failed = operations.failed.saturating_add(operations.timed_out);
@@ -229,7 +231,7 @@ fn has_refused(document: &Document, rows: &[&MachineRow]) -> bool {
         || queues.any(|queue| queue.waited >= WAITED_THROUGHOUT || queue.dropped > Some(0))
 }
 
-/// Monitors that told nothing more from some second of the measured part on.
+/// Describes monitors that reported nothing more from some second of the measured part on.
 pub(super) fn monitors_that_left(document: &Document) -> Vec<String> {
     let end = |second: u32, seconds: u32| second.saturating_add(seconds.max(1));
     let whole = document

@@ -1,4 +1,4 @@
-//! What searches found, side by side, with ratios worked out by hand.
+//! The results of searches side by side, with ratios worked out by hand.
 
 use analysis::{
     Bounds, CapacityRow, ChangeFinding, HoldFigures, HoldOutcome, HoldResult, LimitOutcome,
@@ -38,7 +38,7 @@ fn keeps(capacity: f64) -> SearchRecord {
     })
 }
 
-/// The client can make no more than `most`.
+/// A search whose client can make no more than `most`.
 fn client_bound(most: f64) -> SearchRecord {
     let bound = || HoldOutcome::ClientBound {
         reasons: vec!["busy".into()],
@@ -68,8 +68,8 @@ fn rows(first: &[SearchRecord], other: &[SearchRecord]) -> [CapacityRow; 2] {
 
 #[test]
 fn limits_are_told_apart_only_where_their_ends_are() {
-    // Ends at 3 %: 600 passes and 606.3 fails (both on the way to 600), 800 and 806.3, …: all are
-    // amounts that were held.
+    // The ends are 3 % apart: 600 passes and 606.3 fails (both on the way to 600), 800 and 806.3,
+    // …; all of them are amounts that were held.
     for (first, other, finding, words) in [
         (
             keeps(600.0),

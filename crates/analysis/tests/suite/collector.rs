@@ -58,10 +58,10 @@ fn figures_are_those_worked_out_by_hand() {
     assert_eq!((skew.skew_ns, skew.bound_ns), (2_000_000, 1_500_000));
 }
 
-/// A second whose handshake was stapled with a response of this age at the start, to be renewed
-/// within an hour.
+/// A second with a handshake stapled with a response of this age at the start, to be renewed within
+/// an hour.
 fn stapled(age_s: i64) -> Snapshot {
-    // 2026-01-02T03:04:05Z, when the scene begins.
+    // 2026-01-02T03:04:05Z, when the run of the scene starts.
     let this_update = 1_767_323_045 - age_s;
     let ocsp_staple = Some(Staple {
         this_update,
@@ -653,7 +653,7 @@ fn counts_at_the_end_of_their_type_do_not_wrap() {
             .values_mut()
             .for_each(|count| *count = u64::MAX);
     }
-    // The live view believes a second so far ahead once its successor comes.
+    // The live view believes a second this far ahead only once its successor arrives.
     for second in [u32::MAX - 1, u32::MAX] {
         (0..2).for_each(|agent| assert_eq!(collector.add(agent, second, &huge), Added::Counted));
     }
@@ -668,7 +668,8 @@ fn counts_at_the_end_of_their_type_do_not_wrap() {
     assert_eq!(collector.live().unwrap().errors, u64::MAX);
 }
 
-/// Handshakes of one cell, and what they offered: by whom issued, whether taken, how often.
+/// Handshakes of one cell, and the sessions they offered: the issuer, whether they were accepted,
+/// and how many.
 fn handshakes(number: u64, offers: &[(&str, bool, u64)]) -> measure::Cell {
     let mut cell = measure::Cell::default();
     let agreed = measure::Negotiated {

@@ -1,4 +1,4 @@
-//! Comparisons by hand, and of runs that differ in nothing but noise.
+//! Comparisons worked out by hand, and comparisons of runs that differ by noise only.
 
 use crate::random::Random;
 use crate::scene::{CLOSED, QUIET, cpu, document};
@@ -9,7 +9,7 @@ use analysis::{
 };
 use std::sync::LazyLock;
 
-/// A document in which nothing was measured but what is set afterwards.
+/// A document without any figures but those that are set afterwards.
 fn blank() -> Document {
     static BLANK: LazyLock<Document> = LazyLock::new(make_blank);
     BLANK.clone()
@@ -23,7 +23,7 @@ fn make_blank() -> Document {
         .iter_mut()
         .for_each(|agent| agent.cpu = None);
     document.series.rows.clear();
-    // So long that one operation more or less says nothing.
+    // Long enough for one operation more or less to make no difference.
     document.run.duration_ns = 1_000_000 * 1_000_000_000;
     document
 }
@@ -67,7 +67,7 @@ fn rates(rates: &[f64]) -> Vec<Document> {
     rates.iter().map(|&rate| with_rate(rate)).collect()
 }
 
-/// Rates of e^difference against 100, in rounds that are ever faster.
+/// Rates of 100·e^difference against 100, in rounds that become faster and faster.
 fn rounds(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
     let first: Vec<f64> = (0..differences.len())
         .map(|round| 100.0 * 1.3_f64.powi(round as i32))
@@ -109,7 +109,7 @@ fn paired_ratios_have_the_interval_worked_out_by_hand() {
     assert!(!comparison.rows[0].cells[1].change.as_ref().unwrap().weak);
 }
 
-/// A run that cost the server so many steps of 10 ms for 1000 operations.
+/// A run that cost the server `steps` steps of 10 ms for 1000 operations.
 fn with_server_cpu(steps: u64) -> Document {
     let mut document = blank();
     document.server = Some(ServerFigures {
@@ -123,9 +123,9 @@ fn with_server_cpu(steps: u64) -> Document {
 #[test]
 fn repeats_that_agree_to_a_coarse_step_are_no_certainty() {
     // Three times 8 steps against 9: the logarithm is 0.1178 each time. A time is the difference of
-    // two readings of two counters, four roundings: q is 20 ms, 1/4 of the one and 1/4.5 of the
-    // other. Variance (1/16 + 1/20.25)/12/3 = 0.003108, standard error 0.05575; nothing below a
-    // step of 1/4 is named. t = 4.3027 for two degrees: 0.1178 ± (0.2399 + 0.25).
+    // two readings of two counters, with four roundings: q is 20 ms, 1/4 of the one and 1/4.5 of
+    // the other. Variance (1/16 + 1/20.25)/12/3 = 0.003108, standard error 0.05575; no difference
+    // below a step of 1/4 is reported. t = 4.3027 for two degrees: 0.1178 ± (0.2399 + 0.25).
     let comparison = compare(
         Pairing::Interleaved,
         &vec![with_server_cpu(8); 3],
@@ -146,7 +146,7 @@ fn repeats_that_agree_to_a_coarse_step_are_no_certainty() {
         (interval.high.ln() - (difference + half)).abs() < 1e-4,
         "{interval:?}"
     );
-    // Runs made apart are as far off, and have two degrees of freedom where neither side scatters.
+    // Runs made apart differ as much, and have two degrees of freedom if neither side scatters.
     let comparison = compare(
         Pairing::Apart,
         &vec![with_server_cpu(8); 3],
@@ -162,7 +162,7 @@ fn repeats_that_agree_to_a_coarse_step_are_no_certainty() {
         (apart.low - interval.low).abs() < 1e-9 && (apart.high - interval.high).abs() < 1e-9,
         "{apart:?}"
     );
-    // A thousand times the time: the same step says nothing any more.
+    // A thousand times the CPU time: the same step no longer matters.
     let comparison = compare(
         Pairing::Interleaved,
         &vec![with_server_cpu(8000); 3],
@@ -204,8 +204,8 @@ fn rate_is_known_to_one_operation_of_its_window() {
 
 #[test]
 fn seconds_that_agree_leave_what_a_rate_is_rounded_by() {
-    // 16 seconds with 100 operations each against 16 with 101: no draw scatters. q is 1/16 per
-    // second, 0.000625 of the one and 0.000619 of the other; standard error √((0.000625² +
+    // 16 seconds with 100 operations each against 16 with 101: the draws do not scatter. q is 1/16
+    // per second, 0.000625 of the one and 0.000619 of the other; standard error √((0.000625² +
     // 0.000619²)/12) = 0.000254. Four blocks: t = 3.182 for three degrees.
     let side = |each: u64| {
         let mut document = with_rate(each as f64);
@@ -450,7 +450,7 @@ fn untrusted_runs_are_left_out_and_client_bound_ones_said() {
 
 #[test]
 fn shares_differ_no_more_surely_than_their_counts_allow() {
-    // One error in a thousand, thrice, against none: three events decide nothing.
+    // One error in a thousand, three times, against none: three events decide nothing.
     let comparison = compare(
         Pairing::Interleaved,
         &vec![with_errors(0, 1000); 3],
@@ -491,7 +491,7 @@ fn limits_regress_only_beyond_limit_and_noise() {
         let outcomes: Vec<LimitOutcome> = judged.iter().map(|result| result.outcome).collect();
         assert_eq!(outcomes, [expected], "{text}");
     }
-    // Two rounds that contradict each other tell nothing of a limit of 5 %.
+    // Two rounds that contradict each other decide nothing about a limit of 5 %.
     let judged = judge(
         &["rate=5%"],
         &rates(&[100.0, 100.0]),
@@ -500,7 +500,7 @@ fn limits_regress_only_beyond_limit_and_noise() {
     assert_eq!(judged[0].outcome, LimitOutcome::Unknown);
 }
 
-/// Rates as in [`rounds`], and payload rates that do not differ, but scatter.
+/// Rates as in [`rounds`], and payload rates that do not differ but scatter.
 fn with_idle_figures(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
     let (first, mut other) = rounds(differences);
     let mut first = first;
@@ -520,7 +520,8 @@ fn with_idle_figures(differences: &[f64]) -> (Vec<Document>, Vec<Document>) {
 
 #[test]
 fn variants_of_a_matrix_are_compared_along_each_axis() {
-    // The second axis doubles the rate, the first one only where the second has its other value.
+    // The second axis doubles the rate; the first doubles it only where the second has its other
+    // value.
     let runs = [100.0, 200.0, 100.0, 400.0].map(|rate| rates(&[rate, rate * 1.001, rate * 0.999]));
     let named = ["a1", "a2", "b1", "b2"].iter().zip(&runs);
     let variants: Vec<VariantRuns<'_>> = named
@@ -552,8 +553,8 @@ fn variants_of_a_matrix_are_compared_along_each_axis() {
 
 #[test]
 fn figure_that_is_asked_for_alone_is_judged_alone() {
-    // Mean -0.1, standard error 0.037/√3 with two degrees, t = 4.303: beyond 0.093 for one
-    // figure; among the four that these runs have t is 8.9.
+    // Mean -0.1, standard error 0.037/√3 with two degrees, t = 4.303: beyond 0.093 for one figure.
+    // Among the four figures of these runs, t is 8.9.
     let differences = [-0.063, -0.1, -0.137];
     let (first, other) = with_idle_figures(&differences);
     let table = compare(Pairing::Interleaved, &first, &other);
@@ -566,7 +567,7 @@ fn figure_that_is_asked_for_alone_is_judged_alone() {
     let judged = judge(&["rate=5%"], &first, &other);
     assert_eq!(judged[0].outcome, LimitOutcome::Regressed, "{judged:?}");
     assert!(judged[0].text.starts_with("lower by 9.5 %"), "{judged:?}");
-    // Two that are asked for are a family of two.
+    // Two figures with limits are a family of two.
     let judged = judge(&["rate=5%", "errors.share=1%"], &first, &other);
     assert_eq!(judged[0].outcome, LimitOutcome::Unknown, "{judged:?}");
     assert!(
@@ -575,7 +576,7 @@ fn figure_that_is_asked_for_alone_is_judged_alone() {
     );
 }
 
-/// A run whose figures are as usual but for noise: of the round, of the run, and of each figure.
+/// A run whose figures are the usual ones with noise: of the round, of the run, and of each figure.
 fn noisy(random: &mut Random, round: f64) -> Document {
     let mut document = blank();
     let run = 0.02 * random.normal();
@@ -606,7 +607,7 @@ fn noisy(random: &mut Random, round: f64) -> Document {
     document
 }
 
-/// The same in so short a run that CPU times are a few steps, and counts a few hundred.
+/// Such a run made so short that CPU times are a few steps, and counts a few hundred.
 fn coarse(random: &mut Random, round: f64) -> Document {
     let mut document = noisy(random, round);
     document.run.duration_ns = 1_000_000_000;
@@ -634,7 +635,7 @@ fn coarse(random: &mut Random, round: f64) -> Document {
     document
 }
 
-/// A run of 60 seconds in which each second has half of its deviation from the one before.
+/// A run of 60 seconds in which each second keeps half of the previous second's deviation.
 fn noisy_seconds(random: &mut Random) -> Document {
     noisy_run(random, 60)
 }
@@ -667,7 +668,7 @@ fn noisy_run(random: &mut Random, length: u32) -> Document {
     document
 }
 
-/// Makes the figures of the whole run those of its rows after the warm-up of 2 s.
+/// Sets the figures of the whole run to those of its rows after the warm-up of 2 s.
 fn sum_up(document: &mut Document) {
     let rows: Vec<Row> = document.series.rows.split_off(2);
     let seconds = rows.len() as f64;
@@ -698,7 +699,7 @@ fn sum_up(document: &mut Document) {
     document.series.rows.extend(rows);
 }
 
-/// The same run as a longer one would have kept it: each row is of `seconds`.
+/// The same run as a longer one would have kept it: each row holds `seconds` seconds.
 fn with_rows_of(seconds: u32, document: &Document) -> Document {
     let mut longer = document.clone();
     longer.series.row_seconds = seconds;
@@ -757,7 +758,7 @@ fn length_of_rows_makes_no_difference() {
 fn change_of_single_runs_is_that_of_their_values() {
     let mut random = Random(3);
     let (first, mut other) = (noisy_seconds(&mut random), noisy_seconds(&mut random));
-    // A mean of percentiles is none: one bad second moves the two by different amounts.
+    // A mean of percentiles is not a percentile: one bad second moves the two by different amounts.
     let response_time = other.measured.times.get_mut("response_time").unwrap();
     response_time.percentiles[1].value_ns *= 3;
     let comparison = compare(Pairing::Apart, &[first], &[other]);
@@ -781,7 +782,7 @@ fn change_of_single_runs_is_that_of_their_values() {
 
 #[test]
 fn arrivals_that_were_not_sent_are_part_of_what_errors_are_a_share_of() {
-    // Each second 100 are due and 10 of them are never sent: a share of 0.1, and 90/s ok.
+    // In each second 100 are due and 10 of them are never sent: a share of 0.1, and 90/s ok.
     let side = || {
         let mut document = with_errors(160, 1600);
         document.measured.rates.ok_per_second = 90.0;
@@ -801,7 +802,7 @@ fn arrivals_that_were_not_sent_are_part_of_what_errors_are_a_share_of() {
         let cell = &comparison.row(name).unwrap().cells[1];
         cell.change.clone().unwrap()
     };
-    // No second differs from another: what is left is a rounded rate and a counted share.
+    // All seconds are equal: what remains is a rounded rate and a counted share.
     assert_eq!(change("rate").finding, ChangeFinding::HigherIsBetter);
     let share = change("errors.share");
     assert_eq!(share.finding, ChangeFinding::LowerIsBetter);
@@ -824,8 +825,8 @@ fn with_hundred_ok(mut document: Document) -> Document {
     document
 }
 
-/// Of so many tables, those that name a difference, and of all figures with an interval those
-/// named.
+/// The share of `tables` tables that report a difference, and the share of reported figures among
+/// all those with an interval.
 fn named(tables: u64, mut table: impl FnMut(&mut Random) -> Comparison) -> (f64, f64) {
     let (mut any, mut figures, mut all) = (0, 0, 0);
     for seed in 0..tables {
@@ -853,7 +854,7 @@ fn named(tables: u64, mut table: impl FnMut(&mut Random) -> Comparison) -> (f64,
 
 #[test]
 fn interleaved_repeats_of_one_thing_name_a_difference_in_at_most_one_table_of_twenty() {
-    // With two repeats the share is just below 5 %, and takes more tables to tell from it.
+    // With two repeats the share is just below 5 %, so it takes more tables to show that.
     for (repeats, number) in [(2, 4000), (3, 1000), (5, 1000), (10, 1000)] {
         let (tables, figures) = named(number, |random| {
             let rounds: Vec<f64> = (0..repeats).map(|_| 0.1 * random.normal()).collect();

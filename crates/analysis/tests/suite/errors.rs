@@ -1,4 +1,4 @@
-//! Errors lead the verdict, and may say whose limit it is.
+//! Errors that lead the verdict, and can show whose limit it is.
 
 use crate::limits::{changed, idle, overloaded, ramp_of_users, run, speaks, with_monitor};
 use crate::scene::{CLOSED, OPEN, QUIET};
@@ -9,8 +9,8 @@ const TIME_OUT: &str = "http.time_out";
 const REFUSED: &str = "connect.refused";
 const RULE: &str = "errors rise with load";
 
-/// A kind of error with its part of the operations of a whole run, and of each second from `from`
-/// up to `until`.
+/// Adds a kind of error to a run, with this share of its operations, and of each second from `from`
+/// to before `until`.
 fn failing(mut document: Document, name: &str, share: f64, [from, until]: [u32; 2]) -> Document {
     let drained = Row {
         second: 6,
@@ -93,7 +93,7 @@ fn errors_lead_whatever_the_verdict_and_from_a_hundredth_on() {
     let (_, evidence, missing) = judged(&few);
     assert!(!evidence[0].contains("ended in an error"), "{evidence:?}");
     assert!(missing.contains("higher load"), "{missing}");
-    // What was never sent, or cut at the end, follows from a load that is not carried.
+    // Operations never sent, or cut at the end, are a consequence of a load that is not carried.
     for name in ["load.not_sent", "http.cut"] {
         let document = failing(overloaded(), name, 0.4, [2, 9]);
         assert!(!has_many_errors(&document), "{name}");
@@ -104,8 +104,8 @@ fn errors_lead_whatever_the_verdict_and_from_a_hundredth_on() {
     }
 }
 
-/// Ten seconds of so many users, of whom the server answers so many a second and turns the others
-/// away as `refused` says.
+/// Ten seconds of users with ten operations per second each, of which the server turns away the
+/// share that `refused` returns.
 fn refusing(users: [f64; 10], name: &str, refused: impl Fn(usize, f64) -> f64) -> Document {
     let mut document = ramp_of_users(|second| (users[second as usize], 1000, 10.0));
     let rows = document.series.rows.iter_mut();
@@ -125,7 +125,7 @@ const RAMP: [f64; 10] = [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 1
 const STEP: [f64; 10] = [20.0, 20.0, 20.0, 20.0, 60.0, 60.0, 60.0, 60.0, 60.0, 60.0];
 const SPIKE: [f64; 10] = [20.0, 20.0, 90.0, 90.0, 90.0, 20.0, 20.0, 20.0, 20.0, 20.0];
 
-/// What is beyond 40 users.
+/// The share of users beyond 40.
 fn beyond(_: usize, users: f64) -> f64 {
     (1.0 - 40.0 / users).max(0.0)
 }
@@ -139,7 +139,7 @@ fn refusals_that_rise_with_the_load_are_the_servers() {
             let (verdict, evidence, _) = judged(&document);
             assert_eq!(verdict, Verdict::ServerBound, "{evidence:?}");
         }
-        // Answers that were not expected are no refusal, and errors beside the load prove nothing.
+        // Unexpected answers are not refusals, and errors beside the load prove nothing.
         for name in ["http.status.404", TIME_OUT] {
             assert!(
                 !speaks(&refusing(users, name, beyond), RULE),
@@ -158,7 +158,7 @@ fn refusals_that_rise_with_the_load_are_the_servers() {
             assert!(!speaks(&document, RULE), "{users:?} {case}");
         }
     }
-    // One that fails by itself from an instant on, while the load rises, turns away a part of it.
+    // A server that starts to fail by itself while the load rises turns away a share of any load.
     let broken = |second: usize, _: f64| if second < 4 { 0.0 } else { 0.2 };
     assert!(!speaks(&refusing(RAMP, UNAVAILABLE, broken), RULE));
 }

@@ -1,5 +1,4 @@
-//! Agents that are lost: what the figures are of, what the verdict says, and that nothing counts
-//! twice.
+//! Lost agents: what the figures cover, what the verdict is, and that nothing counts twice.
 
 use crate::scene::{MS, OPEN, QUIET, SECOND, Second, collector_of, cpu, end, snapshot};
 use analysis::{
@@ -11,14 +10,14 @@ use measure::Snapshot;
 const CONTINUE: &str = "[fleet]\nlost = \"continue\"\n";
 const REDISTRIBUTE: &str = "[fleet]\nlost = \"redistribute\"\n";
 
-/// Agent `agent` delivers these seconds.
+/// Delivers these seconds of agent `agent`.
 fn deliver(collector: &mut ResultCollector, agent: u32, seconds: std::ops::Range<u32>) {
     for second in seconds {
         collector.add(agent, second, &snapshot(second, QUIET));
     }
 }
 
-/// The end of an agent that made seconds 0 to 5.
+/// The end of an agent that recorded seconds 0 to 5.
 fn whole_end() -> AgentEnd {
     let mut sum = Snapshot::default();
     (0..6).for_each(|second| sum.merge(&snapshot(second, QUIET)));
@@ -30,8 +29,8 @@ fn go_through(collector: &mut ResultCollector, agent: u32) {
     collector.ended(agent, whole_end());
 }
 
-/// Agents 0 to `agents` - 2 go through; the last is lost after second 3, which it fires 1.5 s
-/// longer.
+/// Agents 0 to `agents` - 2 complete the plan; the last one is lost after second 3, but fires for
+/// 1.5 s longer.
 fn one_lost(agents: usize, fleet: &str, thresholds: &str) -> ResultCollector {
     let mut collector = collector_of(agents, OPEN, thresholds, fleet);
     let last = agents as u32 - 1;
@@ -77,7 +76,7 @@ fn tolerated_loss_degrades_the_run_and_says_what_may_have_been_sent() {
     let document = one_lost(3, CONTINUE, "").document(RunState::Complete);
     let (verdict, evidence) = verdict_of(&document);
     assert_eq!(verdict, Verdict::Degraded, "{evidence}");
-    // 10/s over three agents, 1.5 s: 5 arrivals, and one of all at the edge.
+    // 10/s over three agents, 1.5 s: 5 arrivals, and one of all agents' on the edge.
     let said = "agent three was lost: not heard of; between second 4.0 and 5.5 it may have sent up \
                 to 6 arrivals that are not counted";
     assert!(evidence.contains(said), "{evidence}");
@@ -125,7 +124,7 @@ fn more_than_tolerated_is_invalid_with_both_numbers() {
         Verdict::Degraded
     );
     collector = one_lost(4, fleet, "");
-    // Told of another one that delivered nothing.
+    // Two agents are lost before they deliver anything.
     let mut two = collector_of(4, OPEN, "", fleet);
     (0..2).for_each(|agent| go_through(&mut two, agent));
     (2..4).for_each(|agent| two.lost(agent, "not heard of", Some(SECOND)));
@@ -162,7 +161,7 @@ fn other_faults_stay_invalid_whatever_may_be_lost() {
         (verdict, evidence.as_str()),
         (Verdict::Invalid, "agent three failed: no")
     );
-    // A lost agent whose delivered seconds are not what it says they are.
+    // A lost agent whose delivered seconds differ from the totals it reports.
     let mut collector = collector_of(3, OPEN, "", CONTINUE);
     (0..2).for_each(|agent| go_through(&mut collector, agent));
     deliver(&mut collector, 2, 0..6);
@@ -200,7 +199,7 @@ fn contributions_say_who_was_there_and_which_seconds_are_whole() {
             .contributions,
         []
     );
-    // It stopped at 4.5 s at the latest: from second 5 on the others are all there is.
+    // It stopped at 4.5 s at the latest: from second 5 on, the others are the whole fleet.
     let mut early = collector_of(3, OPEN, "", CONTINUE);
     (0..2).for_each(|agent| go_through(&mut early, agent));
     deliver(&mut early, 2, 0..4);
@@ -237,7 +236,7 @@ fn redistributed_share_makes_seconds_whole_again_from_its_instant_on() {
             .map(|part| (part.from_second, part.to_second))
             .collect::<Vec<_>>()
     };
-    // Nobody fires its share: nothing after it is whole.
+    // No agent fires its share, so no second after it is whole.
     assert_eq!(whole(&collector), [(0, 2)]);
     collector.redistributed(2, &[0, 1], 4 * SECOND + MS);
     assert_eq!(whole(&collector), [(0, 2)], "nobody says yet that it does");
@@ -254,7 +253,7 @@ fn redistributed_share_makes_seconds_whole_again_from_its_instant_on() {
         "{:?}",
         document.notes
     );
-    // An agent that had taken over a third fires half as much again as before, if it is lost too.
+    // An agent that had taken over a third fires half as much again as before; it is lost, too.
     collector.lost(1, "gone too", Some(6 * SECOND));
     let mut second = collector_of(3, OPEN, "", REDISTRIBUTE);
     go_through(&mut second, 0);
@@ -301,7 +300,7 @@ fn share_that_an_heir_refuses_or_begins_late_spoils_the_seconds_without_it() {
         assert_eq!(seconds.sum::<u32>(), whole_seconds, "{answer:?}");
         assert_eq!(document.fleet.takeovers[0].to, takers, "{answer:?}");
     }
-    // The heir is lost too, and others fire all that it had.
+    // The agent that took over is lost, too, and others fire everything it had.
     let mut collector = collector_of(3, OPEN, "", REDISTRIBUTE);
     go_through(&mut collector, 0);
     deliver(&mut collector, 1, 0..2);
@@ -336,7 +335,7 @@ fn thresholds_on_times_and_rates_are_judged_on_whole_seconds() {
         for agent in 0..2 {
             let mut sum = Snapshot::default();
             for second in 0..6 {
-                // What the loss does to the others.
+                // The others are slower because of the loss.
                 let recorded = snapshot(second, if second == 4 { slow } else { QUIET });
                 sum.merge(&recorded);
                 collector.add(agent, second, &recorded);
@@ -356,9 +355,9 @@ fn thresholds_on_times_and_rates_are_judged_on_whole_seconds() {
     let degraded = run(CONTINUE, 5 * SECOND);
     assert_eq!(degraded[0], (true, 20e6));
     assert_eq!((degraded[1].0, degraded[1].1.round()), (false, 27.0));
-    // What failed did fail, whole second or not.
+    // Failures count, whether in a whole second or not.
     assert_eq!((degraded[2], degraded[3]), ((false, 4.0), (false, 4.0)));
-    // The half of it that was the first request's.
+    // The half of these that belongs to the first request.
     assert_eq!((degraded[4], degraded[5]), ((true, 20e6), (false, 2.0)));
     assert_eq!((degraded[6].0, degraded[6].1.round()), (true, 13.0));
     let failed = run("", 5 * SECOND);
@@ -390,7 +389,7 @@ fn late_end_wins_and_nothing_counts_twice() {
         late.document(RunState::Complete).verdict.verdict,
         Verdict::Degraded
     );
-    // It comes back with what it had, and with what was known already.
+    // It returns with what it had, and with what was known already.
     deliver(&mut late, 2, 2..6);
     late.ended(2, whole_end());
     let document = late.document(RunState::Complete);
@@ -400,7 +399,7 @@ fn late_end_wins_and_nothing_counts_twice() {
         (document.fleet.whole_ns, &document.fleet.contributions[..]),
         (None, &[][..])
     );
-    // The end came first, then it was given up, then the rest came.
+    // Its end arrives, then it is given up, then the rest arrives.
     let mut given_up = collector_of(3, OPEN, "", CONTINUE);
     (0..2).for_each(|agent| go_through(&mut given_up, agent));
     given_up.ended(
@@ -427,7 +426,7 @@ fn late_end_wins_and_nothing_counts_twice() {
     let document = given_up.document(RunState::Complete);
     assert_eq!(document.agents[2].ended, Some(AgentEndCause::Plan));
     assert_eq!(document.verdict, intact.verdict);
-    // Given up once more, after everything came.
+    // Given up once more after everything has arrived.
     given_up.lost(2, "gone", None);
     assert_eq!(
         given_up.document(RunState::Complete).verdict,
@@ -445,7 +444,7 @@ fn random_arrivals_that_may_have_been_sent_are_bounded_and_not_averaged() {
         let document = collector.document(RunState::Complete);
         document.agents[1].unstored.unwrap().arrivals.unwrap()
     };
-    // Half of the ten of a second, and of the one at its edge.
+    // Half of a second's ten arrivals, and of the one on the edge.
     assert_eq!(arrivals(OPEN), 6);
     // 5 + 4.6 + sqrt(4.6² + 2 · 13.8 · 5)
     assert_eq!(arrivals(&format!("{OPEN}arrivals = \"poisson\"\n")), 23);
@@ -510,7 +509,7 @@ fn two_hundred_lost_agents_are_one_sentence() {
     let (_, evidence) = verdict_of(&collector.document(RunState::Complete));
     let said = "were lost, each because its stream is gone; between";
     assert!(evidence.contains(said), "{evidence}");
-    // Each with a reason and a gap of its own.
+    // Each with its own reason and its own gap.
     let mut collector = collector_of(203, OPEN, "", "");
     (0..3).for_each(|agent| go_through(&mut collector, agent));
     for agent in 3..203 {
@@ -594,7 +593,7 @@ fn agent_that_stood_still_is_said_to_and_not_its_connections() {
             ..end(sum, cpu(0.3, 0.3))
         },
     );
-    // The other agent's connections were busy, which is no matter of the lease.
+    // The other agent's connections were busy, which has nothing to do with the lease.
     let busy = snapshot(
         6,
         crate::scene::Second {
@@ -638,7 +637,7 @@ fn whole_seconds_do_not_depend_on_the_order_of_delivery() {
     let thresholds = "rate = \">= 1\"\n\"response_time.max\" = \"<= 1s\"\n";
     for fleet in [CONTINUE, REDISTRIBUTE] {
         let by_agent = one_lost(3, fleet, thresholds).document(RunState::Complete);
-        // As a run delivers: second by second, and the loss is known late.
+        // In the order of a real run: second by second, with the loss known late.
         let mut collector = collector_of(3, OPEN, thresholds, fleet);
         for second in 0..6 {
             let agents = if second < 4 { 0..3 } else { 0..2 };
@@ -666,7 +665,7 @@ fn second_that_waits_for_an_agent_too_long_is_not_judged() {
         collector.lost(1, "gone", Some(399 * SECOND));
         collector.document(RunState::Complete).fleet.whole_ns
     };
-    // All 400 would be whole; with 100 before the silence, 300 wait and none is given up.
+    // All 400 would be whole. With 100 before the silence, 300 wait and none is given up.
     assert_eq!(whole_ns(100), Some(400 * SECOND));
     assert_eq!(whole_ns(90), Some(390 * SECOND));
 }

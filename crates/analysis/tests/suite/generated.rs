@@ -1,5 +1,5 @@
-//! Tables of the documentation that are made from the code: the rules of the verdict, and exit
-//! codes. `WRITE_GENERATED=1 cargo test -p analysis --test suite generated` writes them.
+//! Tables of the documentation that are generated from the code: the rules of the verdict, and the
+//! exit codes. `WRITE_GENERATED=1 cargo test -p analysis --test suite generated` writes them.
 
 use crate::limits::{idle, run, with_monitor};
 use crate::scene::{CLOSED, OPEN, QUIET, collector, cpu, fire};
@@ -7,7 +7,7 @@ use analysis::{Document, LimitOf, RunState, Verdict, exit_code, explain};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The page between the markers of a table is what the code says.
+/// Asserts that the page has this table between its markers.
 fn assert_on_the_page(name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/VERDICT.md");
     let page = std::fs::read_to_string(&path).unwrap();
@@ -26,7 +26,7 @@ fn assert_on_the_page(name: &str, table: &str) {
     }
 }
 
-/// Runs that every rule looks at.
+/// Runs in which every rule has something to look at.
 fn looked_at() -> [Document; 2] {
     [OPEN, CLOSED].map(|load| {
         let mut document = with_monitor(run(load, QUIET), &idle());
@@ -57,7 +57,7 @@ fn page_lists_every_rule_with_its_bound() {
     assert_on_the_page("rules", &table);
 }
 
-/// What a run ends like.
+/// How a run ends.
 #[derive(Debug, Clone, Copy)]
 enum Ended {
     As(Verdict),

@@ -1,11 +1,13 @@
-//! Closed loops whose users rise: knees of the load, and answers that become slower with time.
+//! Closed loops with a rising number of users: knees of the load, and answers that become slower
+//! with time.
 
 use crate::limits::{ramp_of_users, speaks};
 use analysis::{Document, Verdict, VerdictRecord};
 
 const RULE: &str = "throughput follows load";
 
-/// Users of ten seconds, and how long an answer takes with so many of them in a second.
+/// A run of ten seconds with these users; `answer_ms` is how long an answer takes, by second and
+/// users.
 fn run(users: [f64; 10], answer_ms: impl Fn(u32, f64) -> f64) -> Document {
     ramp_of_users(|second| {
         let users = users[second as usize];
@@ -50,7 +52,7 @@ fn answers_that_become_slower_at_an_instant_have_no_knee_of_the_load() {
 
 #[test]
 fn knees_of_the_load_are_found_in_ramps_and_steps_and_beside_a_pause() {
-    // As many a second as the server can answer, and how long one takes alone.
+    // The answers per second that the server can give, and how long a single one takes.
     for (what, users, per_second, alone_ms) in [
         ("ramp", STEEP, 80.0, 20.0),
         ("ramp, fast server", STEEP, 4000.0, 2.0),
@@ -62,7 +64,7 @@ fn knees_of_the_load_are_found_in_ramps_and_steps_and_beside_a_pause() {
         assert!(speaks(&document, RULE), "{what}");
         let record = VerdictRecord::new(&document);
         assert_eq!(record.verdict, Verdict::ServerBound, "{what}: {record:?}");
-        // A second with a pause, and scatter of a twentieth.
+        // One second with a pause, and scatter of a twentieth.
         let paused = run(users, |second, users| {
             let factor = match second {
                 6 => 1.6,
@@ -73,12 +75,12 @@ fn knees_of_the_load_are_found_in_ramps_and_steps_and_beside_a_pause() {
         });
         assert!(speaks(&paused, RULE), "{what}");
     }
-    // One that carries less the more wait for it.
+    // A server that carries less the more users wait for it.
     let thrashing = |_: u32, users: f64| 1000.0 * users / (420.0 - 2.0 * users);
     assert!(speaks(&run(STEEP, thrashing), RULE));
 }
 
-/// Users who come and go. The second of the change holds answers of both kinds.
+/// Users that come and go. The second of the change holds answers of both kinds.
 #[test]
 fn as_many_users_who_are_answered_later_than_before_show_time_and_not_load() {
     let up_and_down = [6.0, 10.0, 14.0, 18.0, 22.0, 22.0, 18.0, 14.0, 10.0, 6.0];

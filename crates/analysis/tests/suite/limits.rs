@@ -1,5 +1,5 @@
-//! Whose limit it was: each rule below, at and above its bound; rules that contradict each other;
-//! and staged cases, with figures as such runs have them.
+//! Whose limit it was: each rule below, at and above its bound; contradicting rules; and staged
+//! cases, with figures like those of real runs.
 
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, cpu, document};
 use analysis::{
@@ -75,7 +75,7 @@ fn machine(role: MachineRole, name: &str, row: &MachineRow) -> MachineResult {
     }
 }
 
-/// A run of the scene whose agents have room.
+/// A run of the scene with agents that have room.
 pub fn run(load: &str, content: Second) -> Document {
     let mut document = document(load, content, cpu(0.3, 0.3));
     for name in ["one", "two"] {
@@ -96,8 +96,8 @@ pub fn with_monitor(mut document: Document, row: &MachineRow) -> Document {
     document
 }
 
-/// Means and percentiles of a phase, the same for every outcome: the fastest answer, the median,
-/// and the 90th percentile. The others lie near the median.
+/// Sets means and percentiles of a phase, the same for every outcome, from the fastest answer, the
+/// median, and the 90th percentile. The other answers lie near the median.
 pub fn phase(document: &mut Document, name: &str, min_ms: u64, p50_ms: u64, p90_ms: u64) {
     let near = (p50_ms * 9 / 10).max(min_ms);
     let times = (0..1000).map(|nth: u64| match nth {
@@ -113,7 +113,7 @@ pub fn phase(document: &mut Document, name: &str, min_ms: u64, p50_ms: u64, p90_
     }
 }
 
-/// These times of a phase, the same for every outcome.
+/// Sets a phase to these times, the same for every outcome.
 pub fn answers(document: &mut Document, name: &str, mut times: Vec<u64>) {
     times.sort_unstable();
     let count = times.len();
@@ -150,7 +150,7 @@ pub fn answers(document: &mut Document, name: &str, mut times: Vec<u64>) {
     of_ok.insert(name.to_owned(), figure);
 }
 
-/// An open loop of which half is carried, in front of a server whose answers stand in line.
+/// An open loop with half of its load carried, in front of a server whose answers stand in line.
 pub fn overloaded() -> Document {
     let mut document = run(OPEN, QUIET);
     document.backlog = Some(Backlog {
@@ -171,7 +171,7 @@ pub fn overloaded() -> Document {
     document
 }
 
-/// Users of whom each waits for a body.
+/// Users that each wait for a body.
 pub fn downloading(load: &str) -> Document {
     let mut document = run(load, QUIET);
     for row in &mut document.series.rows {
@@ -202,14 +202,14 @@ pub fn speaks(document: &Document, rule: &str) -> bool {
 
 type Change = fn(&mut MachineRow, f64);
 
-/// What takes a proof away from a run.
+/// A change to a run that removes its proof.
 type Spoil = fn(&mut Document);
 
 pub fn thread(row: &mut MachineRow) -> &mut ProcessRow {
     &mut row.processes[0]
 }
 
-/// The kernel had no room for so many connections in a queue of the server.
+/// Makes the kernel report `number` connections dropped at a full queue of the server.
 pub fn drop_connections(row: &mut MachineRow, number: u64) {
     queue(row).dropped = Some(number);
     row.tcp.listen_overflows = number;
@@ -223,7 +223,7 @@ pub fn group(row: &mut MachineRow) -> &mut GroupRow {
     row.group.as_mut().unwrap()
 }
 
-/// The rule, how a row gets its figure, and the figure below, at and above the bound.
+/// The rule, how a row gets its figure, and figures below, at and above the bound.
 const OF_CLIENT: [(&str, Change, [f64; 3]); 9] = [
     (
         "worker",
@@ -436,7 +436,7 @@ fn results_without_seconds_are_judged_by_their_means() {
     }
 }
 
-/// The rule, how a monitor's row gets its figure, and the figure below, at and above the bound.
+/// The rule, how a monitor's row gets its figure, and figures below, at and above the bound.
 const OF_SERVER: [(&str, Change, [f64; 3]); 15] = [
     (
         "server's CPUs",
@@ -561,7 +561,7 @@ fn each_rule_of_the_server_speaks_from_its_bound_on_and_names_the_monitor() {
             let mut evidence = record.evidence.iter();
             let is_named = evidence.any(|line| line.starts_with("monitor db: "));
             assert_eq!(is_named, is_over, "{record:?}");
-            // A load that is carried is carried, however full the server is.
+            // A load that is carried counts as carried, however full the server is.
             let met = VerdictRecord::new(&with_monitor(run(OPEN, QUIET), &row));
             assert_eq!(met.verdict, Verdict::LoadMet, "{rule}: {met:?}");
         }
@@ -642,7 +642,7 @@ fn throughput_is_no_proof_below_its_bounds_nor_where_something_else_may_hold_it(
         let record = VerdictRecord::new(&document);
         assert_eq!(record.verdict, Verdict::Undetermined, "{what}: {record:?}");
     }
-    // At the bound it speaks.
+    // At the bound the rule fires.
     let mut document = overloaded();
     document.backlog.as_mut().unwrap().due = 220;
     document.backlog.as_mut().unwrap().noise = 19.0;
@@ -656,7 +656,7 @@ fn link_at_its_speed_is_the_networks_at_either_end() {
         (112_400_000, false),
         (112_500_000, true),
         (125_000_000, true),
-        // A virtual link that carries more than it says does not know its speed.
+        // A virtual link that carries more than its speed reports a wrong speed.
         (250_000_000, false),
     ] {
         let full = changed(|row| row.interfaces[0].received_bytes = bytes);
@@ -679,7 +679,7 @@ fn lost_segments_are_the_networks_where_moving_bytes_takes_the_time() {
         let lossy = changed(|row| row.tcp.retransmits = lost);
         let document = with_monitor(downloading(CLOSED), &lossy);
         assert_eq!(speaks(&document, "retransmits"), is_over, "{lost}");
-        // Where answers are slow to begin, what is lost may be connects at a full queue.
+        // If answers are slow to begin, the losses may be connects at a full queue.
         let mut slow = with_monitor(run(CLOSED, QUIET), &lossy);
         phase(&mut slow, "service_time", 1, 100, 120);
         phase(&mut slow, "receive", 1, 49, 60);
@@ -702,7 +702,7 @@ fn process_that_has_threads_on_other_cpus_is_not_measured_by_those_of_one_thread
         let document = with_monitor(run(CLOSED, QUIET), &row);
         assert!(!speaks(&document, rule), "{cpus} of {allowed}");
     }
-    // One that nearly fills its only CPU has no room, so that the network is not to blame.
+    // A process that nearly fills its only CPU has no room, so the network is not to blame.
     for (cpus, verdict) in [(0.79, Verdict::NetworkBound), (0.8, Verdict::Undetermined)] {
         let row = changed(|row| {
             thread(row).busiest_thread_cpus = 1;
@@ -713,8 +713,8 @@ fn process_that_has_threads_on_other_cpus_is_not_measured_by_those_of_one_thread
     }
 }
 
-/// A closed loop with stages, of ten seconds: under way, answers per second, and how long each
-/// took.
+/// A closed loop with stages, of ten seconds: operations under way, answers per second, and how
+/// long each took.
 pub fn ramp_of_users(second: impl Fn(u32) -> (f64, u64, f64)) -> Document {
     let mut document = run(CLOSED, QUIET);
     phase(&mut document, "service_time", 1, 100, 120);
@@ -748,7 +748,7 @@ pub fn ramp_of_users(second: impl Fn(u32) -> (f64, u64, f64)) -> Document {
     document
 }
 
-/// Ten users more each second, of whom 40 are as many as the server can serve.
+/// Ten more users each second; the server can serve 40 of them.
 fn knee_at_forty(second: u32) -> (f64, u64, f64) {
     let users = 10.0 * f64::from(second + 1);
     let answers = (10.0 * users).min(400.0);
@@ -761,11 +761,11 @@ fn knee_inside_a_closed_loop_is_the_servers_and_named() {
     let record = VerdictRecord::new(&document);
     assert_eq!(record.verdict, Verdict::ServerBound, "{record:?}");
     let told = record.evidence.join("; ");
-    // The first three seconds whose mean is above 10/11 of 400/s are those of 30, 40 and 50 users.
+    // The first three seconds with a mean above 10/11 of 400/s are those of 30, 40 and 50 users.
     let knee = "(no monitor watched): 40.0 operations under way brought 367/s, and 90.0 brought \
                 400/s and took 2.08 times as long; 95.0 % of the service time";
     assert!(told.contains(knee), "{told}");
-    // A monitor that saw room: the server waits for something.
+    // If a monitor saw room, the server waits for something.
     let mut watched = with_monitor(document, &idle());
     let rows = watched.machines[0].rows.clone();
     watched.machines[2].rows = rows;
@@ -790,7 +790,7 @@ fn closed_loop_without_a_knee_of_the_server_is_not_the_servers() {
         phase(document, "receive", 1, 80, 100);
     };
     let with_errors = |document: &mut Document| {
-        // What fails fast makes room for more of it, and nobody waits.
+        // Operations that fail fast make room for more of them, and none waits.
         for row in &mut document.series.rows {
             row.response_time_mean_ns = 100e6;
         }
@@ -830,7 +830,8 @@ fn closed_loop_without_a_knee_of_the_server_is_not_the_servers() {
 #[test]
 fn losses_that_rise_with_the_load_are_the_networks_where_both_ends_have_room() {
     let rule = "losses rise with load";
-    // So many of 10,000 segments in each second of the lower and of the higher half of the load.
+    // `low` of 10,000 segments in each second of the lower half of the load, `high` in the higher
+    // half.
     let lossy = |low: u64, high: u64| {
         let users = |second: u32| {
             let users = 10 * u64::from(second + 1);
@@ -862,14 +863,14 @@ fn losses_that_rise_with_the_load_are_the_networks_where_both_ends_have_room() {
     let told = VerdictRecord::new(&lossy(10, 200)).evidence.join("; ");
     let saw = "monitor db: 1000 of 50000 segments were sent again or dropped (2.00 %)";
     assert!(told.contains(saw), "{told}");
-    // Packets that a link drops count as well.
+    // Packets dropped by a link count as well.
     let mut dropping = lossy(0, 0);
     for row in &mut dropping.machines.last_mut().unwrap().rows[7..] {
         row.interfaces[0].drops = 150;
     }
     assert!(speaks(&dropping, rule));
-    // A server without room may be what drops connections; nor does anything show without a look
-    // at it, or where the load is the same throughout.
+    // A server without room may be dropping the connections. Without a look at the server, or with
+    // the same load throughout, nothing shows it.
     let mut full = lossy(10, 200);
     for row in &mut full.machines.last_mut().unwrap().rows {
         drop_connections(row, 9);
@@ -899,7 +900,7 @@ fn silent_rule_of_two_ends_names_the_end() {
         assert!(links[0].figure.starts_with(agents), "{links:?}");
         assert_eq!(links[1].figure, "monitor db: not known");
     }
-    // Where nobody watches the server, nothing is listed of it.
+    // If the server is not watched, nothing is listed for it.
     assert_eq!(of_rule(&run(CLOSED, QUIET), "link").len(), 1);
 }
 
@@ -970,7 +971,7 @@ fn contradiction_is_undetermined_and_says_both_sides() {
         evidence.contains("used 100 % of a CPU") && evidence.contains("of its 1000 Mbit/s"),
         "{evidence}"
     );
-    // A full machine that client and server share.
+    // A full machine shared by client and server.
     let full = changed(|row| row.cpu_busy = 1.0);
     let mut document = with_monitor(with_agent(overloaded(), &full), &both);
     document.plan.builtin_target = true;
@@ -1001,7 +1002,7 @@ fn client_without_room_is_the_limit_whoever_else_is_and_wins_over_a_threshold() 
         reason: None,
     }];
     assert_eq!(exit_code(&document, false), 3);
-    // The same of a load that was met.
+    // The same with a load that was met.
     let mut met = with_agent(run(OPEN, QUIET), &full);
     (met.thresholds, met.verdict) = (document.thresholds, VerdictRecord::new(&met));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What machines did, beside the load.
+//! The activity of machines beside the load.
 
 use crate::scene::{CLOSED, QUIET, SECOND, collector, cpu, fire, plan};
 use analysis::{
@@ -26,8 +26,8 @@ fn process(pid: u32, cpus: f64, thread_share: f64) -> ProcessRow {
     }
 }
 
-/// Six seconds of two agents that end 20 operations a second, of which the first two are warm-up;
-/// then one second of drain. The machine's rows are given by second.
+/// Six seconds of two agents that end 20 operations per second, the first two seconds being the
+/// warm-up; then one second of drain. `rows` gives the machine's row for each second.
 fn document(rows: impl Fn(u32) -> MachineRow, role: MachineRole) -> Document {
     let mut collector: ResultCollector = collector(CLOSED, "");
     fire(&mut collector, QUIET, cpu(0.3, 0.3));
@@ -39,7 +39,7 @@ fn document(rows: impl Fn(u32) -> MachineRow, role: MachineRole) -> Document {
     collector.document(RunState::Complete)
 }
 
-/// Failed with: the rows of the second agent stood at the place of the first.
+/// Regression test: the rows of the second agent appeared under the first.
 #[test]
 fn agents_of_one_name_keep_their_own_rows() {
     let agent = AgentSetup {

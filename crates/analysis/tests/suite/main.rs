@@ -1,4 +1,4 @@
-//! The document from intervals by hand, and its verdict.
+//! Documents from intervals written by hand, and their verdicts.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod capacity;

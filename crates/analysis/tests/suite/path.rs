@@ -1,4 +1,4 @@
-//! What round trips tell: a queue on the way, a way that had room, and times that are all way.
+//! What round trips show: a queue on the path, a path that had room, and times that are all path.
 
 use crate::limits::{
     changed, downloading, idle, overloaded, phase, run, speaks, thread, with_monitor,
@@ -6,7 +6,7 @@ use crate::limits::{
 use crate::scene::{CLOSED, QUIET};
 use analysis::{Document, PathFigures, PercentileFigure, TimeFigure, Verdict, VerdictRecord};
 
-/// The median of 400 samples.
+/// A figure with this median over 400 samples.
 fn median(ns: u64) -> TimeFigure {
     TimeFigure {
         count: 400,
@@ -19,7 +19,7 @@ fn median(ns: u64) -> TimeFigure {
     }
 }
 
-/// The same run over a way whose round trips take so long at least, and as much more.
+/// The same run over a path whose round trips take `least_us` at least, and `above_us` more.
 fn over(mut document: Document, least_us: u64, above_us: u64) -> Document {
     document.path = Some(PathFigures {
         round_trip: median((least_us + above_us) * 1000),
@@ -33,7 +33,7 @@ fn over(mut document: Document, least_us: u64, above_us: u64) -> Document {
     document
 }
 
-/// Users who wait so long for small answers, nearly all of it for the first byte.
+/// Users that wait this long for small answers, nearly all of it for the first byte.
 fn waiting(ms: u64) -> Document {
     let mut document = run(CLOSED, QUIET);
     phase(&mut document, "service_time", ms / 2, ms, ms);
@@ -50,14 +50,14 @@ fn judged(document: &Document) -> (Verdict, String) {
 
 #[test]
 fn queue_on_the_way_is_the_networks_also_where_answers_are_small() {
-    // 1 kB over 2 Mbit/s with 10, 40 and 100 users, and 10 kB that 40 users send over 5 Mbit/s.
+    // 1 kB over 2 Mbit/s with 10, 40 and 100 users, and 10 kB sent by 40 users over 5 Mbit/s.
     for (ms, above_us) in [(52, 49_000), (207, 163_000), (520, 430_000), (669, 654_000)] {
         let queue = over(waiting(ms), 1200, above_us);
         let (verdict, evidence) = judged(&queue);
         assert_eq!(verdict, Verdict::NetworkBound, "{ms} ms: {evidence}");
         assert!(evidence.contains("against 1.20 ms at least"), "{evidence}");
     }
-    // So long a queue that the smoothed round trip trails behind it.
+    // A queue so long that the smoothed round trip lags behind it.
     let mut trailing = over(waiting(1390), 12_100, 267_000);
     assert!(!speaks(&trailing, "queue on the way"));
     if let Some(path) = &mut trailing.path {

@@ -1,5 +1,5 @@
-//! Runs whose limit is what the plan allows at once, and their neighbours: queues, servers that
-//! share a CPU, and connections that nothing is known of.
+//! Runs limited by what the plan allows at the same time, and their neighbours: queues, servers
+//! that share a CPU, and connections of which nothing is known.
 
 use crate::limits::{answers, changed, drop_connections, idle, run, thread, with_monitor};
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND};
@@ -11,8 +11,8 @@ use analysis::{
 /// Answer times of a thousand operations, from the first to the last.
 type Times = fn(u64) -> u64;
 
-/// So many connections at an idle server, which take as long as `times` says, and half of what is
-/// due.
+/// `connections` connections at an idle server, with answers that take as long as `times` says, and
+/// half of what is due carried.
 pub fn open(connections: u32, times: Times) -> Document {
     let mut document = run(OPEN, QUIET);
     let LoadRecord::Open {
@@ -49,7 +49,7 @@ pub fn open(connections: u32, times: Times) -> Document {
     document
 }
 
-/// So many users.
+/// A closed loop of `users` users.
 fn closed(users: u32, times: Times) -> Document {
     let mut document = run(CLOSED, QUIET);
     if let LoadRecord::Closed { connections, .. } = &mut document.plan.load {
@@ -85,7 +85,7 @@ fn mixed(nth: u64) -> u64 {
     (10_000 + (nth * 7919) % 1000 * 90) * MS / 1000
 }
 
-/// Most of them short, a few long: exponential with a mean of 40 ms, and 5 ms at least.
+/// Most are short, a few long: exponential with a mean of 40 ms, plus at least 5 ms.
 fn skewed(nth: u64) -> u64 {
     let at = ((nth * 7919) % 1000) as f64 / 1000.0;
     ((5.0 - 40.0 * (1.0 - at).ln()) * MS as f64) as u64
@@ -101,7 +101,7 @@ fn in_line(nth: u64) -> u64 {
     (4 * (nth / 2 + 1).min(30)) * MS + nth % 7 * MS / 10
 }
 
-/// Normal about 100 ms: idle, but hard to tell from a queue.
+/// Normally distributed around 100 ms: idle, but hard to distinguish from a queue.
 fn bell(nth: u64) -> u64 {
     let sum: u64 = (1..=12)
         .map(|draw| (nth * 7919 * draw + draw * 104_729) % 1000)
@@ -109,7 +109,7 @@ fn bell(nth: u64) -> u64 {
     (40_000 + sum * 10) * MS / 1000
 }
 
-/// Idle: one of 200 is short, the others take as long as each other.
+/// Idle: one answer of 200 is short, the others all take the same time.
 fn with_a_fast_kind(nth: u64) -> u64 {
     if nth.is_multiple_of(200) {
         MS
@@ -138,14 +138,14 @@ fn connections_of_an_idle_server_are_the_plans_limit_and_the_cure_is_named() {
                 answers took no longer for it: first bytes took 54.9 ms in the median and 10.0 ms \
                 at least, and what monitors watched was nearly idle; raise load.max_connections";
     assert!(said.contains(told), "{said}");
-    // Without processes the machine shows it.
+    // Without processes, the machine shows it.
     let mut document = with_monitor(open(10, mixed), &changed(|row| row.processes.clear()));
     for (cpus, verdict) in [(3, Verdict::PlanBound), (4, Verdict::Undetermined)] {
         document.machines.last_mut().unwrap().facts.cpus = cpus;
         let (given, said) = judged(&document);
         assert_eq!(given, verdict, "{cpus}: {said}");
     }
-    // Answers alike show it without a monitor: connections came into use one after the other.
+    // Alike answers show it without a monitor: connections came into use one after the other.
     let (verdict, said) = judged(&open(4, alike));
     assert_eq!(verdict, Verdict::PlanBound, "{said}");
 }
@@ -187,7 +187,7 @@ fn line_in_front_of_a_server_is_the_servers_watched_or_not() {
         let (verdict, said) = judged(&document);
         assert_eq!(verdict, Verdict::ServerBound, "{said}");
     }
-    // After a warm-up no answer of the measured part is a fast one.
+    // After a warm-up, none of the measured answers is fast.
     let mut document = open(30, |nth| (118 + nth % 4) * MS);
     let (verdict, said) = judged(&document);
     assert_eq!(verdict, Verdict::PlanBound, "{said}");
@@ -218,11 +218,11 @@ fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
                 took no longer for it: first bytes came after one round trip (p50 201 ms; a \
                 connect took 200 ms at least); for more, write more users (load.connections)";
     assert!(said.contains(told), "{said}");
-    // A thread that is full and that no answer waited for changes nothing.
+    // A full thread that no answer waited for changes nothing.
     let full = changed(|row| thread(row).busiest_thread_share = 1.0);
     let (verdict, said) = judged(&with_monitor(document.clone(), &full));
     assert_eq!(verdict, Verdict::PlanBound, "{said}");
-    // Connections that were dropped, answers that take longer than the way, one user, and errors.
+    // Connections dropped, answers that take longer than the path, a single user, and errors.
     let full = changed(|row| drop_connections(row, 9));
     let mut failing = document.clone();
     failing.measured.errors.push(ErrorFigure {
@@ -252,7 +252,7 @@ fn users_who_wait_for_a_round_trip_only_are_the_plans_limit() {
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
 }
 
-/// Stages of users of whom each is answered as `answers` says: users to answers per second.
+/// Stages of users, each answered as `answers` says: users to answers per second.
 fn stages(users: [f64; 10], answers: impl Fn(f64) -> f64) -> Document {
     let mut document = closed(10, mixed);
     if let LoadRecord::Closed { stages, .. } = &mut document.plan.load {
@@ -312,28 +312,28 @@ fn limit_of_the_plan_is_explained_and_told_apart_from_the_clients() {
         (met.says, met.figure.as_str()),
         (None, "arrivals found a connection")
     );
-    // What happens in a part of the run is not told by the times of all of it.
+    // Times of the whole run do not describe what happens in a part of it.
     for row in &mut document.series.rows[2..4] {
         (row.in_service, row.ended) = (7.0, 127);
     }
     let (verdict, said) = judged(&document);
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
-    // A client with little room would not bring more.
+    // A client with little room would not send more.
     let mut crowded = with_monitor(open(10, mixed), &idle());
     for agent in &mut crowded.agents {
         agent.cpu.as_mut().unwrap().busiest_worker_share_mean = 0.85;
     }
     let (verdict, said) = judged(&crowded);
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
-    // An HTTP/2 server that allows fewer streams is no limit of the plan.
+    // An HTTP/2 server that allows fewer streams is not a limit of the plan.
     let mut limited = with_monitor(open(10, mixed), &idle());
     limited.measured.http2.limited_connections = 10;
     let (verdict, said) = judged(&limited);
     assert_eq!(verdict, Verdict::Undetermined, "{said}");
 }
 
-/// An unfair lock: answers scatter from the first one on. While the connections filled, fewer under
-/// way brought as much.
+/// An unfair lock: answers scatter from the first one on. While the connections filled, fewer of
+/// them under way brought as much.
 #[test]
 fn more_under_way_that_bring_no_more_are_a_line_in_whatever_order_it_is_served() {
     for (first, brought, verdict) in [

@@ -5,18 +5,18 @@ use crate::plan_bound::open;
 use crate::random::Random;
 use analysis::{Verdict, VerdictRecord};
 
-/// What a server does with an operation whose work takes so long.
+/// How a server handles operations of a given amount of work.
 #[derive(Debug, Clone, Copy)]
 enum Server {
-    /// Any number at once: as many as there are connections.
+    /// Any number at the same time: as many as there are connections.
     Idle,
-    /// So many at once, in the order in which they came.
+    /// This many at the same time, in order of arrival.
     Workers(usize),
-    /// All at once, which share one CPU.
+    /// All at the same time, sharing one CPU.
     Shared,
 }
 
-/// How much work an operation is, in seconds: the mean is one.
+/// The work of an operation, in seconds, with a mean of one.
 type Work = fn(&mut Random) -> f64;
 
 const WORKS: [(&str, Work); 6] = [
@@ -30,8 +30,8 @@ const WORKS: [(&str, Work); 6] = [
     }),
 ];
 
-/// How long each operation was under way, in the order in which they were begun, or ended: at this
-/// even rate, until that second.
+/// Returns how long each operation was under way, in the order in which operations were begun or
+/// ended, for arrivals at this even rate until that second.
 fn simulate(
     server: Server,
     connections: usize,
@@ -61,7 +61,7 @@ fn in_turn(
             .min_by(|&a, &b| times[a].total_cmp(&times[b]))
             .unwrap()
     };
-    // When each is free again.
+    // When each becomes free.
     let mut connections: Vec<f64> = vec![0.0; connections];
     let mut workers: Vec<f64> = vec![0.0; workers];
     let times = arrivals.map_while(|due| {
@@ -74,7 +74,7 @@ fn in_turn(
     times.collect()
 }
 
-/// All operations under way have an equal part of one CPU.
+/// All operations under way have an equal share of one CPU.
 fn shared(
     arrivals: impl Iterator<Item = f64>,
     connections: usize,
@@ -82,7 +82,7 @@ fn shared(
     mut work: impl FnMut() -> f64,
 ) -> Vec<f64> {
     let mut times = Vec::new();
-    // What is left of each, and when it was begun.
+    // The remaining work of each, and when it was begun.
     let mut under_way: Vec<(f64, f64)> = Vec::new();
     let mut now = 0.0_f64;
     for due in arrivals {
@@ -114,7 +114,7 @@ fn shared(
     times
 }
 
-/// Six seconds of so much more than a server, or its connections, can carry.
+/// Six seconds at `beyond` times what a server, or its connections, can carry.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     server: Server,
@@ -151,7 +151,7 @@ impl Case {
         VerdictRecord::new(&document).verdict
     }
 
-    /// Of this server, with different connections, loads and seeds.
+    /// Cases of this server with different connections, loads and seeds.
     fn all(server: Server, is_watched: bool) -> impl Iterator<Item = Case> {
         let numbers = [10, 20, 50].into_iter();
         let loads = numbers.flat_map(|number| [1.3, 2.0, 2.9].map(|beyond| (number, beyond)));
@@ -169,7 +169,7 @@ impl Case {
 
 #[test]
 fn simulated_servers_are_never_taken_for_others() {
-    // The least of the runs of an idle server, and of all queues, that are told for what they are.
+    // The least shares of runs, of an idle server and of queues, that have to be recognised.
     const IDLE_SHARE: f64 = 0.8;
     const QUEUE_SHARE: f64 = 0.5;
     let queues = [1, 2, 4, 6, 7, 8].map(|workers| (Server::Workers(workers), true));
@@ -189,7 +189,7 @@ fn simulated_servers_are_never_taken_for_others() {
                     is_right || given == Verdict::Undetermined,
                     "{name} {case:?}: {given:?}"
                 );
-                // What nobody watches and scatters may share a CPU.
+                // Without a monitor, scattered answers may share a CPU.
                 let is_counted = is_watched || right == Verdict::ServerBound;
                 let (all, rightly) = &mut told[usize::from(right == Verdict::PlanBound)];
                 *all += u32::from(is_counted);

@@ -1,5 +1,5 @@
-//! Queues of which the truth is known, simulated: how often a load is called carried that was not,
-//! and the other way around.
+//! Simulated queues, for which the truth is known: how often a load that was not carried is called
+//! carried, and the reverse.
 
 use crate::random::Random;
 use crate::scene;
@@ -8,7 +8,7 @@ use analysis::{
 };
 use std::sync::LazyLock;
 
-/// How long an answer takes the server, with mean 1.
+/// How long the server takes for an answer, with mean 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Service {
     Constant,
@@ -17,16 +17,16 @@ enum Service {
     Mixed,
 }
 
-/// In which order a server works.
+/// The order in which a server works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Discipline {
-    /// So many at once, first come, first served.
+    /// This many at the same time, first come, first served.
     Fifo(usize),
-    /// All at once, each at an equal part of its speed.
+    /// All at the same time, each at an equal share of the server's speed.
     Shared,
 }
 
-/// An operation, in seconds.
+/// An operation; times in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Played {
     due: f64,
@@ -40,9 +40,9 @@ struct Queue {
     is_even: bool,
     service: Service,
     discipline: Discipline,
-    /// Operations a second that the server can carry.
+    /// Operations per second that the server can carry.
     capacity: f64,
-    /// Length in seconds, and the rate at begin and end, by the capacity.
+    /// Length in seconds, and the rate at start and end, in units of the capacity.
     stages: Vec<(f64, f64, f64)>,
 }
 
@@ -69,7 +69,7 @@ impl Queue {
         self.stages.iter().map(|stage| stage.0).sum()
     }
 
-    /// Operations that the stages ask for until `at`.
+    /// Returns the number of operations that the stages ask for until `at`.
     fn due_until(&self, at: f64) -> f64 {
         let (mut begin, mut sum) = (0.0, 0.0);
         for &(length, from, to) in &self.stages {
@@ -81,7 +81,7 @@ impl Queue {
         sum
     }
 
-    /// When each operation is due.
+    /// Returns when each operation is due.
     fn arrivals(&self, random: &mut Random) -> Vec<f64> {
         let all = self.due_until(self.length_s());
         let mut due = if self.is_even {
@@ -110,7 +110,7 @@ impl Queue {
         arrivals
     }
 
-    /// Each operation.
+    /// Plays every operation.
     fn play(&self, random: &mut Random) -> Vec<Played> {
         let arrivals = self.arrivals(random);
         let servers = match self.discipline {
@@ -131,7 +131,7 @@ impl Queue {
         played.collect()
     }
 
-    /// As a plan with these stages is recorded.
+    /// Returns the record of a plan with these stages.
     fn plan(&self) -> PlanRecord {
         static BASE: LazyLock<PlanRecord> =
             LazyLock::new(|| PlanRecord::new(&scene::plan(scene::OPEN, "", ""), String::new()));
@@ -160,8 +160,8 @@ impl Queue {
         }
     }
 
-    /// The most that came in a stage by what the server can do in its time, in truth and not on
-    /// average, and whether that stage is long enough to judge.
+    /// Returns the largest ratio, over the stages, of the work that actually arrived to what the
+    /// server can do in the time, and whether that stage is long enough to judge.
     fn most_asked(&self, operations: &[Played]) -> (f64, bool) {
         let servers = match self.discipline {
             Discipline::Fifo(servers) => servers as f64,
@@ -214,7 +214,7 @@ fn fifo(arrivals: &[f64], work: &[f64], servers: usize) -> Vec<f64> {
 
 fn shared(arrivals: &[f64], work: &[f64]) -> Vec<f64> {
     let mut ends = vec![0.0; arrivals.len()];
-    // What is left of those under way.
+    // The remaining work of those under way.
     let mut under_way: Vec<(usize, f64)> = Vec::new();
     let (mut now, mut next) = (0.0, 0);
     while next < arrivals.len() || !under_way.is_empty() {
@@ -273,14 +273,14 @@ fn series(operations: &[Played]) -> Series {
     }
 }
 
-/// What a simulation was, and what was made of it.
+/// The simulations, and how they were judged.
 #[derive(Debug, Clone, Default)]
 struct Tally {
     overloaded: u32,
-    /// Called carried, though some stage got 1.1 times what the server can do, or more.
+    /// Called carried, although some stage got at least 1.1 times what the server can carry.
     false_carried: Vec<String>,
     with_room: u32,
-    /// Said to have piled up, though no stage got more than 0.9 times that.
+    /// Called piled up, although no stage got more than 0.9 times that.
     false_piled_up: Vec<String>,
     told: u32,
 }
@@ -307,7 +307,7 @@ impl Tally {
         outcome
     }
 
-    /// At most one of a thousand is wrong, either way.
+    /// Asserts that at most one in a thousand is wrong, in either direction.
     fn assert_right(&self) {
         println!(
             "{} overloaded, {} called carried; {} with room, {} said to pile up; {} told",
@@ -332,7 +332,7 @@ impl Tally {
     }
 }
 
-/// Runs of each kind of load; `RUNS` plays more of them.
+/// Runs of each kind of load; the environment variable `RUNS` asks for more.
 fn runs() -> u32 {
     std::env::var("RUNS").map_or(4, |it| it.parse().unwrap())
 }
@@ -356,7 +356,7 @@ fn level_loads_are_called_carried_or_piled_up_wrongly_once_in_a_thousand_at_most
     let (mut random, mut tally) = (Random(7), Tally::default());
     each_server(|service, discipline, is_even| {
         let sizes: &[f64] = match (discipline, service) {
-            // What is shared costs the square of their number.
+            // The cost of sharing grows with the square of their number.
             (Discipline::Shared, _) => &[30.0, 100.0, 300.0],
             (_, Service::Exponential) => &[10.0, 30.0, 100.0, 300.0, 1000.0, 10_000.0],
             _ => &[10.0, 30.0, 100.0, 300.0, 1000.0],
@@ -422,7 +422,7 @@ fn staged_loads_are_called_carried_or_piled_up_wrongly_once_in_a_thousand_at_mos
     tally.assert_right();
 }
 
-/// One server that takes equally long for each, under even arrivals.
+/// A single server that takes the same time for each answer, under even arrivals.
 fn of_one_server(capacity: f64, stages: &[(f64, f64)]) -> Backlog {
     let stages = stages.iter();
     let queue = Queue {
@@ -437,8 +437,8 @@ fn of_one_server(capacity: f64, stages: &[(f64, f64)]) -> Backlog {
     queue.judge(&queue.play(&mut Random(1)))
 }
 
-/// Each was called carried: by a bound that the overload itself had made, by a look at the second
-/// half alone, and by a scatter that even arrivals do not have.
+/// Each of these was once called carried: by a bound that the overload itself had raised, by a look
+/// at the second half alone, and by a scatter that even arrivals do not have.
 #[test]
 fn overloads_that_were_once_called_carried_are_not() {
     for (capacity, stages, when) in [
@@ -480,7 +480,8 @@ fn loads_that_any_server_has_time_for_are_carried_however_few_they_are() {
     }
 }
 
-/// Answers that take long are no queue. Before the first ones have come nothing tells.
+/// Answers that take long are not a queue. Until the first ones have come, nothing shows which it
+/// is.
 #[test]
 fn slow_answers_are_carried_once_the_run_is_longer_than_they_are() {
     let slow = |length: f64| {
@@ -502,7 +503,7 @@ fn slow_answers_are_carried_once_the_run_is_longer_than_they_are() {
     assert_eq!(long.outcome(), LoadOutcome::Carried, "{long:#?}");
 }
 
-/// A burst of a second has no course of its own. Answers that take a fiftieth of it leave no room
+/// A burst of one second has no trend of its own. Answers that take a fiftieth of it leave no room
 /// for a queue.
 #[test]
 fn bursts_of_a_second_are_carried_if_their_answers_are_fast() {
@@ -525,8 +526,8 @@ fn bursts_of_a_second_are_carried_if_their_answers_are_fast() {
     assert_ne!(burst(1, 200.0), LoadOutcome::Carried);
 }
 
-/// 300/s for 4 s on a server of 80/s, with 50 connections: what found none is given up at the end,
-/// the later it was due the sooner, so that response times fall.
+/// 300/s for 4 s on a server of 80/s, with 50 connections. Arrivals without a connection are given
+/// up at the end, sooner the later they were due, so response times fall.
 #[test]
 fn arrivals_that_are_given_up_pile_up_though_their_times_become_shorter() {
     let rows = (0..4).map(|second| Row {
@@ -563,7 +564,7 @@ fn arrivals_that_are_given_up_pile_up_though_their_times_become_shorter() {
     assert_eq!(outcome(0), LoadOutcome::TooShort);
 }
 
-/// 500/s for 5 s, answered at once, but for half a second in which the server stands still.
+/// 500/s for 5 s, answered at once, except for half a second in which the server stands still.
 #[test]
 fn moment_in_which_the_server_stood_still_is_no_backlog_once_it_is_worked_off() {
     let stalled = |from: f64, rate: f64| {
@@ -585,7 +586,7 @@ fn moment_in_which_the_server_stood_still_is_no_backlog_once_it_is_worked_off() 
     };
     assert_eq!(stalled(2.2, 500.0), LoadOutcome::Carried);
     assert_eq!(stalled(1.7, 2000.0), LoadOutcome::Carried);
-    // At its end nothing shows that it would have been worked off, and few answers show little.
+    // At the end nothing shows that it would have been worked off, and few answers show little.
     assert_eq!(stalled(4.6, 500.0), LoadOutcome::TooShort);
     assert_eq!(stalled(2.2, 50.0), LoadOutcome::TooShort);
 }

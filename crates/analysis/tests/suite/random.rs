@@ -4,7 +4,7 @@
 pub struct Random(pub u64);
 
 impl Random {
-    /// Evenly in (0, 1).
+    /// Uniform in (0, 1).
     pub fn uniform(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,17 +12,17 @@ impl Random {
         (((mixed ^ (mixed >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
     }
 
-    /// With mean 1.
+    /// Exponential with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
 
-    /// With mean 0 and standard deviation 1 (Box and Muller).
+    /// Normal with mean 0 and standard deviation 1 (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
-    /// Events of a rate of 1 within `mean`.
+    /// Number of events within `mean` at a rate of 1.
     pub fn poisson(&mut self, mean: f64) -> u64 {
         let (mut at, mut events) = (self.exponential(), 0);
         while at < mean {

@@ -1,4 +1,4 @@
-//! A run of two agents whose every operation is written by hand.
+//! A run of two agents in which every operation is written by hand.
 
 use analysis::{
     AgentEnd, AgentEndCause, AgentSetup, CollectorSetup, CpuFigures, Document, MachineFacts,
@@ -40,7 +40,7 @@ pub fn collector(load: &str, thresholds: &str) -> ResultCollector {
     collector_of(2, load, thresholds, "")
 }
 
-/// A run of so many agents, of which the first three have names of their own.
+/// A run of `agents` agents, the first three with names of their own.
 pub fn collector_of(agents: usize, load: &str, thresholds: &str, fleet: &str) -> ResultCollector {
     let agent = |index: usize| {
         let names = [("one", "Berlin"), ("two", "Oslo"), ("three", "Rome")];
@@ -72,7 +72,7 @@ pub fn collector_of(agents: usize, load: &str, thresholds: &str, fleet: &str) ->
     collector
 }
 
-/// Arrivals that were due for ten seconds in which the loop did not look at its clock.
+/// Adds arrivals that were due for ten seconds while the loop did not look at its clock.
 pub fn not_sent_unnoticed(snapshot: &mut Snapshot, number: u64) {
     let cell = snapshot.cells.values_mut().next().unwrap();
     cell.counters.started += number;
@@ -88,7 +88,7 @@ pub fn not_sent_unnoticed(snapshot: &mut Snapshot, number: u64) {
         .insert((Outcome::NotSent, Metric::ScheduleDelay), delays);
 }
 
-/// What one second of one agent holds.
+/// One second of one agent.
 #[derive(Debug, Clone, Copy)]
 pub struct Second {
     pub ok: u64,
@@ -96,11 +96,11 @@ pub struct Second {
     pub not_sent: u64,
     pub response_ms: u64,
     pub service_ms: u64,
-    /// Due until the loop took notice.
+    /// From the due instant until the loop noticed it.
     pub delay_ms: u64,
-    /// Waiting for a connection, after that.
+    /// Waiting for a connection after that.
     pub wait_ms: u64,
-    /// From a ready socket to its handling.
+    /// From a ready socket until it was handled.
     pub lag_ms: u64,
 }
 
@@ -196,8 +196,8 @@ pub fn cell(second: u32, content: Second) -> Cell {
     cell
 }
 
-/// The measured part is seconds 2 to 5, its second half 4 and 5. Everything ends in the second in
-/// which it is due.
+/// The measured part is seconds 2 to 5, and its second half 4 and 5. Every operation ends in the
+/// second in which it is due.
 fn count_within(counters: &mut measure::Counters, second: u32) {
     let (sent, is_late) = (counters.ok + counters.timed_out, (4..6).contains(&second));
     if (2..6).contains(&second) {
@@ -215,7 +215,7 @@ fn repeated(number: u64, ms: u64) -> Distribution {
     distribution
 }
 
-/// Request 0 to one address and request 1 to another, the same in both.
+/// Request 0 to one address and request 1 to another, with the same content.
 pub fn snapshot(second: u32, content: Second) -> Snapshot {
     let period = if second < 2 {
         Period::WarmUp
@@ -248,7 +248,7 @@ pub fn cpu(worker: f64, machine: f64) -> CpuFigures {
     }
 }
 
-/// Seconds 0 to 5 of both agents, of which 0 and 1 are the warm-up, with true totals.
+/// Delivers seconds 0 to 5 of both agents, 0 and 1 being the warm-up, with correct totals.
 pub fn fire(collector: &mut ResultCollector, content: Second, cpu: CpuFigures) {
     for agent in 0..2 {
         let mut totals = Snapshot::default();

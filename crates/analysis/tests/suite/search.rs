@@ -41,7 +41,7 @@ fn failed(why: &str) -> HoldResult {
     )
 }
 
-/// Makes every hold by `hold`; gives their amounts.
+/// Makes every hold with `hold`, and returns their amounts.
 fn run(search: &mut LoadSearch, mut hold: impl FnMut(f64, Purpose) -> HoldResult) -> Vec<f64> {
     let mut amounts = Vec::new();
     while let SearchAction::Hold(next) = search.next() {
@@ -146,7 +146,7 @@ fn search_whose_ends_are_beyond_the_server_says_so() {
     );
 }
 
-/// As `keeps_up_to`, but for the nth holds (from 1) that fail by accident.
+/// Like `keeps_up_to`, except that these holds (counted from 1) fail by accident.
 fn hiccups_at(capacity: f64, nth: &'static [usize]) -> impl FnMut(f64, Purpose) -> HoldResult {
     let mut made = 0;
     move |amount, purpose| {
@@ -162,8 +162,8 @@ fn hiccups_at(capacity: f64, nth: &'static [usize]) -> impl FnMut(f64, Purpose) 
 #[test]
 fn failure_that_does_not_repeat_moves_the_search_up_again() {
     let mut search = rates(100.0, 50_000.0);
-    // 1600/s fails by accident while climbing; all below it pass, and so does it when it is held
-    // again, twice.
+    // 1600/s fails by accident while climbing. All amounts below it pass, and so does 1600/s when
+    // it is held again, twice.
     let amounts = run(&mut search, hiccups_at(5000.0, &[2]));
     assert_eq!(
         amounts[..9],
@@ -219,7 +219,7 @@ fn answer_that_passes_by_luck_only_is_lowered_and_that_is_said() {
     let mut search = rates(100.0, 1000.0);
     let mut times = 0;
     let amounts = run(&mut search, |amount, purpose| {
-        // The limit is at 480/s, and 488.78/s passes the first time only.
+        // The limit is at 480/s, and 488.78/s passes only the first time.
         times += usize::from(amount == 488.78);
         match amount {
             488.78 if times > 1 => failed("second time"),
@@ -446,7 +446,7 @@ fn hold_that_cannot_be_trusted_is_made_once_more() {
 
 #[test]
 fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
-    // Each user brings 10/s up to 55 users; from 400 users on the threshold breaks.
+    // Each user brings 10/s up to 55 users; beyond 400 users the threshold breaks.
     let mut search = users(1.0, 500.0);
     let amounts = run(&mut search, |amount, _| {
         let outcome = if amount <= 400.0 {
@@ -477,7 +477,7 @@ fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
         "{amount} {fails_at}"
     );
     let knee = record.knee.as_ref().unwrap();
-    // 97 % of 550/s are the work of 53.35 users.
+    // 97 % of 550/s is the work of 53.35 users.
     assert_eq!((knee.users, knee.below), (54.0, Some(52.0)));
     assert!(
         (knee.plateau_ok_per_second - 6040.0 / 11.0).abs() < 1e-9,
@@ -501,7 +501,7 @@ fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
     );
 }
 
-/// With a monitor whose quota speaks in this hold.
+/// Adds a monitor that saw the quota used up in this hold.
 fn at_quota(result: HoldResult) -> HoldResult {
     let limits = vec![LimitShown {
         limit_of: LimitOf::Server,
@@ -545,7 +545,7 @@ fn knee_ends_with_the_resource_that_the_hold_beyond_it_names() {
     let statement = &search.record().statement;
     let why = " %); ended by the server: its CPU quota (monitor db: stopped)";
     assert!(statement.ends_with(why), "{statement}");
-    // Where everything passed and nothing stopped, nothing was ended.
+    // If everything passed and nothing stopped rising, nothing was ended.
     let mut search = rates(100.0, 1000.0);
     run(&mut search, |amount, _| at_quota(passed(amount)));
     let statement = &search.record().statement;
@@ -565,7 +565,7 @@ fn throughput_that_follows_load_to_the_end_has_no_knee() {
 
 #[test]
 fn search_for_no_failure_at_all_ends_below_the_first_one() {
-    // A queue of 320 takes more users than it has room for, and refuses the rest.
+    // A queue of 320 gets more users than it has room for, and refuses the rest.
     let mut search = users(10.0, 10_000.0);
     run(&mut search, |amount, _| {
         let refused = (amount - 320.0).max(0.0);
@@ -706,7 +706,7 @@ fn agents_that_made_half_of_the_load_need_as_many_again_and_room() {
 fn target_is_settled_when_its_median_is_near_the_usual() {
     let mut search = rates(100.0, 1000.0);
     assert!(search.record().is_settled(u64::MAX), "nothing is usual yet");
-    // Before anything has passed, what a look at rest has shown is usual.
+    // Before anything has passed, the response time at rest is the usual one.
     search.look_at_rest(Some(2_000_000));
     assert!(search.record().is_settled(4_000_000) && !search.record().is_settled(4_000_001));
     let mut usual = passed(400.0);
@@ -730,8 +730,8 @@ mod simulated {
     const HOLD_S: f64 = 20.0;
     const WARM_UP_S: f64 = 2.0;
 
-    /// Servers that each take `service_s` for an operation; they carry servers/service_s per
-    /// second, and not one more.
+    /// Servers that each take `service_s` for an operation, so that together they carry exactly
+    /// servers/service_s per second.
     struct Server {
         servers: usize,
         service_s: f64,
@@ -742,8 +742,8 @@ mod simulated {
             self.servers as f64 / self.service_s
         }
 
-        /// 99th percentile of the response times of a hold with Poisson arrivals (M/D/c, first come
-        /// first served).
+        /// The 99th percentile of the response times of a hold with Poisson arrivals (M/D/c, first
+        /// come, first served).
         fn p99_s(&self, rate: f64, random: &mut Random) -> f64 {
             let mut free_at = vec![0.0_f64; self.servers];
             let (mut now, mut number, mut times) = (0.0, 0, Vec::new());
@@ -752,7 +752,8 @@ mod simulated {
                 if now > WARM_UP_S + HOLD_S {
                     break;
                 }
-                // Equal service times end in the order they began, so the servers take turns.
+                // Equal service times end in the order in which they began, so the servers take
+                // turns.
                 let done = free_at[number % self.servers].max(now) + self.service_s;
                 free_at[number % self.servers] = done;
                 number += 1;
@@ -765,12 +766,12 @@ mod simulated {
         }
     }
 
-    /// A search of `server`: what it found over the truth, and its holds. A hold fails by accident
-    /// with this probability.
+    /// Searches `server`, and returns the result over the truth, and the number of holds. A hold
+    /// fails by accident with this probability.
     fn searched(server: &Server, accidents: f64, random: &mut Random) -> (f64, usize) {
         let mut search = rates(100.0, 50_000.0);
         let holds = run(&mut search, |amount, _| {
-            // What is measured is 2 % off, up or down.
+            // Measurements scatter with a standard deviation of 2 %.
             let p99_s = server.p99_s(amount, random) * (1.0 + 0.02 * random.normal());
             let has_passed = p99_s <= LIMIT_S && random.uniform() >= accidents;
             let reasons = vec![format!("response_time.p99 <= 250 ms: {p99_s} s")];
@@ -832,7 +833,7 @@ mod simulated {
             );
         }
         println!("{all} of {} within 3 %, at most {most} holds", runs(10) * 4);
-        // Two holds of an amount at the very limit may contradict each other.
+        // Two holds of an amount at the very limit can contradict each other.
         assert!(most <= 12 + 4, "{most} holds");
     }
 
@@ -866,7 +867,7 @@ mod simulated {
         assert!(mean <= 15.0, "{mean} holds on average");
     }
 
-    /// Each takes some tenths of a second; more are asked for by SIMULATED.
+    /// Each run takes some tenths of a second; the environment variable `SIMULATED` asks for more.
     fn runs(usual: u64) -> u64 {
         std::env::var("SIMULATED")
             .ok()

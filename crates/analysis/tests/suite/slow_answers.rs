@@ -5,8 +5,8 @@ use crate::scene::MS;
 use analysis::{Document, Verdict, VerdictRecord};
 
 /// An overloaded open loop whose median answer takes longer than half of its four measured seconds.
-/// `response_ms` is the mean response time of what was due in each second, the two of the warm-up
-/// first.
+/// `response_ms` is the mean response time of the operations due in each second, beginning with the
+/// two seconds of warm-up.
 fn slow(service_ms: u64, due_in_a_second: u64, response_ms: [u64; 6]) -> Document {
     let mut document = overloaded();
     phase(&mut document, "service_time", 1, service_ms, service_ms * 2);
@@ -68,7 +68,7 @@ fn answers_that_are_slow_from_the_first_second_on_prove_no_queue() {
         let doubt = "as long from its beginning on, so a longer one may say otherwise";
         assert!(evidence.contains(doubt), "{what}: {evidence}");
     }
-    // Answers that take less than half of the run cannot explain a backlog that grows.
+    // Answers that take less than half of the run cannot explain a growing backlog.
     let (verdict, evidence) = judged(&slow(1900, 200, [1900; 6]));
     assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
 }

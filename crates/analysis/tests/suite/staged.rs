@@ -1,4 +1,4 @@
-//! Cases that were staged with real servers, as documents: what each must be called.
+//! Cases that were staged with real servers, as documents, with the verdict each must get.
 
 use crate::limits::{
     changed, downloading, drop_connections, group, idle, overloaded, phase, queue, run, thread,
@@ -21,7 +21,7 @@ fn judged(document: &Document) -> (Verdict, String) {
     (record.verdict, record.evidence.join("; "))
 }
 
-/// A closed loop whose users wait for first bytes.
+/// A closed loop with users that wait for first bytes.
 fn waiting_users() -> Document {
     let mut document = run(CLOSED, QUIET);
     phase(&mut document, "service_time", 1, 100, 120);
@@ -91,7 +91,7 @@ fn accept_queue_of_eight_is_server_bound_by_it() {
     let full = changed(|row| {
         queue(row).waiting = 9;
         drop_connections(row, 40);
-        // The client sends the connects again that were dropped.
+        // The client retransmits the connects that were dropped.
         row.tcp.retransmits = 300;
     });
     let (verdict, evidence) = judged(&with_monitor(waiting_users(), &full));
@@ -104,7 +104,7 @@ fn accept_queue_of_eight_is_server_bound_by_it() {
 
 #[test]
 fn connections_that_another_programs_queue_dropped_are_not_the_servers() {
-    // The namespace's counters, with other figures, and the queue of another program.
+    // The namespace's counters, with different figures, and the queue of another program.
     for (dropped, waiting, most) in [(40, 9, 8), (1617, 0, 4096), (3, 2, 1)] {
         let other = |row: &mut MachineRow| {
             (row.tcp.listen_overflows, row.tcp.listen_drops) = (dropped, dropped);
@@ -124,7 +124,7 @@ fn connections_that_another_programs_queue_dropped_are_not_the_servers() {
         let explained = analysis::explain(&with_monitor(waiting_users(), &row));
         let mut figures = explained.iter().map(|reading| &reading.figure);
         assert!(figures.any(|figure| figure.contains(whose)), "{figures:?}");
-        // A queue of the server beside it.
+        // A queue of the server next to it.
         let own = changed(|row| (row.tcp.listen_overflows, row.tcp.listen_drops) = (dropped, 9));
         let (verdict, evidence) = judged(&with_monitor(waiting_users(), &own));
         assert_eq!(verdict, Verdict::Undetermined, "{evidence}");
@@ -165,7 +165,7 @@ fn modest_open_loop_is_met_watched_or_not() {
 #[test]
 fn agent_that_was_stopped_for_seconds_is_invalid_though_it_was_busy_after_it() {
     let mut document = run(OPEN, LATE);
-    // Nothing ended in two seconds; what was due then ended in the one after.
+    // Nothing ended in two seconds; operations due then ended in the next second.
     for (row, ended) in document.series.rows[2..].iter_mut().zip([0, 0, 300, 100]) {
         (row.response_time_count, row.ended) = (100, ended);
     }
@@ -244,7 +244,7 @@ fn descriptors_and_ports_that_ran_out_are_client_bound() {
         let (verdict, evidence) = judged(&document);
         assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
         assert!(evidence.contains("30 operations (2.00 %)"), "{evidence}");
-        // The same where nothing succeeded.
+        // The same if nothing succeeded.
         document.measured.operations.ok = 0;
         let (verdict, evidence) = judged(&document);
         assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
@@ -265,7 +265,7 @@ fn neighbour_that_burns_the_workers_cpu_makes_it_client_bound() {
     }
 }
 
-/// A ramp of which the last two of four seconds are not carried.
+/// A ramp with the last two of its four seconds not carried.
 fn ramp() -> Document {
     let mut document = overloaded();
     for row in &mut document.series.rows[2..4] {
@@ -338,7 +338,7 @@ fn server_and_agent_on_one_full_machine_are_told_apart_by_nothing() {
             "{evidence}"
         );
     }
-    // A worker without room is the limit there too.
+    // A worker without room is the limit there, too.
     let worker = changed(|row| {
         row.cpu_busy = 1.0;
         thread(row).busiest_thread_share = 0.95;
@@ -422,7 +422,7 @@ fn load_that_ends_in_errors_at_a_full_server_is_server_bound() {
     );
 }
 
-/// One of 1,290 arrivals waited for a connection, and the client was late for 1 % of them.
+/// Of 1,290 arrivals 1, 12 or 13 waited for a connection, and the client was late for 1 % of them.
 #[test]
 fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
     for (waited, is_blamed) in [(1, false), (12, false), (13, true)] {
@@ -440,7 +440,7 @@ fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
     }
 }
 
-/// 2/s on a server of 1/s: the bound of chance is above what so few can grow by.
+/// 2/s on a server of 1/s: the bound for chance is above any growth that this few operations reach.
 #[test]
 fn backlog_that_grew_too_evenly_for_chance_says_so() {
     let mut document = run(OPEN, QUIET);
@@ -464,8 +464,8 @@ fn backlog_that_grew_too_evenly_for_chance_says_so() {
     assert!(evidence.contains(wanted), "{evidence}");
 }
 
-/// A link of 20 Mbit/s whose agent sent parts of handshakes again: the listener's count rose, and
-/// no queue had been full.
+/// A link of 20 Mbit/s whose agent retransmitted parts of handshakes: the listener's count rose,
+/// but no queue had been full.
 #[test]
 fn segments_that_belong_to_no_connection_are_none_that_a_queue_dropped() {
     for (dropped, overflows, is_blamed) in [(1, 0, false), (30, 0, false), (1, 1, true)] {

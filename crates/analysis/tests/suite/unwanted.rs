@@ -1,4 +1,4 @@
-//! Resources of the server that are used up, and whether the load wanted them: a thread that spins,
+//! Resources of the server that are used up, and whether the load needed them: a thread that spins,
 //! programs that yield, descriptors that suffice; and disks and memory that were waited for.
 
 use crate::limits::{
@@ -20,8 +20,8 @@ fn reading(document: &Document, rule: &str) -> RuleReading {
     readings.find(|reading| reading.rule == rule).unwrap()
 }
 
-/// Ten users at a server that answers all alike, so many in each second; what takes the time is the
-/// way there.
+/// Ten users at a server that takes the same time for all answers and gives `per_second` of them;
+/// the time is spent on the way there.
 fn far_away(rtt_ms: u64, per_second: u64) -> Document {
     let mut document = run(CLOSED, QUIET);
     for name in ["service_time", "first_byte"] {
@@ -66,17 +66,18 @@ fn thread_that_is_full_while_no_answer_waited_is_no_limit() {
         assert!(evidence.contains("took no longer for it"), "{evidence}");
         let thread = reading(&document, "server's thread");
         assert!(thread.acquits.is_some(), "{thread:?}");
-        // Where the fastest answer was as fast as a server with room makes it, others waited.
+        // If the fastest answer was as fast as a server with room makes it, others waited.
         let mut waiting = document.clone();
         for name in ["service_time", "first_byte"] {
             phase(&mut waiting, name, 1, rtt_ms, rtt_ms);
         }
         assert_eq!(judged(&waiting).0, Verdict::ServerBound);
-        // So it may have been in the warm-up.
+        // That answer can have come in the warm-up.
         let mut warm = document.clone();
         warm.warm_up = Some(waiting.measured.clone());
         assert_eq!(judged(&warm).0, Verdict::ServerBound);
-        // Of a single user no answer waits for another: what the server does is all it waits for.
+        // A single user's answers never wait for one another: it waits only for the server's own
+        // work.
         let mut alone = document;
         alone.measured.operations.ok = 4_000 / rtt_ms;
         assert_eq!(judged(&alone).0, Verdict::ServerBound);
@@ -108,7 +109,7 @@ fn thread_that_is_as_busy_without_load_is_no_limit() {
         );
         assert_eq!(evidence.contains("without load"), !is_limit, "{evidence}");
     }
-    // What ran before the load, and not in a second with hardly any, was a start.
+    // Activity before the load, but not in a second with hardly any load, was a startup.
     let mut document = with_monitor(scattered(), &full_thread(1.0));
     before_load(&mut document, 1.0);
     for row in &mut document.series.rows {
@@ -202,7 +203,7 @@ fn open_descriptors_are_a_limit_where_connections_waited_or_failed() {
 
 #[test]
 fn pages_that_come_back_from_a_disk_are_a_want_of_memory() {
-    // As seen: 6,600 major faults, 7,000 limit hits, and disks waited for 0.6 of the time.
+    // As observed: 6,600 major faults, 7,000 limit hits, and disks waited for 0.6 of the time.
     for (faults, refaults, is_memory) in [(6_600, 0, true), (0, 9_000, true), (20, 30, false)] {
         for memory_stall in [None, Some(0.0)] {
             let row = changed(|row| {
@@ -224,8 +225,9 @@ fn pages_that_come_back_from_a_disk_are_a_want_of_memory() {
 
 #[test]
 fn disk_is_the_servers_limit_where_it_waits_for_it() {
-    // Whether the kernel tells stalls or idle CPUs with a disk under way. The log that is written
-    // for an fsync counts as a stall of its writer: 0.16 were seen beside 0.5.
+    // With a kernel that reports stalls, and with one that reports idle CPUs while a disk is busy.
+    // The log that is written for an fsync counts as a stall of its writer: 0.16 was seen beside
+    // 0.5.
     for (stall, idle) in [
         (Some(0.8), 0.0),
         (Some(0.16), 0.0),
@@ -245,7 +247,7 @@ fn disk_is_the_servers_limit_where_it_waits_for_it() {
             );
         }
     }
-    // Of a lock in the kernel no disk knows.
+    // A lock in the kernel does not show at the disk.
     let row = changed(|row| (row.io_stall, thread(row).blocked) = (Some(0.09), 0.9));
     assert_ne!(
         judged(&with_monitor(scattered(), &row)).0,
@@ -261,7 +263,7 @@ fn room_is_claimed_by_whoever_saw_the_server_alone() {
         judged(&document).1.contains(claim)
     };
     assert!(says(&idle()));
-    // Another process is watched; nginx fills one of two CPUs, and four at a quarter each.
+    // Another process is watched; nginx fills one of two CPUs, or four by a quarter each.
     for (cpus, busy, has_room) in [(2, 0.5, false), (4, 0.25, false), (2, 0.3, true)] {
         let other = changed(|row| {
             (row.cpus, row.cpu_busy) = (cpus, busy);
@@ -289,7 +291,7 @@ fn monitor_that_left_is_told_with_its_last_second() {
     let evidence = judged(&document).1;
     let left = "monitor db watched until second 3 of 6 only";
     assert!(evidence.contains(left), "{evidence}");
-    // In no second that counts.
+    // It watched in no second that counts.
     let mut document = with_monitor(crate::limits::overloaded(), &idle());
     document.machines[2].rows.truncate(1);
     let evidence = judged(&document).1;

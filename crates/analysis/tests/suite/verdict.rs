@@ -1,4 +1,4 @@
-//! From a document to its verdict and exit code.
+//! Verdicts and exit codes of documents.
 
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, document, fire};
 use analysis::{
@@ -319,8 +319,8 @@ fn exit_code_puts_trust_before_thresholds() {
     }
 }
 
-/// A figure that depends on what becomes of the load proves nothing of a run that is too short to
-/// tell; errors were counted either way.
+/// A figure that depends on the outcome of the load proves nothing if the run is too short to
+/// decide; errors were counted either way.
 #[test]
 fn run_that_is_too_short_to_tell_passes_no_threshold_on_times_or_rates() {
     for (threshold, strict, code) in [
@@ -413,8 +413,8 @@ fn target_at_an_own_address_of_an_agent_is_on_its_machine_and_on_no_other() {
             document.verdict
         );
     }
-    // Whoever shares its machine with the server is excused; the other agent's machine is full on
-    // its own account.
+    // The agent that shares its machine with the server is excused; the other agent's machine is
+    // full on its own account.
     let record = fired_at("192.0.2.1:80", CLOSED, QUIET, 1.0).verdict;
     let evidence = record.evidence.join("; ");
     assert!(
@@ -486,8 +486,8 @@ fn throttled_client_is_seen_by_its_lag_even_beside_the_server() {
     }
 }
 
-/// Two agents of ten operations a second each, of which in the second half of the measured part so
-/// few end.
+/// Two agents with ten operations per second each, and a hundred times as many in the second half
+/// of the measured part, where only `ended` of each request end per second.
 fn piling_up(ended: u64) -> Document {
     let mut collector = collector(OPEN, "");
     for agent in 0..2 {
@@ -582,8 +582,8 @@ fn what_the_server_used_is_told_for_each_operation() {
     fire(&mut collector, QUIET, cpu(0.3, 0.3));
     collector.server_cpu(std::time::Duration::from_millis(240));
     let document = collector.document(RunState::Complete);
-    // Two agents end ten operations each in each of six seconds: 2 ms for each of 120, of which 20
-    // end in a second.
+    // Two agents end ten operations each in each of six seconds: 2 ms for each of 120, and 20 of
+    // them end per second.
     let server = document.server.unwrap();
     assert_eq!(
         (server.cpu_ns, server.cpu_per_operation_ns),
