@@ -21,8 +21,8 @@ const ROOM: f64 = 0.8;
 const THROTTLED: f64 = 0.1;
 const FILLED: f64 = 0.99;
 const TRACKED: f64 = 0.95;
-/// Page faults that waited for a disk: the bound used if the kernel does not report how long
-/// threads waited for memory.
+/// Page faults per second that waited for a disk: the bound used if the kernel does not report how
+/// long threads waited for memory.
 const MAJOR_FAULTS: f64 = 100.0;
 
 /// Pages per second read from a disk again: fewer do no harm.
@@ -364,11 +364,11 @@ pub(super) fn memory(row: &MachineRow) -> Option<f64> {
         return Some(1.0 + group.oom_kills as f64);
     }
     let is_short = group.memory_limit_hits > 0 || row.swapped_pages > 0 || row.major_faults > 0;
+    // A row of a long run covers several seconds.
+    let faults_per_second = row.major_faults as f64 * 1e9 / row.elapsed_ns.max(1) as f64;
     let waited = row
         .memory_stall
-        .map_or(row.major_faults as f64 / MAJOR_FAULTS, |stall| {
-            stall / WAITED
-        });
+        .map_or(faults_per_second / MAJOR_FAULTS, |stall| stall / WAITED);
     Some(if is_short { waited } else { 0.0 })
 }
 

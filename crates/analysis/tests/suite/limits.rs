@@ -579,6 +579,20 @@ fn what_is_used_up_and_not_waited_for_is_no_limit_of_the_server() {
 }
 
 #[test]
+fn page_faults_of_a_row_of_several_seconds_are_counted_by_second() {
+    for (seconds, is_short) in [(1, true), (5, false)] {
+        let row = changed(|row| {
+            (row.memory_stall, row.major_faults) = (None, 250);
+            row.elapsed_ns = seconds * 1_000_000_000;
+        });
+        let readings = analysis::explain(&with_monitor(run(CLOSED, QUIET), &row));
+        let memory = readings.iter().find(|it| it.rule == "server's memory");
+        let reached = memory.and_then(|it| it.distance).unwrap();
+        assert_eq!(reached >= 1.0, is_short, "{seconds} s: {reached}");
+    }
+}
+
+#[test]
 fn limit_of_the_server_counts_from_half_of_the_seconds_under_load_on() {
     for (full, verdict) in [
         (1, Verdict::Undetermined),
