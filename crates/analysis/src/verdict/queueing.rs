@@ -54,8 +54,9 @@ const FILLING_MIN: f64 = 0.2;
 const LINE_GROWTH_MIN: f64 = 2.0;
 
 /// While a line fills, the answers that took less than half of the median are spread out: this
-/// share of them took more than a quarter of it.
-const FILLING_SHARE_MIN: f64 = 0.25;
+/// share of them took more than a quarter of it. Without bursts it is a half; a server whose quota
+/// is fresh answers the first few at once. Of two kinds of answers it is nearly none.
+const FILLING_SHARE_MIN: f64 = 0.15;
 
 /// The conclusion from the times of a run's answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

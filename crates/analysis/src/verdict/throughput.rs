@@ -12,7 +12,9 @@ use crate::{Backlog, Document, LoadRecord, Row, human};
 /// The load was at least this many times what was carried.
 const BEYOND: f64 = 1.1;
 
-/// Throughput rose by at most this factor over the second half.
+/// Throughput rose by at most this factor over the second half, or by the square root of how far
+/// the load was beyond it: just above the capacity a rise means that throughput still follows; far
+/// beyond it, that few answers scatter, or that the server became faster.
 const RISE_MAX: f64 = 1.1;
 
 /// At least this share of the service time was spent waiting for the server.
@@ -20,7 +22,7 @@ const PROCESSING_MIN: f64 = 0.5;
 
 pub(super) const RULE: &str = "throughput follows load";
 
-const OPEN_BOUND: &str = "110 % of what was carried, which rises no more, in front of the server";
+const OPEN_BOUND: &str = "110 % of what was carried, which hardly rises, in front of the server";
 
 const CLOSED_BOUND: &str = "1.5 times as many bring at most 110 % and take 1.25 times as long, in \
                             front of the server";
@@ -123,7 +125,7 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
         human::share(processing)
     );
     let reach = (beyond / BEYOND)
-        .min(RISE_MAX / offered.rise)
+        .min(RISE_MAX.max(beyond.sqrt()) / offered.rise)
         .min(processing / PROCESSING_MIN);
     Some(Followed {
         figure,

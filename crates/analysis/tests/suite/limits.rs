@@ -627,13 +627,19 @@ fn throughput_that_follows_no_more_is_the_servers_and_says_who_saw_it() {
 
 #[test]
 fn throughput_is_no_proof_below_its_bounds_nor_where_something_else_may_hold_it() {
-    let spoil: [(&str, Spoil); 6] = [
+    let spoil: [(&str, Spoil); 7] = [
         ("just beyond", |document| {
             document.backlog.as_mut().unwrap().due = 219;
         }),
+        // By more than the square root of 2, the factor by which the load is beyond it.
         ("still rising", |document| {
             let rows = &mut document.series.rows;
-            rows.last_mut().unwrap().ended = 111;
+            rows.last_mut().unwrap().ended = 142;
+        }),
+        ("still rising near the capacity", |document| {
+            document.backlog.as_mut().unwrap().due = 220;
+            document.backlog.as_mut().unwrap().noise = 19.0;
+            document.series.rows.last_mut().unwrap().ended = 111;
         }),
         ("cut short", |document| document.backlog = None),
         ("in handshakes of TCP", |document| {
