@@ -2,7 +2,15 @@
 
 use super::sources;
 
-/// A phrase, how often it may occur in all comments, and the cure.
+/// Where every comment has been gone through.
+const FOLDERS: [&str; 4] = [
+    "coordinator/",
+    "crates/analysis/",
+    "crates/engine/",
+    "crates/plan/",
+];
+
+/// A phrase, how often it may occur in all comments of these folders, and the cure.
 const RARE: [(&str, usize, &str); 5] = [
     (
         "whoever",
@@ -33,7 +41,8 @@ fn comments_are_in_plain_english() {
     let mut wrong = String::new();
     for (phrase, most, cure) in RARE {
         let mut places = Vec::new();
-        for (path, text) in sources() {
+        let is_looked_at = |path: &str| FOLDERS.iter().any(|folder| path.starts_with(folder));
+        for (path, text) in sources().into_iter().filter(|(path, _)| is_looked_at(path)) {
             let lines = (1..).zip(text.lines());
             let comments = lines.filter_map(|(number, line)| Some((number, comment(line)?)));
             let is_found = |text: &str| match phrase.starts_with("//") {

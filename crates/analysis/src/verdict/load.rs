@@ -281,7 +281,7 @@ fn kept_up_in_words(backlog: &Backlog) -> String {
         parts => format!(" in each of {parts} parts of the run"),
     };
     format!(
-        "throughput kept up{stages}: {due} due and {ended} ended in the second half, {at_end} under \
-         way at its end"
+        "throughput kept up{stages}: {due} due and {ended} ended in the second half, {at_end} \
+         under way at its end"
     )
 }
