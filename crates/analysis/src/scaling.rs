@@ -420,7 +420,7 @@ mod tests {
         full_client(&mut measured[2]);
         let text = Scaling::new(measured.clone()).statement;
         assert!(
-            text.ends_with("still: the client: worker (agent a: full)"),
+            text.ends_with("still the limit: the client: worker (agent a: full)"),
             "{text}"
         );
         measured[2].verdict = Verdict::Undetermined;

@@ -39,10 +39,7 @@ fn server_has_the_key_and_the_suite_of_each_cell() {
         .replace("\"1s\"", "\"100ms\"");
     assert!(short != plan, "{plan}");
     fs::write(examples.join("keys.toml"), short).unwrap();
-    let mut start = Command::new(examples.join("start.sh"));
-    start.env("PATH", path());
-    let _nginx = Process::start(&mut start, &folder.path().join("output"));
-    wait_until("nginx", || TcpStream::connect("127.0.0.1:8443").ok());
+    let _nginx = ExampleServer::start(&examples);
 
     let output = Command::new("sh")
         .args(["-c", &command_of(&plan)])
@@ -84,6 +81,35 @@ fn server_has_the_key_and_the_suite_of_each_cell() {
         }
     }
     assert_eq!(runs, 8, "{told}");
+}
+
+/// The nginx of `start.sh`. Killed, its master would leave a worker behind, and its ports taken.
+struct ExampleServer {
+    process: Process,
+}
+
+impl ExampleServer {
+    fn start(examples: &Path) -> ExampleServer {
+        let mut start = Command::new(examples.join("start.sh"));
+        start.env("PATH", path());
+        let process = Process::start(&mut start, &examples.join("output"));
+        let server = ExampleServer { process };
+        let pid = examples.join("run/nginx.pid");
+        wait_until("nginx", || {
+            pid.exists()
+                .then(|| TcpStream::connect("127.0.0.1:8443").ok())?
+        });
+        server
+    }
+}
+
+impl Drop for ExampleServer {
+    fn drop(&mut self) {
+        let pid = self.process.id().to_string();
+        // It fails only if nginx has ended.
+        let _ = Command::new("kill").args(["-TERM", &pid]).status();
+        wait_until("the end of nginx", || self.process.ended());
+    }
 }
 
 /// With the program under test first, and nginx where Debian has it.
