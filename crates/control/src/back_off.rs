@@ -1,11 +1,13 @@
-//! When to dial again: later each time, and not all agents at once.
+//! When to dial again: the wait grows with each failure, and is random so that agents do not all
+//! dial at once.
 
 use std::time::Duration;
 
 const FIRST: Duration = Duration::from_millis(250);
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// While a lease runs: a run that is not heard of in time is over, and the shortest lease is 2 s.
+/// While a lease holds. The shortest lease is 2 s, and a run that does not get through in time is
+/// over.
 const LONGEST_LEASED: Duration = Duration::from_millis(500);
 
 /// Waits that double up to five seconds, each between half of that and all of it.
@@ -23,24 +25,24 @@ impl BackOff {
         }
     }
 
-    /// How long to wait after one more failure; less where a lease runs meanwhile.
+    /// Returns the wait after another failure; it is shorter while a lease holds.
     pub(crate) fn next(&mut self, is_leased: bool) -> Duration {
         let longest = if is_leased { LONGEST_LEASED } else { LONGEST };
         let whole = FIRST
             .saturating_mul(1 << self.failures.min(16))
             .min(longest);
         self.failures = self.failures.saturating_add(1);
-        // Half is certain and half is drawn, so that agents that were cut together part.
+        // Half is fixed and half is random, so that agents that were cut off together spread out.
         let half_ns = crate::clock::nanoseconds(whole) / 2;
         Duration::from_nanos(half_ns + self.draw() % (half_ns + 1))
     }
 
-    /// It worked: the next failure is the first again.
+    /// Starts over with the shortest wait, after a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// SplitMix64 (Steele, Lea, Flood 2014): enough to spread agents.
+    /// SplitMix64 (Steele, Lea, Flood 2014): good enough to spread agents out.
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.random;

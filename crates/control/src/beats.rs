@@ -1,4 +1,4 @@
-//! An agent's beats: one a second for the lease, and bursts of them to measure the clock.
+//! An agent's beats: one per second for the lease, and bursts to measure the clock.
 
 use crate::clock::Mono;
 use crate::{ClockOffset, ClockReading, FleetTime, Now};
@@ -6,16 +6,16 @@ use proto::{Beat, Bytes, Clock, Grant};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Between two beats; a lease is renewed as often.
+/// Time between two beats, and so between two renewals of a lease.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Round trips of a burst: the smallest of so many is close to what the path can do.
+/// Round trips of a burst; the shortest of them is close to the best the path can do.
 const BURST: u32 = 16;
 
-/// A burst ends by then, however slow the path.
+/// A burst ends after this long, however slow the path.
 const BURST_MAX: Duration = Duration::from_secs(2);
 
-/// Beats that may wait for their grants; an older one is not believed any more.
+/// Beats that can await their grants. Beyond that the oldest is dropped, and its grant is ignored.
 const IN_FLIGHT_MAX: usize = 32;
 
 /// When to send a beat, and what its grant says about the clock.
@@ -24,7 +24,7 @@ pub(crate) struct Beats {
     sequence: u64,
     in_flight: VecDeque<(u64, Now)>,
     clock: ClockOffset,
-    /// Names the clock that instants of the fleet are of.
+    /// Identifies the clock that instants of the fleet refer to.
     clock_id: Bytes,
     next_at: Mono,
     burst: Option<Burst>,
@@ -48,8 +48,9 @@ impl Beats {
         }
     }
 
-    /// A stream begins to a coordinator that goes by this clock: beats of the one before are void,
-    /// and another clock is not known yet. One that was started again on its machine has the same.
+    /// Begins a stream to a coordinator that uses this clock. Beats of the previous stream are
+    /// void, and measurements of another clock are forgotten. A coordinator that was restarted on
+    /// its machine still has the same clock.
     pub(crate) fn attach(&mut self, clock_id: Bytes, now: Mono) {
         if self.clock_id != clock_id {
             self.clock.clear();
@@ -59,12 +60,12 @@ impl Beats {
         self.burst(now);
     }
 
-    /// Names the clock that readings are about.
+    /// Identifies the clock that readings refer to.
     pub(crate) fn clock_id(&self) -> &Bytes {
         &self.clock_id
     }
 
-    /// Measures the clock by round trips one after the other.
+    /// Measures the clock by consecutive round trips.
     pub(crate) fn burst(&mut self, now: Mono) {
         self.burst = Some(Burst {
             left: BURST,
@@ -77,7 +78,7 @@ impl Beats {
         self.next_at = self.next_at.min(now);
     }
 
-    /// Whether a burst is still going on.
+    /// Whether a burst is in progress.
     pub(crate) fn in_burst(&self, now: Mono) -> bool {
         self.burst
             .as_ref()
@@ -89,12 +90,12 @@ impl Beats {
         self.next_at
     }
 
-    /// When a burst that is going on ends at the latest.
+    /// The latest end of the most recent burst.
     pub(crate) fn burst_ends_at(&self) -> Option<Mono> {
         self.burst.as_ref().map(|burst| burst.until)
     }
 
-    /// The next beat, sent now.
+    /// Creates the next beat, sent now.
     pub(crate) fn beat(&mut self, now: Now) -> Beat {
         self.sequence += 1;
         self.next_at = now.mono.after(EVERY);
@@ -108,7 +109,8 @@ impl Beats {
         }
     }
 
-    /// When the granted beat was sent; nothing if it was not sent on this stream.
+    /// Measures the clock by a grant. Returns when its beat was sent, or `None` if that was not on
+    /// this stream.
     pub(crate) fn granted(&mut self, grant: &Grant, now: Now) -> Option<Now> {
         let place = self
             .in_flight
@@ -126,12 +128,12 @@ impl Beats {
         Some(sent)
     }
 
-    /// How long a beat takes there and back when nothing is before it; zero until one came back.
+    /// Round trip of a beat that queues behind nothing; zero until one has come back.
     pub(crate) fn shortest_trip(&self) -> Duration {
         self.clock.shortest_trip().unwrap_or_default()
     }
 
-    /// What is known of the clock.
+    /// What is known about the clock.
     pub(crate) fn reading(&self, now: Mono) -> Option<ClockReading> {
         self.clock.reading(now)
     }
@@ -174,7 +176,7 @@ mod tests {
         beats
     }
 
-    /// Grants each beat after 10 ms; how many beats were sent until `until`.
+    /// Grants each beat after 10 ms. Returns how many beats were sent before `until` ms.
     fn beats_until(beats: &mut Beats, until: u64) -> usize {
         (0..until)
             .step_by(10)

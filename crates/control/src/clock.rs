@@ -1,4 +1,4 @@
-//! Instants of three clocks that must not be mixed: this machine's two, and the coordinator's.
+//! Instants of three clocks that must not be mixed: the agent's two, and the coordinator's.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -11,13 +11,13 @@ macro_rules! instant {
         pub struct $name(pub u64);
 
         impl $name {
-            /// The instant `duration` later; the last one there is, when there is none.
+            /// The instant `duration` later, or the last representable one.
             #[must_use]
             pub fn after(self, duration: Duration) -> $name {
                 $name(self.0.saturating_add(nanoseconds(duration)))
             }
 
-            /// Time since `earlier`; zero when that is later.
+            /// Time since `earlier`, or zero if that is later.
             #[must_use]
             pub fn since(self, earlier: $name) -> Duration {
                 Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -27,28 +27,29 @@ macro_rules! instant {
 }
 
 instant! {
-    /// Nanoseconds of an agent's CLOCK_MONOTONIC: schedules and round trips.
+    /// Nanoseconds of an agent's CLOCK_MONOTONIC, for schedules and round trips.
     Mono
 }
 instant! {
-    /// Nanoseconds of an agent's CLOCK_BOOTTIME, which goes on while the machine sleeps: leases.
+    /// Nanoseconds of an agent's CLOCK_BOOTTIME, which keeps running while the machine sleeps; for
+    /// leases.
     Boot
 }
 instant! {
-    /// Nanoseconds of the coordinator's CLOCK_MONOTONIC, which the whole fleet refers to.
+    /// Nanoseconds of the coordinator's CLOCK_MONOTONIC, to which the whole fleet refers.
     FleetTime
 }
 
 /// Both of an agent's clocks, read one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Now {
-    /// CLOCK_MONOTONIC, which schedules go by.
+    /// CLOCK_MONOTONIC, for schedules.
     pub mono: Mono,
-    /// CLOCK_BOOTTIME, which leases go by.
+    /// CLOCK_BOOTTIME, for leases.
     pub boot: Boot,
 }
 
-/// Whole nanoseconds, at most what a u64 holds (584 years).
+/// Whole nanoseconds, limited to what a `u64` holds (584 years).
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

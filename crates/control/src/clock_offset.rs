@@ -1,33 +1,34 @@
-//! How far an agent's monotonic clock stands from the coordinator's, and how sure that is.
+//! The offset between an agent's monotonic clock and the coordinator's, with its error bound.
 
 use crate::clock::nanoseconds;
 use crate::{ClockReading, FleetTime, Mono};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Samples that are kept: at one beat a second, the last minute. An older one is worth little, and
-/// if a clock was slewed it is wrong.
+/// Samples that are kept: at one beat per second, the last minute. An older one says little, and is
+/// wrong if a clock was slewed since.
 const SAMPLES: usize = 64;
 
-/// How fast two clocks may drift apart. NTP slews by up to 500 ppm, but uncorrected quartz, which
-/// is what CLOCK_MONOTONIC's drift is against another machine that is corrected too, stays below
-/// 100 ppm.
+/// How fast two clocks may drift apart. NTP slews by up to 500 ppm, but a CLOCK_MONOTONIC drifts
+/// against another machine that is corrected too by no more than an uncorrected quartz does, which
+/// stays below 100 ppm.
 const DRIFT_PPM: u64 = 100;
 
-/// Offset between what many round trips allow.
+/// The offset, as a range that many round trips narrow down.
 ///
 /// The coordinator read its clock at some instant between sending the beat and receiving the grant,
-/// so each round trip bounds the offset from below and from above. What it says gets less sure as
-/// the clocks drift. The truth lies within all of these ranges at once: one trip that was quick on
-/// its way there and another that was quick on its way back bound it together, and closer than half
-/// of either. So a quiet burst before the start serves for seconds, and beats through the run take
-/// its place.
+/// so each round trip bounds the offset from below and from above. With age the range widens, as
+/// the clocks drift apart. The true offset lies within all of these ranges at once: a trip that was
+/// quick on its way out and another that was quick on its way back bound it together, more tightly
+/// than half of either trip. A quiet burst before the start therefore serves for seconds, until
+/// beats during the run take its place.
 #[derive(Debug, Clone, Default)]
 pub struct ClockOffset {
     samples: VecDeque<Sample>,
 }
 
-/// A beat sent and its grant received, by the agent's clock, and when the coordinator handled it.
+/// When a beat was sent and its grant received, by the agent's clock, and when the coordinator
+/// handled it.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     sent: Mono,
@@ -35,7 +36,7 @@ struct Sample {
     received: Mono,
 }
 
-/// Where the offset lies, both ends included.
+/// The range of the offset, both ends included.
 #[derive(Debug, Clone, Copy)]
 struct OffsetRange {
     low_ns: i128,
@@ -43,8 +44,8 @@ struct OffsetRange {
 }
 
 impl ClockOffset {
-    /// A beat was sent at `sent`, handled at `coordinator_at`, and its grant was received at
-    /// `received`. Offsets beyond 292 years are not believed.
+    /// Adds a round trip: a beat was sent at `sent` and handled at `coordinator_at`, and its grant
+    /// was received at `received`. Offsets beyond 292 years are ignored.
     pub fn sample(&mut self, sent: Mono, coordinator_at: FleetTime, received: Mono) {
         let sample = Sample {
             sent,
@@ -59,14 +60,14 @@ impl ClockOffset {
             self.samples.pop_front();
         }
         self.samples.push_back(sample);
-        // Trips that exclude each other: a clock was set, or slewed faster than drift is taken for.
-        // The newest alone is true of now.
+        // The trips contradict each other: a clock was set, or slewed faster than the assumed
+        // drift. Only the newest is true of now.
         if self.range(received).is_some_and(|range| range.is_empty()) {
             self.samples.drain(..self.samples.len() - 1);
         }
     }
 
-    /// The best that is known at `now`; nothing before the first sample.
+    /// The best estimate at `now`; `None` before the first sample.
     #[must_use]
     pub fn reading(&self, now: Mono) -> Option<ClockReading> {
         self.range(now)?.reading()
@@ -79,7 +80,7 @@ impl ClockOffset {
         trips.map(|sample| sample.received.since(sample.sent)).min()
     }
 
-    /// Forgets everything: the clock is another one now.
+    /// Forgets all samples, because the clock is a different one now.
     pub fn clear(&mut self) {
         self.samples.clear();
     }
@@ -94,7 +95,7 @@ impl ClockOffset {
 }
 
 impl Sample {
-    /// Each end as wide as drift may have made it since the instant that the end stands for.
+    /// The range at `now`: each end is widened by the drift since the instant it comes from.
     fn range(&self, now: Mono) -> OffsetRange {
         let at = i128::from(self.coordinator_at.0);
         OffsetRange {
@@ -109,7 +110,7 @@ impl OffsetRange {
         self.low_ns > self.high_ns
     }
 
-    /// Its middle, and how far the ends are from there.
+    /// The middle of the range, and how far its ends are from there.
     fn reading(self) -> Option<ClockReading> {
         let middle_ns = (self.low_ns + self.high_ns).div_euclid(2);
         Some(ClockReading {
@@ -125,20 +126,20 @@ fn drift_ns(age: Duration) -> i128 {
 }
 
 impl ClockReading {
-    /// An instant of the agent's clock on the coordinator's.
+    /// Converts an instant of the agent's clock to the coordinator's.
     #[must_use]
     pub fn to_fleet(self, at: Mono) -> FleetTime {
         FleetTime(shift(at.0, i128::from(self.offset_ns)))
     }
 
-    /// An instant of the agent's clock that is over at `now`, and its error bound: what was
-    /// measured now says less of what the clocks showed then.
+    /// Converts a past instant of the agent's clock, and returns it with its error bound: a
+    /// measurement of `now` says less about what the clocks showed then.
     pub(crate) fn to_fleet_past(self, at: Mono, now: Mono) -> (FleetTime, u64) {
         let drifted_ns = nanoseconds(now.since(at)) / 1_000_000 * DRIFT_PPM;
         (self.to_fleet(at), self.bound_ns.saturating_add(drifted_ns))
     }
 
-    /// An instant of the coordinator's clock on the agent's.
+    /// Converts an instant of the coordinator's clock to the agent's.
     #[must_use]
     pub fn to_agent(self, at: FleetTime) -> Mono {
         Mono(shift(at.0, -i128::from(self.offset_ns)))
@@ -166,15 +167,15 @@ mod tests {
 
     #[test]
     fn quickest_ways_there_and_back_bound_the_offset_together() {
-        // Coordinator is 1000 ms ahead. The first trip took 1 ms there and 9 back, the second 9
-        // there and 1 back, the third was held up both ways.
+        // The coordinator is 1000 ms ahead. The first trip took 1 ms out and 9 ms back, the second
+        // 9 ms out and 1 ms back, and the third was held up both ways.
         let offset = offset(&[
             (0, 1001 * MS, 10 * MS),
             (10 * MS, 1019 * MS, 20 * MS),
             (20 * MS, 1040 * MS, 60 * MS),
         ]);
         let reading = offset.reading(Mono(60 * MS)).unwrap();
-        // Half of 1 + 1 ms; 60 and 40 ms at 100 ppm.
+        // Half of 1 ms + 1 ms, and of the drift in 60 and 40 ms at 100 ppm.
         assert_eq!(reading.bound_ns, MS + 5_000);
         assert_eq!(reading.offset_ns, 1_000_000_000 + 1_000);
         assert_eq!(offset.shortest_trip(), Some(Duration::from_millis(10)));
@@ -182,13 +183,13 @@ mod tests {
 
     #[test]
     fn drift_makes_a_young_sample_better_than_an_old_one() {
-        // 100 µs trip at 0; 1 ms trip ten seconds later, when the first may be 1 ms off.
+        // A 100 µs trip at 0, and a 1 ms trip ten seconds later, when the first can be 1 ms off.
         let offset = offset(&[
             (0, 50_000, 100_000),
             (10_000 * MS, 10_000 * MS + 700_000, 10_001 * MS),
         ]);
         let reading = offset.reading(Mono(10_001 * MS)).unwrap();
-        // From the young one's way back, and its way there.
+        // Both ends come from the newer trip.
         assert_eq!((reading.offset_ns, reading.bound_ns), (200_050, 500_050));
     }
 
@@ -211,7 +212,7 @@ mod tests {
         (z ^ (z >> 31)) % below
     }
 
-    /// A way: mostly quick, and now and then held up for long.
+    /// The time one way: mostly short, and now and then long.
     fn way(state: &mut u64, least: u64) -> u64 {
         let held_up = if draw(state, 4) == 0 {
             100 * MS
@@ -221,7 +222,7 @@ mod tests {
         least + draw(state, held_up)
     }
 
-    /// Half of the shortest trip, with drift: what one trip alone gives.
+    /// The bound that the best single trip gives: half of it, with drift.
     fn bound_of_one_trip(trips: &[(u64, u64)], now: u64) -> u64 {
         let bounds = trips.iter().rev().take(SAMPLES);
         let bound = |&(sent, received): &(u64, u64)| {
@@ -235,7 +236,7 @@ mod tests {
         let (mut ours, mut one_trip) = (0_u128, 0_u128);
         for seed in 0..300_u64 {
             let state = &mut (seed << 32);
-            // Clocks part by up to 100 ppm, and the ways differ by up to 50 ms.
+            // The clocks drift apart by up to 100 ppm, and the two ways differ by up to 50 ms.
             let ppm = i128::from(draw(state, 201)) - 100;
             let fleet = |agent: u64| {
                 let apart = 7_000_000_000 + i128::from(agent) * ppm / 1_000_000;

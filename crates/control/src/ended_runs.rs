@@ -1,12 +1,12 @@
-//! Runs that ended here, so that agents that still hold them can be released.
+//! Runs that ended in this process, so that agents that still hold them can be released.
 
 use crate::RunId;
 use std::collections::VecDeque;
 
-/// More than a fleet runs in a week; an agent that holds an older one keeps it for its own time.
+/// More than a fleet runs in a week. An agent that holds an older one keeps it until its own limit.
 const ENDED_RUNS_MAX: usize = 1_000;
 
-/// The last runs that ended in this process.
+/// The most recent runs that ended in this process.
 #[derive(Debug, Default)]
 pub(crate) struct EndedRuns(VecDeque<RunId>);
 

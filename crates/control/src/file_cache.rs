@@ -1,17 +1,17 @@
-//! Files of plans that an agent keeps over the runs of a campaign, so that they travel once.
+//! Plan files that an agent keeps across the runs of a campaign, so that they are sent only once.
 
 use crate::{Digest, PlanFile};
 use std::collections::VecDeque;
 
-/// What is kept, together. A file that is larger travels each time.
+/// Total size of the files that are kept. A larger file is sent for each run.
 const CACHE_MAX_BYTES: usize = 256 << 20;
 
-/// The files used last. Their content is shared with the run that uses it, and may be a key: it is
-/// wiped with its last owner.
+/// The most recently used files. Their content is shared with the run that uses it, and can be a
+/// key: it is wiped with its last owner.
 #[derive(Debug)]
 pub(crate) struct FileCache {
     max_bytes: usize,
-    /// The one used last is last.
+    /// The most recently used one is last.
     files: VecDeque<PlanFile>,
     bytes: usize,
 }
@@ -29,7 +29,7 @@ impl FileCache {
         }
     }
 
-    /// The file, if it is kept.
+    /// Returns the file if it is kept, and counts that as a use.
     pub(crate) fn get(&mut self, sha256: Digest) -> Option<PlanFile> {
         let place = self.files.iter().position(|file| file.sha256 == sha256)?;
         let file = self.files.remove(place)?;
@@ -37,7 +37,7 @@ impl FileCache {
         Some(file)
     }
 
-    /// Keeps a file in place of those that were not used for longest.
+    /// Keeps a file, in place of the least recently used ones if there is no room.
     pub(crate) fn keep(&mut self, file: &PlanFile) {
         let bytes = file.content.reveal().len();
         if bytes > self.max_bytes || self.get(file.sha256).is_some() {
@@ -53,7 +53,7 @@ impl FileCache {
         }
     }
 
-    /// Forgets all of them.
+    /// Forgets all files.
     pub(crate) fn clear(&mut self) {
         *self = FileCache::with_room(self.max_bytes);
     }

@@ -1,16 +1,16 @@
-//! Puts the files of a plan together again and checks them against their hashes.
+//! Reassembles the files of a plan and checks them against their hashes.
 
 use crate::{Digest, PlanFile};
 use proto::{Bytes, FilePart, PART_MAX_BYTES};
 use secret::Secret;
 
-/// Files of one plan that an agent takes, together; they are held in memory.
+/// Total size of the files of one plan that an agent accepts; they are held in memory.
 pub const FILES_MAX_BYTES: u64 = 512 << 20;
 
-/// Files of one plan that an agent takes.
+/// Number of files of one plan that an agent accepts.
 pub const FILES_MAX: u32 = 10_000;
 
-/// Files of a run that are on their way.
+/// The files of a run, while they arrive.
 #[derive(Debug)]
 pub(crate) struct FileInbox {
     wanted: u64,
@@ -19,7 +19,7 @@ pub(crate) struct FileInbox {
     current: Option<Current>,
 }
 
-/// A file of which there are some parts.
+/// A file that has arrived in part.
 #[derive(Debug)]
 struct Current {
     sha256: Digest,
@@ -27,7 +27,7 @@ struct Current {
     content: Secret<Vec<u8>>,
 }
 
-/// Why files cannot be taken.
+/// Why files cannot be accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FileProblem {
     #[error(
@@ -48,7 +48,7 @@ pub(crate) enum FileProblem {
 }
 
 impl FileInbox {
-    /// Waits for so many files, apart from those that are here already.
+    /// Waits for `files` files of `bytes` bytes in total, besides those that are already here.
     pub(crate) fn new(
         files: u32,
         bytes: u64,
@@ -86,7 +86,7 @@ impl FileInbox {
         Ok(())
     }
 
-    /// Whether every file is here.
+    /// Whether every file has arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.whole.len() as u64 >= self.wanted
     }

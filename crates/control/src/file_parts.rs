@@ -1,15 +1,15 @@
-//! Cuts the files of a plan into messages, one at a time, so that a large file never stands in
-//! memory twice.
+//! Cuts the files of a plan into messages, one at a time, so that a large file is never in memory
+//! twice.
 
 use crate::{Digest, RunId};
 use proto::{Bytes, FilePart, PART_MAX_BYTES};
 use secret::Secret;
 
-/// What is left to send of an agent's files for a run.
+/// What is still to be sent of an agent's files for a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileParts {
     run: RunId,
-    /// In reverse: the next is last.
+    /// In reverse order: the next one is last.
     files: Vec<(Digest, Secret<Bytes>)>,
     sent_bytes: usize,
 }

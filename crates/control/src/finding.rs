@@ -1,13 +1,13 @@
-//! What an agent's preflight found.
+//! A finding of an agent's preflight.
 
 use serde::{Deserialize, Serialize};
 
-/// What an agent's preflight found, though it goes on.
+/// Something that an agent's preflight found, although the agent goes on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What its machine may lack: a sentence with the numbers and the cure.
     pub text: String,
-    /// It would have refused the plan, and was told not to.
+    /// Whether it would have refused the plan, but was told not to.
     pub is_forced: bool,
 }
 

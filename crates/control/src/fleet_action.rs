@@ -1,33 +1,33 @@
-//! What a fleet asks for.
+//! Actions that a fleet asks for.
 
 use crate::upload_id::UploadId;
 use crate::wire::from_coordinator;
 use crate::{FileParts, Observer, RunEvent, RunId};
 use proto::{FromCoordinator, from_coordinator::Message};
 
-/// A stream from an agent, numbered by the transport; never used again.
+/// A stream from an agent, numbered by the transport. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(pub u64);
 
-/// What a fleet asks for.
+/// Something that a fleet asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FleetAction {
-    /// Send it, in order, and before files that wait.
+    /// Send a message, in order, ahead of files that are waiting.
     Send(ConnectionId, FromCoordinator),
-    /// Send these as there is room, in place of files that still wait.
+    /// Send these files as there is room, in place of files that are still waiting.
     SendFiles(ConnectionId, FileParts),
-    /// End the stream once what was sent is out; no event is wanted about it.
+    /// End the stream once everything sent has gone out; no event about it is wanted.
     Close(ConnectionId),
-    /// Hand it to the caller, in order; with a receipt: answer [`crate::FleetEvent::Delivered`]
-    /// when the caller has taken it.
+    /// Deliver an event to the caller, in order. If it has a receipt, answer with
+    /// [`crate::FleetEvent::Delivered`] when the caller has taken it.
     Deliver(RunEvent, Option<Receipt>),
 }
 
-/// Names an event that something waits for: once it is stored, an agent is answered.
+/// Identifies an event that an answer waits for: once it is stored, the agent is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     pub(crate) run: RunId,
-    /// By index.
+    /// The agent's index in the run, or the monitor's number.
     pub(crate) agent: u32,
     pub(crate) what: Awaited,
 }
@@ -35,21 +35,23 @@ pub struct Receipt {
 /// What is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// Something the agent keeps until it is acknowledged.
+    /// An upload that the agent keeps until it is acknowledged.
     Upload(UploadId),
-    /// Who gets the agent's share: nobody is told before, so that nobody deals it otherwise.
+    /// Which agents get the agent's share. They are notified only afterwards, so that no other
+    /// coordinator deals it differently.
     Dealing,
-    /// What was observed in a second.
+    /// An observer's observation of one second.
     Observation(Observer, u32),
-    /// A part of the profile of the monitor of this number.
+    /// A part of the profile of the monitor whose number the receipt has.
     ProfilePart { part: u32, parts: u32 },
-    /// The start instant of this attempt: nobody fires before, so that no other coordinator
-    /// believes that nobody did, and starts anew.
+    /// The start instant of this attempt. No agent fires before it is stored, so that no other
+    /// coordinator believes that none has fired, and starts over.
     Start(u32),
 }
 
 impl Receipt {
-    /// That of an interval, for whoever stands in for a fleet; the agent by its index.
+    /// The receipt of an interval of the agent with this index, for tests that stand in for a
+    /// fleet.
     #[must_use]
     pub fn for_interval(run: RunId, agent: u32, interval: u32) -> Receipt {
         Receipt {
@@ -60,7 +62,7 @@ impl Receipt {
     }
 }
 
-/// Actions as they gather.
+/// Collects actions.
 #[derive(Debug, Default)]
 pub(crate) struct Actions(Vec<FleetAction>);
 

@@ -1,17 +1,17 @@
-//! A run that waits for its agents.
+//! A run that is waiting for its agents.
 
 use crate::fleet_action::Actions;
 use crate::{AgentFacts, AgentId, FleetTime, RunEvent, RunOutcome, RunRequest};
 use std::collections::BTreeSet;
 
-/// Who is at hand for a run so far, in the order in which they joined.
+/// The agents available for a run so far, in the order in which they joined.
 #[derive(Debug)]
 pub(crate) struct Gathering {
     request: RunRequest,
     at_hand: Vec<AgentId>,
-    /// Those of `at_hand`.
+    /// The same agents as in `at_hand`.
     known: BTreeSet<AgentId>,
-    /// When it is given up.
+    /// When the run is given up, if ever.
     until: Option<FleetTime>,
 }
 
@@ -26,12 +26,12 @@ impl Gathering {
         }
     }
 
-    /// How many more are wanted.
+    /// How many more agents are wanted.
     pub(crate) fn room(&self) -> usize {
         (self.request.agents as usize).saturating_sub(self.at_hand.len())
     }
 
-    /// One more is free, and there is room for it.
+    /// Adds a free agent; there must be room for it.
     pub(crate) fn add(&mut self, agent: &AgentFacts, out: &mut Actions) {
         self.at_hand.push(agent.id);
         self.known.insert(agent.id);
@@ -39,14 +39,14 @@ impl Gathering {
         out.tell(RunEvent::Joined { agent });
     }
 
-    /// One is free; it may be at hand already.
+    /// Adds a free agent, unless it was added already.
     pub(crate) fn add_missing(&mut self, agent: &AgentFacts, out: &mut Actions) {
         if !self.known.contains(&agent.id) {
             self.add(agent, out);
         }
     }
 
-    /// One is gone; whether it was at hand.
+    /// Removes an agent that has gone. Returns whether it had been added.
     pub(crate) fn remove(&mut self, agent: &AgentFacts, out: &mut Actions) -> bool {
         let Some(place) = self.at_hand.iter().position(|id| *id == agent.id) else {
             return false;
@@ -58,7 +58,7 @@ impl Gathering {
         true
     }
 
-    /// Says how many are at hand; after each change.
+    /// Reports how many agents are available; called after each change.
     pub(crate) fn tell(&self, out: &mut Actions) {
         out.tell(RunEvent::Waiting {
             have: self.at_hand.len() as u32,
@@ -66,7 +66,7 @@ impl Gathering {
         });
     }
 
-    /// How it ends if it has waited for too long.
+    /// The outcome, once the run has waited for too long.
     pub(crate) fn too_late(&self, now: FleetTime) -> Option<RunOutcome> {
         self.until.filter(|until| now >= *until)?;
         Some(RunOutcome::TooFewAgents {

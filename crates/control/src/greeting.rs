@@ -1,19 +1,19 @@
-//! What a hello says, checked: what an agent names itself is shown, saved and sent on.
+//! Checks what a hello says: what an agent says of itself is shown, saved and passed on.
 
 use crate::{AgentFacts, AgentId, Role, RunId};
 use proto::{HeldRun, Hello};
 
-/// Host facts that are passed on.
+/// Largest host facts that are passed on.
 const HOST_MAX_BYTES: usize = 64 << 10;
 
-/// A calibration that is passed on.
+/// Largest calibration that is passed on.
 const CALIBRATION_MAX_BYTES: usize = 16 << 10;
 
 /// Labels of one agent, and bytes of a name, of a label's key and of its value.
 const LABELS_MAX: usize = 64;
 const NAME_MAX_BYTES: usize = 256;
 
-/// Runs that one agent may hold.
+/// Runs that one agent can hold.
 const HELD_MAX: usize = 1_000;
 
 /// Why a hello is refused.
@@ -29,7 +29,7 @@ pub(crate) enum BadHello {
     TooManyLabels { labels: usize },
 }
 
-/// What the agent says of itself.
+/// What the agent says of itself, if it is acceptable.
 pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
     let id = AgentId::from_wire(&hello.agent_id).ok_or(BadHello::Senseless)?;
     let is_too_long =
@@ -63,7 +63,7 @@ pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
     })
 }
 
-/// The runs that the agent holds, as far as they can be read, and the latest epoch of each.
+/// The runs that the agent holds, as far as they can be parsed, and the latest epoch of each.
 pub(crate) fn held(hello: &Hello) -> Vec<(RunId, u64)> {
     let read = |held: &HeldRun| Some((RunId::from_wire(&held.run_id)?, held.epoch));
     hello

@@ -1,15 +1,16 @@
-//! Whether an agent's streams bring anything new, so that an upload that gets nowhere ends.
+//! Whether an agent's streams bring anything new, so that an upload that makes no progress is
+//! ended.
 
 use crate::FleetTime;
 use std::time::Duration;
 
-/// So many streams in a row that brought nothing new, over so long, and the next one is not waited
-/// for. A link that is cut every few seconds still brings an interval on most streams; one that
-/// cannot carry a single part brings none on any.
+/// After this many streams in a row that brought nothing new, over at least this long, the agent is
+/// given up when the next one comes. A link that is cut every few seconds still brings an interval
+/// on most streams; one that cannot carry a single part brings none on any.
 const STREAMS_MAX: u32 = 5;
 const FRUITLESS_MAX: Duration = Duration::from_secs(60);
 
-/// The streams since the last that brought something.
+/// The streams since the last one that brought something new.
 #[derive(Debug, Default)]
 pub(crate) struct Headway {
     fruitless: u32,
@@ -18,18 +19,18 @@ pub(crate) struct Headway {
 }
 
 impl Headway {
-    /// Something new came.
+    /// Notes that something new arrived.
     pub(crate) fn made(&mut self) {
         *self = Headway::default();
     }
 
-    /// A stream ended.
+    /// Notes that a stream ended.
     pub(crate) fn stream_ended(&mut self, now: FleetTime) {
         self.fruitless = self.fruitless.saturating_add(1);
         self.since.get_or_insert(now);
     }
 
-    /// Whether there was none for too long.
+    /// Whether there was no progress for too long.
     pub(crate) fn is_missing(&self, now: FleetTime) -> bool {
         self.fruitless >= STREAMS_MAX
             && self

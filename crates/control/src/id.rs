@@ -1,5 +1,4 @@
-//! Names of agents, runs and plans on the wire: fixed numbers of bytes, printed as hexadecimal
-//! digits.
+//! Ids of agents, runs and plans on the wire: a fixed number of bytes, printed in hexadecimal.
 
 use proto::Bytes;
 use serde::{Deserialize, Serialize};
@@ -12,13 +11,13 @@ macro_rules! id {
         pub struct $name(pub [u8; $bytes]);
 
         impl $name {
-            /// The id in a message; nothing, when `bytes` has another length.
+            /// The id in a message; `None` if `bytes` has another length.
             #[must_use]
             pub fn from_wire(bytes: &[u8]) -> Option<$name> {
                 bytes.try_into().ok().map($name)
             }
 
-            /// The id as messages carry it.
+            /// The id as it is sent in messages.
             #[must_use]
             pub fn to_wire(self) -> Bytes {
                 Bytes::copy_from_slice(&self.0)
@@ -40,31 +39,31 @@ macro_rules! id {
 }
 
 id! {
-    /// An agent's process: random, the same over reconnects.
+    /// Identifies an agent's process: random, and the same across reconnects.
     AgentId, 16
 }
 id! {
-    /// A coordinator's process: another one has another clock.
+    /// Identifies a coordinator's process: random, so that a restarted coordinator has another one.
     CoordinatorId, 16
 }
 id! {
-    /// A run: random.
+    /// Identifies a run: random.
     RunId, 16
 }
 id! {
-    /// A SHA-256, of a plan's canonical text or of a file.
+    /// The SHA-256 of a plan's canonical text or of a file.
     Digest, 32
 }
 
 impl Digest {
-    /// SHA-256 of `bytes`.
+    /// The SHA-256 of `bytes`.
     #[must_use]
     pub fn from_content(bytes: &[u8]) -> Digest {
         use sha2::Digest as _;
         Digest(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The first 8 of its 64 digits: enough to tell two plans apart in a message.
+    /// The first 8 of its 64 digits: enough to distinguish two plans in a message.
     #[must_use]
     pub fn short(self) -> String {
         let [a, b, c, d, ..] = self.0;

@@ -1,17 +1,18 @@
-//! The firing lease as the agent keeps it.
+//! The firing lease, as the agent keeps it.
 
 use crate::{Boot, LEASE};
 use std::time::Duration;
 
-/// No run has a longer lease, whatever its coordinator says: for so long an agent may fire that
-/// nobody is in charge of.
+/// Upper bound of every lease, whatever the coordinator asks for: it limits how long an agent can
+/// fire with no coordinator in charge.
 pub const LEASE_MAX: Duration = Duration::from_secs(120);
 
-/// Permission to fire, from the coordinator, for one run.
+/// Permission to fire, granted by the coordinator for one run.
 ///
-/// It runs from the instant the agent *sent* the beat, on the agent's boot-time clock: whatever
-/// delays beat or grant only shortens it, and a machine that slept wakes up without one. Once it
-/// has run out it is over for good, even if a grant is on its way that would have been in time.
+/// It runs from the instant at which the agent *sent* the beat, on the agent's boot-time clock. A
+/// delay of the beat or of the grant can therefore only shorten it, and a machine that slept wakes
+/// up without a lease. Once it has expired it stays expired, even if a grant that would have been
+/// in time is on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lease {
     until: Boot,
@@ -20,8 +21,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// The first grant for a beat sent at `sent`, in a run whose leases last `longest` at most;
-    /// nothing if that is over already.
+    /// Starts a lease from the first grant, for a beat sent at `sent`, in a run whose leases last
+    /// at most `longest`. Returns `None` if it has already expired.
     pub(crate) fn begin(
         sent: Boot,
         length: Duration,
@@ -36,8 +37,8 @@ impl Lease {
         })
     }
 
-    /// A grant for a beat sent at `sent`. The new end, if that is later and the lease has not run
-    /// out.
+    /// Extends the lease by a grant for a beat sent at `sent`. Returns the new end if it is later
+    /// than the old one and the lease has not expired.
     pub(crate) fn extend(&mut self, sent: Boot, length: Duration, now: Boot) -> Option<Boot> {
         let until = sent.after(length.min(self.longest));
         if self.expires(now) || until <= self.until {
@@ -47,7 +48,7 @@ impl Lease {
         Some(until)
     }
 
-    /// Whether it has run out by `now`; it stays so.
+    /// Whether the lease has expired by `now`. Once expired, it stays expired.
     pub(crate) fn expires(&mut self, now: Boot) -> bool {
         self.expired |= now >= self.until;
         self.expired
@@ -58,7 +59,7 @@ impl Lease {
     }
 }
 
-/// The longest lease of a run whose coordinator named `lease_ns`, where 0 stands for [`LEASE`].
+/// The longest lease of a run whose coordinator named `lease_ns`, where 0 means [`LEASE`].
 pub(crate) fn longest(lease_ns: u64) -> Duration {
     match lease_ns {
         0 => LEASE,

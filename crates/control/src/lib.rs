@@ -1,5 +1,6 @@
-//! How many machines agree to fire at once: state machines without I/O. Time is an argument, events
-//! go in, actions come out; names only the wire's messages and none of its transport.
+//! The state machines by which many machines agree to send load at the same time. They do no I/O:
+//! time is an argument, events go in, actions come out. They name the messages of the wire, but no
+//! transport.
 
 mod back_off;
 mod beats;
@@ -73,18 +74,19 @@ pub use versions::Versions;
 
 use std::time::Duration;
 
-/// A granted lease lasts so long from the instant its beat was sent.
+/// Default length of a granted lease, from the instant its beat was sent.
 pub const LEASE: Duration = Duration::from_secs(5);
 
-/// Largest canonical text of a plan: it travels in one message. What is larger belongs into files.
+/// Largest canonical text of a plan, which travels in one message. Anything larger belongs in
+/// files.
 pub const PLAN_MAX_BYTES: usize = 768 << 10;
 
-/// Intervals of one agent that an event lists as missing; more are not listed.
+/// Most missing intervals of one agent that an event lists.
 pub const MISSING_MAX: usize = 100;
 
-/// Notes of one agent in one run that are passed on.
+/// Notes of one agent in one run that are passed on; further ones are dropped.
 pub const NOTES_MAX: u32 = 1_000;
 
-/// Name in the coordinator's certificate. Agents check it and the CA behind it, and never the host
-/// name they dial.
+/// Name in the coordinator's certificate. Agents check it and the CA that issued it, but never the
+/// host name they dial.
 pub const COORDINATOR_NAME: &str = "coordinator.cannonade";

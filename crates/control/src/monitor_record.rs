@@ -3,7 +3,7 @@
 use crate::profile_inbox::ProfileInbox;
 use crate::seen_seconds::SeenSeconds;
 
-/// What of a monitor was taken in a run.
+/// What was taken from a monitor in a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct MonitorRecord {
     pub(crate) seen: SeenSeconds,
