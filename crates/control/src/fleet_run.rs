@@ -1,4 +1,4 @@
-//! One run from the plan to the last agent's end.
+//! One run, from handing out the plan to the end of its last agent.
 
 mod census;
 mod file_lists;
@@ -29,75 +29,76 @@ use proto::{
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A run over these agents.
+/// A run and the agents that serve it.
 #[derive(Debug)]
 pub(crate) struct FleetRun {
     request: RunRequest,
     participants: Vec<Participant>,
-    /// Changed with every stage and attachment: see [`FleetRun::change`].
+    /// Changes with every stage and attachment; see [`FleetRun::change`].
     census: Census,
     indices: BTreeMap<AgentId, usize>,
     files: FileLists,
     phase: RunPhase,
-    /// The strongest stop asked for, and when.
+    /// The strongest stop that was requested, and when.
     stop: Option<(Stop, FleetTime)>,
-    /// Since when nobody is going: every agent is over or away.
+    /// Since when no agent is going, because all are over or away.
     deserted_since: Option<FleetTime>,
-    /// Since when somebody is, or was last.
+    /// Since when agents are going again, or were going most recently.
     attended_since: FleetTime,
-    /// Agents that were lost, or ended before their plan did.
+    /// Agents that were lost, or that ended before their plan did.
     losses: u32,
     shares: ShareLedger,
-    /// Lost agents whose shares nobody has got yet.
+    /// Lost agents whose shares have not been dealt yet.
     undealt: Vec<usize>,
-    /// Those who watched for it before this coordinator took it up.
+    /// Monitors that watched this run before this coordinator took it up.
     past_monitors: Vec<(AgentId, MonitorRecord)>,
-    /// A monitor that is there has not delivered its CPU profile.
+    /// Whether a monitor that is attached still owes its CPU profile.
     awaits_profile: bool,
-    /// Since when that is all that may keep it from its end.
+    /// Since when only a CPU profile can delay the end of the run.
     fired_out_at: Option<FleetTime>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RunPhase {
-    /// Agents get the plan and answer.
+    /// Agents receive the plan and answer.
     Preparing(AnswerWait),
-    /// The start instant is named, agents learn of it, and then ask for their leases.
+    /// The start instant is announced: agents learn of it, and then ask for their leases.
     Arming(StartAttempt),
-    /// Every agent knew the instant and has a lease; whether the skew was told.
+    /// Every agent knew the instant and has a lease. `skew_told` says whether the skew was
+    /// reported.
     Going {
         start_at: FleetTime,
         skew_told: bool,
     },
-    /// All is said.
+    /// The run is over, and everything about it was reported.
     Done(RunOutcome),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AnswerWait {
-    /// How long agents have to answer, and until when.
+    /// How long agents have to answer, which is until `until`.
     within: Duration,
     until: FleetTime,
-    /// Start instants that were named in vain.
+    /// Start instants that were announced in vain.
     attempts: u32,
 }
 
-/// A start instant that agents are told.
+/// A start instant that is announced to agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StartAttempt {
-    /// From 1.
+    /// Counts the attempts of this run, from 1.
     number: u32,
     start_at: FleetTime,
-    /// From naming it to the instant.
+    /// Time from its announcement to the instant.
     margin: Duration,
-    /// Whether it is stored.
+    /// Whether the instant is stored.
     is_written: bool,
-    /// Whether agents got Go: every agent knows the instant.
+    /// Whether agents were sent Go: every agent knows the instant.
     is_known: bool,
 }
 
 impl FleetRun {
-    /// Hands out the plan.
+    /// Starts a run by handing out its plan.
     pub(crate) fn begin(
         request: RunRequest,
         agents: Vec<(AgentFacts, ConnectionId)>,
@@ -117,8 +118,8 @@ impl FleetRun {
         run
     }
 
-    /// Takes up what another coordinator left: agents that have not ended are waited for as if they
-    /// had just fallen silent. Only of a run that has started.
+    /// Takes up a run that another coordinator left: agents that have not ended are waited for as
+    /// if they had just fallen silent. The run must have started.
     pub(crate) fn resume(
         request: RunRequest,
         history: RunHistory,
@@ -129,8 +130,8 @@ impl FleetRun {
         let shares = history.shares();
         let (losses, skew_told) = (history.losses, history.skew_told);
         let undealt = history.undealt();
-        // The coordinator before granted nothing after it ended. Agents are waited for all the
-        // same: they dial again as soon as they find a coordinator.
+        // The previous coordinator granted no lease after it ended. Agents are waited for all the
+        // same, because they dial again as soon as they find a coordinator.
         let left_at = history.left_at.unwrap_or(now).min(now);
         let lease = request.rules.lease;
         let leases = (now.after(lease), left_at.after(lease));
@@ -193,12 +194,12 @@ impl FleetRun {
         &self.request.name
     }
 
-    /// How long the plan fires, if it says so.
+    /// How long the plan fires, if that is fixed.
     pub(crate) fn firing(&self) -> Option<Duration> {
         self.request.firing
     }
 
-    /// Where the run clock stands at 0, once that is settled.
+    /// The zero of the run clock, once it is settled.
     pub(crate) fn started_at(&self) -> Option<FleetTime> {
         match self.phase {
             RunPhase::Going { start_at, .. } => Some(start_at),
@@ -210,12 +211,12 @@ impl FleetRun {
         &self.past_monitors
     }
 
-    /// Whether monitors still owe it a CPU profile.
+    /// Sets whether monitors still owe the run a CPU profile.
     pub(crate) fn set_awaits_profile(&mut self, awaits: bool) {
         self.awaits_profile = awaits;
     }
 
-    /// Whether all agents are done, and nothing of them is awaited.
+    /// Whether all agents are done, and nothing more is expected from them.
     pub(crate) fn is_fired_out(&self) -> bool {
         self.fired_out_at.is_some()
     }
@@ -228,7 +229,7 @@ impl FleetRun {
         self.request.rules.lease
     }
 
-    /// How it ended, once all is said.
+    /// How the run ended, once it has.
     pub(crate) fn outcome(&self) -> Option<RunOutcome> {
         match self.phase {
             RunPhase::Done(outcome) => Some(outcome),
@@ -240,16 +241,16 @@ impl FleetRun {
         self.index(agent).is_some()
     }
 
-    /// An agent beats: it gets its lease, if it may fire.
+    /// Handles an agent's beat: grants a lease if the agent may fire.
     pub(crate) fn beat(&mut self, now: FleetTime, agent: AgentId, beat: &Beat, out: &mut Actions) {
         let Some(index) = self.index(agent) else {
-            return; // the fleet asks `has` before
+            return; // the fleet checks `has` first
         };
         self.participants[index].set_clock(clock(beat.clock));
         if self.asks(index, beat.sequence) {
             return self.conclude(now, out);
         }
-        // A stop at once that an agent does not hear ends it all the same: by its lease.
+        // An agent that does not hear a hard stop is stopped too, because its lease is not renewed.
         let may_fire = self.participants[index].stage() == ParticipantStage::Going
             && !matches!(self.stop, Some((Stop::Now, _)));
         match may_fire {
@@ -269,7 +270,7 @@ impl FleetRun {
         self.send(index, Down::Grant(grant), out);
     }
 
-    /// An agent said something about this run.
+    /// Handles an agent's message about this run.
     pub(crate) fn received(
         &mut self,
         now: FleetTime,
@@ -277,7 +278,7 @@ impl FleetRun {
         message: Up,
         out: &mut Actions,
     ) {
-        // An agent that waits for the next run may still speak of this one.
+        // An agent that waits for the next run can still name this one.
         let Some(index) = self.index(agent) else {
             return;
         };
@@ -291,21 +292,22 @@ impl FleetRun {
             Up::Ended(ended) => self.ended(index, ended, out),
             Up::Note(note) => self.note(now, index, note, out),
             Up::Observed(observed) => self.observed(now, index, observed, out),
-            // Monitors are not agents of a run.
+            // The fleet handles hellos and beats itself, and only monitors send profiles.
             Up::Hello(_) | Up::Beat(_) | Up::Profile(_) => {}
         }
         self.watch_desertion(now);
         self.conclude(now, out);
     }
 
-    /// Where the upload of an agent that may still deliver goes on.
+    /// Where an agent's upload continues, if the agent may still deliver.
     pub(crate) fn upload_of(&self, agent: AgentId) -> Option<Resume> {
         let participant = &self.participants[self.index(agent)?];
         let is_wanted = participant.may_upload() || !participant.is_over();
         is_wanted.then(|| participant.resume(self.id(), self.epoch()))
     }
 
-    /// Somebody else has taken the run up: agents obey it, and nothing is said to them here.
+    /// Yields to another coordinator that has taken the run up. Agents obey that one, so nothing is
+    /// sent to them here.
     pub(crate) fn supersede(&mut self, epoch: u64, out: &mut Actions) {
         let outcome = RunOutcome::Superseded;
         self.phase = RunPhase::Done(outcome);
@@ -313,7 +315,8 @@ impl FleetRun {
         out.tell(RunEvent::Done { outcome });
     }
 
-    /// An agent of this run has a new stream; `holds_run` if it has begun and was not released.
+    /// Handles a new stream of an agent of this run. `holds_run` says whether the agent has begun
+    /// the run and was not released from it.
     pub(crate) fn attached(
         &mut self,
         now: FleetTime,
@@ -322,13 +325,13 @@ impl FleetRun {
         holds_run: bool,
         out: &mut Actions,
     ) {
-        // The fleet asks `has` before; one that is spare has nothing to go on with.
+        // The fleet checks `has` first; a spare agent has nothing to continue.
         let Some(index) = self.index(agent) else {
             return;
         };
         self.change(index, |agent| agent.attach(now, connection));
         match self.participants[index].stage() {
-            // Its data was acknowledged, or is not wanted any more.
+            // Its data was acknowledged, or is no longer wanted.
             ParticipantStage::Ended | ParticipantStage::Barred => self.release(index, out),
             ParticipantStage::Lost => self.attached_late(index, holds_run, out),
             _ => {
@@ -342,8 +345,9 @@ impl FleetRun {
         self.conclude(now, out);
     }
 
-    /// An agent that was given up is back with what it holds.
+    /// Handles the return of an agent that was given up, with the data it holds.
     fn attached_late(&mut self, index: usize, holds_run: bool, out: &mut Actions) {
+        // Without the run it has nothing left to deliver.
         if !holds_run {
             return self.set_stage(index, ParticipantStage::Barred);
         }
@@ -386,8 +390,8 @@ impl FleetRun {
         }
     }
 
-    /// An agent broke the protocol: its part in this run ends here, since another stream would
-    /// bring the same again.
+    /// Gives up an agent that broke the protocol. Its part in this run ends here, because another
+    /// stream would bring the same again.
     pub(crate) fn violated(
         &mut self,
         now: FleetTime,
@@ -395,7 +399,7 @@ impl FleetRun {
         what: &str,
         out: &mut Actions,
     ) {
-        // A spare agent, or one that was given up already, has no part that could end.
+        // A spare agent, or one already given up, has no part that could end.
         let Some(index) = self
             .index(agent)
             .filter(|&index| !self.participants[index].is_over())
@@ -407,7 +411,7 @@ impl FleetRun {
         self.conclude(now, out);
     }
 
-    /// An agent's stream is gone.
+    /// Handles the end of an agent's stream.
     pub(crate) fn detached(
         &mut self,
         now: FleetTime,
@@ -416,7 +420,7 @@ impl FleetRun {
         why: &str,
         out: &mut Actions,
     ) {
-        // A spare agent's stream is no matter of this run.
+        // The stream of a spare agent does not concern this run.
         let Some(index) = self.index(agent) else {
             return;
         };
@@ -430,7 +434,7 @@ impl FleetRun {
         self.watch_desertion(now);
     }
 
-    /// The caller has what this receipt is for.
+    /// Handles a receipt: the caller has taken what it is for.
     pub(crate) fn delivered(&mut self, now: FleetTime, receipt: Receipt, out: &mut Actions) {
         match receipt.what {
             Awaited::Dealing => self.dealt(receipt.agent, out),
@@ -439,7 +443,7 @@ impl FleetRun {
                 self.participants[index].observed().stored(second);
                 self.acknowledge_observed(index, second, out);
             }
-            // Monitors are not agents of a run.
+            // The fleet passes these to its monitors.
             Awaited::ProfilePart { .. } => {}
             Awaited::Start(number) => {
                 self.start_written(number);
@@ -453,15 +457,15 @@ impl FleetRun {
         }
     }
 
-    /// Somebody wants it to end; a weaker wish than before changes nothing.
+    /// Stops the run early. A stop that is no stronger than an earlier one changes nothing.
     pub(crate) fn stop(&mut self, now: FleetTime, how: Stop, out: &mut Actions) {
         if self.stop.is_some_and(|(before, _)| before >= how) {
-            // It was told already, and is told again to whoever comes back.
+            // It was sent already, and is sent again to agents that come back.
             return;
         }
         self.stop = Some((how, now));
         match self.phase {
-            // Nobody has a lease, so nobody fires.
+            // No agent has a lease, so none fires.
             RunPhase::Preparing(_) | RunPhase::Arming(_) => {
                 self.finish(RunOutcome::StoppedBeforeStart(how), out)
             }
@@ -472,7 +476,7 @@ impl FleetRun {
         }
     }
 
-    /// What time alone brings.
+    /// Does what is due when time passes.
     pub(crate) fn tick(&mut self, now: FleetTime, out: &mut Actions) {
         match self.phase {
             RunPhase::Preparing(_) | RunPhase::Arming(_) => self.tick_preparing(now, out),
@@ -485,7 +489,7 @@ impl FleetRun {
 
     fn upload(&mut self, now: FleetTime, index: usize, part: IntervalPart, out: &mut Actions) {
         let agent = &mut self.participants[index];
-        // An agent that is given up for good may still upload until it reads so.
+        // An agent that was given up for good may keep uploading until it reads that it was.
         if !agent.may_upload() {
             return;
         }
@@ -498,7 +502,7 @@ impl FleetRun {
         };
         let taken = agent.upload(now, part);
         if taken.as_ref().is_ok_and(|taken| *taken != Taken::Delivered) {
-            // The agent sends on by what came, and not by what is stored.
+            // The agent paces its upload by what arrived, not by what is stored.
             self.send(index, Down::Received(received), out);
         }
         match taken {
@@ -512,7 +516,8 @@ impl FleetRun {
         }
     }
 
-    /// Once more: what a cut stream lost of the acknowledgement, its welcome cannot say.
+    /// Acknowledges stored totals again: a welcome cannot say so, and a cut stream may have lost
+    /// the first acknowledgement.
     fn acknowledge_totals(&self, index: usize, out: &mut Actions) {
         if let Some(totals) = self.participants[index].inbox().stored_totals() {
             self.acknowledge(index, totals, out);
@@ -546,6 +551,7 @@ impl FleetRun {
         });
         self.set_stage(index, ParticipantStage::Ended);
         self.tell_undone_shares(index, out);
+        // A lost agent's share was left to others when it was lost.
         if !was_lost {
             self.ended_early(index, &cause);
         }
@@ -581,9 +587,9 @@ impl FleetRun {
         }
     }
 
-    /// Tells the skew, and the end, when the last agent makes them known.
+    /// Goes to the next phase, reports the skew or ends the run, if its agents are far enough.
     fn conclude(&mut self, now: FleetTime, out: &mut Actions) {
-        // Each round takes an agent out or goes a phase on, so that it ends.
+        // Each round ends an agent's part or goes a phase further, so the loop ends.
         loop {
             let before = (self.phase, self.losses);
             match self.phase {
@@ -601,8 +607,8 @@ impl FleetRun {
     }
 
     fn conclude_preparing(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
-        // Problems of all agents are collected before the run is over, but nobody that is away is
-        // waited for.
+        // The problems of all agents are collected before the run is over, but agents that are away
+        // are not waited for.
         let all_answered = self.census.attached(ParticipantStage::Preparing) == 0;
         if self.census.living() == 0 || (self.is_spoilt() && all_answered) {
             self.finish(RunOutcome::NotStarted, out);
@@ -681,7 +687,8 @@ impl FleetRun {
         self.change(index, |agent| agent.set_stage(stage));
     }
 
-    /// Every change of a stage, of an attachment, and of whether an agent began goes through here.
+    /// Changes an agent and counts it anew. Every change of a stage, of an attachment, and of
+    /// whether an agent began goes through here.
     fn change<T>(&mut self, index: usize, change: impl FnOnce(&mut Participant) -> T) -> T {
         let agent = &mut self.participants[index];
         self.census.remove(agent);
@@ -719,7 +726,7 @@ fn uploaded(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {
     }
 }
 
-/// Why an agent that said `what` is given up.
+/// Why an agent is given up that broke the protocol by `what`.
 pub(crate) fn violation_text(what: &str) -> String {
     format!("the agent broke the protocol: {what}; run the same version on both")
 }

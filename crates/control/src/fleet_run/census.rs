@@ -1,14 +1,14 @@
-//! How many agents of a run are how far, counted as they change, so that no message makes anybody
-//! look at all of them.
+//! How many agents of a run are at which stage, counted as they change, so that no message requires
+//! a look at all of them.
 
 use crate::participant::{Participant, ParticipantStage};
 
-/// Agents by stage and by whether they are attached.
+/// Agents by stage, and by whether they are attached.
 #[derive(Debug, Default)]
 pub(super) struct Census {
     attached: [u32; STAGES],
     away: [u32; STAGES],
-    /// Neither over nor begun.
+    /// Agents that are neither over nor have begun.
     unbegun: u32,
 }
 
@@ -21,13 +21,13 @@ impl Census {
         census
     }
 
-    /// It counts as it is now.
+    /// Counts an agent as it is now.
     pub(super) fn add(&mut self, agent: &Participant) {
         *self.place(agent) += 1;
         self.unbegun += u32::from(is_unbegun(agent));
     }
 
-    /// It is about to change.
+    /// Stops counting an agent that is about to change.
     pub(super) fn remove(&mut self, agent: &Participant) {
         *self.place(agent) -= 1;
         self.unbegun -= u32::from(is_unbegun(agent));
@@ -42,7 +42,7 @@ impl Census {
                 .sum::<u32>()
     }
 
-    /// Of those, the attached ones.
+    /// Agents whose part is not over and that are attached.
     pub(super) fn living_attached(&self) -> u32 {
         LIVING
             .iter()
@@ -66,7 +66,7 @@ impl Census {
         self.attached[lost] + self.away[lost]
     }
 
-    /// Whether every agent has begun or will not.
+    /// Whether every agent has begun or never will.
     pub(super) fn has_begun(&self) -> bool {
         self.unbegun == 0
     }

@@ -3,8 +3,8 @@
 use crate::{Audience, RunFile};
 use std::collections::BTreeMap;
 
-/// Places of files in the request, by who needs them: in a large fleet nobody looks through the
-/// files of all others.
+/// Places of files in the request, by the agents that need them: in a large fleet, no search goes
+/// through the files of all other agents.
 #[derive(Debug)]
 pub(super) struct FileLists {
     for_all: Vec<usize>,
@@ -28,7 +28,7 @@ impl FileLists {
         lists
     }
 
-    /// What an agent needs.
+    /// The files that an agent needs.
     pub(super) fn of_agent<'a>(
         &'a self,
         agent: u32,
@@ -38,7 +38,7 @@ impl FileLists {
         self.for_all.iter().chain(own).map(|place| &files[*place])
     }
 
-    /// Bytes that travel if every agent lacks all it needs.
+    /// Bytes that are sent if every agent lacks all the files it needs.
     pub(super) fn bytes(&self, agents: u32, files: &[RunFile]) -> u64 {
         let size = |place: &usize| files[*place].content.reveal().len() as u64;
         let shared: u64 = self.for_all.iter().map(size).sum();

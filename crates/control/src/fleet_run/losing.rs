@@ -1,4 +1,5 @@
-//! What becomes of a run when agents go away: how long they are waited for, and who fires for them.
+//! What becomes of a run when agents go away: how long they are waited for, and which agents fire
+//! for them.
 
 use super::{FleetRun, RunPhase};
 use crate::fleet_action::{Actions, Awaited, Receipt};
@@ -8,37 +9,38 @@ use proto::from_coordinator::Message as Down;
 use proto::{Notice, TakeOver, TookOver};
 use std::time::Duration;
 
-/// An agent whose stream ended is waited for at least so long, and some of it once nobody else is
-/// going: if it is there it dials again within seconds, and if the end of the stream did not reach
-/// it, after 10 s.
+/// How long an agent whose stream ended is waited for at least, part of it while no other agent is
+/// going. If the agent is there, it dials again within seconds, or after 10 s if it did not notice
+/// the end of the stream.
 const AWAY_ENDED_MIN: Duration = Duration::from_secs(15);
 
-/// An agent that is away may fire until its lease is over, whoever ended its stream: the end of a
-/// stream may be a cut that lasts. After that it has so long to come back with what it holds.
+/// How long an agent that is away has after its lease to come back with what it holds. Until the
+/// lease expires it may fire, whichever side ended its stream: the end of a stream can be a lasting
+/// cut.
 const AFTER_THE_LEASE: Duration = Duration::from_secs(10);
 
-/// Time for everybody to dial this side after it was away itself: an agent waits for 5 s at most.
+/// Time for all agents to dial after this side was away itself: an agent waits for at most 5 s.
 const REDIAL_MAX: Duration = Duration::from_secs(8);
 
-/// One that was not heard any more, so that its link is cut: it notices that after two leases, and
+/// For an agent that fell silent, so that its link is cut. It notices that after two leases, and
 /// what it holds is worth a minute.
 const AWAY_SILENT_MIN: Duration = Duration::from_secs(60);
 
-/// An agent that was told to stop at once and neither ends nor brings anything new for so long is
-/// given up.
+/// An agent that was told to stop at once is given up if it neither ends nor brings anything new
+/// for this long.
 const STOP_MAX: Duration = Duration::from_secs(30);
 
-/// A profile that is under way at the end of the run is waited for so long: to fold it takes a
-/// second or two.
+/// How long the end of a run waits for a profile that is being taken: folding it takes a second or
+/// two.
 const PROFILE_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// What goes on for so long after its plan and its drain is stopped.
+/// A run that goes on for this long after its plan and its drain is stopped.
 const OVERDUE: Duration = Duration::from_secs(10);
 
-/// An agent that is attached says that it began by then.
+/// By then an attached agent has reported that it began.
 const BEGIN_MAX: Duration = Duration::from_secs(10);
 
-/// Room for writing down who fires what, before anybody is told.
+/// Time to write down which agent fires what, before any of them is notified.
 const DEALING_MARGIN: Duration = Duration::from_secs(1);
 
 impl FleetRun {
@@ -61,14 +63,15 @@ impl FleetRun {
         }
     }
 
-    /// A drain, and a plan that says how long it fires, end by then even if agents do not end them.
-    /// Those that come back after it have time to say that they did.
+    /// Ends a drain, or a plan of a fixed length, that agents do not end in time. Agents that come
+    /// back after that have time to report that they did end it.
     fn stop_what_is_overdue(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
         let drain = self.request.drain;
         match (self.stop, self.request.firing) {
-            // Nobody is there who goes on: those that are away have a patience of their own.
+            // No agent is there that goes on; those that are away are given up by their own limits.
             (None, _) if self.deserted_since.is_some() => {}
-            // What they brought waits for this side's disk, and they for its acknowledgement.
+            // What agents brought waits for this side's disk, and they wait for its
+            // acknowledgement.
             (None, _) if self.participants.iter().any(Participant::awaits_storage) => {}
             (None, Some(firing))
                 if now
@@ -91,34 +94,34 @@ impl FleetRun {
         }
     }
 
-    /// Whether it was told to stop at once and has brought nothing new since, for too long: an
-    /// agent that still uploads is waited for, one that only dials again and again is not. One that
-    /// is away has not heard it.
+    /// Whether an agent was told to stop at once and has brought nothing new for too long since. An
+    /// agent that still uploads is waited for; one that only dials again and again is not. One that
+    /// is away has not heard the order.
     fn is_deaf(&self, agent: &Participant, now: FleetTime) -> bool {
         let Some((Stop::Now, since)) = self.stop.filter(|_| agent.connection().is_some()) else {
             return false;
         };
-        // It can bring no more, nor end, before what it brought is stored.
+        // It can neither bring more nor end before what it brought is stored.
         if agent.awaits_storage() {
             return false;
         }
         now.since(since.max(agent.progress_at())) >= STOP_MAX
     }
 
-    /// Whether an agent that is away is not waited for any more.
+    /// Whether an agent that is away is no longer waited for.
     fn is_given_up(&self, agent: &Participant, now: FleetTime) -> bool {
         let Some((since, _)) = agent.gone_since() else {
             return false;
         };
         if self.request.rules.lost != LostPolicy::Fail && self.deserted_since.is_none() {
-            // Without a lease it never fires again, and the others go on without it. What it has
-            // is taken later too.
+            // Without a lease it never fires again, so the others go on without it. What it holds
+            // is still taken later.
             return now >= agent.leased_until().unwrap_or(since);
         }
         self.is_waited_out(agent, now)
     }
 
-    /// Whether an agent that is away has been waited for, not only while others were going.
+    /// Whether an agent that is away was waited for long enough, also while no other was going.
     fn is_waited_out(&self, agent: &Participant, now: FleetTime) -> bool {
         let (Some((gone_since, how)), Some(deserted_since)) =
             (agent.gone_since(), self.deserted_since)
@@ -135,7 +138,7 @@ impl FleetRun {
         }
     }
 
-    /// Whether what agents that were given up hold may still come.
+    /// Whether data of agents that were given up may still arrive.
     pub(super) fn awaits_late_data(&self, now: FleetTime) -> bool {
         let is_awaited = |agent: &Participant| {
             agent.stage() == ParticipantStage::Lost
@@ -151,8 +154,8 @@ impl FleetRun {
         self.lose(index, &super::violation_text(violation), out);
     }
 
-    /// Ends an agent's part, and tells it why if it is there; what one holds that is away may come
-    /// later.
+    /// Ends an agent's part, and tells it why if it is attached. An agent that is away may deliver
+    /// what it holds later.
     pub(super) fn lose(&mut self, index: usize, why: &str, out: &mut Actions) {
         let agent = &self.participants[index];
         let is_late = agent.is_over();
@@ -181,7 +184,7 @@ impl FleetRun {
         self.release(index, out);
     }
 
-    /// An agent ended before its plan did, so that others fire what is left.
+    /// Leaves the rest of an agent's share to others, if it ended before its plan did.
     pub(super) fn ended_early(&mut self, index: usize, cause: &EndCause) {
         if cause.is_early() {
             self.losses = self.losses.saturating_add(1);
@@ -201,8 +204,8 @@ impl FleetRun {
             && !self.is_spoilt()
     }
 
-    /// Others get what is left of the shares of those that were lost since the last time. All of
-    /// them are known by now, so that none gets another's.
+    /// Gives other agents what is left of the shares of agents that were lost since the last time.
+    /// All of these are known by now, so none of them gets another's share.
     pub(super) fn deal(&mut self, now: FleetTime, start_at: FleetTime, out: &mut Actions) {
         let lost = std::mem::take(&mut self.undealt);
         if lost.is_empty() || !self.redistributes() {
@@ -216,7 +219,7 @@ impl FleetRun {
             .filter_map(|(index, agent)| is_heir(agent).then_some(index))
             .collect();
         if heirs.is_empty() && self.census.living() > 0 {
-            // Some that are away may be back, and fire it then.
+            // Some agents are away, and may fire it when they come back.
             self.undealt = lost;
             return;
         }
@@ -226,6 +229,7 @@ impl FleetRun {
         }
         let margin = self.margin() + DEALING_MARGIN;
         for index in lost {
+            // Nothing is fired twice: the lost agent may fire until its lease expires.
             let fired_until = self.participants[index].leased_until().unwrap_or(now);
             let from = now.max(fired_until).max(start_at).after(margin);
             let is_over = |firing| from >= start_at.after(firing);
@@ -250,7 +254,7 @@ impl FleetRun {
         }
     }
 
-    /// It is written down who fires what the agent left.
+    /// Notifies the heirs, because it is stored which of them fires what the agent left.
     pub(super) fn dealt(&mut self, lost: u32, out: &mut Actions) {
         for (heir, order) in self.shares.written(lost) {
             if self.takes_orders(heir as usize) {
@@ -259,14 +263,15 @@ impl FleetRun {
         }
     }
 
-    /// One that has not begun has nothing yet that could be added to.
+    /// Whether an agent can take over a share: one that has not begun has nothing it could be added
+    /// to.
     fn takes_orders(&self, index: usize) -> bool {
         let agent = &self.participants[index];
         agent.stage() == ParticipantStage::Going && agent.began().is_some()
     }
 
-    /// Tells an agent that begins, or is back, what it fires for others, as long as it has not
-    /// answered.
+    /// Sends an agent that begins, or is back, the orders to take over that it has not answered
+    /// yet.
     pub(super) fn send_take_overs(&self, index: usize, out: &mut Actions) {
         if !self.takes_orders(index) {
             return;
@@ -276,10 +281,11 @@ impl FleetRun {
         }
     }
 
-    /// The ledger goes by the coordinator's clock, an agent by that of the run.
+    /// Sends an order to take over. The ledger uses the coordinator's clock, an agent that of the
+    /// run.
     fn send_take_over(&self, index: usize, order: TakeOver, out: &mut Actions) {
         let RunPhase::Going { start_at, .. } = self.phase else {
-            return; // it is over: whoever fires is released
+            return; // the run is over, and its agents are released
         };
         let order = TakeOver {
             run_id: self.id().to_wire(),
@@ -291,13 +297,13 @@ impl FleetRun {
 
     pub(super) fn took_over(&mut self, index: usize, answer: &TookOver, out: &mut Actions) {
         let RunPhase::Going { start_at, .. } = self.phase else {
-            return; // nobody was asked
+            return; // no agent was asked
         };
         let begins_at = start_at.after(Duration::from_nanos(answer.from_ns));
         let from = answer.problem.is_empty().then_some(begins_at);
         let heir = index as u32;
         let Some((lost, left_by)) = self.shares.answered(heir, answer.number, from) else {
-            return; // it answers for the second time, or to what nobody asked
+            return; // a second answer, or one to nothing that was asked
         };
         if let Some(from) = self.shares.outcome(heir, left_by) {
             out.tell(RunEvent::TakenOver {
@@ -319,7 +325,8 @@ impl FleetRun {
         });
     }
 
-    /// An agent ended: what it was to fire for others and never answered, nobody fires.
+    /// Reports what an agent was to fire for others and never answered for, once it has ended: no
+    /// agent fires it.
     pub(super) fn tell_undone_shares(&mut self, index: usize, out: &mut Actions) {
         for lost in self.shares.ended(index as u32) {
             out.tell(RunEvent::Note {
@@ -333,7 +340,7 @@ impl FleetRun {
         }
     }
 
-    /// Notes from when on nobody is going, and forgets it when somebody is.
+    /// Notes since when no agent is going, or that one is.
     pub(super) fn watch_desertion(&mut self, now: FleetTime) {
         let is_deserted = self.census.living_attached() == 0;
         if self.deserted_since.is_some() && !is_deserted {
@@ -342,7 +349,7 @@ impl FleetRun {
         self.deserted_since = is_deserted.then(|| self.deserted_since.unwrap_or(now));
     }
 
-    /// What ends a run whose agents are all over.
+    /// Deals shares, reports the skew, and ends the run once all agents are over.
     pub(super) fn conclude_going(
         &mut self,
         now: FleetTime,
@@ -367,10 +374,10 @@ impl FleetRun {
     }
 }
 
-/// Whether an agent that is there has had its lease and did not begin.
+/// Whether an attached agent has had its lease for long enough and has not begun.
 fn has_not_begun(agent: &Participant, now: FleetTime, start_at: FleetTime) -> bool {
     let has_brought = agent.began().is_some() || agent.inbox().next() > 0;
-    // One that came back says so again, once it has read its welcome.
+    // An agent that came back reports its beginning again, once it has read its welcome.
     let since = start_at.max(agent.attached_at());
     agent.connection().is_some() && !has_brought && now >= since.after(BEGIN_MAX)
 }

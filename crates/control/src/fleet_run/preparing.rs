@@ -1,4 +1,4 @@
-//! From the plan to an agent's answer.
+//! From handing out the plan to each agent's answer.
 
 use super::{AnswerWait, FleetRun, RunPhase};
 use crate::clock::nanoseconds;
@@ -11,19 +11,19 @@ use proto::{Bytes, Prepare, Prepared, Want};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// An agent answers to a plan by then, once its files are there: names must be resolved.
+/// Time an agent has to answer a plan once its files have arrived; names must be resolved.
 const PREPARE_MAX: Duration = Duration::from_secs(120);
 
-/// Files travel at least so fast to all agents together: less than a tenth of 100 Mbit/s.
+/// The least rate at which files travel to all agents together: less than a tenth of 100 Mbit/s.
 const FILE_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// What an agent's preflight may find.
+/// Findings of one agent's preflight that are passed on.
 const FINDINGS_MAX: usize = 32;
 
-/// An agent that goes away while the others prepare is waited for so long.
+/// How long an agent is waited for that goes away while the others prepare.
 const AWAY_PREPARING_MAX: Duration = Duration::from_secs(10);
 
-/// As it is shown and saved.
+/// Cuts a finding's text to the length that is shown and saved.
 fn finding(finding: proto::Finding) -> Finding {
     Finding {
         text: cut(finding.text),
@@ -32,7 +32,7 @@ fn finding(finding: proto::Finding) -> Finding {
 }
 
 impl FleetRun {
-    /// Begins to wait for answers; `attempts` start instants were named before.
+    /// Begins to wait for answers, after `attempts` start instants were announced in vain.
     pub(super) fn wait_for_answers(&mut self, now: FleetTime, attempts: u32) {
         let bytes = self
             .files
@@ -74,10 +74,11 @@ impl FleetRun {
         self.send(index, Down::Prepare(prepare), out);
     }
 
-    /// Sends what an agent lacks, of what it needs: nobody gets another's key by asking for it.
+    /// Sends the files that an agent lacks, among those it needs: no agent gets another's key by
+    /// asking for it.
     pub(super) fn wanted(&mut self, index: usize, want: &Want, out: &mut Actions) {
         let is_preparing = self.participants[index].stage() == ParticipantStage::Preparing;
-        // Once for each stream: an agent that asks again and again is not sent it all again.
+        // Once per stream, so that an agent that asks again and again is not sent everything again.
         if !is_preparing || !self.participants[index].wants() {
             return;
         }
@@ -96,7 +97,7 @@ impl FleetRun {
     }
 
     pub(super) fn prepared(&mut self, index: usize, prepared: Prepared, out: &mut Actions) {
-        // A second answer, or one of an agent whose time to answer is over.
+        // A second answer, or one that came too late.
         if self.participants[index].stage() != ParticipantStage::Preparing {
             return;
         }
@@ -125,13 +126,13 @@ impl FleetRun {
                 findings,
             });
         }
-        // It was away when the others heard of the instant.
+        // The agent was away when the instant was announced to the others.
         if let RunPhase::Arming(attempt) = self.phase {
             self.send_start(index, attempt, out);
         }
     }
 
-    /// What keeps the agent from running the plan.
+    /// What keeps the agent from running the plan, if anything.
     fn problem_of(&self, index: usize, prepared: &Prepared) -> Option<String> {
         if !prepared.problem.is_empty() {
             return Some(cut(prepared.problem.clone()));
@@ -150,8 +151,8 @@ impl FleetRun {
         ))
     }
 
-    /// An agent answers once it has done with another coordinator's run, which ends with its lease;
-    /// each agent makes it wait once.
+    /// Gives an agent more time that is busy with another coordinator's run: it answers once that
+    /// run is over, at the latest when its lease expires. Each agent can do this once.
     pub(super) fn wait_for_busy(&mut self, now: FleetTime, index: usize) {
         let agent = &mut self.participants[index];
         if agent.stage() != ParticipantStage::Preparing || !agent.may_be_busy() {
@@ -162,7 +163,8 @@ impl FleetRun {
         }
     }
 
-    /// The run goes on without the agent if it bears that, and else does not start.
+    /// Goes on without an agent that cannot start, if the run tolerates the loss. Otherwise the run
+    /// does not start.
     pub(super) fn cannot_start(&mut self, index: usize, problem: String, out: &mut Actions) {
         if self.losses < self.tolerated() {
             return self.lose(index, &problem, out);
@@ -175,7 +177,7 @@ impl FleetRun {
         });
     }
 
-    /// How many agents the run may lose.
+    /// How many agents the run can lose.
     pub(super) fn tolerated(&self) -> u32 {
         match self.request.rules.lost {
             LostPolicy::Fail => 0,
@@ -183,7 +185,7 @@ impl FleetRun {
         }
     }
 
-    /// Whether it has lost more.
+    /// Whether the run has lost more agents than it tolerates.
     pub(super) fn is_spoilt(&self) -> bool {
         self.losses > self.tolerated()
     }

@@ -1,5 +1,5 @@
 //! The start in three steps: every agent learns of the instant, then each asks for its lease, and
-//! once all have asked, all get it. If one of them stands still, nobody fires.
+//! once all have asked, all get it. If one of them stalls, none fires.
 
 use super::{FleetRun, RunPhase, StartAttempt};
 use crate::clock::nanoseconds;
@@ -11,11 +11,12 @@ use proto::from_coordinator::Message as Down;
 use proto::{Armed, Began, Go, Start};
 use std::time::Duration;
 
-/// Instants that are named before an agent that does not learn of them is given up.
+/// Start instants that are announced before an agent that does not learn of them is given up.
 const ATTEMPTS_MAX: u32 = 3;
 
 impl FleetRun {
-    /// Everyone is ready: names the start instant, unless clocks are known too badly.
+    /// Announces the start instant, with all agents ready, unless their clocks are known too
+    /// poorly.
     pub(super) fn arm(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
         if self.find_bad_clocks(out) {
             return;
@@ -42,7 +43,7 @@ impl FleetRun {
         out.deliver(event, self.receipt(0, Awaited::Start(number)));
     }
 
-    /// A start instant is stored; of an attempt before this one it is too late.
+    /// Notes that a start instant is stored. That of an earlier attempt came too late.
     pub(super) fn start_written(&mut self, number: u32) {
         if let RunPhase::Arming(attempt) = &mut self.phase
             && attempt.number == number
@@ -51,12 +52,12 @@ impl FleetRun {
         }
     }
 
-    /// How long an order takes to reach every agent, with room.
+    /// How long an order may take to reach every agent, with some slack.
     pub(super) fn margin(&self) -> Duration {
         start_margin(self.clock_bounds())
     }
 
-    /// How well the clocks of agents that go on are known, nanoseconds.
+    /// Error bounds of the clocks of agents that are not over, in nanoseconds.
     fn clock_bounds(&self) -> impl Iterator<Item = u64> {
         let going = self.participants.iter().filter(|agent| !agent.is_over());
         going
@@ -73,8 +74,9 @@ impl FleetRun {
         self.send(index, Down::Start(start), out);
     }
 
-    /// Whether agents would begin further apart than the run allows, as far as anybody can tell.
-    /// The skew of two agents is known to the sum of their bounds.
+    /// Whether agents could begin further apart than the run allows, as far as their clocks are
+    /// known. If so, the worst of them cannot start. The skew of two agents is known to within the
+    /// sum of their bounds.
     fn find_bad_clocks(&mut self, out: &mut Actions) -> bool {
         let max = self.request.rules.max_skew;
         let bound = |(index, agent): (usize, &Participant)| {
@@ -85,15 +87,16 @@ impl FleetRun {
         let mut bounds: Vec<(Duration, usize)> = agents.filter_map(bound).collect();
         bounds.sort_unstable();
         let [.., (second, _), (first, _)] = bounds[..] else {
-            // One agent begins with itself.
+            // A single agent has no skew.
             return false;
         };
         let sum = first.saturating_add(second);
         if sum <= max {
             return false;
         }
-        // Without the widest the others may do; a run that bears no loss names all that are too
-        // wide. The widest is among them: the sum is above the limit.
+        // Without the widest bound the others may be within the limit. A run that tolerates no loss
+        // names all whose bounds are too wide. The widest is among them, because the sum is above
+        // the limit.
         let most = if self.losses < self.tolerated() {
             1
         } else {
@@ -113,7 +116,7 @@ impl FleetRun {
 
     pub(super) fn armed(&mut self, index: usize, armed: &Armed) {
         let RunPhase::Arming(attempt) = self.phase else {
-            // It answers to an instant that does not hold any more.
+            // It answers to an instant that is no longer valid.
             return;
         };
         let is_ready = self.participants[index].stage() == ParticipantStage::Ready;
@@ -122,7 +125,7 @@ impl FleetRun {
         }
     }
 
-    /// Every agent knows the instant: each may ask for its lease.
+    /// Every agent knows the instant, so each may ask for its lease.
     pub(super) fn make_known(&mut self, attempt: StartAttempt, out: &mut Actions) {
         self.phase = RunPhase::Arming(StartAttempt {
             is_known: true,
@@ -139,7 +142,7 @@ impl FleetRun {
         }
     }
 
-    /// Whether this beat asks for the first lease, and is answered when all have asked.
+    /// Whether this beat asks for the first lease. It is answered when all agents have asked.
     pub(super) fn asks(&mut self, index: usize, sequence: u64) -> bool {
         let is_known = matches!(self.phase, RunPhase::Arming(attempt) if attempt.is_known);
         let stage = self.participants[index].stage();
@@ -151,7 +154,7 @@ impl FleetRun {
         asks
     }
 
-    /// Every agent has asked: all get their leases.
+    /// Grants all leases, because every agent has asked.
     pub(super) fn go(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
         self.phase = RunPhase::Going {
             start_at: attempt.start_at,
@@ -165,8 +168,8 @@ impl FleetRun {
         }
     }
 
-    /// Somebody did not learn of the instant in time, or did not ask for its lease. Nobody has one,
-    /// so nobody fires: another instant is named once all are ready.
+    /// Withdraws the instant, because an agent did not learn of it in time or did not ask for its
+    /// lease. No agent has a lease, so none fires. Another instant is announced once all are ready.
     pub(super) fn postpone(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
         let wanted = attempt.wanted();
         let is_in_time =
@@ -211,13 +214,14 @@ impl FleetRun {
 }
 
 impl StartAttempt {
-    /// How long agents have to answer; what is left is for Go and the leases.
+    /// How long agents have to answer. The rest of the margin is for Go and the leases.
     pub(super) fn patience(self) -> Duration {
         self.margin - self.margin / 4
     }
 
-    /// By then they must have, and half of what is left later have asked for their leases: the
-    /// other half is for the leases, which all go out at once.
+    /// By when every agent must have answered: a quarter of the margin is left then. By half of
+    /// that quarter every agent must have asked for its lease; the other half is for the leases,
+    /// which all go out at once.
     pub(super) fn decided_at(self) -> FleetTime {
         let left = match self.is_known {
             false => self.margin / 4,
@@ -226,7 +230,7 @@ impl StartAttempt {
         FleetTime(self.start_at.0.saturating_sub(nanoseconds(left)))
     }
 
-    /// How far every agent must be by then.
+    /// The stage that every agent must have reached by then.
     fn wanted(self) -> ParticipantStage {
         match self.is_known {
             false => ParticipantStage::Armed,
@@ -234,7 +238,7 @@ impl StartAttempt {
         }
     }
 
-    /// What is said of an agent that was not.
+    /// The problem of an agent that has not.
     fn complaint(self) -> String {
         match self.is_known {
             false => format!(
@@ -251,7 +255,8 @@ impl StartAttempt {
     }
 }
 
-/// A limit with which the run would start: bounds differ a little from one try to the next.
+/// A limit with which the run would start. It has 5 % of slack, because bounds differ a little from
+/// one attempt to the next.
 fn enough_skew(sum: Duration) -> Duration {
     let wanted = sum.saturating_add(sum / 20);
     let step = if wanted < Duration::from_millis(10) {
