@@ -1,5 +1,5 @@
-//! The coordinator's end of the control plane as a state machine: who is attached, and which run
-//! they serve.
+//! The coordinator's side of the control plane as a state machine: which agents are attached, and
+//! which run they serve.
 
 use crate::ended_runs::EndedRuns;
 use crate::fleet_action::{Actions, Awaited, Receipt};
@@ -18,16 +18,16 @@ use proto::{Beat, Bytes, FromAgent, Hello, Notice, Refused, Release, Welcome};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How often a fleet must be told that time goes by.
+/// How often a fleet must be sent [`FleetEvent::Tick`].
 pub const TICK: Duration = Duration::from_millis(250);
 
-/// A stream says hello by then, or is closed.
+/// A stream that has not said hello by then is closed.
 const HELLO_MAX: Duration = Duration::from_secs(5);
 
-/// Everything a coordinator knows of its agents and of the current run.
+/// Everything a coordinator knows about its agents and the current run.
 ///
-/// What an agent says costs the same in a fleet of any size: members are found by maps, and only
-/// the start and the end of a stream, of a run, and the tick look at more than one of them.
+/// Handling a message costs the same in a fleet of any size, because members are found by maps.
+/// Only the start and the end of a stream or of a run, and the tick, look at more than one member.
 #[derive(Debug)]
 pub struct Fleet {
     id: CoordinatorId,
@@ -35,7 +35,7 @@ pub struct Fleet {
     versions: Versions,
     connections: BTreeMap<ConnectionId, AgentConnection>,
     members: BTreeMap<AgentId, ConnectionId>,
-    /// Members that can serve a run, in the order in which they joined.
+    /// Members that can serve a run, by the order in which they joined.
     free: BTreeMap<u64, AgentId>,
     joined: u64,
     serving: Serving,
@@ -49,13 +49,13 @@ struct AgentConnection {
     member: Option<Member>,
 }
 
-/// An agent that said hello.
+/// An agent that has said hello.
 #[derive(Debug)]
 struct Member {
     facts: AgentFacts,
-    /// Earlier ones are chosen first.
+    /// Its place in the order of joining; earlier agents are chosen first.
     joined: u64,
-    /// Why it cannot serve a run of this coordinator.
+    /// Why it cannot serve a run of this coordinator, if it cannot.
     misfit: Option<String>,
 }
 
@@ -67,7 +67,7 @@ enum Serving {
 }
 
 impl Fleet {
-    /// A fleet without agents. Its clock is that of this process: see [`Fleet::with_clock`].
+    /// A fleet without agents. Its clock is that of this process; see [`Fleet::with_clock`].
     #[must_use]
     pub fn new(id: CoordinatorId, versions: Versions) -> Fleet {
         Fleet {
@@ -84,8 +84,8 @@ impl Fleet {
         }
     }
 
-    /// With a clock that outlives the process, such as that of one boot of this machine, so that
-    /// agents need not measure it anew.
+    /// Names a clock that outlives the process, such as that of one boot of this machine, so that
+    /// agents need not measure it again after a restart.
     #[must_use]
     pub fn with_clock(self, clock_id: [u8; 16]) -> Fleet {
         Fleet {
@@ -94,13 +94,13 @@ impl Fleet {
         }
     }
 
-    /// Whether a run may begin.
+    /// Whether a run can begin.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.serving, Serving::Nothing)
     }
 
-    /// What to do about an event, in order.
+    /// Handles an event. Returns what to do about it, in order.
     pub fn on(&mut self, now: FleetTime, event: FleetEvent) -> Vec<FleetAction> {
         let mut out = Actions::default();
         match event {
@@ -146,7 +146,7 @@ impl Fleet {
         out.into_vec()
     }
 
-    /// A run that is over makes room for the next.
+    /// Makes room for the next run once the current one is over.
     fn note_end(&mut self) {
         let Serving::Run(run) = &self.serving else {
             return;
@@ -154,7 +154,7 @@ impl Fleet {
         let Some(outcome) = run.outcome() else {
             return;
         };
-        // Of one that goes on elsewhere nobody is released.
+        // A superseded run continues elsewhere, so its agents are not released.
         if outcome != RunOutcome::Superseded {
             self.ended.add(run.id());
         }
@@ -168,7 +168,7 @@ impl Fleet {
         message: FromAgent,
         out: &mut Actions,
     ) {
-        // A stream that was closed here may still bring what was on its way.
+        // A stream that was closed here can still bring what was already on its way.
         let Some(connection) = self.connections.get_mut(&at) else {
             return;
         };
@@ -186,7 +186,7 @@ impl Fleet {
                 false,
                 out,
             ),
-            // A message that this version does not know.
+            // A kind of message that this version does not know.
             (Some(_), None) => {}
         }
     }
@@ -217,12 +217,12 @@ impl Fleet {
             match message {
                 Up::Observed(observed) => self.monitors.observed(now, agent, observed, out),
                 Up::Profile(part) => self.monitors.profile_part(agent, part, out),
-                // What agents say.
+                // Only agents send these.
                 _ => {}
             }
             return;
         }
-        // What is about a run that is over here was on its way when the agent was released from it.
+        // A message about a run that is over was on its way when the agent was released.
         if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
             run.received(now, agent, message, out);
         }
@@ -250,7 +250,7 @@ impl Fleet {
 
     fn greet(&mut self, now: FleetTime, at: ConnectionId, hello: Hello, out: &mut Actions) {
         if let Some(reason) = self.versions.misfit_of_wire(&hello) {
-            // The coordinator may be another one the next time.
+            // Not final: the next coordinator at this address may be another one.
             return self.refuse(now, at, &reason, false, out);
         }
         let misfit = self.versions.misfit_of_runs(&hello);
@@ -280,7 +280,7 @@ impl Fleet {
         self.assign(now, at, agent, &held, out);
     }
 
-    /// An agent that comes back before its old stream was missed.
+    /// Closes the old stream of an agent that came back before its loss was noticed.
     fn replace(&mut self, now: FleetTime, agent: AgentId, out: &mut Actions) {
         if let Some(old) = self.members.get(&agent).copied() {
             let why = "the agent opened another stream";
@@ -289,7 +289,7 @@ impl Fleet {
         }
     }
 
-    /// An agent heard of a coordinator that took the current run up after this one.
+    /// Yields the current run if an agent has heard of a coordinator that took it up later.
     fn yield_to_later_epochs(&mut self, held: &[(RunId, u64)], out: &mut Actions) {
         for (id, epoch) in held {
             if let Some(run) = self.run_named(*id).filter(|run| *epoch > run.epoch()) {
@@ -331,7 +331,7 @@ impl Fleet {
         );
     }
 
-    /// Puts a new member where it belongs: into its run, or to those who wait.
+    /// Puts a new member where it belongs: into its run, or among the agents that are gathered.
     fn assign(
         &mut self,
         now: FleetTime,
@@ -358,8 +358,8 @@ impl Fleet {
     }
 
     /// Releases a new member from runs that ended here, before it gets the plan of the next one: it
-    /// may still fire. What is not known here may be wanted by another coordinator, and is the
-    /// agent's to keep.
+    /// may still be firing. Runs that are unknown here may be wanted by another coordinator, so the
+    /// agent keeps them.
     fn release_ended(&self, at: ConnectionId, held: &[(RunId, u64)], out: &mut Actions) {
         for (ended, _) in held.iter().filter(|(run, _)| self.ended.has(*run)) {
             let run_id = ended.to_wire();
@@ -440,7 +440,8 @@ impl Fleet {
         self.refill(now, out);
     }
 
-    /// Takes a run up. Whoever serves it dials again: its welcome then says where it goes on.
+    /// Takes up a run. Attached agents that serve it must dial again, because their welcome says
+    /// where each upload continues.
     fn resume(
         &mut self,
         now: FleetTime,
@@ -452,7 +453,7 @@ impl Fleet {
             return;
         }
         let Some(start_at) = history.start_at else {
-            // Nobody can have fired.
+            // No agent can have fired.
             return self.begin(now, request, out);
         };
         let run = FleetRun::resume(request, history, start_at, now, out);
@@ -466,7 +467,7 @@ impl Fleet {
         self.serving = Serving::Run(Box::new(run));
     }
 
-    /// One more joined while a run waits for agents.
+    /// Handles an agent that joined while a run waits for agents.
     fn gather(&mut self, now: FleetTime, at: ConnectionId, out: &mut Actions) {
         self.tell_misfit(at, out);
         let Serving::Gathering(gathering) = &mut self.serving else {
@@ -486,7 +487,7 @@ impl Fleet {
         self.begin_if_complete(now, out);
     }
 
-    /// Fills a run that waits for agents from those that are free, in the order of their joining.
+    /// Fills a run that waits for agents from the free ones, in the order in which they joined.
     fn refill(&mut self, now: FleetTime, out: &mut Actions) {
         let Serving::Gathering(gathering) = &mut self.serving else {
             return;
@@ -505,7 +506,7 @@ impl Fleet {
         self.begin_if_complete(now, out);
     }
 
-    /// Whoever asked for a run learns which agents cannot serve it.
+    /// Reports an agent that cannot serve the run that was requested.
     fn tell_misfit(&self, at: ConnectionId, out: &mut Actions) {
         let found = self
             .connections
@@ -600,8 +601,8 @@ impl Fleet {
         }
     }
 
-    /// An agent that says nothing at all for so long is not there, whatever its connection looks
-    /// like. Until its lease is over it may fire, and is taken to be.
+    /// How long an agent can send nothing at all before it counts as gone, whatever the state of
+    /// its connection. Until its lease has expired it may fire, so it counts as present.
     fn silence_max(&self) -> Duration {
         let lease = match &self.serving {
             Serving::Run(run) => run.lease().max(LEASE),

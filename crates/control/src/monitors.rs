@@ -1,4 +1,5 @@
-//! Monitors: they fire nothing, no run waits for them, and none fails with them.
+//! Monitors: they fire nothing, a run waits for them only briefly, for a CPU profile, and never
+//! fails because of them.
 
 use crate::clock::nanoseconds;
 use crate::fleet_action::Actions;
@@ -13,27 +14,27 @@ use proto::{Ack, Notice, Observe, Observed, ProfilePart, Release};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Monitors of one run, by all their processes: one that is started again is another one.
+/// Monitors of one run, counted by process: one that is restarted counts again.
 const MONITORS_MAX: usize = 1_000;
 
-/// Who watches, and for which run.
+/// The monitors, and the run that they watch.
 #[derive(Debug, Default)]
 pub(crate) struct Monitors {
     attached: BTreeMap<AgentId, (AgentFacts, ConnectionId)>,
     watch: Option<Watch>,
 }
 
-/// A run that they watch for.
+/// A run that monitors watch.
 #[derive(Debug)]
 struct Watch {
     run: RunId,
     run_name: String,
     start_at: FleetTime,
-    /// How long its plan fires, if it says so.
+    /// How long its plan fires, if that is fixed.
     firing: Option<Duration>,
-    /// Their numbers in the run, and what of them was taken.
+    /// The number of each monitor in the run, and what was taken from it.
     known: BTreeMap<AgentId, (u32, MonitorRecord)>,
-    /// All agents are done, and monitors may only deliver what they have.
+    /// Whether all agents are done, so that monitors can only deliver what they have.
     is_over: bool,
 }
 
@@ -51,8 +52,8 @@ impl Monitors {
         }
     }
 
-    /// Goes on with the run that has started by now, if any; after each event, so it costs nothing
-    /// where nothing has changed.
+    /// Switches to the run that has started by now, if any. Called after each event, so it costs
+    /// nothing if nothing has changed.
     pub(crate) fn follow(&mut self, run: Option<&FleetRun>, out: &mut Actions) {
         let started = run.and_then(|run| Some((run, run.started_at()?)));
         let watched = self.watch.as_ref().map(|watch| watch.run);
@@ -79,7 +80,7 @@ impl Monitors {
         all.into_iter().for_each(|monitor| self.tell(monitor, out));
     }
 
-    /// Watching ends, once; a profile that is under way ends too, and is delivered.
+    /// Ends the watch, once. A profile that is being taken ends too, and is delivered.
     fn release(&mut self, out: &mut Actions) {
         if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.is_over) {
             watch.is_over = true;
@@ -89,7 +90,7 @@ impl Monitors {
         }
     }
 
-    /// Whether a monitor that is there has more of a CPU profile to deliver.
+    /// Whether an attached monitor has more of a CPU profile to deliver.
     pub(crate) fn owe_profile(&self) -> bool {
         let known = self.watch.iter().flat_map(|watch| &watch.known);
         let is_owing = |(id, (_, record)): (&AgentId, &(u32, MonitorRecord))| {
@@ -98,7 +99,7 @@ impl Monitors {
         known.into_iter().any(is_owing)
     }
 
-    /// Tells a monitor what to watch for.
+    /// Tells a monitor which run to watch.
     fn tell(&mut self, monitor: AgentId, out: &mut Actions) {
         let Some((watch, (facts, at))) = self.watch.as_mut().zip(self.attached.get(&monitor))
         else {
@@ -164,7 +165,7 @@ impl Monitors {
         }
     }
 
-    /// A part of a monitor's CPU profile came, or that there will be one.
+    /// Takes a part of a monitor's CPU profile, or the announcement of one.
     pub(crate) fn profile_part(&mut self, monitor: AgentId, part: ProfilePart, out: &mut Actions) {
         let run = RunId::from_wire(&part.run_id);
         let watch = self.watch.as_mut().filter(|watch| Some(watch.run) == run);
@@ -203,7 +204,7 @@ impl Monitors {
         }
     }
 
-    /// What a monitor delivered is stored.
+    /// Acknowledges what a monitor delivered, because it is stored.
     pub(crate) fn stored(&mut self, receipt: Receipt, out: &mut Actions) {
         let watch = self.watch.as_mut();
         let Some(watch) = watch.filter(|watch| watch.run == receipt.run) else {
@@ -223,7 +224,7 @@ impl Monitors {
                 record.profile.stored(part, parts);
                 profile_ack(watch.run, part)
             }
-            // Of agents.
+            // Only agents have these.
             Awaited::Upload(_) | Awaited::Dealing | Awaited::Start(_) => return,
         };
         if let Some((_, at)) = self.attached.get(monitor) {
@@ -239,7 +240,7 @@ impl Watch {
     }
 }
 
-/// Its comings and goings.
+/// A note that a monitor came or went.
 fn note(text: String) -> RunEvent {
     RunEvent::Note {
         agent: None,
@@ -248,7 +249,7 @@ fn note(text: String) -> RunEvent {
     }
 }
 
-/// Says that a part of a profile is stored.
+/// Acknowledges a part of a profile that is stored.
 fn profile_ack(run: RunId, part: u32) -> Ack {
     Ack {
         run_id: run.to_wire(),

@@ -1,4 +1,4 @@
-//! Which observed seconds are taken: of each observer in order, and each once.
+//! Which observed seconds are taken: those of each observer in order, and each once.
 
 use crate::Observer;
 use crate::fleet_action::{Actions, Awaited, Receipt};
@@ -7,25 +7,25 @@ use crate::{RunEvent, RunId};
 use proto::{Ack, Observed};
 use std::time::Duration;
 
-/// What one observation may be long.
+/// Largest observation.
 pub const OBSERVATION_MAX_BYTES: usize = 64 << 10;
 
-/// By how much the clock of an observer may be ahead.
+/// How far the clock of an observer may be ahead.
 const AHEAD_MAX_SECONDS: u64 = 5;
 
-/// The seconds of one observer.
+/// The seconds taken from one observer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SeenSeconds(TakenNumbers);
 
 impl SeenSeconds {
-    /// A second of it is in the record.
+    /// Notes that a second is in the record.
     pub(crate) fn stored(&mut self, second: u32) {
         self.0.stored(second);
     }
 
-    /// Passes an observation on, unless it came before: that one is acknowledged once it is stored.
-    /// What cannot be is left out. Whether it is stored already, so that an acknowledgement was
-    /// lost.
+    /// Passes an observation on, unless it came before. One that cannot be is dropped. Returns
+    /// whether it is stored already, so that its acknowledgement was lost; otherwise it is
+    /// acknowledged once it is stored.
     pub(crate) fn take(
         &mut self,
         (run, by): (RunId, Observer),
@@ -57,7 +57,7 @@ impl SeenSeconds {
     }
 }
 
-/// Says that what was observed in a second is stored.
+/// Acknowledges the observation of a second that is stored.
 pub(crate) fn observed_ack(run: RunId, second: u32) -> Ack {
     Ack {
         run_id: run.to_wire(),
