@@ -1,32 +1,32 @@
-//! What the coordinator has of one agent's intervals: each counts once, and gaps are seen.
+//! What the coordinator has of one agent's intervals: each counts once, and gaps are noticed.
 
 use crate::upload_id::UploadId;
 use crate::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES, MISSING_MAX};
 use proto::{Bytes, IntervalPart};
 use std::collections::BTreeSet;
 
-/// Seconds that a run may last, by the numbers of its intervals: 46 days.
+/// Seconds that a run can last, going by the numbers of its intervals: 46 days.
 const INTERVALS_MAX: u32 = 4_000_000;
 
-/// Intervals that may come before one that is missing.
+/// Intervals that can arrive ahead of one that is missing.
 const AHEAD_MAX: usize = 10_000;
 
-/// Intervals of one agent in one run.
+/// The intervals of one agent in one run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct IntervalInbox {
-    /// Everything below it came.
+    /// Every interval below it has arrived.
     next: u32,
-    /// What came beyond `next`.
+    /// Intervals that arrived beyond `next`.
     ahead: BTreeSet<u32>,
     totals: Option<u32>,
-    /// Handed to the caller and not taken by it yet; acknowledged when it is.
+    /// Handed to the caller, which has not taken it yet; acknowledged when it has.
     pending: BTreeSet<UploadId>,
     assembly: Option<Assembly>,
-    /// What a stream that ended left in part: the next one may go on with it, or begin it again.
+    /// What a stream that ended left in part. The next one can continue it or begin it again.
     cut: Option<Assembly>,
 }
 
-/// An interval of which parts are missing still.
+/// An interval with parts still missing.
 #[derive(Debug, Clone)]
 struct Assembly {
     upload: UploadId,
@@ -35,16 +35,16 @@ struct Assembly {
     content: Vec<u8>,
 }
 
-/// What a part made of what came before.
+/// What a part led to.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// More parts must come.
+    /// More parts must arrive.
     InPart,
-    /// It is whole, and new: hand it to the caller.
+    /// The upload is complete and new: hand it to the caller.
     New(Bytes),
-    /// It is whole and came before; the caller has not taken it yet.
+    /// It is complete and arrived before; the caller has not taken it yet.
     Pending,
-    /// It is whole and came before, and the caller has it: tell the agent once more.
+    /// It is complete and arrived before, and the caller has taken it: acknowledge it again.
     Delivered,
 }
 
@@ -69,7 +69,8 @@ impl IntervalInbox {
             parts: part.parts,
         };
         let upload = UploadId::from_wire(part.interval, part.totals);
-        // An agent that was cut off before it heard that all came sends the last part again.
+        // An agent that was cut off before it learned that everything arrived sends the last part
+        // again.
         if self.assembly.is_none() && is_in_bounds(&part) && self.has(upload) {
             let is_last = part.part + 1 == part.parts;
             return Ok(if is_last {
@@ -92,7 +93,7 @@ impl IntervalInbox {
         Ok(self.again(upload))
     }
 
-    /// It came before, all of it.
+    /// The result for an upload of which all arrived before.
     fn again(&self, upload: UploadId) -> Taken {
         if self.pending.contains(&upload) {
             Taken::Pending
@@ -108,24 +109,25 @@ impl IntervalInbox {
         }
     }
 
-    /// It was stored before this process began.
+    /// Notes an upload that was stored before this process began.
     pub(crate) fn restore(&mut self, upload: UploadId) {
         match upload {
             UploadId::Totals(intervals) => self.totals = Some(intervals),
-            // A number that cannot be was never stored.
+            // An impossible number was never stored.
             UploadId::Interval(interval) => {
                 self.note(interval);
             }
         }
     }
 
-    /// The caller has it.
+    /// Notes that the caller has taken an upload.
     pub(crate) fn delivered(&mut self, upload: UploadId) {
         self.pending.remove(&upload);
     }
 
-    /// Every interval below it is stored: it came, and the caller has it.
+    /// Every interval below it is stored: it arrived, and the caller has taken it.
     pub(crate) fn stored_below(&self) -> u32 {
+        // Intervals are ordered by number, so the first one is the lowest.
         let pending = self.pending.iter().find_map(|upload| match upload {
             UploadId::Interval(interval) => Some(*interval),
             UploadId::Totals(_) => None,
@@ -139,28 +141,29 @@ impl IntervalInbox {
         (!self.pending.contains(&totals)).then_some(totals)
     }
 
-    /// The stream is gone: the next one goes on with what came in part, or begins it again.
+    /// Ends the stream. The next one continues what arrived in part, or begins it again.
     pub(crate) fn cut(&mut self) {
         self.cut = self.assembly.take().or(self.cut.take());
     }
 
-    /// Of what parts came over streams that are gone, and how many. Totals are larger than most
-    /// intervals: they do not travel twice because their acknowledgement was lost.
+    /// The upload of which parts arrived over earlier streams, and how many of them. Totals that
+    /// arrived count as such: they are larger than most intervals, and must not travel twice
+    /// because their acknowledgement was lost.
     pub(crate) fn in_part(&self) -> Option<(UploadId, u32)> {
         let whole = |intervals| (UploadId::Totals(intervals), u32::MAX);
         let in_part = self.cut.as_ref().map(|cut| (cut.upload, cut.next_part));
         in_part.or(self.totals.map(whole))
     }
 
-    /// The first interval that never came.
+    /// The first interval that has not arrived.
     pub(crate) fn next(&self) -> u32 {
         self.next
     }
 
-    /// Intervals known to exist that never came, at most [`MISSING_MAX`].
+    /// Intervals that are known to exist and have not arrived, at most [`MISSING_MAX`].
     pub(crate) fn missing(&self) -> Vec<u32> {
         let beyond = self.ahead.last().map_or(0, |last| last + 1);
-        // The totals' number is the agent's word; what came is known.
+        // The number of the totals is only the agent's word; what arrived is certain.
         let end = self.totals.unwrap_or(0).min(INTERVALS_MAX).max(beyond);
         (self.next..end)
             .filter(|interval| !self.ahead.contains(interval))
@@ -168,7 +171,8 @@ impl IntervalInbox {
             .collect()
     }
 
-    /// The content, once whole; nothing at all for a part that is out of place.
+    /// Takes a part. Returns `None` if it is out of place, else the content, if that is complete
+    /// now.
     fn assemble(&mut self, part: IntervalPart) -> Option<Option<Bytes>> {
         if !is_in_bounds(&part) {
             return None;
@@ -186,9 +190,9 @@ impl IntervalInbox {
         Some(None)
     }
 
-    /// What the part belongs to, where nothing is under way.
+    /// The assembly that a part belongs to, if none is under way.
     fn begin(&mut self, part: &IntervalPart) -> Assembly {
-        // A first part begins anew: the agent may not know how far the cut stream came.
+        // A first part begins anew: the agent may not know how much of the cut stream arrived.
         let goes_on = |cut: &mut Assembly| part.part > 0 && cut.is_of(part);
         self.cut.take_if(goes_on).unwrap_or_else(|| {
             self.cut.take_if(|cut| cut.is_of(part));
@@ -196,8 +200,8 @@ impl IntervalInbox {
         })
     }
 
-    /// Whether the totals are new; nothing for those of another number of intervals than before,
-    /// which would be acknowledged and are not stored.
+    /// Returns whether the totals are new. `None` if they count another number of intervals than
+    /// earlier ones: they would be acknowledged without being stored.
     fn note_totals(&mut self, intervals: u32) -> Option<bool> {
         match self.totals.replace(intervals) {
             None => Some(true),
@@ -206,7 +210,7 @@ impl IntervalInbox {
         }
     }
 
-    /// Whether the interval is new; nothing for a number that cannot be.
+    /// Returns whether the interval is new, or `None` for an impossible number.
     fn note(&mut self, interval: u32) -> Option<bool> {
         if interval >= INTERVALS_MAX || (interval != self.next && self.ahead.len() >= AHEAD_MAX) {
             return None;
@@ -288,7 +292,7 @@ mod tests {
         assert_eq!(inbox.take(totals(2)), Ok(Taken::Pending));
         inbox.delivered(upload);
         assert_eq!(inbox.take(totals(2)), Ok(Taken::Delivered));
-        // An agent of another mind may send all of it again.
+        // Another implementation of the agent may send all of it again.
         (0..2).for_each(|nth| assert_eq!(inbox.take(totals(nth)), Ok(Taken::InPart)));
         assert_eq!(inbox.take(totals(2)), Ok(Taken::Delivered));
         assert!(inbox.take(totals(3)).is_err());

@@ -1,31 +1,32 @@
-//! How far ahead the start instant is.
+//! How far ahead the start instant is set.
 
 use std::time::Duration;
 
-/// At least so far; more on slow paths and for many agents, so that all of them learn of the start
-/// and have a lease in time. The start is stored before the second step, which takes a disk some
-/// hundredths of a second, and busy machines far more.
+/// Bounds of the margin. It grows with slow paths and with the number of agents, so that all of
+/// them learn of the start and have a lease in time. The start is stored before the second step,
+/// which takes a disk some tens of milliseconds, and a busy machine far more.
 const MARGIN_MIN: Duration = Duration::from_secs(1);
 const MARGIN_MAX: Duration = Duration::from_secs(10);
 
-/// The same for the first instant of a single agent. It begins with itself, so another instant
-/// costs no more than the time until then, and is named with all the room if this one is missed.
+/// The least margin of the first instant of a single agent. It has no other agent to begin with, so
+/// a missed instant costs only the time until the next one, which gets the full margin.
 const MARGIN_ALONE: Duration = Duration::from_millis(300);
 
-/// Handling and sending the four messages of one agent's start.
+/// Time to handle and send the four messages of one agent's start.
 const PER_AGENT: Duration = Duration::from_micros(500);
 
-/// The bound of a clock is half a round trip, and six of the worst are allowed. Start and its
-/// answer take one. If the last answer comes when a quarter of the margin is left, one and a half
-/// remain, which is what Go, the beat and its grant take.
+/// Bounds of the worst clock that fit into the margin. A bound is half a round trip, so these are
+/// six of the worst round trips. Start and its answer take one. If the last answer arrives when a
+/// quarter of the margin is left, one and a half round trips remain, which is what Go, the beat and
+/// its grant take.
 const BOUNDS: u64 = 12;
 
-/// Attempts give twice the time of the one before up to here: beyond those that agents have, a disk
-/// is waited for that is slow or full.
+/// Each attempt doubles the margin of the one before, up to here. Attempts beyond those that agents
+/// are given wait for a slow or full disk.
 const DOUBLINGS_MAX: u32 = 4;
 
-/// From naming the start instant to the instant, for agents whose clocks have these bounds, if
-/// `attempts` instants were missed before. Each attempt gives twice the time of the one before.
+/// Time from announcing the start instant to the instant, for agents whose clocks have these
+/// bounds, after `attempts` missed instants. Each attempt doubles the time of the one before.
 pub(crate) fn attempt_margin(bounds_ns: impl Iterator<Item = u64>, attempts: u32) -> Duration {
     let bounds_ns: Vec<u64> = bounds_ns.collect();
     match (attempts, &bounds_ns[..]) {
@@ -34,7 +35,7 @@ pub(crate) fn attempt_margin(bounds_ns: impl Iterator<Item = u64>, attempts: u32
     }
 }
 
-/// For how long an order may be under way to agents whose clocks have these bounds.
+/// How long an order may be under way to agents whose clocks have these bounds.
 pub(crate) fn start_margin(bounds_ns: impl IntoIterator<Item = u64>) -> Duration {
     margin_above(MARGIN_MIN, bounds_ns)
 }

@@ -10,16 +10,16 @@ use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MA
 use proto::{IntervalPart, Resume};
 use std::collections::BTreeMap;
 
-/// Intervals that an agent may have handed over while they are not stored: twice what an agent of
-/// this version sends without waiting, and so with their bytes. What is stored is known here first,
-/// so one that keeps to its window never comes near.
+/// Intervals that an agent may have sent and that are not stored yet: twice what an agent of this
+/// version sends without an acknowledgement, and the same goes for their bytes. This side learns
+/// first what is stored, so an agent that keeps to its window never comes near.
 const UNSTORED_MAX: usize = 64;
 
 /// An agent of a run.
 #[derive(Debug)]
 pub(crate) struct Participant {
     facts: AgentFacts,
-    /// Where it is attached, or since when it is gone.
+    /// The stream it is attached to, or since when it has none.
     attachment: Attachment,
     stage: ParticipantStage,
     clock: Option<ClockReading>,
@@ -29,21 +29,21 @@ pub(crate) struct Participant {
     unstored_bytes: usize,
     unstored_max_bytes: usize,
     headway: Headway,
-    /// The upload that came in part last, and the most parts that ever came of it.
+    /// The upload that most recently came in part, and the most parts of it that ever came.
     furthest: Option<(UploadId, u32)>,
     notes: u32,
     observed: SeenSeconds,
     progress_at: FleetTime,
     attached_at: FleetTime,
-    /// Until then it may come back and fire; nothing: it never had a lease.
+    /// Until then it may come back and fire; `None` if it never had a lease.
     leased_until: Option<FleetTime>,
-    /// By then its last lease is over.
+    /// By then its last lease has expired.
     fired_until: Option<FleetTime>,
-    /// It has said that it answers to the plan later.
+    /// Whether it has said that it will answer the plan later.
     was_busy: bool,
     /// Whether it may still say which files it lacks.
     may_want: bool,
-    /// The beat by which it asked for its first lease last.
+    /// The beat by which it last asked for its first lease.
     asked: u64,
 }
 
@@ -56,34 +56,34 @@ enum Attachment {
 /// How an agent went away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// Its stream ended, so that it knows too, and dials again if it is there.
+    /// Its stream ended, so the agent knows too, and dials again if it is there.
     Ended,
-    /// It was not heard any more; it may find out much later.
+    /// It fell silent, and may notice that much later.
     Silent,
 }
 
-/// How far an agent is.
+/// How far an agent has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ParticipantStage {
-    /// It has the plan, and has not answered.
+    /// It has the plan, and has not answered yet.
     Preparing,
-    /// It can run it.
+    /// It can run the plan.
     Ready,
     /// It knows the start instant.
     Armed,
-    /// It asked for its first lease.
+    /// It has asked for its first lease.
     Asking,
     /// It may fire.
     Going,
-    /// It said that it ended.
+    /// It has reported its end.
     Ended,
-    /// It is given up, and may still deliver what it has.
+    /// It was given up, and may still deliver what it holds.
     Lost,
-    /// It is given up, and nothing of it is taken any more.
+    /// It was given up, and nothing more is taken from it.
     Barred,
 }
 
-/// What an agent uploaded breaks the protocol.
+/// How an upload breaks the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadUpload {
     #[error(transparent)]
@@ -96,7 +96,7 @@ pub(crate) enum BadUpload {
 }
 
 impl Participant {
-    /// One of so many agents, which share what may wait here.
+    /// Creates an attached agent, one of `agents` that share the room for what is not stored yet.
     pub(crate) fn new(
         facts: AgentFacts,
         connection: ConnectionId,
@@ -135,8 +135,8 @@ impl Participant {
         }
     }
 
-    /// As the record left it, and away: whether it may fire until the first of `leases`, by which
-    /// it may be back, is not known. By the second it does not if it stays away.
+    /// Restores an agent as the record left it, and away. If it comes back, it may fire until the
+    /// first of `leases`; if it stays away, it fires no more after the second.
     pub(crate) fn from_past(
         past: PastAgent,
         now: FleetTime,
@@ -160,7 +160,7 @@ impl Participant {
         }
     }
 
-    /// Which seconds of its machine are known.
+    /// Which seconds of its machine were taken.
     pub(crate) fn observed(&mut self) -> &mut SeenSeconds {
         &mut self.observed
     }
@@ -181,7 +181,7 @@ impl Participant {
         self.stage = stage;
     }
 
-    /// Whether nothing is expected of it any more.
+    /// Whether nothing more is expected from it.
     pub(crate) fn is_over(&self) -> bool {
         matches!(
             self.stage,
@@ -189,7 +189,7 @@ impl Participant {
         )
     }
 
-    /// Whether what it uploads is taken.
+    /// Whether its uploads are taken.
     pub(crate) fn may_upload(&self) -> bool {
         matches!(self.stage, ParticipantStage::Going | ParticipantStage::Lost)
     }
@@ -213,7 +213,7 @@ impl Participant {
         self.attached_at = now;
     }
 
-    /// Since when it has the stream that it has, or had last.
+    /// When its current stream, or its last one, was attached.
     pub(crate) fn attached_at(&self) -> FleetTime {
         self.attached_at
     }
@@ -225,12 +225,12 @@ impl Participant {
         self.headway.stream_ended(now);
     }
 
-    /// Whether its streams brought nothing new for too long.
+    /// Whether its streams have brought nothing new for too long.
     pub(crate) fn is_getting_nowhere(&self, now: FleetTime) -> bool {
         self.headway.is_missing(now)
     }
 
-    /// It was asked which files it lacks.
+    /// Notes that it was asked which files it lacks.
     pub(crate) fn ask_for_wants(&mut self) {
         self.may_want = true;
     }
@@ -240,38 +240,39 @@ impl Participant {
         std::mem::take(&mut self.may_want)
     }
 
-    /// It asked for its first lease.
+    /// Notes the beat by which it asked for its first lease.
     pub(crate) fn ask(&mut self, sequence: u64) {
         self.asked = sequence;
     }
 
-    /// By which beat.
+    /// The beat by which it asked for its first lease.
     pub(crate) fn asked(&self) -> u64 {
         self.asked
     }
 
-    /// A lease was granted that is over by `until`.
+    /// Notes a granted lease, which expires by `until`.
     pub(crate) fn lease(&mut self, until: FleetTime) {
         self.leased_until = self.leased_until.max(Some(until));
         self.fired_until = self.fired_until.max(Some(until));
     }
 
-    /// By then it has fired its last, if it does not come back.
+    /// By then it has fired its last operation, if it does not come back; `None` if it never had a
+    /// lease.
     pub(crate) fn fired_until(&self) -> Option<FleetTime> {
         self.fired_until
     }
 
-    /// Whether it may say for the first time that it answers later.
+    /// Whether it says for the first time that it will answer later.
     pub(crate) fn may_be_busy(&mut self) -> bool {
         !std::mem::replace(&mut self.was_busy, true)
     }
 
-    /// By then it fires no more, even if it was about to come back; nothing: it never had a lease.
+    /// By then it fires no more, even if it was about to come back; `None` if it never had a lease.
     pub(crate) fn leased_until(&self) -> Option<FleetTime> {
         self.leased_until
     }
 
-    /// Where its upload goes on after a cut.
+    /// Where its upload continues after a cut.
     pub(crate) fn resume(&self, run: RunId, epoch: u64) -> Resume {
         let (upload, parts) = self.inbox.in_part().unwrap_or((UploadId::Interval(0), 0));
         let (interval, totals) = upload.to_wire();
@@ -285,12 +286,12 @@ impl Participant {
         }
     }
 
-    /// When it last brought something new of its run.
     /// Whether something that it brought is not stored here yet.
     pub(crate) fn awaits_storage(&self) -> bool {
         !self.unstored.is_empty()
     }
 
+    /// When it last brought something new of its run, or some of that was stored.
     pub(crate) fn progress_at(&self) -> FleetTime {
         self.progress_at
     }
@@ -307,7 +308,8 @@ impl Participant {
         self.began
     }
 
-    /// Whether this is the first that is heard of it. What is known better than before counts.
+    /// Notes when it began. Returns whether this is the first report; a later one counts if its
+    /// error bound is smaller.
     pub(crate) fn begin(&mut self, at: FleetTime, bound_ns: u64) -> bool {
         let is_first = self.began.is_none();
         if self.began.is_none_or(|(_, known_ns)| bound_ns < known_ns) {
@@ -316,7 +318,7 @@ impl Participant {
         is_first
     }
 
-    /// Takes the next part of its stream of intervals.
+    /// Takes the next part of what it uploads.
     pub(crate) fn upload(
         &mut self,
         now: FleetTime,
@@ -337,8 +339,9 @@ impl Participant {
         Ok(taken)
     }
 
-    /// Whether so many parts never came before: a stream that only repeats the last one gets
-    /// nowhere. The first part alone may come on every stream, and nothing after it.
+    /// Whether more parts came than ever before: a stream that only repeats the last one makes no
+    /// progress. The first part alone does not count, because it can come on every stream with
+    /// nothing after it.
     fn goes_beyond(&mut self, upload: UploadId, parts: u32) -> bool {
         let before = self.furthest.filter(|(furthest, _)| *furthest == upload);
         let is_new = before.is_none_or(|(_, before)| parts > before);
@@ -353,7 +356,8 @@ impl Participant {
         self.progress_at = now;
     }
 
-    /// It is handed over. What was before it counts: one interval alone may be large.
+    /// Counts an upload as handed over. Only what was there before it is limited, because a single
+    /// interval can be large.
     fn keep(&mut self, upload: UploadId, bytes: usize) -> Result<(), BadUpload> {
         let most_bytes = self.unstored_max_bytes;
         if self.unstored.len() >= UNSTORED_MAX || self.unstored_bytes > most_bytes {
@@ -364,7 +368,7 @@ impl Participant {
         Ok(())
     }
 
-    /// The caller has it.
+    /// Notes that the caller has taken an upload.
     pub(crate) fn delivered(&mut self, now: FleetTime, upload: UploadId) {
         self.progress_at = now;
         self.unstored_bytes -= self.unstored.remove(&upload).unwrap_or(0);
@@ -388,7 +392,7 @@ mod tests {
     use crate::INTERVAL_PART_BYTES;
     use proto::Bytes;
 
-    /// How many intervals of 100 kB one of so many agents hands over before it is refused.
+    /// How many intervals of 100 kB one of `agents` agents can hand over before it is refused.
     fn taken_of(agents: u32) -> u32 {
         let facts = AgentFacts {
             version: "1".into(),
@@ -414,9 +418,9 @@ mod tests {
 
     #[test]
     fn agents_of_a_large_run_share_the_bytes_that_may_wait() {
-        // Twice the 4 MiB of a small run are more than 64 intervals.
+        // Twice the 4 MiB of a small run would be more than 64 intervals.
         assert_eq!(taken_of(1), 64);
-        // Twice a thousandth of 256 MiB: the sixth begins below.
+        // Twice a thousandth of 256 MiB: when the sixth begins, there is room left.
         assert_eq!(taken_of(1_000), 6);
     }
 }

@@ -1,4 +1,4 @@
-//! What the record of a run says of it, so that another coordinator can take it up.
+//! What the record says about a run, so that another coordinator can take it up.
 
 use crate::interval_inbox::IntervalInbox;
 use crate::monitor_record::MonitorRecord;
@@ -7,33 +7,33 @@ use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::{AgentFacts, AgentId, ClockReading, EndCause, FleetTime, Observer, RunEvent};
 
-/// How far off an instant may be that is found again by the calendar: NTP steps a clock that is
-/// further off than 128 ms, and a fresh boot may do so late.
+/// How far off an instant can be that is found again by the calendar. NTP steps a clock that is off
+/// by more than 128 ms, and may do so late after a boot.
 const CALENDAR_ERROR_NS: u64 = 1_000_000_000;
 
-/// A run as its stored events tell it; made of them in order.
+/// A run as its stored events describe it, taken in order.
 #[derive(Debug, Clone, Default)]
 pub struct RunHistory {
     pub(crate) agents: Vec<PastAgent>,
     pub(crate) start_at: Option<FleetTime>,
     pub(crate) skew_told: bool,
     pub(crate) losses: u32,
-    /// By then the coordinator before had ended; `None` where that is not known.
+    /// When the previous coordinator had ended; `None` if that is not known.
     pub(crate) left_at: Option<FleetTime>,
-    /// Another coordinator has taken it up, which agents obey.
+    /// Whether another coordinator has taken the run up, which agents obey.
     is_superseded: bool,
     /// In the order of their numbers.
     pub(crate) monitors: Vec<(AgentId, MonitorRecord)>,
     dealt: Vec<PastDeal>,
 }
 
-/// Who was to fire for whom.
+/// Which agents were to fire a lost agent's share.
 #[derive(Debug, Clone)]
 struct PastDeal {
     lost: u32,
     heirs: Vec<u32>,
     from: FleetTime,
-    /// Heirs that answered, and from when on they fire it.
+    /// Heirs that answered, and from when on they fire all of it; `None` if a part is undone.
     answers: Vec<(u32, Option<FleetTime>)>,
 }
 
@@ -46,35 +46,35 @@ pub(crate) struct PastAgent {
     pub(crate) inbox: IntervalInbox,
     pub(crate) observed: SeenSeconds,
     pub(crate) end: PastEnd,
-    /// Whether it ended before its plan did.
+    /// Whether it left a share, because it was lost or ended before its plan did.
     left_share: bool,
 }
 
-/// How far an agent was.
+/// How far an agent had come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PastEnd {
     /// It had not ended.
     Unfinished,
-    /// It said that it had.
+    /// It had reported its end.
     Ended,
     /// It was given up.
     Lost,
 }
 
 impl RunHistory {
-    /// Takes the next event in. Whether its data is whole is not looked at.
+    /// Takes the next event. Does not check whether its data is complete.
     pub fn take(&mut self, event: &RunEvent) {
         match event {
             RunEvent::Assembled { agents } => {
                 self.agents = agents.iter().cloned().map(PastAgent::new).collect();
-                // Nobody has fired yet: it begins anew, whatever was lost before.
+                // No agent has fired yet: the run begins anew, whatever was lost before.
                 self.losses = 0;
             }
             RunEvent::Ready { agent, clock, .. } => {
                 self.change(*agent, |past| past.clock = Some(*clock));
             }
             RunEvent::Armed { start_at, .. } => self.start_at = Some(*start_at),
-            // Another instant is named before anybody fires.
+            // Another instant is announced before any agent fires.
             RunEvent::Postponed { .. } => self.start_at = None,
             RunEvent::Began {
                 agent,
@@ -122,7 +122,7 @@ impl RunHistory {
                 ..
             } => self.change_monitor(monitor, |record| record.profile.stored(part, parts)),
             RunEvent::Superseded { .. } => self.is_superseded = true,
-            // They leave nothing that another coordinator needs.
+            // These leave nothing that another coordinator needs.
             RunEvent::Joined { .. }
             | RunEvent::Left { .. }
             | RunEvent::Waiting { .. }
@@ -134,18 +134,18 @@ impl RunHistory {
         }
     }
 
-    /// Whether a start instant was named that nobody took back: if not, nobody can have fired.
+    /// Whether a start instant was announced and not withdrawn. If not, no agent can have fired.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.start_at.is_some()
     }
 
-    /// The coordinator before had ended by then: it granted no lease after it.
+    /// Sets when the previous coordinator had ended: it granted no lease after that.
     pub fn left_at(&mut self, at: FleetTime) {
         self.left_at = Some(at);
     }
 
-    /// Whether agents may still hold something of it: one that fired has not said that it ended. It
+    /// Whether agents may still hold data of the run: one that fired has not reported its end. It
     /// may have been given up.
     #[must_use]
     pub fn may_bring_more(&self) -> bool {
@@ -153,16 +153,16 @@ impl RunHistory {
         self.has_started() && !self.is_superseded && !self.agents.iter().all(ended)
     }
 
-    /// Agents that have not said that they ended.
+    /// Number of agents that have not reported their end.
     #[must_use]
     pub fn awaited_agents(&self) -> usize {
         let agents = self.agents.iter();
         agents.filter(|past| past.end != PastEnd::Ended).count()
     }
 
-    /// Moves its instants, which are of a clock that another boot of the machine has no more. How
-    /// well agents began together is known less well then, until they say it by the clock that
-    /// counts now.
+    /// Moves its instants from the clock of an earlier boot of the machine to the current one. How
+    /// closely agents began together is then known less well, until they report it by the current
+    /// clock.
     pub fn shift(&mut self, to_now: impl Fn(FleetTime) -> FleetTime) {
         self.start_at = self.start_at.map(&to_now);
         let moved = |(at, bound_ns): (FleetTime, u64)| {
@@ -179,7 +179,8 @@ impl RunHistory {
         }
     }
 
-    /// The shares as they were dealt. Heirs that did not answer may be told again: it is written.
+    /// The shares as they were dealt. Heirs that did not answer may be asked again, because the
+    /// deals are stored.
     pub(crate) fn shares(&self) -> ShareLedger {
         let mut shares = ShareLedger::default();
         for deal in &self.dealt {
@@ -192,7 +193,7 @@ impl RunHistory {
         shares
     }
 
-    /// Agents that left a share which nobody was given, by index.
+    /// Indices of the agents that left a share which was never dealt.
     pub(crate) fn undealt(&self) -> Vec<usize> {
         let is_dealt = |agent: usize| self.dealt.iter().any(|deal| deal.lost as usize == agent);
         let agents = self.agents.iter().enumerate();
@@ -238,7 +239,7 @@ impl RunHistory {
         past.is_some_and(|past| past.end == PastEnd::Unfinished)
     }
 
-    /// An index beyond the agents is of a record that nobody of this version writes.
+    /// Changes an agent. A record with an index beyond the agents was not written by this version.
     fn change(&mut self, agent: u32, change: impl FnOnce(&mut PastAgent)) {
         if let Some(past) = self.agents.get_mut(agent as usize) {
             change(past);

@@ -1,60 +1,61 @@
-//! Who fires which part of a plan from when on, once shares of lost agents are dealt to others.
+//! Which agent fires which part of a plan from when on, once shares of lost agents are dealt to
+//! others.
 
 use crate::{FleetTime, SharePath};
 use proto::{SharePart, TakeOver};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A part that is one of so many of a share, or of more, goes to one agent whole. A larger one is
-/// dealt in equal parts, which keeps small fleets even. Equal parts of all would double with each
-/// loss.
+/// A part that is this small a fraction of a share, or smaller, goes to one agent whole. A larger
+/// one is dealt in equal parts, which keeps small fleets even. Dealing all of them in equal parts
+/// would double their number with each loss.
 const WHOLE_FROM_PARTS: u64 = 16;
 
 /// The shares of a run.
 ///
-/// Each agent fires its own share until it is lost. From an instant on its share lies in equal
-/// parts with others, and so on with these parts. What agents fire together is the plan at every
-/// instant that no loss leaves open: between the end of a lost agent's lease and the instant from
+/// Each agent fires its own share until it is lost. From some instant on, others fire equal parts
+/// of it, and the same goes for these parts. Together agents fire the plan at every instant, except
+/// in the gap that a loss leaves: between the end of the lost agent's lease and the instant from
 /// which its parts are fired.
 #[derive(Debug, Default)]
 pub(crate) struct ShareLedger {
-    /// From when on others fire an agent's own share.
+    /// From when on other agents fire an agent's own share.
     dealt: BTreeMap<u32, FleetTime>,
     deals: Vec<DealtPart>,
-    /// Which deals a lost agent left.
+    /// The deals that a lost agent left.
     left_by: BTreeMap<u32, Range<usize>>,
-    /// Which deals an agent holds.
+    /// The deals that an agent holds.
     held_by: BTreeMap<u32, Vec<usize>>,
 }
 
-/// A part that somebody fires in place of a lost agent.
+/// A part that an agent fires in place of a lost one.
 #[derive(Debug)]
 struct DealtPart {
     path: SharePath,
-    /// Who left it, and who is to fire it.
+    /// The agent that left it, and the agent that is to fire it.
     left_by: u32,
     heir: u32,
     from: FleetTime,
-    /// From when on another deal stands in its place.
+    /// From when on another deal replaces it.
     until: Option<FleetTime>,
     state: DealtPartState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DealtPartState {
-    /// Nobody is told before it is written down: another coordinator could deal it otherwise.
+    /// Not stored yet, so the heir is not notified: another coordinator could deal it differently.
     Unwritten,
-    /// The heir is told until it answers.
+    /// The heir is notified until it answers.
     Told,
-    /// The heir fires it from then on.
+    /// The heir fires it from this instant on.
     Taken(FleetTime),
     /// The heir cannot fire it.
     Undone,
 }
 
 impl ShareLedger {
-    /// Deals everything that `lost` fires to `heirs`; the same calls in the same order deal the
-    /// same. Without heirs, or a second time, nothing changes.
+    /// Deals everything that `lost` fires to `heirs`. The same calls in the same order deal the
+    /// same. Without heirs, or the second time, nothing changes.
     pub(crate) fn deal(&mut self, lost: u32, heirs: &[u32], from: FleetTime) {
         if heirs.is_empty() || self.dealt.contains_key(&lost) {
             return;
@@ -71,7 +72,7 @@ impl ShareLedger {
             let path = self.deals[held].path.clone();
             match parts_number(&path) < WHOLE_FROM_PARTS {
                 true => self.deal_in_parts(&path, lost, heirs, from),
-                // By turns over all losses, and not each time from the first.
+                // In turn over all losses, rather than from the first heir each time.
                 false => self.add(path, lost, heirs[self.deals.len() % heirs.len()], from),
             }
         }
@@ -100,7 +101,8 @@ impl ShareLedger {
         });
     }
 
-    /// What `lost` left is written down: its heirs may be told. Who they are.
+    /// Notes that what `lost` left is stored. Returns its heirs and their orders: they may be
+    /// notified.
     pub(crate) fn written(&mut self, lost: u32) -> Vec<(u32, TakeOver)> {
         let left = self.left_by.get(&lost).cloned().unwrap_or_default();
         let mut told = Vec::new();
@@ -114,8 +116,8 @@ impl ShareLedger {
         told
     }
 
-    /// What an heir is to be told, as long as it has not answered; the run is left to the caller,
-    /// and so is its clock: instants are the coordinator's.
+    /// The orders that an heir has not answered yet. The caller adds the run and converts the
+    /// instants, which are those of the coordinator's clock.
     pub(crate) fn unanswered(&self, heir: u32) -> impl Iterator<Item = TakeOver> {
         let held = self.held_by.get(&heir).into_iter().flatten().copied();
         held.filter(|&nth| self.deals[nth].state == DealtPartState::Told)
@@ -134,8 +136,8 @@ impl ShareLedger {
         }
     }
 
-    /// An heir answers: it fires a part from then on, or never. Whose share it is about, and who
-    /// left it, the first time it says so.
+    /// Takes an heir's answer: it fires a part from an instant on, or never. Returns whose share it
+    /// is about and which agent left it, the first time the heir answers.
     pub(crate) fn answered(
         &mut self,
         heir: u32,
@@ -150,8 +152,8 @@ impl ShareLedger {
         Some((deal.path.agent_index, deal.left_by))
     }
 
-    /// What came of all that an heir got of what `left_by` left, once it has answered for all of
-    /// it: from when on it fires it, or nothing where a part is undone.
+    /// The outcome of everything that an heir got of what `left_by` left, once it has answered for
+    /// all of it: from when on the heir fires it, or `Some(None)` if a part is undone.
     pub(crate) fn outcome(&self, heir: u32, left_by: u32) -> Option<Option<FleetTime>> {
         let held = self.held_by.get(&heir).into_iter().flatten();
         let deals = held.map(|&nth| &self.deals[nth]);
@@ -165,7 +167,7 @@ impl ShareLedger {
         })
     }
 
-    /// What came of it is known from the record.
+    /// Sets an outcome that is known from the record.
     pub(crate) fn settle(&mut self, heir: u32, left_by: u32, from: Option<FleetTime>) {
         for nth in self.left_by.get(&left_by).cloned().unwrap_or_default() {
             let deal = &mut self.deals[nth];
@@ -175,7 +177,8 @@ impl ShareLedger {
         }
     }
 
-    /// An heir fires no more. Whose shares it was to fire a part of, and never answered.
+    /// Notes that an heir fires no more. Returns the agents whose shares it was to fire a part of,
+    /// without ever having answered.
     pub(crate) fn ended(&mut self, heir: u32) -> BTreeSet<u32> {
         let mut lost = BTreeSet::new();
         for &nth in self.held_by.get(&heir).into_iter().flatten() {
@@ -189,8 +192,8 @@ impl ShareLedger {
         lost
     }
 
-    /// Whether at `at` each part of an agent's share lies with exactly one agent that fires it, or
-    /// is to.
+    /// Whether at `at` each part of an agent's share is held by exactly one agent, which fires it
+    /// or is to.
     pub(crate) fn covers(&self, agent: u32, at: FleetTime) -> bool {
         let is_own = self.dealt.get(&agent).is_none_or(|dealt| at < *dealt);
         let is_fired = |deal: &&DealtPart| {
@@ -212,14 +215,15 @@ impl ShareLedger {
     }
 }
 
-/// Into how many such parts a share would be dealt.
+/// The number of parts of this size that a share has.
 fn parts_number(path: &SharePath) -> u64 {
     let parts = path.parts.iter().map(|&(_, parts)| u64::from(parts));
     parts.fold(1, u64::saturating_mul)
 }
 
-/// Whether these parts are all of what they are parts of, each once.
+/// Whether these parts are all parts of a whole, each once.
 fn is_whole(parts: &mut [&[(u32, u32)]]) -> bool {
+    // Sorting brings paths that begin with the same part together, so each group is checked alone.
     parts.sort_unstable();
     let Some(&first) = parts.first() else {
         return false;
@@ -254,7 +258,7 @@ mod tests {
         }
     }
 
-    /// What fires of each agent's share at an instant, summed another way.
+    /// How much of an agent's share is fired at an instant, summed another way.
     fn fired(ledger: &ShareLedger, agent: u32, at: FleetTime) -> f64 {
         let own = ledger.dealt.get(&agent).is_none_or(|dealt| at < *dealt);
         let part = |deal: &DealtPart| {
@@ -281,7 +285,7 @@ mod tests {
             while going.len() > 1 && instants.len() < 9 {
                 let lost = going.remove(below(going.len() as u64) as usize);
                 now += below(3);
-                // Away for a moment: no heir, though it goes on.
+                // An agent that is away for a moment is no heir, though it goes on.
                 let mut heirs = going.clone();
                 if heirs.len() > 1 && below(3) == 0 {
                     heirs.remove(below(heirs.len() as u64) as usize);
@@ -382,7 +386,7 @@ mod tests {
             assert_eq!(ledger.outcome(0, 2), None);
             assert_eq!(ledger.answered(0, told[1], answers[1]), Some((1, 2)));
             assert_eq!(ledger.outcome(0, 2), Some(outcome), "{answers:?}");
-            // The record says the same of both.
+            // The record gives the same outcome for both.
             let mut again = ShareLedger::default();
             again.deal(1, &[0, 2], from(5));
             again.deal(2, &[0], from(7));

@@ -1,12 +1,13 @@
-//! How far apart the agents of a run began, and how sure that is.
+//! How far apart the agents of a run began, with the error bound.
 
 use crate::{FleetTime, Skew};
 
 impl Skew {
-    /// From each agent's first instant and its error bound in nanoseconds; nothing without any.
+    /// The skew of each agent's first instant, given with its error bound in nanoseconds; `None`
+    /// without agents.
     ///
-    /// Each instant lies within its bound. For every two agents that gives the most and the least
-    /// by which one may have begun after the other; the largest of each bound the true skew from
+    /// Each instant lies within its bound. For every two agents this gives the most and the least
+    /// by which one can have begun after the other. The largest of each bound the true skew from
     /// both sides.
     pub(crate) fn between(began: &[(FleetTime, u64)]) -> Option<Skew> {
         let skew_ns =
@@ -26,7 +27,7 @@ impl Skew {
     }
 }
 
-/// The most by which one of `upper` lies above one of `lower` that is not of the same agent.
+/// The most by which one of `upper` exceeds one of `lower` that belongs to another agent.
 fn widest_gap(upper: impl Iterator<Item = u64>, lower: impl Iterator<Item = u64>) -> u64 {
     let top = two_first(upper.map(std::cmp::Reverse));
     let bottom = two_first(lower);
@@ -39,7 +40,7 @@ fn widest_gap(upper: impl Iterator<Item = u64>, lower: impl Iterator<Item = u64>
     widest
 }
 
-/// The two smallest, with their places: one pass, since a fleet may have thousands of agents.
+/// The two smallest, with their places. In one pass, because a fleet can have thousands of agents.
 fn two_first<T: Ord + Copy>(values: impl Iterator<Item = T>) -> [Option<(usize, T)>; 2] {
     let mut first = [None, None];
     for (place, value) in values.enumerate() {
@@ -69,8 +70,8 @@ mod tests {
     fn skew_and_bound_are_those_worked_out_by_hand() {
         // 100 ± 5 and 130 ± 7: between 18 and 42.
         assert_eq!(skew(&[(100, 5), (130, 7)]), Some((30, 12)));
-        // The unsure one in the middle may have been first, at 60, or last, at 160: up to 61 from
-        // another.
+        // The uncertain one in the middle may have been first, at 60, or last, at 160: up to 61
+        // apart from another.
         assert_eq!(skew(&[(100, 1), (110, 50), (120, 1)]), Some((20, 41)));
         assert_eq!(skew(&[(5, 3), (5, 3)]), Some((0, 6)));
         assert_eq!(skew(&[]), None);
@@ -89,7 +90,7 @@ mod tests {
         );
     }
 
-    /// Each pair looked at: slow, and plain to see.
+    /// Compares each pair: slow, but obviously right.
     fn by_pairs(began: &[(u64, u64)]) -> Option<(u64, u64)> {
         let at = || began.iter().map(|(at, _)| *at);
         let skew_ns = at().max()? - at().min()?;
