@@ -1,4 +1,4 @@
-//! Between an agent's link and whoever fires there: orders go one way, reports the other.
+//! What an agent's link and its runner exchange: orders go one way, reports the other.
 
 use crate::{Boot, Digest, Finding, Mono, RunId};
 use proto::Bytes;
@@ -6,23 +6,23 @@ use secret::Secret;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What the link asks of whoever fires.
+/// An order from the link to the runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Order {
-    /// Parse the plan, resolve, build what can be built; answer [`Report::Prepared`] or
-    /// [`Report::NotPrepared`]. Whatever was prepared before is forgotten.
+    /// Parse the plan, resolve names, and build what can be built; answer with [`Report::Prepared`]
+    /// or [`Report::NotPrepared`]. Anything prepared before is forgotten.
     Prepare(Assignment),
-    /// Begin at `at`. Firing is allowed while the lease holds, and it can be extended only while it
-    /// holds.
+    /// Begin at `at`. Firing is allowed while the lease holds, and the lease can be extended only
+    /// while it holds.
     Start {
-        /// Run to start, prepared before.
+        /// Run to start; it was prepared before.
         run: RunId,
         /// The start instant.
         at: Mono,
-        /// The lease at this moment.
+        /// End of the lease, as granted so far.
         lease_until: Boot,
     },
-    /// The lease holds until then; never earlier than was said before.
+    /// The lease holds until this instant, which is never earlier than the one before.
     ExtendLease {
         /// Run it is for.
         run: RunId,
@@ -33,174 +33,176 @@ pub enum Order {
     Stop {
         /// Run to end.
         run: RunId,
-        /// Whether what has begun may finish.
+        /// Whether operations that have begun may finish.
         how: Stop,
     },
-    /// Fire a part of another agent's share too, from an instant on; answer [`Report::TookOver`].
+    /// Fire a part of another agent's share too, from an instant on; answer with
+    /// [`Report::TookOver`].
     TakeOver {
         /// Run it is about.
         run: RunId,
-        /// Counts these orders of a run.
+        /// Number of this order among such orders of the run.
         number: u32,
-        /// What to fire.
+        /// The part to fire.
         share: SharePath,
         /// From this instant on.
         from: Mono,
     },
-    /// Watch this machine until the run is to be forgotten: [`Report::Observed`] each second. Given
-    /// to monitors; agents watch theirs in each run that they fire.
+    /// Watch this machine until the run is to be forgotten, and send [`Report::Observed`] each
+    /// second. Given to monitors; agents watch their machine in each run that they fire.
     Observe {
         /// Run to watch for.
         run: RunId,
-        /// Where the run clock stands at 0; it may be over.
+        /// The zero of the run clock; it may be in the past.
         at: Mono,
-        /// How long the plan fires, if it says so.
+        /// How long the plan fires, if that is fixed.
         firing: Option<Duration>,
     },
-    /// Drop everything about the run, ending it at once if it is still going on; no report is
-    /// wanted any more, but for the CPU profile that a monitor takes: it ends here.
+    /// Drop everything about the run, and end it at once if it is still going on. No more reports
+    /// are wanted, except for the CPU profile that a monitor is taking: it ends here.
     Forget {
         /// Run to forget.
         run: RunId,
     },
 }
 
-/// Part of a lost agent's share: that agent's index, then which of how many equal parts, and again
-/// of that part, where it was dealt again.
+/// Part of a lost agent's share: that agent's index, then which of how many equal parts, and the
+/// same again for each time that part was dealt again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharePath {
     /// The lost agent's index in the run.
     pub agent_index: u32,
-    /// Each a part, from 0, and of how many.
+    /// Each a part, from 0, and the number of parts.
     pub parts: Vec<(u32, u32)>,
 }
 
 /// An agent's part in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// Run that this is about.
+    /// Run this is about.
     pub run: RunId,
-    /// What people call it.
+    /// The run's name, for people.
     pub run_name: String,
-    /// The plan's canonical text, with all its secrets.
+    /// The plan's canonical text, including all its secrets.
     pub plan: Secret<String>,
-    /// SHA-256 of the text, as the coordinator knows it.
+    /// SHA-256 of the text, as computed by the coordinator.
     pub plan_digest: Digest,
-    /// Which share is this agent's, from 0.
+    /// Index of this agent's share, from 0.
     pub agent_index: u32,
-    /// Agents in the run.
+    /// Number of agents in the run.
     pub agents: u32,
-    /// Files that the plan names, as far as this agent needs them; their content matches their
+    /// Files that the plan names, as far as this agent needs them. Their content matches their
     /// hash.
     pub files: Vec<PlanFile>,
-    /// Which of them, named nowhere in the plan, holds the client identities that were minted for
-    /// this agent.
+    /// Which of the files, named nowhere in the plan, holds the client identities that were minted
+    /// for this agent.
     pub minted: Option<Digest>,
-    /// Go on where the preflight would refuse the plan.
+    /// Whether to go on even if the preflight would refuse the plan.
     pub force: bool,
 }
 
 /// A file that a plan names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanFile {
-    /// Its name in the canonical text.
+    /// Its hash, by which the canonical text names it.
     pub sha256: Digest,
-    /// All of it; it may be a key.
+    /// The whole content; it can be a key.
     pub content: Secret<Bytes>,
 }
 
 /// How to end a run before its plan does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Stop {
-    /// Nothing new begins; what has begun may finish.
+    /// Nothing new begins; operations that have begun may finish.
     Drain,
-    /// What has begun is cut.
+    /// Operations that have begun are cut off.
     Now,
 }
 
-/// What whoever fires tells the link, in the order in which it happened. Reports of a forgotten run
-/// are dropped.
+/// A report from the runner to the link, in the order in which things happened. Reports of a
+/// forgotten run are dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// Ready to start.
+    /// The runner is ready to start.
     Prepared {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
-        /// SHA-256 of the plan as it was parsed and rendered here.
+        /// SHA-256 of the plan as it was parsed and rendered by this agent.
         plan_digest: Digest,
-        /// Target addresses, resolved.
+        /// Addresses to which the target resolved.
         addresses: Vec<String>,
         /// Load threads that will be used.
         workers: u32,
-        /// What the preflight found, though the run can start.
+        /// What the preflight found, although the run can start.
         findings: Vec<Finding>,
     },
     /// This agent cannot run the plan.
     NotPrepared {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
         /// Why, and what to do about it.
         problem: String,
     },
     /// The load began.
     Began {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
-        /// The first instant of it.
+        /// Its first instant.
         at: Mono,
     },
-    /// One second of the run clock was recorded, and never changes.
+    /// One second of the run clock was recorded, and never changes again.
     Interval {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
         /// Second of the run clock, from 0.
         interval: u32,
         /// An encoded snapshot.
         encoded: Bytes,
     },
-    /// The run is over; after all its intervals.
+    /// The run is over; follows all its intervals.
     Ended {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
         /// What ended it.
         cause: EndCause,
         /// Encoded snapshot of the sum of all intervals.
         totals: Bytes,
-        /// The agent's own figures; the link does not look inside.
+        /// The agent's own figures, which the link does not look into.
         figures: Bytes,
     },
-    /// What this machine did in a second of the run; in order, and some may be missing.
+    /// What this machine did in a second of the run. Seconds come in order, and some may be
+    /// missing.
     Observed {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
-        /// Of the run clock, from 0.
+        /// Second of the run clock, from 0.
         second: u32,
-        /// At most [`crate::OBSERVATION_MAX_BYTES`].
+        /// Encoded observation, at most [`crate::OBSERVATION_MAX_BYTES`].
         encoded: Bytes,
     },
-    /// A monitor takes a CPU profile: [`Report::Profiled`] follows, if the run lasts.
+    /// A monitor is taking a CPU profile; [`Report::Profiled`] follows if the run lasts long
+    /// enough.
     Profiling {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
     },
-    /// What came of it; it may come after [`Order::Forget`].
+    /// The CPU profile; it can follow [`Order::Forget`].
     Profiled {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
-        /// At least 1 byte, at most [`crate::PROFILE_MAX_BYTES`].
+        /// Encoded profile: at least 1 byte, at most [`crate::PROFILE_MAX_BYTES`].
         encoded: Bytes,
     },
     /// The answer to [`Order::TakeOver`].
     TookOver {
-        /// Run that this is about.
+        /// Run this is about.
         run: RunId,
-        /// Of the order.
+        /// The order's number.
         number: u32,
-        /// From when on it is fired, or why it cannot be, in words.
+        /// From when on the part is fired, or a sentence that says why it cannot be.
         answer: Result<Mono, String>,
     },
-    /// Something for the record; any number per run is cut to [`crate::NOTES_MAX`] by the
-    /// coordinator.
+    /// A note for the record. The coordinator takes at most [`crate::NOTES_MAX`] of them per run.
     Note {
         /// The run, if it is about one.
         run: Option<RunId>,
@@ -214,18 +216,18 @@ pub enum Report {
 /// Why an agent's run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndCause {
-    /// All of the plan is done.
+    /// The whole plan is done.
     Plan,
     /// It was asked to stop.
     Stopped,
     /// The coordinator was not heard for longer than a lease.
     LeaseExpired,
-    /// It could not go on, in words.
+    /// It could not go on; says why.
     Failed(String),
 }
 
 impl EndCause {
-    /// Whether others are to fire what is left of the agent's share.
+    /// Whether other agents are to fire what is left of the agent's share.
     pub(crate) fn is_early(&self) -> bool {
         match self {
             EndCause::Plan | EndCause::Stopped => false,

@@ -1,4 +1,4 @@
-//! What the coordinator is asked to run, and what it learns as the run goes.
+//! What the coordinator is asked to run, and what it learns during the run.
 
 use crate::{AgentId, Digest, EndCause, Finding, FleetTime, LEASE, RunId, Stop};
 use bytes::Bytes;
@@ -10,52 +10,52 @@ use std::time::Duration;
 /// One run over the fleet.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
-    /// Drawn at random, so that no two runs share it.
+    /// Random, so that no two runs share it.
     pub run: RunId,
-    /// What people call it.
+    /// The run's name, for people.
     pub name: String,
-    /// The plan's canonical text, at most [`crate::PLAN_MAX_BYTES`], with all its secrets.
+    /// The plan's canonical text, at most [`crate::PLAN_MAX_BYTES`], including all its secrets.
     pub plan: Secret<String>,
     /// SHA-256 of the text.
     pub plan_digest: Digest,
     /// Files that the plan names.
     pub files: Vec<RunFile>,
-    /// Of the files, those with the client identities that were minted for an agent, by the agent's
-    /// index; empty where none are.
+    /// Hashes of the files that hold the client identities minted for an agent, by the agent's
+    /// index; empty if there are none.
     pub minted: Vec<Digest>,
     /// How many agents to wait for; at least 1.
     pub agents: u32,
-    /// How long the plan fires, if it says so; an agent that goes on for much longer is stopped.
+    /// How long the plan fires, if that is fixed. An agent that goes on for much longer is stopped.
     pub firing: Option<Duration>,
-    /// Longest that an operation may take once begun, so that a drain is waited for.
+    /// Longest time that an operation can take once it has begun; a drain is waited for that long.
     pub drain: Duration,
-    /// Counts the coordinators that this run had, from 1.
+    /// Counts the coordinators of this run, from 1.
     pub epoch: u64,
-    /// What it asks of the fleet.
+    /// What the run asks of the fleet.
     pub rules: FleetRules,
-    /// Agents go on where their preflight would refuse the plan.
+    /// Whether agents go on even if their preflight would refuse the plan.
     pub force: bool,
 }
 
 /// What a run asks of the fleet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FleetRules {
-    /// How long a lease lasts from the instant its beat was sent.
+    /// How long a lease lasts, from the instant its beat was sent.
     pub lease: Duration,
     /// What becomes of the run when agents are lost.
     pub lost: LostPolicy,
-    /// Agents that may be lost before the run fails all the same.
+    /// Number of agents that can be lost before the run fails anyway.
     pub tolerate: u32,
-    /// How long missing agents are waited for; nothing: as long as it takes.
+    /// How long missing agents are waited for; `None` if for as long as it takes.
     pub join_timeout: Option<Duration>,
-    /// By how much two agents may begin apart from each other, as far as is known before the start:
-    /// the sum of the two widest error bounds of their clocks is at most this. The skew that a run
-    /// is judged by has that bound.
+    /// How far apart two agents may begin, as far as is known before the start: the sum of the two
+    /// widest error bounds of their clocks is at most this. The skew by which a run is judged is
+    /// known to within that bound.
     pub max_skew: Duration,
 }
 
 impl Default for FleetRules {
-    /// No lost agent is tolerated, and everything is waited for.
+    /// No lost agent is tolerated, missing agents are waited for, and any skew is allowed.
     fn default() -> FleetRules {
         FleetRules {
             lease: LEASE,
@@ -82,37 +82,37 @@ pub enum LostPolicy {
 /// A file that a plan names, and who needs it.
 #[derive(Debug, Clone)]
 pub struct RunFile {
-    /// Of the content.
+    /// SHA-256 of the content.
     pub sha256: Digest,
-    /// All of it; it may be a key.
+    /// The whole content; it can be a key.
     pub content: Secret<Bytes>,
     /// Agents (by index) that get it; private keys go only where they are used.
     pub audience: Audience,
 }
 
-/// Who gets a file.
+/// Which agents get a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Audience {
     /// Every agent of the run.
     All,
-    /// These, by index.
+    /// These agents, by index.
     Only(Vec<u32>),
 }
 
-/// What somebody joins a fleet for.
+/// What a process joins a fleet for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// To fire.
     #[default]
     Agent,
-    /// To watch the machine that it is on, and nothing else.
+    /// To watch its machine, and nothing else.
     Monitor,
 }
 
-/// Who watches a machine.
+/// Who observes a machine: an agent or a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Observer {
-    /// An agent, its own one; by its index in the run.
+    /// The machine's own agent, by its index in the run.
     Agent(u32),
     /// A monitor, by its number in the run.
     Monitor(u32),
@@ -129,29 +129,29 @@ impl Observer {
 /// What an agent says of itself when it joins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {
-    /// Names its process: another start is another agent.
+    /// Identifies its process: a restarted agent is another one.
     pub id: AgentId,
-    /// Host name, or what `--name` said. Two agents may have the same.
+    /// The host name, or the value of `--name`. Two agents can have the same.
     pub name: String,
     /// Version of its program.
     pub version: String,
-    /// What `--label` said.
+    /// The values of `--label`.
     pub labels: BTreeMap<String, String>,
     /// Load threads it would use.
     pub workers: u32,
     /// Host facts, encoded by the agent.
     pub host: Bytes,
-    /// What it joins for. An event says by its kind what a machine is.
+    /// What it joins for. It is not stored, because an event says by its kind what a machine is.
     #[serde(skip)]
     pub role: Role,
-    /// Its machine's calibration, encoded by the agent; empty if there is none. It is of use before
-    /// the run only.
+    /// Its machine's calibration, encoded by the agent; empty if there is none. It is of use only
+    /// before the run.
     #[serde(skip)]
     pub calibration: Bytes,
 }
 
 impl AgentFacts {
-    /// An agent with one load thread, of which no more is known.
+    /// An agent with one load thread, about which nothing more is known.
     #[must_use]
     pub fn new(id: AgentId, name: &str) -> AgentFacts {
         AgentFacts {
@@ -167,57 +167,57 @@ impl AgentFacts {
     }
 }
 
-/// Where an agent's clock stands.
+/// The offset of an agent's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// Coordinator's monotonic clock minus the agent's, in nanoseconds.
     pub offset_ns: i64,
-    /// Error bound of it, in nanoseconds.
+    /// Error bound of the offset, in nanoseconds.
     pub bound_ns: u64,
 }
 
 /// How far apart the agents began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skew {
-    /// Agents that began.
+    /// Number of agents that began.
     pub agents: u32,
-    /// From the first to the last, in nanoseconds.
+    /// Time from the first to the last, in nanoseconds.
     pub skew_ns: u64,
-    /// Error bound of it, in nanoseconds.
+    /// Error bound of the skew, in nanoseconds.
     pub bound_ns: u64,
 }
 
-/// What happens in a run, in order. Agents are named by their index in the run.
+/// An event of a run. Events come in order, and name agents by their index in the run.
 ///
 /// The coordinator's log holds these events in an encoding that numbers variants and fields by
 /// their place. New variants go to the end, and a variant that must change is replaced by a new
-/// one; a golden file of the log's tests fails otherwise.
+/// one; otherwise a golden file of the log's tests fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEvent {
-    /// An agent is at hand for this run, which is still gathering; indices are given by
+    /// An agent is available for this run, which is still gathering agents. Indices are assigned by
     /// [`RunEvent::Assembled`].
     Joined {
         /// What it says of itself.
         agent: AgentFacts,
     },
-    /// One of those went away again.
+    /// One of these agents went away again.
     Left {
         /// What it says of itself.
         agent: AgentFacts,
     },
-    /// How many of the wanted agents are at hand; after each change.
+    /// How many of the wanted agents are available; follows each change.
     Waiting {
-        /// Agents that are at hand.
+        /// Agents that are available.
         have: u32,
         /// Agents that the run asks for.
         want: u32,
     },
-    /// All agents are at hand and get the plan; an agent's index is its place in this list.
+    /// All agents are available and receive the plan. An agent's index is its place in this list.
     Assembled {
         /// The agents of this run.
         agents: Vec<AgentFacts>,
     },
-    /// The agent holds the same plan and can run it.
+    /// The agent has the same plan and can run it.
     Ready {
         /// Its index in the run.
         agent: u32,
@@ -225,22 +225,22 @@ pub enum RunEvent {
         addresses: Vec<String>,
         /// Load threads it will use.
         workers: u32,
-        /// Where its clock stands.
+        /// The offset of its clock.
         clock: ClockReading,
     },
-    /// The agent cannot run the plan; the run will not start. Where the run bears it, the agent is
-    /// [`RunEvent::Lost`] instead.
+    /// The agent cannot run the plan, so the run will not start. If the run tolerates that, the
+    /// agent is [`RunEvent::Lost`] instead.
     Problem {
         /// Its index in the run.
         agent: u32,
         /// Why, and what to do.
         problem: String,
     },
-    /// The start instant is named.
+    /// The start instant is announced.
     Armed {
-        /// Coordinator's monotonic clock.
+        /// On the coordinator's monotonic clock.
         start_at: FleetTime,
-        /// From this event to the start.
+        /// Time from this event to the start.
         start_in: Duration,
     },
     /// The agent began.
@@ -249,13 +249,12 @@ pub enum RunEvent {
         agent: u32,
         /// First instant of its run, on the coordinator's clock.
         at: FleetTime,
-        /// Error bound of it, in nanoseconds.
+        /// Error bound of `at`, in nanoseconds.
         bound_ns: u64,
     },
-    /// Every agent has begun or will not: how well they began together. Nothing if fewer than one
-    /// began.
+    /// Every agent has begun or never will: how far apart they began. Does not come if none began.
     Started {
-        /// Over all that began.
+        /// Over all agents that began.
         skew: Skew,
     },
     /// An interval of an agent; each comes once.
@@ -267,7 +266,7 @@ pub enum RunEvent {
         /// An encoded snapshot.
         encoded: Bytes,
     },
-    /// An agent's own sum of all its intervals; once, after the last of them.
+    /// An agent's own sum of all its intervals; comes once, after the last of them.
     Totals {
         /// Its index in the run.
         agent: u32,
@@ -280,7 +279,7 @@ pub enum RunEvent {
     Gone {
         /// Its index in the run.
         agent: u32,
-        /// Why, as far as known.
+        /// Why, as far as it is known.
         why: String,
     },
     /// The agent is back in this run.
@@ -294,7 +293,7 @@ pub enum RunEvent {
         agent: u32,
         /// What ended it.
         cause: EndCause,
-        /// Intervals that are known to exist and never came; at most [`crate::MISSING_MAX`] of
+        /// Intervals that are known to exist and never arrived, at most [`crate::MISSING_MAX`] of
         /// them.
         missing: Vec<u32>,
         /// The agent's own figures.
@@ -302,44 +301,43 @@ pub enum RunEvent {
         /// Its clock, measured at the end.
         clock: Option<ClockReading>,
     },
-    /// The agent is given up, once; what it delivered stands, what it did not is a gap. If it comes
-    /// back before the run is done, [`RunEvent::Back`], its intervals, its totals and
+    /// The agent is given up, once. What it delivered counts, and what it did not is a gap. If it
+    /// comes back before the run is done, [`RunEvent::Back`], its intervals, its totals and
     /// [`RunEvent::Ended`] may follow.
     Lost {
         /// Its index in the run.
         agent: u32,
-        /// Number of the first interval that never came.
+        /// Number of the first interval that never arrived.
         next_interval: u32,
-        /// By then its last lease is over, so that it fires no more; nothing: it never had one.
+        /// By then its last lease has expired, so it fires no more; `None` if it never had one.
         fired_until: Option<FleetTime>,
-        /// Why, in words.
+        /// Why it was given up.
         why: String,
     },
-    /// Some agents did not learn of the start instant in time, or did not ask for their leases:
-    /// nobody fired, and another instant is named.
+    /// Some agents did not learn of the start instant in time, or did not ask for their leases. No
+    /// agent fired, and another instant is announced.
     Postponed {
-        /// Those that did not, by index; none where the coordinator itself was too slow.
+        /// Indices of these agents; empty if the coordinator itself was too slow.
         agents: Vec<u32>,
     },
-    /// Others are to fire what is left of a lost agent's share from an instant on. Each of them
-    /// does once [`RunEvent::TakenOver`] says so.
+    /// Other agents are to fire what is left of a lost agent's share, from an instant on. Each of
+    /// them does so once [`RunEvent::TakenOver`] says so.
     Redistributed {
-        /// The lost agent, by index.
+        /// Index of the lost agent.
         agent: u32,
-        /// Those that fire it, by index.
+        /// Indices of the agents that fire its share.
         to: Vec<u32>,
         /// From this instant on.
         from: FleetTime,
     },
-    /// Agents obey a coordinator that took this run up later than this one: nothing more comes
-    /// here.
+    /// Agents obey a coordinator that took this run up later, so nothing more comes here.
     Superseded {
-        /// Of that coordinator.
+        /// The epoch of that coordinator.
         epoch: u64,
     },
-    /// Something for the record.
+    /// A note for the record.
     Note {
-        /// By index; nothing: the coordinator itself.
+        /// Index of the agent; `None` for the coordinator itself.
         agent: Option<u32>,
         /// One word for what it is about.
         event: String,
@@ -351,47 +349,49 @@ pub enum RunEvent {
         /// How it ended.
         outcome: RunOutcome,
     },
-    /// One of those has answered for everything that it was given of it.
+    /// One of these agents has answered for everything it was given of the share.
     TakenOver {
-        /// The lost agent, by index.
+        /// Index of the lost agent.
         agent: u32,
-        /// Who fires a part of what it left.
+        /// Index of the agent that fires a part of what it left.
         by: u32,
-        /// From this instant on; nothing: it does not fire all of it.
+        /// From this instant on; `None` if it does not fire all of it.
         from: Option<FleetTime>,
     },
-    /// A monitor watches its machine for this run from now on; its number is how many did before.
-    /// It may go and come back, and its seconds are then missing.
+    /// A monitor watches its machine for this run from now on. Its number is the count of monitors
+    /// before it. It can go and come back; its seconds in between are missing.
     Watching {
         /// What it says of itself.
         #[serde(deserialize_with = "monitor_facts")]
         monitor: AgentFacts,
     },
-    /// What a machine did in a second; of each observer in order, and each second at most once.
+    /// What a machine did in a second. The seconds of each observer come in order, and each at most
+    /// once.
     Observed {
-        /// Who says it.
+        /// Which agent or monitor observed it.
         by: Observer,
-        /// Of the run clock, from 0.
+        /// Second of the run clock, from 0.
         second: u32,
-        /// As the observer encoded it.
+        /// The observation, as its observer encoded it.
         encoded: Bytes,
     },
-    /// What an agent's preflight found, where it found something; after [`RunEvent::Ready`].
+    /// What an agent's preflight found, if anything; follows [`RunEvent::Ready`].
     Preflight {
         /// Its index in the run.
         agent: u32,
         /// What its machine may lack.
         findings: Vec<Finding>,
     },
-    /// A part of the CPU profile that a monitor took; of each monitor in order, and each once.
+    /// A part of the CPU profile that a monitor took. The parts of each monitor come in order, each
+    /// once.
     ProfilePart {
         /// The monitor's number in the run.
         monitor: u32,
-        /// From 0.
+        /// Number of this part, from 0.
         part: u32,
-        /// At least 1.
+        /// Number of parts, at least 1.
         parts: u32,
-        /// As the monitor encoded it.
+        /// The content, as the monitor encoded it.
         content: Bytes,
     },
 }
@@ -407,7 +407,7 @@ pub enum RunOutcome {
     NotStarted,
     /// Too few agents joined in time.
     TooFewAgents {
-        /// Agents that were at hand.
+        /// Agents that were available.
         have: u32,
         /// Agents that the run asks for.
         want: u32,
@@ -416,7 +416,7 @@ pub enum RunOutcome {
     Superseded,
 }
 
-/// Reads the facts of a monitor, which are written without their role.
+/// Reads the facts of a monitor, which are stored without their role.
 fn monitor_facts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<AgentFacts, D::Error> {
     let facts = AgentFacts::deserialize(deserializer)?;
     Ok(AgentFacts {
