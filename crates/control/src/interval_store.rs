@@ -1,41 +1,41 @@
-//! Where an agent puts intervals that are more than it keeps in memory.
+//! Where an agent puts intervals that exceed what it keeps in memory.
 
 use proto::Bytes;
 use std::fmt;
 
-/// Intervals that an agent keeps in memory until they are stored at the coordinator, over all runs
-/// that it holds. At 64 KiB a second that is a quarter of an hour; what is more goes to its
+/// Bytes of intervals that an agent keeps in memory until the coordinator has stored them, over all
+/// runs that it holds. At 64 KiB a second that is a quarter of an hour; anything more goes to its
 /// [`IntervalStore`].
 pub const HELD_MAX_BYTES: usize = 64 << 20;
 
-/// A place outside of memory, such as a file. It ends with the agent: it is no archive.
+/// A place outside memory, such as a file. It lasts as long as the agent: it is no archive.
 pub trait IntervalStore: fmt::Debug + Send {
-    /// Takes an interval.
+    /// Stores an interval.
     ///
     /// # Errors
-    /// A sentence that says why it cannot, and what to do.
+    /// A sentence that says why it cannot be stored, and what to do.
     fn put(&mut self, encoded: &[u8]) -> Result<StoredPlace, String>;
 
-    /// What was put there.
+    /// Returns what was stored at `place`.
     ///
     /// # Errors
     /// A sentence that says why it cannot be read.
     fn get(&mut self, place: StoredPlace) -> Result<Bytes, String>;
 
-    /// It is not wanted any more.
+    /// Frees a place whose interval is no longer wanted.
     fn free(&mut self, place: StoredPlace);
 }
 
-/// Where an interval is.
+/// The place of a stored interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoredPlace {
-    /// Where it begins.
+    /// Where it begins, as the store counts.
     pub offset: u64,
-    /// How long it is.
+    /// Its length.
     pub bytes: usize,
 }
 
-/// Memory alone: nothing is taken.
+/// A store that takes nothing, so that there is only memory.
 #[derive(Debug)]
 pub(crate) struct NoStore;
 
@@ -56,7 +56,7 @@ impl IntervalStore for NoStore {
 pub(crate) struct Stash {
     store: Box<dyn IntervalStore>,
     memory_bytes: usize,
-    /// The store did not take what memory has no room for.
+    /// Whether the store refused what memory has no room for.
     refused: bool,
     trouble: Option<String>,
     told: bool,
@@ -89,7 +89,7 @@ impl Stash {
         }
     }
 
-    /// Keeps it, in memory if there is no other way.
+    /// Keeps an interval, in memory if the store refuses it.
     pub(crate) fn keep(&mut self, encoded: Bytes) -> Kept {
         if self.memory_bytes + encoded.len() > HELD_MAX_BYTES {
             match self.store.put(&encoded) {
@@ -104,7 +104,7 @@ impl Stash {
         Kept::Memory(encoded)
     }
 
-    /// All of it; nothing if the store lost it.
+    /// Returns the whole interval; `None` if the store lost it.
     pub(crate) fn read(&mut self, kept: &Kept) -> Option<Bytes> {
         match kept {
             Kept::Memory(encoded) => Some(encoded.clone()),
@@ -123,16 +123,16 @@ impl Stash {
             Kept::Memory(encoded) => self.memory_bytes -= encoded.len(),
             Kept::Stored(place) => self.store.free(place),
         }
-        // The store is tried again when memory has no room the next time.
+        // The store is tried again the next time that memory is full.
         self.refused &= self.memory_bytes >= HELD_MAX_BYTES;
     }
 
-    /// Whether nothing more should come.
+    /// Whether no more should come.
     pub(crate) fn is_full(&self) -> bool {
         self.refused
     }
 
-    /// What is wrong with the store, once.
+    /// What is wrong with the store; reported once.
     pub(crate) fn trouble(&mut self) -> Option<String> {
         self.trouble.take()
     }
@@ -149,7 +149,7 @@ impl Stash {
 mod tests {
     use super::*;
 
-    /// Takes so many.
+    /// A store with room for `room` intervals.
     #[derive(Debug)]
     struct Shelf {
         room: usize,

@@ -1,13 +1,13 @@
-//! What was observed of this machine and is not stored yet.
+//! Observations of this machine that are not stored yet.
 
 use crate::RunId;
 use crate::one_by_one::OneByOne;
 use proto::{Bytes, Observed};
 
-/// Seconds that are kept while nobody takes them; beyond that the oldest go.
+/// Seconds that are kept while no coordinator takes them; beyond that the oldest are dropped.
 const KEPT_MAX: usize = 3_600;
 
-/// Of one run.
+/// The observations of one run.
 #[derive(Debug)]
 pub(crate) struct Observations {
     run: RunId,
@@ -30,7 +30,7 @@ impl Observations {
         self.seconds.add(second, encoded, KEPT_MAX);
     }
 
-    /// What to send now, if none is under way.
+    /// The next one to send, if none is under way.
     pub(crate) fn next(&mut self) -> Option<Observed> {
         let (second, content) = self.seconds.next()?;
         let run_id = self.run.to_wire();
@@ -45,7 +45,7 @@ impl Observations {
         self.seconds.stored(second);
     }
 
-    /// As [`OneByOne::rewind`].
+    /// See [`OneByOne::rewind`].
     pub(crate) fn rewind(&mut self) {
         self.seconds.rewind();
     }

@@ -1,10 +1,10 @@
-//! What goes out one by one, each once the one before is stored, so that beats and intervals never
-//! wait for more.
+//! Contents that are sent one by one, each once the one before is stored, so that beats and
+//! intervals never wait for more than one.
 
 use proto::Bytes;
 use std::collections::BTreeMap;
 
-/// Numbered contents that nobody has stored yet.
+/// Numbered contents that are not stored yet.
 #[derive(Debug, Default)]
 pub(crate) struct OneByOne {
     waiting: BTreeMap<u32, Bytes>,
@@ -12,7 +12,7 @@ pub(crate) struct OneByOne {
 }
 
 impl OneByOne {
-    /// Keeps one more; beyond `kept_max` the oldest goes.
+    /// Keeps one more content; beyond `kept_max` the oldest is dropped.
     pub(crate) fn add(&mut self, number: u32, content: Bytes, kept_max: usize) {
         self.waiting.insert(number, content);
         if self.waiting.len() > kept_max {
@@ -20,7 +20,7 @@ impl OneByOne {
         }
     }
 
-    /// What to send now, if none is under way.
+    /// The next one to send, if none is under way.
     pub(crate) fn next(&mut self) -> Option<(u32, Bytes)> {
         let (&number, content) = self.waiting.first_key_value()?;
         self.under_way.is_none().then(|| {
@@ -29,13 +29,13 @@ impl OneByOne {
         })
     }
 
-    /// It is stored, and so is what came before it.
+    /// Drops a content that is stored, and everything before it.
     pub(crate) fn stored(&mut self, number: u32) {
         self.waiting = self.waiting.split_off(&number.saturating_add(1));
         self.under_way = None;
     }
 
-    /// Another stream: what was under way is not known to have come.
+    /// Starts over on another stream: what was under way may not have arrived.
     pub(crate) fn rewind(&mut self) {
         self.under_way = None;
     }

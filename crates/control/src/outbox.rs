@@ -1,4 +1,4 @@
-//! What an agent keeps of its intervals until the coordinator has them.
+//! The intervals of an agent, kept until the coordinator has stored them.
 
 use crate::RunId;
 use crate::interval_store::{Kept, Stash};
@@ -6,40 +6,41 @@ use crate::upload_id::UploadId;
 use proto::{Bytes, IntervalPart, Resume};
 use std::collections::VecDeque;
 
-/// Largest encoded interval that travels.
+/// Largest encoded interval that can be sent.
 pub const INTERVAL_MAX_BYTES: usize = 64 << 20;
 
-/// Content of one part of an interval: a second of a link of 64 kbit/s. A beat waits behind a part,
-/// and a stream that is cut loses the part that was under way.
+/// Content of one part of an interval: one second of a link of 64 kbit/s. A beat waits behind a
+/// part, and a cut stream loses the part that was under way, so parts are small.
 pub const INTERVAL_PART_BYTES: usize = 8 << 10;
 
-/// Sent but not acknowledged, above which nothing new is begun: bounds what waits at the
-/// coordinator for a slow caller.
+/// Uploads sent without an acknowledgement; at these limits no new one begins. They bound what
+/// waits at the coordinator for a slow caller.
 const WINDOW_BYTES: usize = 4 << 20;
 const WINDOW_INTERVALS: usize = 32;
 
-/// The same of all agents of a run together, so that a thousand do not fill the coordinator's
-/// memory while its disk is full. Each may begin one interval more.
+/// The same for all agents of a run together, so that a thousand of them do not fill the
+/// coordinator's memory while its disk is full. Each may begin one interval beyond it.
 const RUN_WINDOW_BYTES: usize = 256 << 20;
 
-/// What one of so many agents may have sent without an acknowledgement, in bytes.
+/// Bytes that one of `agents` agents may have sent without an acknowledgement.
 pub(crate) fn window_bytes(agents: u32) -> usize {
     let share = RUN_WINDOW_BYTES / (agents.max(1) as usize);
     share.clamp(INTERVAL_PART_BYTES, WINDOW_BYTES)
 }
 
-/// Intervals of one run, in order, and its totals after them.
+/// The intervals of one run, in order, followed by its totals.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     run: RunId,
     window_bytes: usize,
     held: VecDeque<Held>,
-    /// How many of `held`, from the front, are sent whole; the next one may be sent in part.
+    /// How many of `held`, from the front, were sent in full; the next one may be sent in part.
     sent: usize,
     next_part: usize,
-    /// Of this interval (or totals) the coordinator has so many parts over earlier streams.
+    /// The interval (or totals) of which the coordinator has parts from earlier streams, and how
+    /// many.
     in_part: Option<(UploadId, usize)>,
-    /// The one that is sent in part, read from where it is kept.
+    /// The upload that is being sent in part, read from where it is kept.
     read: Option<(UploadId, Bytes)>,
 }
 
@@ -50,7 +51,7 @@ struct Held {
 }
 
 impl Outbox {
-    /// Of one of so many agents.
+    /// Creates the outbox of one of `agents` agents.
     pub(crate) fn new(run: RunId, agents: u32) -> Outbox {
         Outbox::with_window(run, window_bytes(agents))
     }
@@ -77,7 +78,8 @@ impl Outbox {
         self.push(UploadId::Totals(intervals), encoded, stash);
     }
 
-    /// The next part to send, if there is room for what is not acknowledged.
+    /// The next part to send. A new upload begins only if there is room for what is not
+    /// acknowledged.
     pub(crate) fn next_part(&mut self, stash: &mut Stash) -> Option<IntervalPart> {
         if self.next_part == 0 && !self.has_room() {
             return None;
@@ -86,7 +88,7 @@ impl Outbox {
         let parts = parts(encoded.len());
         let came_in_part = |&mut (came, _): &mut (UploadId, usize)| came == upload;
         if let Some((_, came)) = self.in_part.take_if(came_in_part) {
-            // The last part goes again at least: it is what brings the acknowledgement.
+            // The last part is always sent again, because it brings the acknowledgement.
             self.next_part = came.min(parts - 1);
         }
         let from = self.next_part * INTERVAL_PART_BYTES;
@@ -109,9 +111,11 @@ impl Outbox {
         Some(part)
     }
 
-    /// The coordinator has it. Acknowledgements of what is not held are late ones, and do nothing.
+    /// Drops an upload that the coordinator has stored. Late acknowledgements, of what is not held,
+    /// do nothing.
     pub(crate) fn acknowledge(&mut self, upload: UploadId, stash: &mut Stash) {
-        // What was not sent on this stream cannot be acknowledged: a late answer names it.
+        // An upload that was not sent on this stream is not acknowledged on it, except by a late
+        // answer.
         let mut sent = self.held.iter().take(self.sent);
         let Some(place) = sent.position(|held| held.upload == upload) else {
             return;
@@ -120,15 +124,15 @@ impl Outbox {
         self.sent -= 1;
     }
 
-    /// The stream is another one: what is held goes again, from the first that is not stored, and
-    /// goes on where a part came.
+    /// Starts over on another stream: everything held is sent again from the first that is not
+    /// stored, and an upload continues after the parts that arrived.
     pub(crate) fn rewind(&mut self, resume: &Resume, stash: &mut Stash) {
         self.sent = 0;
         self.next_part = 0;
         self.read = None;
         let upload = UploadId::from_wire(resume.interval, resume.totals);
         self.in_part = (resume.parts > 0).then_some((upload, resume.parts as usize));
-        // Totals are never below the mark: only their acknowledgement says that they are stored.
+        // Totals are never below the mark: only an acknowledgement says that they are stored.
         let is_stored = |held: &Held| match held.upload {
             UploadId::Interval(nth) => nth < resume.stored_below,
             UploadId::Totals(_) => false,
@@ -138,7 +142,7 @@ impl Outbox {
         }
     }
 
-    /// Forgets all of it.
+    /// Forgets all uploads.
     pub(crate) fn clear(&mut self, stash: &mut Stash) {
         (0..self.held.len()).for_each(|_| self.remove(0, stash));
         *self = Outbox::with_window(self.run, self.window_bytes);
@@ -158,7 +162,7 @@ impl Outbox {
         self.held.push_back(Held { upload, kept });
     }
 
-    /// What is sent next, all of it. One that cannot be read any more is left out, and the
+    /// The next upload to send, in full. One that can no longer be read is left out, and the
     /// coordinator sees that it is missing.
     fn read(&mut self, stash: &mut Stash) -> Option<(UploadId, Bytes)> {
         loop {
@@ -191,7 +195,7 @@ impl Outbox {
     }
 }
 
-/// An empty upload is one part.
+/// Number of parts; an empty upload has one.
 fn parts(bytes: usize) -> usize {
     bytes.div_ceil(INTERVAL_PART_BYTES).max(1)
 }
@@ -201,7 +205,7 @@ mod tests {
     use super::*;
     use crate::interval_store::{HELD_MAX_BYTES, IntervalStore, NoStore, StoredPlace};
 
-    /// An outbox and where it keeps things.
+    /// An outbox, and where it keeps its uploads.
     struct Sender {
         outbox: Outbox,
         stash: Stash,
@@ -383,7 +387,7 @@ mod tests {
         assert_eq!(sender.held_bytes(), 0);
     }
 
-    /// Gives back what was put last but for one place, which it lost.
+    /// Returns what was put, except from one place, which it lost.
     #[derive(Debug)]
     struct Forgetful {
         taken: Vec<Bytes>,

@@ -1,20 +1,20 @@
-//! A CPU profile as it comes from a monitor: each part once, in order, and no more than fits.
+//! Receives a CPU profile from a monitor: each part once, in order, and no more than fits.
 
 use crate::taken_numbers::TakenNumbers;
 use proto::ProfilePart;
 
-/// Content of one part.
+/// Largest content of one part.
 const PART_MAX_BYTES: usize = 32 << 10;
 
-/// Parts of one profile: with them a monitor brings at most 4 MiB in a run.
+/// Most parts of one profile, so that a monitor brings at most 4 MiB in a run.
 pub(crate) const PROFILE_PARTS_MAX: u32 = 128;
 
-/// What came of one monitor's profile in one run.
+/// What has arrived of one monitor's profile in one run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ProfileInbox {
-    /// It was said that there will be one.
+    /// Whether a profile was announced.
     is_announced: bool,
-    /// As the first part says; 0 before it.
+    /// Number of parts, as the first part says; 0 before it.
     parts: u32,
     taken: TakenNumbers,
 }
@@ -24,9 +24,9 @@ pub(crate) struct ProfileInbox {
 pub(crate) enum PartStep {
     /// Store it.
     Store,
-    /// It is stored: acknowledge it once more.
+    /// It is stored: acknowledge it again.
     Acknowledge,
-    /// It is an announcement, waits to be stored, or cannot be.
+    /// It is an announcement, is waiting to be stored, or is not possible.
     Ignore,
 }
 
@@ -50,13 +50,13 @@ impl ProfileInbox {
         PartStep::Store
     }
 
-    /// A part is in the record.
+    /// Notes that a part is in the record.
     pub(crate) fn stored(&mut self, part: u32, parts: u32) {
         self.parts = parts;
         self.taken.stored(part);
     }
 
-    /// Whether more of it is to come.
+    /// Whether more of the profile is to come.
     pub(crate) fn is_owed(&self) -> bool {
         match self.parts {
             0 => self.is_announced,

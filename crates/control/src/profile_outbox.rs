@@ -1,4 +1,4 @@
-//! A CPU profile on its way to the coordinator: that it is taken, then its parts.
+//! Sends a CPU profile to the coordinator: first its announcement, then its parts.
 
 use crate::RunId;
 use crate::one_by_one::OneByOne;
@@ -8,10 +8,10 @@ use proto::{Bytes, ProfilePart};
 /// Content of one part: four seconds of a link of 64 kbit/s.
 const PART_BYTES: usize = 32 << 10;
 
-/// Largest profile that travels.
+/// Largest profile that can be sent.
 pub const PROFILE_MAX_BYTES: usize = PART_BYTES * PROFILE_PARTS_MAX as usize;
 
-/// Of one run.
+/// The profile of one run.
 #[derive(Debug)]
 pub(crate) struct ProfileOutbox {
     run: RunId,
@@ -20,14 +20,14 @@ pub(crate) struct ProfileOutbox {
 
 #[derive(Debug)]
 enum OutboxState {
-    /// It is taken; whether this was said on this stream.
+    /// The profile is being taken. `is_said` says whether this was announced on this stream.
     Taking { is_said: bool },
-    /// It is taken, in so many parts.
+    /// The profile was taken, and has `parts` parts.
     Taken { parts: u32, left: OneByOne },
 }
 
 impl ProfileOutbox {
-    /// Of a profile that is being taken.
+    /// Creates the outbox of a profile that is being taken.
     pub(crate) fn new(run: RunId) -> ProfileOutbox {
         let state = OutboxState::Taking { is_said: false };
         ProfileOutbox { run, state }
@@ -37,7 +37,7 @@ impl ProfileOutbox {
         self.run
     }
 
-    /// It is taken.
+    /// Cuts a profile, which was taken, into parts.
     pub(crate) fn taken(&mut self, encoded: &Bytes) {
         let mut left = OneByOne::default();
         let parts = encoded.len().div_ceil(PART_BYTES) as u32;
@@ -49,7 +49,7 @@ impl ProfileOutbox {
         self.state = OutboxState::Taken { parts, left };
     }
 
-    /// What to send now.
+    /// The next message to send, if any.
     pub(crate) fn next(&mut self) -> Option<ProfilePart> {
         let (parts, (part, content)) = match &mut self.state {
             OutboxState::Taking { is_said: true } => return None,
@@ -67,14 +67,14 @@ impl ProfileOutbox {
         })
     }
 
-    /// A part of it is stored.
+    /// Notes that a part is stored.
     pub(crate) fn stored(&mut self, part: u32) {
         if let OutboxState::Taken { left, .. } = &mut self.state {
             left.stored(part);
         }
     }
 
-    /// Another stream: what was under way is not known to have come.
+    /// Starts over on another stream: what was under way may not have arrived.
     pub(crate) fn rewind(&mut self) {
         match &mut self.state {
             OutboxState::Taking { is_said } => *is_said = false,

@@ -1,5 +1,5 @@
-//! The token that lets an agent and a coordinator know each other: the hash of the coordinator's
-//! CA, and a secret.
+//! The token by which an agent and a coordinator recognise each other: the hash of the
+//! coordinator's CA, and a secret.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,14 +11,14 @@ use subtle::ConstantTimeEq as _;
 const PREFIX: &str = "cnn1_";
 const CHECKSUM_BYTES: usize = 4;
 const BYTES: usize = 32 + 32 + CHECKSUM_BYTES;
-/// Six bits each, without padding.
+/// Characters of base64url without padding: six bits each.
 const CHARACTERS: usize = (BYTES * 8).div_ceil(6);
 
-/// What `start` prints and `join` is given.
+/// The token that `start` prints and `join` is given.
 ///
-/// The text is `cnn1_` and base64url of (SHA-256 of the CA's DER, 32 secret bytes, checksum). The
-/// checksum (first four bytes of the SHA-256 of the rest) tells a mistyped token from a wrong one
-/// before anything is dialled.
+/// Its text is `cnn1_` and base64url of (SHA-256 of the CA's DER, 32 secret bytes, checksum). The
+/// checksum (the first four bytes of the SHA-256 of the rest) distinguishes a mistyped token from a
+/// wrong one before anything is dialled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
     ca: [u8; 32],
@@ -26,7 +26,7 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token for the coordinator whose CA has this SHA-256.
+    /// Creates the token of the coordinator whose CA has this SHA-256.
     #[must_use]
     pub fn new(ca_sha256: [u8; 32], secret: JoinSecret) -> Token {
         Token {
@@ -41,13 +41,14 @@ impl Token {
         self.ca
     }
 
-    /// What the agent proves itself by.
+    /// The secret by which the agent proves itself.
     #[must_use]
     pub fn secret(&self) -> &JoinSecret {
         &self.secret
     }
 
-    /// The text of the token: a secret, for the eyes of its owner and for a file of mode 0600.
+    /// The text of the token. It is a secret, to be shown to its owner only, and stored in a file
+    /// of mode 0600.
     #[must_use]
     pub fn reveal(&self) -> String {
         let mut bytes = [self.ca, *self.secret.reveal()].concat();
@@ -83,12 +84,12 @@ impl FromStr for Token {
     }
 }
 
-/// 32 random bytes that an agent proves itself by.
+/// 32 random bytes by which an agent proves itself.
 #[derive(Debug, Clone)]
 pub struct JoinSecret(Secret<[u8; 32]>);
 
 impl JoinSecret {
-    /// These bytes; they must be random.
+    /// Creates a secret from these bytes, which must be random.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> JoinSecret {
         JoinSecret(Secret::new(bytes))
@@ -100,14 +101,13 @@ impl JoinSecret {
         self.0.reveal()
     }
 
-    /// What the agent sends as `authorization` with its stream; only ever inside TLS.
+    /// The `authorization` that the agent sends with its stream, only ever inside TLS.
     #[must_use]
     pub fn bearer(&self) -> String {
         format!("Bearer {}", URL_SAFE_NO_PAD.encode(self.reveal()))
     }
 
-    /// Whether `authorization` is that of this secret, in a time that does not tell where it
-    /// differs.
+    /// Whether `authorization` is that of this secret. Takes the same time wherever it differs.
     #[must_use]
     pub fn is_proved_by(&self, authorization: &str) -> bool {
         self.bearer()
@@ -128,22 +128,22 @@ impl Eq for JoinSecret {}
 /// Why a text is not a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Something else altogether.
+    /// It is no token at all.
     #[error(
         "this is not a token: one begins with {PREFIX}; copy the whole line that `coordinator \
          start` printed"
     )]
     Foreign,
-    /// Cut short, or two lines in one.
+    /// It was cut short, or two lines were joined.
     #[error(
         "the token is cut short or too long: {characters} characters follow {PREFIX} instead of \
          {CHARACTERS}; copy the whole line that `coordinator start` printed"
     )]
     Length {
-        /// What there is.
+        /// Number of characters after the prefix.
         characters: usize,
     },
-    /// Some character is another one.
+    /// A character is wrong.
     #[error(
         "the token is mistyped: its checksum does not match; copy the whole line that \
          `coordinator start` printed"

@@ -1,7 +1,7 @@
-//! Names what an agent uploads of a run.
+//! Identifies what an agent uploads of a run.
 
-/// Something that an agent keeps until it is acknowledged. Totals are no interval, though they
-/// travel as one: their number says how many intervals they sum.
+/// Something that an agent keeps until it is acknowledged. Totals are not an interval, although
+/// they travel as one: their number is how many intervals they sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum UploadId {
     Interval(u32),

@@ -1,4 +1,4 @@
-//! How much of an upload may be on its way at once, so that a beat behind it comes in time.
+//! How much of an upload may be under way at once, so that a beat behind it arrives in time.
 
 use crate::upload_id::UploadId;
 use crate::{INTERVAL_PART_BYTES, Mono, RunId};
@@ -6,31 +6,31 @@ use proto::{IntervalPart, Received};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Parts that may be on their way before anything is known of the link.
+/// Bytes that may be under way before anything is known about the link.
 const FIRST_BYTES: usize = 16 << 10;
 
-/// At most so much: what a link of 100 Mbit/s carries in 80 ms.
+/// Upper bound of the window: what a link of 100 Mbit/s carries in 80 ms.
 const MOST_BYTES: usize = 1 << 20;
 
-/// A confirmation that comes so much later than an idle link's would lets the window grow.
+/// A confirmation that is later than on an idle link by less than this lets the window grow.
 const QUICK: Duration = Duration::from_millis(100);
 
-/// One that comes so much later makes it shrink: a beat would wait as long.
+/// One that is later by more than this makes it shrink: a beat would wait as long.
 const SLOW: Duration = Duration::from_millis(300);
 
-/// A part is not waited for any more when a beat that was sent so much later was answered: a
+/// A part is no longer waited for once a beat that was sent this much later is answered: a
 /// coordinator does not confirm parts of a run that it has given up.
 const ANSWERED: Duration = Duration::from_secs(5);
 
-/// Parts on their way over one stream. It grows by what is confirmed quickly, so it doubles in a
-/// round trip. When a confirmation is slow it shrinks to what the link carries in time; at least
-/// one part goes at a time.
+/// Parts under way on one stream. The window grows by what is confirmed quickly, so it doubles in a
+/// round trip. When a confirmation is slow, it shrinks to what the link carries in time. One part
+/// at a time is always allowed.
 #[derive(Debug)]
 pub(crate) struct UploadWindow {
     under_way: VecDeque<UnderWay>,
     under_way_bytes: usize,
     bytes: usize,
-    /// Parts sent before were sent into the window as it was then, and do not shrink it again.
+    /// Parts sent before this went into the earlier window, and do not shrink the new one.
     shrunk_at: Mono,
 }
 
@@ -53,18 +53,18 @@ impl UploadWindow {
         }
     }
 
-    /// The stream is another one: nothing is on its way. What was learnt of the link stays.
+    /// Starts over on another stream: nothing is under way. What was learnt about the link is kept.
     pub(crate) fn reset(&mut self) {
         self.under_way.clear();
         self.under_way_bytes = 0;
     }
 
-    /// Whether one more part may go.
+    /// Whether one more part may be sent.
     pub(crate) fn has_room(&self) -> bool {
         self.under_way_bytes + INTERVAL_PART_BYTES <= self.bytes || self.under_way.is_empty()
     }
 
-    /// A part goes now.
+    /// Notes that a part is sent now.
     pub(crate) fn sent(&mut self, run: RunId, part: &IntervalPart, now: Mono) {
         self.under_way_bytes += part.content.len();
         self.under_way.push_back(UnderWay {
@@ -76,8 +76,8 @@ impl UploadWindow {
         });
     }
 
-    /// The coordinator has so many parts of an upload. `trip` is how long a beat takes there and
-    /// back when nothing is before it.
+    /// Takes a confirmation of parts that have arrived. `trip` is the round trip of a beat that
+    /// queues behind nothing.
     pub(crate) fn received(&mut self, run: RunId, received: &Received, trip: Duration, now: Mono) {
         let upload = UploadId::from_wire(received.interval, received.totals);
         if let Some((sent, bytes)) = self.confirmed(run, upload, received.parts) {
@@ -85,8 +85,8 @@ impl UploadWindow {
         }
     }
 
-    /// The coordinator has stored an upload. If that took long, its disk may be why, and the link
-    /// carries what it did before.
+    /// Notes that the coordinator has stored an upload. If that took long, its disk may be the
+    /// reason, so the window does not shrink.
     pub(crate) fn stored(&mut self, run: RunId, upload: UploadId, trip: Duration, now: Mono) {
         if let Some((sent, bytes)) = self.confirmed(run, upload, u32::MAX) {
             let waited = now.since(sent).saturating_sub(trip).min(SLOW);
@@ -94,13 +94,13 @@ impl UploadWindow {
         }
     }
 
-    /// Nothing of this run is waited for any more.
+    /// Stops waiting for the parts of a run.
     pub(crate) fn forget(&mut self, run: RunId) {
         self.under_way.retain(|part| part.run != run);
         self.count();
     }
 
-    /// A beat sent at `beat` was answered.
+    /// Notes that a beat sent at `beat` was answered.
     pub(crate) fn answered(&mut self, beat: Mono) {
         self.under_way
             .retain(|part| beat < part.sent.after(ANSWERED));
@@ -111,10 +111,12 @@ impl UploadWindow {
         self.under_way_bytes = self.under_way.iter().map(|part| part.bytes).sum();
     }
 
-    /// When the last part that came was sent, and how much came.
+    /// Takes out the parts that are confirmed. Returns when the last of them was sent, and their
+    /// bytes.
     fn confirmed(&mut self, run: RunId, upload: UploadId, parts: u32) -> Option<(Mono, usize)> {
         let is_of = |part: &UnderWay| (part.run, part.upload) == (run, upload) && part.part < parts;
-        // Parts come in the order in which they go: what went before has come too.
+        // Parts arrive in the order in which they are sent, so what was sent before has arrived
+        // too.
         let last = self.under_way.iter().rposition(is_of)?;
         let sent = self.under_way[last].sent;
         let came = self.under_way.drain(..=last);
@@ -127,6 +129,7 @@ impl UploadWindow {
         if waited < QUICK {
             self.bytes = (self.bytes + bytes).min(MOST_BYTES);
         } else if waited > SLOW && sent >= self.shrunk_at {
+            // The link carried the window in `waited`; this share of it takes `SLOW`.
             let share = SLOW.as_secs_f64() / waited.as_secs_f64();
             self.bytes = ((self.bytes as f64 * share) as usize).max(INTERVAL_PART_BYTES);
             self.shrunk_at = now;
@@ -142,8 +145,8 @@ mod tests {
     const RUN: RunId = RunId([1; 16]);
     const MS: u64 = 1_000_000;
 
-    /// Sends parts of one upload over a link for so many milliseconds. How many bytes a part has,
-    /// how many came, and the longest that a beat sent at any time would have waited.
+    /// Sends parts of one upload over a link for `for_ms` milliseconds. Returns the window at the
+    /// end in bytes, how many bytes arrived, and the longest wait of a beat in milliseconds.
     fn upload(bytes_per_second: u64, trip_ms: u64, for_ms: u64) -> (usize, u64, u64) {
         let mut window = UploadWindow::new();
         let trip = Duration::from_millis(trip_ms);

@@ -1,21 +1,21 @@
-//! What is numbered, and must be the same on both sides.
+//! Versions that must be the same on both sides.
 
 use crate::wire::cut;
 use proto::{Hello, PROTOCOL};
 
-/// The coordinator's versions, which an agent's hello is compared with.
+/// The coordinator's versions, with which an agent's hello is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Versions {
-    /// Of its program.
+    /// Version of its program.
     pub program: String,
-    /// Of the encoding of intervals and totals.
+    /// Version of the encoding of intervals and totals.
     pub encoding: u32,
-    /// Of the language of plans.
+    /// Version of the language of plans.
     pub language: u32,
 }
 
 impl Versions {
-    /// Why an agent that speaks another wire cannot be a member; nothing if it can.
+    /// Why an agent with another wire protocol cannot be a member; `None` if it can.
     pub(crate) fn misfit_of_wire(&self, hello: &Hello) -> Option<String> {
         (hello.protocol != PROTOCOL).then(|| {
             format!(
@@ -29,7 +29,7 @@ impl Versions {
         })
     }
 
-    /// Why a member cannot serve this coordinator's runs; nothing if it can.
+    /// Why a member cannot serve this coordinator's runs; `None` if it can.
     pub(crate) fn misfit_of_runs(&self, hello: &Hello) -> Option<String> {
         let encoding = (
             hello.snapshot_encoding,

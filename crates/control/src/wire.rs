@@ -1,4 +1,4 @@
-//! Between messages and the nouns of this crate.
+//! Conversions between messages and the types of this crate.
 
 use crate::{ClockReading, EndCause};
 use proto::{Clock, FromAgent, FromCoordinator, from_agent, from_coordinator};
@@ -43,13 +43,13 @@ pub(crate) fn end_cause(cause: i32, text: &str) -> EndCause {
     }
 }
 
-/// What a note is about in which an agent says that it answers to a plan later.
+/// Event of the note by which an agent says that it will answer the plan later.
 pub(crate) const BUSY: &str = "busy";
 
-/// Longest sentence that is sent, so that no message comes near its limit.
+/// Longest sentence that is sent, so that no message comes near its size limit.
 const TEXT_MAX_BYTES: usize = 16 << 10;
 
-/// The beginning of a text that is too long to send.
+/// Cuts a text that is too long to send.
 pub(crate) fn cut(mut text: String) -> String {
     if text.len() > TEXT_MAX_BYTES {
         let end = (0..=TEXT_MAX_BYTES)
