@@ -16,72 +16,73 @@ use proto::{TakeOver, TookOver, Want};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Parts of other agents' shares that one agent fires in a run; more are refused.
+/// Parts of other agents' shares that one agent takes over in a run; more are refused.
 const TAKEN_OVER_MAX: usize = 1_024;
 
-/// A run an agent has, and how far it is.
+/// A run that an agent has, and how far it has come.
 #[derive(Debug)]
 pub(crate) struct LocalRun {
     run: RunId,
     prepare: Prepare,
     plan_digest: Digest,
-    /// Whose word counts: the coordinator of the highest epoch that was heard of.
+    /// The coordinator that is obeyed: the one of the highest epoch that was heard of.
     coordinator: CoordinatorId,
     epoch: u64,
     phase: LocalPhase,
     outbox: Outbox,
     next_interval: u32,
     began: Option<FirstInstant>,
-    /// The latest start instant that was named, by its number.
+    /// Number of the latest start instant that was announced.
     attempt: u32,
     told_missed: bool,
-    /// The coordinator of which was told that the run is kept for another one.
+    /// The coordinator for which it was reported that the run is kept for another one.
     told_kept: Option<CoordinatorId>,
-    /// The coordinator of which was told that its word does not count any more.
+    /// The coordinator for which it was reported that it is no longer obeyed.
     told_outranked: Option<CoordinatorId>,
-    /// Answers to what was taken over, by number; nothing while the runner has not answered.
+    /// Answers to orders to take over, by number; `None` while the runner has not answered.
     taken_over: BTreeMap<u32, Option<TookOver>>,
-    /// Why it must end, if that is for another reason than the runner knows.
+    /// Why the run must end, if the runner does not know the reason.
     cut: Option<EndCause>,
     ended: Option<Ended>,
     ended_at: Mono,
 }
 
-/// When the load began, and how that was told.
+/// When the load began, and how that was reported.
 #[derive(Debug)]
 struct FirstInstant {
     at: Mono,
-    /// By which clock it was told first. By another one it is told anew.
+    /// The clock by which it was first reported, and the report. By another clock it is reported
+    /// anew.
     told: Option<(Bytes, Began)>,
-    /// Whether this stream has it.
+    /// Whether it was sent on this stream.
     is_sent: bool,
 }
 
 #[derive(Debug)]
 enum LocalPhase {
-    /// Files are on their way.
+    /// Files are arriving.
     Receiving(FileInbox),
     /// The runner has the plan.
     Preparing,
-    /// The runner is ready, and the clock is measured.
+    /// The runner is ready, and the clock is being measured.
     Measuring(Prepared),
-    /// The coordinator knows.
+    /// The coordinator knows that this agent is ready.
     Ready,
-    /// The start instant is named; whether every other agent knows it too. The lease is missing
-    /// still.
+    /// The start instant is announced, and `go` says whether every other agent knows it too. The
+    /// lease is still missing.
     Armed { at: Mono, go: bool },
     /// The runner has its start order.
     Firing { at: Mono, lease: Lease },
-    /// It fires no more; what it holds is uploaded.
+    /// It no longer fires, and what it holds is uploaded.
     Uploading,
 }
 
-/// A run to prepare for, or why its files cannot be taken.
+/// A run to prepare for, or why its files cannot be accepted.
 pub(crate) type Begun = Result<LocalRun, FileProblem>;
 
 impl LocalRun {
-    /// A run to prepare for, and which of its files to ask for, if that is to be said; a message
-    /// nobody of this version sends gives nothing.
+    /// Creates a run to prepare for, and the request for the files it lacks, if the coordinator
+    /// waits for one. Returns `None` for a message that no coordinator of this version sends.
     pub(crate) fn new(
         prepare: Prepare,
         coordinator: CoordinatorId,
@@ -124,8 +125,8 @@ impl LocalRun {
         &self.prepare.run_name
     }
 
-    /// Whether it outlives its stream: before the start it does not, since the coordinator begins
-    /// it anew.
+    /// Whether the run outlives its stream. Before the start it does not, because the coordinator
+    /// begins it anew.
     pub(crate) fn is_begun(&self) -> bool {
         matches!(
             self.phase,
@@ -146,13 +147,14 @@ impl LocalRun {
         self.epoch
     }
 
-    /// Whether this coordinator's word about the run counts.
+    /// Whether the run obeys this coordinator.
     pub(crate) fn obeys(&self, coordinator: CoordinatorId) -> bool {
         self.coordinator == coordinator
     }
 
-    /// A coordinator names the run and the epoch it is of. Whether its word counts from now on: a
-    /// later epoch's does, and the same one's only from the same coordinator.
+    /// Takes a coordinator's claim that the run is at this epoch. Returns whether the coordinator
+    /// is obeyed from now on: one of a later epoch is, and at the same epoch only the same
+    /// coordinator.
     pub(crate) fn claim(&mut self, coordinator: CoordinatorId, epoch: u64) -> bool {
         if epoch.max(1) > self.epoch {
             self.epoch = epoch;
@@ -161,34 +163,34 @@ impl LocalRun {
         self.obeys(coordinator)
     }
 
-    /// The longest lease that it may have.
+    /// The longest lease that the run can have.
     pub(crate) fn longest_lease(&self) -> Duration {
         longest(self.prepare.lease_ns)
     }
 
-    /// Seconds of the run that are not delivered.
+    /// Number of the run's seconds that are not delivered.
     pub(crate) fn undelivered(&self) -> usize {
         self.outbox.intervals()
     }
 
-    /// Whether something of it is still to be delivered, its sum included.
+    /// Whether anything of the run is still to be delivered, including its totals.
     pub(crate) fn has_data(&self) -> bool {
         !self.outbox.is_empty()
     }
 
-    /// Whether this coordinator is to be told that the run is kept for another one; once.
+    /// Whether to tell this coordinator, once, that the run is kept for another one.
     pub(crate) fn tell_kept(&mut self, coordinator: CoordinatorId) -> bool {
         !self.obeys(coordinator)
             && self.has_data()
             && self.told_kept.replace(coordinator) != Some(coordinator)
     }
 
-    /// Whether to tell that this coordinator's word does not count any more; once.
+    /// Whether to report, once, that this coordinator is no longer obeyed.
     pub(crate) fn tell_outranked(&mut self, coordinator: CoordinatorId) -> bool {
         self.told_outranked.replace(coordinator) != Some(coordinator)
     }
 
-    /// When its load was over.
+    /// When its load ended.
     pub(crate) fn ended_at(&self) -> Mono {
         self.ended_at
     }
@@ -197,7 +199,7 @@ impl LocalRun {
         self.ended_at = now;
     }
 
-    /// The stream is another one.
+    /// Starts over on another stream.
     pub(crate) fn rewind(&mut self, resume: &Resume, stash: &mut Stash) {
         self.outbox.rewind(resume, stash);
         if let Some(began) = &mut self.began {
@@ -213,9 +215,9 @@ impl LocalRun {
         }
     }
 
-    /// The order to prepare, once every file is here.
+    /// The order to prepare, once every file has arrived.
     pub(crate) fn assignment(&mut self) -> Option<Order> {
-        // Looked at before it is taken out: files that are missing still stay where they are.
+        // Checked before the phase is replaced, so that files stay while others are missing.
         if !matches!(&self.phase, LocalPhase::Receiving(inbox) if inbox.is_complete()) {
             return None;
         }
@@ -237,12 +239,12 @@ impl LocalRun {
         }))
     }
 
-    /// Which file is of no use to another run, or another agent.
+    /// The file that is of no use to another run, or another agent.
     pub(crate) fn minted(&self) -> Option<Digest> {
         Digest::from_wire(&self.prepare.minted)
     }
 
-    /// The runner is ready. Whether it was asked.
+    /// Notes that the runner is ready. Returns whether it was asked.
     pub(crate) fn prepared(
         &mut self,
         plan_digest: Digest,
@@ -277,8 +279,8 @@ impl LocalRun {
         Some(answer)
     }
 
-    /// The start instant is named. Whether it is taken: one that went by is not, nor one that
-    /// another took the place of.
+    /// Takes an announced start instant. Returns whether it is accepted: not if it has passed, nor
+    /// if a later one replaced it.
     pub(crate) fn arm(&mut self, start: &Start, at: Mono, now: Mono) -> bool {
         let waits = matches!(self.phase, LocalPhase::Ready | LocalPhase::Armed { .. });
         let is_new = start.attempt > self.attempt;
@@ -290,7 +292,8 @@ impl LocalRun {
         true
     }
 
-    /// Every agent knows the start instant of this number. Whether a lease is believed now.
+    /// Notes that every agent knows the start instant of this number. Returns whether a lease is
+    /// accepted from now on.
     pub(crate) fn go(&mut self, attempt: u32) -> bool {
         match &mut self.phase {
             LocalPhase::Armed { go, .. } if attempt == self.attempt => {
@@ -301,13 +304,13 @@ impl LocalRun {
         }
     }
 
-    /// A lease was granted for a beat sent at `sent`.
+    /// Takes a lease that was granted for a beat sent at `sent`. Returns the order to the runner.
     pub(crate) fn grant(&mut self, sent: Now, length: Duration, now: Now) -> Option<Order> {
         let longest = self.longest_lease();
         match &mut self.phase {
             LocalPhase::Armed { at, go: true } => {
                 let at = *at;
-                // A lease that ran out on its way begins nothing: the next beat asks again.
+                // A lease that expired on its way begins nothing; the next beat asks again.
                 let lease = Lease::begin(sent.boot, length, longest, now.boot)?;
                 if now.mono >= at {
                     return None;
@@ -331,8 +334,8 @@ impl LocalRun {
         }
     }
 
-    /// Whether the start instant went by without a lease: the run waits for another one. What to
-    /// say about it, the first time.
+    /// Whether the start instant passed without a lease, so that the run waits for another one.
+    /// Returns the news about it the first time.
     pub(crate) fn missed_start(&mut self, now: Mono) -> Option<News> {
         if !matches!(self.phase, LocalPhase::Armed { at, .. } if now >= at) {
             return None;
@@ -342,9 +345,10 @@ impl LocalRun {
         (!std::mem::replace(&mut self.told_missed, true)).then_some(News::MissedStart { run_name })
     }
 
-    /// A part of another agent's share: the order, or the answer if that is known already. Each
-    /// number takes effect once, however often it comes. It begins at an instant of the run clock:
-    /// however far apart agents began, each arrival is one's own.
+    /// Takes a part of another agent's share. Returns the order, or the answer if it is known
+    /// already. Each number takes effect once, however often it comes. The part begins at an
+    /// instant of the run clock, so each arrival is fired by one agent only, however far apart
+    /// agents began.
     pub(crate) fn take_over(&mut self, message: TakeOver) -> Result<Option<Order>, TookOver> {
         let TakeOver { number, .. } = message;
         if let Some(answer) = self.taken_over.get(&number) {
@@ -374,7 +378,8 @@ impl LocalRun {
         }))
     }
 
-    /// The answer to a part of another agent's share, kept in case it is asked for again.
+    /// Makes the answer about a part of another agent's share, and keeps it in case it is asked for
+    /// again.
     pub(crate) fn took_over(&mut self, number: u32, answer: Result<Mono, String>) -> TookOver {
         let mut said = TookOver {
             run_id: self.run.to_wire(),
@@ -392,7 +397,7 @@ impl LocalRun {
         said
     }
 
-    /// Whether the lease has run out just now; the runner must stop, and the run never fires again.
+    /// Whether the lease has expired just now. The runner must stop, and the run never fires again.
     pub(crate) fn lease_expires(&mut self, now: Now) -> bool {
         let LocalPhase::Firing { lease, .. } = &mut self.phase else {
             return false;
@@ -404,7 +409,7 @@ impl LocalRun {
         just_expired
     }
 
-    /// Whether it fires, and its lease has not run out.
+    /// Whether it fires, and its lease has not expired.
     pub(crate) fn is_leased(&self, now: Now) -> bool {
         match &self.phase {
             LocalPhase::Firing { lease, .. } => self.cut.is_none() && now.boot < lease.until(),
@@ -412,7 +417,7 @@ impl LocalRun {
         }
     }
 
-    /// When something happens without a message: a start is missed, a lease runs out.
+    /// When something happens without a message: a missed start, or the end of a lease.
     pub(crate) fn wake_at(&self, now: Now) -> Option<Mono> {
         match &self.phase {
             LocalPhase::Armed { at, .. } => Some(*at),
@@ -423,7 +428,7 @@ impl LocalRun {
         }
     }
 
-    /// Ends it early; the order to the runner, if it fires.
+    /// Ends the run early. Returns the order to the runner, if it fires.
     pub(crate) fn stop(&mut self, how: Stop, cause: Option<EndCause>) -> Option<Order> {
         if self.is_firing() {
             self.cut = self.cut.take().or(cause);
@@ -435,7 +440,7 @@ impl LocalRun {
         None
     }
 
-    /// The load began.
+    /// Notes when the load began.
     pub(crate) fn began(&mut self, at: Mono) {
         self.began = Some(FirstInstant {
             at,
@@ -444,13 +449,14 @@ impl LocalRun {
         });
     }
 
-    /// Whether the stream lacks the first instant: its clock was not measured yet.
+    /// Whether the first instant is still to be sent on this stream, because the clock was not
+    /// measured.
     pub(crate) fn owes_began(&self) -> bool {
         self.began.as_ref().is_some_and(|began| !began.is_sent)
     }
 
-    /// What to tell the coordinator of the first instant, which goes by the clock of this name;
-    /// nothing while that is not measured.
+    /// The report of the first instant, by the clock of this name; `None` while that is not
+    /// measured.
     pub(crate) fn began_message(
         &mut self,
         clock_id: &Bytes,
@@ -474,7 +480,7 @@ impl LocalRun {
         began.told.as_ref().map(|(_, message)| message.clone())
     }
 
-    /// Keeps an interval; where it is too large to travel, the order that ends the run.
+    /// Keeps an interval. If it is too large to be sent, returns the order that ends the run.
     pub(crate) fn interval(
         &mut self,
         interval: u32,
@@ -489,7 +495,7 @@ impl LocalRun {
         self.stop(Stop::Now, Some(cause))
     }
 
-    /// The runner has ended; totals follow the last interval, if they are not too large to travel.
+    /// Notes that the runner has ended. Totals follow the last interval, if they can be sent.
     pub(crate) fn ended(
         &mut self,
         cause: EndCause,
@@ -515,7 +521,7 @@ impl LocalRun {
             .map(|ended| crate::wire::end_cause(ended.cause, &ended.text))
     }
 
-    /// The last message, once everything before it is acknowledged and the first instant is told.
+    /// The last message, once everything before it is acknowledged and the first instant was sent.
     pub(crate) fn ended_message(&self, clock: Option<ClockReading>) -> Option<Ended> {
         let is_last = self.outbox.is_empty() && !self.owes_began();
         let ended = self.ended.clone().filter(|_| is_last)?;
@@ -547,8 +553,8 @@ impl LocalRun {
     }
 }
 
-/// Files of the plan that are here, and those to ask for where the coordinator waits for that;
-/// nothing where it names files as nobody does.
+/// The files of the plan that are here, and the request for the others, if the coordinator waits
+/// for one. `None` if a file's name is not a hash.
 fn lacking(prepare: &Prepare, cache: &mut FileCache) -> Option<(Vec<PlanFile>, Option<Want>)> {
     if prepare.needs.is_empty() {
         return Some((Vec::new(), None));
@@ -569,7 +575,7 @@ fn lacking(prepare: &Prepare, cache: &mut FileCache) -> Option<(Vec<PlanFile>, O
     Some((here, Some(Want { run_id, sha256 })))
 }
 
-/// Why the run cannot be told whole, if this is more than travels.
+/// Why the run cannot be reported in full, if this is more than can be sent.
 fn too_large(what: &str, encoded: &Bytes) -> Option<EndCause> {
     const MIB: usize = 1 << 20;
     (encoded.len() > INTERVAL_MAX_BYTES).then(|| {

@@ -1,4 +1,4 @@
-//! An agent's end of the control plane as a state machine: events in, actions out.
+//! An agent's side of the control plane as a state machine: events in, actions out.
 
 mod directed;
 mod kept;
@@ -26,31 +26,30 @@ use proto::from_coordinator::Message as Down;
 use proto::{FromCoordinator, HeldRun, Hello, IntervalPart, Note, Observe, PROTOCOL, Prepare};
 use std::time::Duration;
 
-/// What an agent holds of a run is kept for so long after its load is over, if nothing else is
-/// said.
+/// How long an agent keeps data of a run after its load has ended, by default.
 pub const KEEP: Duration = Duration::from_secs(3_600);
 
-/// The coordinator answers a hello by then, or the stream is given up.
+/// The coordinator must answer a hello within this time, or the stream is given up.
 const GREETING_MAX: Duration = Duration::from_secs(10);
 
-/// A stream that brought nothing for so long is dead, and later where leases are longer: grants
-/// come every second.
+/// A stream that brought nothing for this long is dead, or for longer where leases are longer:
+/// grants come every second.
 const SILENCE_MIN: Duration = LEASE.saturating_mul(2);
 
-/// An agent that is told to quit uploads what it holds for so long.
+/// How long an agent that is told to quit uploads what it holds.
 const FAREWELL_MAX: Duration = Duration::from_secs(10);
 
-/// Files of plans are kept for so long while no coordinator is there.
+/// How long files of plans are kept while there is no coordinator.
 const FILES_KEPT: Duration = Duration::from_secs(600);
 
 /// Target addresses that an agent reports.
 const ADDRESSES_MAX: usize = 256;
 
-/// An agent's side of the agreement, over any number of streams and runs.
+/// An agent's side of the control plane, over any number of streams and runs.
 #[derive(Debug)]
 pub struct Session {
     facts: AgentFacts,
-    /// Of the encoding of intervals, and of the language of plans.
+    /// Versions of the encoding of intervals and of the language of plans.
     versions: (u32, u32),
     link: Link,
     back_off: BackOff,
@@ -61,21 +60,22 @@ pub struct Session {
     /// The coordinator of this stream, or of the last one.
     coordinator: Option<CoordinatorId>,
     said_away: Option<String>,
-    /// A run was released since the coordinator was joined: that it goes then is to be expected.
+    /// Whether a run was released since the coordinator was joined, so that it is expected to
+    /// leave.
     is_served: bool,
-    /// The run that is prepared or fires.
+    /// The run that is being prepared or fired.
     run: Option<LocalRun>,
-    /// A plan that came while the run of another coordinator fires here, until that is over.
+    /// A plan that waits here while the run of another coordinator fires.
     next: Option<(CoordinatorId, Prepare)>,
-    /// Runs whose load is over and that were not released, the oldest first.
+    /// Runs whose load has ended and that were not released, the oldest first.
     kept: Vec<LocalRun>,
     keep: Duration,
     stash: Stash,
     cache: FileCache,
-    /// A run that a monitor was asked to watch for, until its clock is measured.
+    /// A run that a monitor was asked to watch, until the clock is measured.
     asked: Option<Observe>,
     observations: Option<Observations>,
-    /// The CPU profile of the last run that a monitor took one of.
+    /// The CPU profile of the last run of which a monitor took one.
     profile: Option<ProfileOutbox>,
     quit_at: Option<Mono>,
     leaving: Leaving,
@@ -91,7 +91,8 @@ enum Link {
 }
 
 impl Session {
-    /// A session that dials at its first tick. `seed` spreads the waits of different agents.
+    /// Creates a session that dials at its first tick. `seed` spreads the waits of different
+    /// agents.
     #[must_use]
     pub fn new(facts: AgentFacts, seed: u64) -> Session {
         Session {
@@ -124,28 +125,28 @@ impl Session {
         }
     }
 
-    /// Says in the hello which encoding of intervals and which language of plans this agent knows.
+    /// Sets the encoding of intervals and the language of plans that the hello names.
     #[must_use]
     pub fn with_versions(mut self, encoding: u32, language: u32) -> Session {
         self.versions = (encoding, language);
         self
     }
 
-    /// Puts intervals that are more than memory holds there. To be said before anything happens.
+    /// Sets where intervals go that exceed memory. To be called before the first event.
     #[must_use]
     pub fn with_store(mut self, store: Box<dyn IntervalStore>) -> Session {
         self.stash = Stash::new(store);
         self
     }
 
-    /// Keeps what is not delivered for so long after a run.
+    /// Sets how long undelivered data is kept after a run.
     #[must_use]
     pub fn with_keep(mut self, keep: Duration) -> Session {
         self.keep = keep;
         self
     }
 
-    /// What to do about an event, in order.
+    /// Handles an event. Returns what to do about it, in order.
     pub fn on(&mut self, now: Now, event: SessionEvent) -> Vec<SessionAction> {
         self.now = now;
         match event {
@@ -181,7 +182,7 @@ impl Session {
                 .min(self.heard_at.after(self.silence_max())),
         };
         let run = self.run.as_ref().and_then(|run| run.wake_at(now));
-        // A burst's end is due once: its answer is sent then, and later it is of no interest.
+        // A burst's end is due once: its answer is sent then, and afterwards it does not matter.
         let burst = self.beats.burst_ends_at().filter(|ends| *ends > now.mono);
         let leaves = self.leaving.absence_ends_at();
         [run, burst, leaves, self.quit_at, self.next_drop_at()]
@@ -190,7 +191,7 @@ impl Session {
             .fold(link, Mono::min)
     }
 
-    /// The next part of an interval to send, when there is room for one on the stream.
+    /// The next part of an interval to send, if there is room for one on the stream.
     pub fn next_part(&mut self) -> Option<IntervalPart> {
         let coordinator = self.attached().filter(|_| self.window.has_room())?;
         let runs = self.run.iter_mut().chain(&mut self.kept);
@@ -203,8 +204,8 @@ impl Session {
         None
     }
 
-    /// Whether reports are taken; if not, more than [`crate::HELD_MAX_BYTES`] wait to be
-    /// acknowledged, and the store takes nothing either.
+    /// Whether reports are taken. If not, more than [`crate::HELD_MAX_BYTES`] wait to be
+    /// acknowledged, and the store refuses more.
     #[must_use]
     pub fn takes_reports(&self) -> bool {
         !self.stash.is_full()
@@ -217,7 +218,8 @@ impl Session {
         self.run.is_some() || !self.kept.is_empty()
     }
 
-    /// Whether it fires by a lease that runs: without a coordinator the run ends with it.
+    /// Whether it fires under a lease that holds. Without a coordinator, the run ends with that
+    /// lease.
     #[must_use]
     pub fn is_leased(&self, now: Now) -> bool {
         self.run.as_ref().is_some_and(|run| run.is_leased(now))
@@ -254,7 +256,7 @@ impl Session {
 
     fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
         let finality = disconnection.finality;
-        // A member goes on trying: another coordinator may stand there for a while.
+        // A member keeps trying: another coordinator may be there only for a while.
         if finality == Finality::Final && self.coordinator.is_none() {
             self.out.push(SessionAction::Quit(Some(disconnection.why)));
         } else {
@@ -274,7 +276,7 @@ impl Session {
         self.leave_after(finality);
     }
 
-    /// What is said of it: each reason once, and none where it was to be expected.
+    /// The news about an absence: each reason once, and none if the absence was expected.
     fn news_of_absence(&mut self, disconnection: Disconnection) -> Option<News> {
         let Disconnection { why, finality } = disconnection;
         let is_expected = self.is_served && !self.holds_run();
@@ -290,7 +292,7 @@ impl Session {
         Some(News::Away { why })
     }
 
-    /// Gives the stream up from this side.
+    /// Gives up the stream from this side.
     fn lose(&mut self, now: Mono, why: &str, finality: Finality) {
         self.out.push(SessionAction::Disconnect);
         self.disconnected(
@@ -317,7 +319,8 @@ impl Session {
             Some(Down::Notice(notice)) => {
                 self.out.push(SessionAction::Say(News::Notice(notice.text)))
             }
-            // Before a welcome nothing else counts; a message this version does not know is none.
+            // Before a welcome nothing else counts. A message that this version does not know is
+            // `None`.
             Some(message) => {
                 if let Some(from) = self.attached() {
                     self.directed(now, from, message);
@@ -390,7 +393,7 @@ impl Session {
                 }
                 self.note_end(now.mono);
             }
-            // Of a run that is forgotten here.
+            // About a run that was forgotten here.
             _ => {}
         }
     }
@@ -400,7 +403,7 @@ impl Session {
             .run
             .as_ref()
             .and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
-        // Stopped while it fires: the runner's end comes later.
+        // It was stopped while it fires: the runner's end comes later.
         let Some((run_name, cause)) = ended else {
             return;
         };
@@ -428,7 +431,7 @@ impl Session {
         self.out.extend(order.map(SessionAction::Order));
     }
 
-    /// What time alone brings.
+    /// Does what is due when time passes.
     fn advance(&mut self, now: Now) {
         self.advance_link(now);
         self.advance_run(now);
@@ -475,7 +478,7 @@ impl Session {
     }
 
     fn advance_run(&mut self, now: Now) {
-        // Without a run only the link goes on.
+        // Without a run only the link has anything to do.
         let Some(run) = &mut self.run else { return };
         if run.lease_expires(now) {
             let run_name = run.name().to_owned();
@@ -497,8 +500,8 @@ impl Session {
         }
     }
 
-    /// A stream that brought nothing for so long is dead. A lease that outlives a silence is to be
-    /// of use.
+    /// How long a stream may bring nothing before it is dead. At least twice the longest lease,
+    /// because a lease that outlives a silence must be of use.
     fn silence_max(&self) -> Duration {
         let lease = self.run.as_ref().map(LocalRun::longest_lease);
         SILENCE_MIN.max(lease.unwrap_or_default().saturating_mul(2))
@@ -517,7 +520,7 @@ impl Session {
         }
     }
 
-    /// Tells the first instant to the coordinator that is there, once its clock is measured.
+    /// Sends the first instant to the current coordinator, once its clock is measured.
     fn send_began(&mut self, run: RunId, now: Mono) {
         if !self
             .attached()
@@ -537,7 +540,7 @@ impl Session {
             .for_each(|began| self.send(Up::Began(began)));
     }
 
-    /// What could not be told by a clock that was not measured.
+    /// Sends what waited for the clock to be measured.
     fn send_owed(&mut self, now: Mono) {
         let runs = self.run.iter().chain(&self.kept);
         let owing = runs.filter(|run| run.owes_began()).map(LocalRun::id);
@@ -563,12 +566,12 @@ impl Session {
         self.run.as_ref().is_some_and(|held| held.id() == run)
     }
 
-    /// The coordinator that is there.
+    /// The coordinator that has welcomed this agent on the current stream.
     fn attached(&self) -> Option<CoordinatorId> {
         self.coordinator.filter(|_| self.link == Link::Joined)
     }
 
-    /// Sends what is about a run, if the coordinator that is there is the run's.
+    /// Sends a message about a run, if the run obeys the current coordinator.
     fn send_of(&mut self, run: RunId, message: Up) {
         if self
             .attached()

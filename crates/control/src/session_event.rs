@@ -1,24 +1,24 @@
-//! What happens to an agent's session, and what it asks for.
+//! Events of an agent's session, and the actions it asks for.
 
 use crate::{EndCause, Order, Report};
 use proto::{FromAgent, FromCoordinator};
 use std::time::Duration;
 
-/// What happens to a session.
+/// Something that happened to a session.
 #[derive(Debug, Clone)]
 pub enum SessionEvent {
     /// The stream that [`SessionAction::Connect`] asked for is open.
     Connected,
-    /// It could not be opened, or it is gone.
+    /// The stream could not be opened, or has ended.
     Disconnected(Disconnection),
-    /// The coordinator said something.
+    /// A message from the coordinator.
     Received(FromCoordinator),
-    /// Whoever fires said something.
+    /// A report from the runner.
     Reported(Report),
-    /// Time went by; due at [`crate::Session::wake_at`].
+    /// Time has passed; due at [`crate::Session::wake_at`].
     Tick,
-    /// The agent shall end: at once without a run, else after stopping it and uploading. A second
-    /// time: at once.
+    /// The agent is to end: at once if it holds no run, else after stopping it and uploading. The
+    /// second time, it ends at once.
     ShutDown,
 }
 
@@ -31,38 +31,38 @@ pub struct Disconnection {
     pub finality: Finality,
 }
 
-/// Whether dialling again may help, and whether that was to be expected after a run.
+/// Whether dialling again can help, and whether the end of the stream was expected after a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Finality {
-    /// The coordinator ended the stream in order; another one may come.
+    /// The coordinator ended the stream in an orderly way; another one may come.
     Ended,
-    /// Nobody listens; somebody may come.
+    /// Nothing listens there; a coordinator may come.
     Nobody,
-    /// Dialling again may help.
+    /// Dialling again can help.
     Retry,
-    /// It would not, unless this agent was a member before: then another coordinator may stand
-    /// there for a while.
+    /// Dialling again cannot help, unless this agent was a member before: then another coordinator
+    /// may be there only for a while.
     Final,
 }
 
-/// What a session asks for.
+/// Something that a session asks for.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SessionAction {
-    /// Dial; answer [`SessionEvent::Connected`] or [`SessionEvent::Disconnected`].
+    /// Dial; answer with [`SessionEvent::Connected`] or [`SessionEvent::Disconnected`].
     Connect,
-    /// Send it, in order.
+    /// Send a message, in order.
     Send(FromAgent),
-    /// Drop the stream; no event is wanted about it.
+    /// Drop the stream; no event about it is wanted.
     Disconnect,
-    /// Give it to whoever fires.
+    /// Pass an order to the runner.
     Order(Order),
-    /// Tell whoever watches.
+    /// Log news for the user.
     Say(News),
-    /// The end: without a reason, as asked.
+    /// End, for this reason, or without one if the agent was asked to.
     Quit(Option<String>),
 }
 
-/// What whoever watches an agent may like to know; each change of state once.
+/// News for the user of an agent; each change of state once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum News {
     /// It is a member of the fleet.
@@ -70,66 +70,68 @@ pub enum News {
         /// Version of the coordinator's program.
         coordinator_version: String,
     },
-    /// It is not, and tries again; said once per reason.
+    /// It is not a member, and tries again; reported once per reason.
     Away {
-        /// What is the cause.
+        /// The cause.
         why: String,
     },
-    /// Its coordinator has gone after a run of which nothing is held here any more.
+    /// Its coordinator has left after a run of which nothing is held here any more.
     RunOver,
     /// A sentence from the coordinator.
     Notice(String),
-    /// A plan came.
+    /// A plan arrived.
     Preparing {
         /// Name of the run.
         run_name: String,
     },
-    /// This agent cannot run it.
+    /// This agent cannot run the plan.
     CannotRun {
         /// Name of the run.
         run_name: String,
-        /// What is the cause.
+        /// The cause.
         problem: String,
     },
-    /// This machine is watched for a run.
+    /// This machine is being watched for a run.
     Watching {
         /// Name of the run.
         run_name: String,
     },
-    /// The start order is given.
+    /// The runner got its start order.
     Starting {
         /// Name of the run.
         run_name: String,
     },
-    /// The coordinator was not heard for longer than a lease; nothing is sent any more.
+    /// The coordinator was not heard for longer than a lease, so nothing is sent any more.
     LeaseExpired {
         /// Name of the run.
         run_name: String,
     },
-    /// It fires no more.
+    /// The run no longer fires.
     Ended {
         /// Name of the run.
         run_name: String,
-        /// What is the cause.
+        /// What ended it.
         cause: EndCause,
     },
     /// The coordinator has all it wants.
     Released {
         /// Name of the run.
         run_name: String,
-        /// Intervals that it did not want: it has given this agent up, or does not know the run.
+        /// Intervals that it did not want, because it has given this agent up or does not know the
+        /// run.
         dropped_intervals: usize,
     },
-    /// The start instant came before a lease did; said once in a run. Another instant may be named.
+    /// The start instant came before a lease did; reported once per run. Another instant may be
+    /// announced.
     MissedStart {
         /// Name of the run.
         run_name: String,
     },
-    /// This coordinator speaks of a run that another one has taken up since: it is not obeyed.
+    /// This coordinator names a run that another one has taken up since, so it is not obeyed.
     Outranked {
         /// Name of the run.
         run_name: String,
-        /// The epoch that this coordinator is of.
+        /// The epoch of this coordinator.
         epoch: u64,
         /// The epoch that the agent obeys.
         obeyed: u64,
@@ -143,19 +145,19 @@ pub enum News {
         /// How much longer they are kept.
         left: Duration,
     },
-    /// Data of a run is dropped, since it was kept for long enough or the agent ends.
+    /// Data of a run is dropped, because it was kept for long enough or the agent ends.
     Dropped {
         /// Name of the run.
         run_name: String,
         /// Seconds of the run that were not delivered.
         intervals: usize,
-        /// Since when its load is over.
+        /// How long ago its load ended.
         kept: Duration,
     },
-    /// What is more than memory holds cannot be put into a file; said once. The load goes on until
-    /// memory is full.
+    /// Intervals that exceed memory cannot be put into a file; reported once. The load goes on
+    /// until memory is full.
     CannotSpool {
-        /// What is the cause.
+        /// The cause.
         why: String,
     },
 }

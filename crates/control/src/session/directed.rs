@@ -1,4 +1,4 @@
-//! What a coordinator says once it has welcomed the agent. What is about a run counts only from the
+//! Messages from a coordinator that has welcomed the agent. Those about a run count only from the
 //! coordinator that the run obeys.
 
 use super::{Link, Session};
@@ -31,7 +31,7 @@ impl Session {
         self.is_served = false;
         self.back_off.reset();
         if self.coordinator.replace(coordinator) != Some(coordinator) {
-            // Files may be keys, and are another coordinator's.
+            // Files can be keys, and belong to the previous coordinator.
             self.cache.clear();
         }
         let clock_id = Some(welcome.clock_id).filter(|id| !id.is_empty());
@@ -46,7 +46,7 @@ impl Session {
         self.send_profile();
     }
 
-    /// Goes on with the runs that this coordinator knows.
+    /// Continues the runs that obey this coordinator.
     fn resume_runs(&mut self, now: Mono, coordinator: CoordinatorId, resumes: &[Resume]) {
         let mut obeying = Vec::new();
         for run in self.run.iter_mut().chain(&mut self.kept) {
@@ -89,7 +89,7 @@ impl Session {
                     .run_of(from, &go.run_id)
                     .is_some_and(|run| run.go(go.attempt))
                 {
-                    // The answer to this beat brings the lease without which nothing begins.
+                    // The answer to this beat brings the lease, without which nothing begins.
                     self.beats.hurry(now.mono);
                 }
             }
@@ -107,7 +107,7 @@ impl Session {
     }
 
     fn granted(&mut self, now: Now, from: CoordinatorId, grant: &Grant) {
-        // A grant for a beat of another stream says nothing of when it was asked for.
+        // A grant for a beat of another stream does not say when it was asked for.
         let Some(sent) = self.beats.granted(grant, now) else {
             return;
         };
@@ -117,7 +117,7 @@ impl Session {
             self.send_owed(now.mono);
         }
         let length = Duration::from_nanos(grant.lease_ns);
-        // Without a run a grant is a clock sample alone.
+        // Without a run, a grant is only a measurement of the clock.
         let Some(run) = self.run_of(from, &grant.run_id) else {
             return;
         };
@@ -151,7 +151,8 @@ impl Session {
                 prepare.run_name
             ))));
             self.next = Some((from, prepare));
-            // The run is not held here yet, and its coordinator waits for an answer.
+            // This run is not held here yet, so it obeys no coordinator, and its own waits for an
+            // answer.
             return self.send(Up::Note(Note {
                 run_id,
                 event: BUSY.to_owned(),
@@ -181,10 +182,10 @@ impl Session {
         self.check_files(Ok(()));
     }
 
-    /// Goes on to the runner when the last file is here; a problem with one is the answer to the
-    /// plan.
+    /// Goes on to the runner once the last file has arrived. A problem with a file is the answer to
+    /// the plan.
     fn check_files(&mut self, taken: Result<(), String>) {
-        // A file of a run that was refused or forgotten here.
+        // The file belongs to a run that was refused or forgotten here.
         let Some(run) = &mut self.run else { return };
         match taken {
             Ok(()) => {
@@ -221,7 +222,7 @@ impl Session {
     }
 
     fn start(&mut self, now: Mono, from: CoordinatorId, start: &Start) {
-        // An agent is ready only once its clock is measured, and only then is a start named.
+        // An agent is ready only once its clock is measured, and only then is a start announced.
         let Some(clock) = self.beats.reading(now) else {
             return;
         };
@@ -267,7 +268,7 @@ impl Session {
 
     fn stopped(&mut self, now: Mono, from: CoordinatorId, stop: &proto::Stop) {
         let how = if stop.now { Stop::Now } else { Stop::Drain };
-        // A run that has ended uploads, and a stop does not keep it from that.
+        // A run that has ended is uploading, and a stop does not prevent that.
         let Some(run) = self.run_of(from, &stop.run_id) else {
             return;
         };
@@ -280,7 +281,7 @@ impl Session {
         let is_next =
             |(by, prepare): &mut (CoordinatorId, Prepare)| *by == from && prepare.run_id == run_id;
         self.next.take_if(is_next);
-        // It was forgotten here already, or is another coordinator's.
+        // It was forgotten here already, or belongs to another coordinator.
         let Some(run) = self.obeying(from, run_id).and_then(|run| self.take(run)) else {
             return;
         };
@@ -294,7 +295,7 @@ impl Session {
         self.drop_run(run);
     }
 
-    /// The run that is prepared or fires, if it is this one and obeys this coordinator.
+    /// The run that is being prepared or fired, if it is this one and obeys this coordinator.
     fn run_of(&mut self, from: CoordinatorId, run_id: &[u8]) -> Option<&mut LocalRun> {
         let run = RunId::from_wire(run_id)?;
         let is_it = |held: &&mut LocalRun| held.id() == run && held.obeys(from);

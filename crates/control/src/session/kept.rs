@@ -1,4 +1,4 @@
-//! Runs whose load is over: they are kept until their coordinator has everything and says so, or
+//! Runs whose load has ended. They are kept until their coordinator has everything and says so, or
 //! for as long as the agent was told.
 
 use super::{Link, Session};
@@ -7,7 +7,7 @@ use crate::{Mono, News, Order, RunId, SessionAction};
 use std::time::Duration;
 
 impl Session {
-    /// The load of the run is over; which it was.
+    /// Keeps the run, whose load has ended. Returns its id.
     pub(super) fn keep_run(&mut self, now: Mono) -> Option<RunId> {
         let mut run = self.run.take()?;
         run.set_ended_at(now);
@@ -16,8 +16,8 @@ impl Session {
         Some(id)
     }
 
-    /// Tells whoever watches, and the coordinator that is there, of data that is kept for another
-    /// one.
+    /// Reports data that is kept for another coordinator, to the user and to the current
+    /// coordinator.
     pub(super) fn tell_kept(&mut self, now: Mono) {
         let Some(coordinator) = self.attached() else {
             return;
@@ -55,7 +55,7 @@ impl Session {
         }
     }
 
-    /// The agent ends: nothing is kept.
+    /// Drops everything, because the agent ends.
     pub(super) fn drop_all(&mut self, now: Mono) {
         self.run.iter_mut().for_each(|run| run.set_ended_at(now));
         let runs: Vec<LocalRun> = self
@@ -69,8 +69,8 @@ impl Session {
         }
     }
 
-    /// Whether an agent that is told to quit has something to wait for: a load to end, or data that
-    /// the coordinator may still take.
+    /// Whether an agent that is told to quit has something to wait for: a load that is to end, or
+    /// data that the coordinator may still take.
     pub(super) fn has_farewell(&self) -> bool {
         let here = |run: &LocalRun| {
             self.link != Link::Joined || self.attached().is_some_and(|from| run.obeys(from))
@@ -78,7 +78,7 @@ impl Session {
         self.run.as_ref().is_some_and(LocalRun::is_begun) || self.kept.iter().any(here)
     }
 
-    /// Forgets the run that is prepared.
+    /// Forgets the run that is being prepared.
     pub(super) fn forget(&mut self) {
         if let Some(run) = self.run.take() {
             self.drop_run(run);

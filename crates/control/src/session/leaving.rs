@@ -1,16 +1,18 @@
-//! When a session ends by itself: it has waited for a coordinator for too long, or it served the
-//! one coordinator that it is for.
+//! When a session ends by itself: it has waited for a coordinator for too long, or has served the
+//! one coordinator it is for.
 
 use super::{Link, Session};
 use crate::{EndCause, Finality, Mono, News, SessionAction};
 use std::time::Duration;
 
-/// For how long an agent stays.
+/// How long an agent stays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stay {
-    /// It ends after the runs of one coordinator, and says whether its part in them was whole.
+    /// Whether it ends after the runs of one coordinator, and reports whether its part in them was
+    /// complete.
     pub is_for_one_coordinator: bool,
-    /// It waits this long for a coordinator while it holds no run; as long as it takes, if `None`.
+    /// How long it waits for a coordinator while it holds no run; `None` if for as long as it
+    /// takes.
     pub absence_max: Option<Duration>,
 }
 
@@ -18,7 +20,7 @@ pub struct Stay {
 #[derive(Debug, Default)]
 pub(super) struct Leaving {
     stay: Stay,
-    /// Since when no coordinator is there, while no run is held.
+    /// Since when there is no coordinator, while no run is held.
     absent_since: Option<Mono>,
     has_served: bool,
     /// The first thing that kept it from firing and delivering its part.
@@ -42,7 +44,7 @@ impl Leaving {
         self.failure = self.failure.take().or(failure);
     }
 
-    /// When the wait for a coordinator is over.
+    /// When the wait for a coordinator ends.
     pub(super) fn absence_ends_at(&self) -> Option<Mono> {
         Some(self.absent_since?.after(self.stay.absence_max?))
     }
@@ -59,7 +61,7 @@ impl Leaving {
     }
 }
 
-/// What was not as the plan had it.
+/// What went wrong with the agent's part, if the news says so.
 fn failure(news: &News) -> Option<String> {
     match news {
         News::CannotRun { run_name, problem } => Some(format!("{run_name}: {problem}")),
@@ -82,16 +84,17 @@ fn failure(news: &News) -> Option<String> {
 }
 
 impl Session {
-    /// Ends by itself as `stay` says.
+    /// Sets when the session ends by itself.
     #[must_use]
     pub fn with_stay(mut self, stay: Stay) -> Session {
         self.leaving = Leaving::new(stay);
         self
     }
 
-    /// The stream is gone; whether its coordinator is, and with it the reason to stay.
+    /// Ends the session, if its coordinator has gone with the stream, and with it the reason to
+    /// stay.
     pub(super) fn leave_after(&mut self, finality: Finality) {
-        // A stream that broke may be a cut: the coordinator is still there.
+        // A stream that broke may only be cut: the coordinator may still be there.
         let has_gone = match finality {
             Finality::Ended => self.coordinator.is_some(),
             Finality::Nobody => self.leaving.has_served,
@@ -103,7 +106,7 @@ impl Session {
         }
     }
 
-    /// Gives up where no coordinator came for too long.
+    /// Gives up if no coordinator came for too long.
     pub(super) fn leave_if_alone(&mut self, now: Mono) {
         if self.link == Link::Joined || self.holds_run() {
             self.leaving.absent_since = None;

@@ -9,7 +9,7 @@ use proto::{Ack, Bytes, Observe};
 use std::time::Duration;
 
 impl Session {
-    /// A monitor is asked to watch; the run may be one that it watches for already.
+    /// Takes a request to watch; the monitor may be watching for this run already.
     pub(super) fn watch(&mut self, now: Mono, observe: Observe) {
         if self.facts.role == Role::Monitor {
             self.asked = Some(observe);
@@ -17,7 +17,7 @@ impl Session {
         }
     }
 
-    /// Begins to watch once the instant can be told by the clock here.
+    /// Begins to watch once the start instant can be converted to the clock here.
     pub(super) fn watch_if_asked(&mut self, now: Mono) {
         let Some(clock) = self.beats.reading(now) else {
             return;
@@ -41,7 +41,7 @@ impl Session {
             .push(SessionAction::Say(News::Watching { run_name }));
     }
 
-    /// A monitor is released from a run; whether it watched for it.
+    /// Releases a monitor from a run. Returns whether it watched for it.
     pub(super) fn unwatch(&mut self, run_id: &[u8]) -> bool {
         let run = RunId::from_wire(run_id).filter(|run| self.watches(*run));
         let Some(run) = run.filter(|_| self.facts.role == Role::Monitor) else {
@@ -55,7 +55,7 @@ impl Session {
 
     pub(super) fn observed(&mut self, run: RunId, second: u32, encoded: Bytes) {
         if !self.watches(run) {
-            // A run that was forgotten here, or the first second of an agent's run.
+            // The run was forgotten here, or this is the first second of an agent's run.
             if self.held(run).is_none() {
                 return;
             }
@@ -81,7 +81,8 @@ impl Session {
         self.profile.iter_mut().for_each(ProfileOutbox::rewind);
     }
 
-    /// What is left of an earlier run's profile goes: nobody took it.
+    /// Announces a profile. What is left of an earlier run's profile is dropped: no coordinator
+    /// took it.
     pub(super) fn profiling(&mut self, run: RunId) {
         if self.watches(run) {
             self.profile = Some(ProfileOutbox::new(run));
@@ -89,7 +90,7 @@ impl Session {
         }
     }
 
-    /// The run may be over by now: its coordinator waits for a while.
+    /// Sends a profile. The run may be over by now: its coordinator waits for a while.
     pub(super) fn profiled(&mut self, run: RunId, encoded: &Bytes) {
         if let Some(profile) = self.profile_of(run) {
             profile.taken(encoded);
@@ -105,7 +106,7 @@ impl Session {
         }
     }
 
-    /// That it is taken, or the next part of it, if none is under way.
+    /// Sends the announcement of the profile or its next part, if none is under way.
     pub(super) fn send_profile(&mut self) {
         if self.attached().is_some() {
             let next = self.profile.as_mut().and_then(ProfileOutbox::next);
@@ -118,7 +119,7 @@ impl Session {
         self.profile.as_mut().filter(|profile| profile.run() == run)
     }
 
-    /// The next second goes out, if none is under way.
+    /// Sends the next second, if none is under way.
     pub(super) fn send_observation(&mut self) {
         let Some(from) = self.attached() else { return };
         let is_wanted = |run: RunId| match self.facts.role {
