@@ -1,4 +1,4 @@
-//! `agent calibrate`: what this machine's load threads spend on each kind of work, measured by real
+//! `agent calibrate`: what each kind of work costs this machine's load threads, measured by real
 //! runs against the built-in target on CPUs of its own.
 
 mod disturbance;
@@ -52,7 +52,8 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Measures, prints a line for each kind, and keeps the figures. Interrupted, it keeps nothing.
+/// Measures, prints a line for each kind of work, and keeps the figures. If interrupted, it keeps
+/// nothing.
 ///
 /// # Errors
 /// A run or the target fails, something else takes the CPUs, or the file cannot be written.
@@ -108,8 +109,9 @@ fn busy_machine(work: CalibratedWork, share: f64) -> String {
     )
 }
 
-/// The cheapest of some quiet rounds, and what part of the CPU time something else took in the
-/// least quiet of them; without a quiet round, of all of them, and the least part.
+/// Runs the rounds of one kind of work. Returns the cheapest of the quiet rounds, and the part of
+/// the CPU time that something else took in the least quiet of them. If no round was quiet, returns
+/// the cheapest of all, and the smallest part.
 fn measured(
     kind: &WorkKind,
     server: &LocalServer,
@@ -123,7 +125,7 @@ fn measured(
         .with_context(measuring)?;
     let policy = policy_of_machine(facts);
     let cpus = halves.all();
-    // Where the target or a quota stops the load threads, they wait for nothing else.
+    // If the target or a quota stops the load threads, waiting for a CPU says nothing about others.
     let of_load = if halves.are_shared() || facts.cpu_quota.is_some() {
         LoadCpus::Shared
     } else {
@@ -166,7 +168,7 @@ fn row(work: CalibratedWork, rounds: &[LoadRound]) -> CalibrationRow {
     }
 }
 
-/// What will happen, and what makes the figures less sure.
+/// Describes what will happen, and what makes the figures less certain.
 fn opening(halves: &MachineHalves, facts: &Facts, kinds: usize, seconds: Duration) -> String {
     let lasts = (seconds.as_secs_f64() * kinds as f64).ceil();
     let mut text = if halves.are_shared() {

@@ -1,5 +1,5 @@
-//! Files that are made of a command line: completions for a shell, pages of the manual. The
-//! coordinator's are made here too.
+//! Files generated from a command line: shell completions and manual pages. The coordinator's are
+//! generated here too.
 
 use anyhow::Context as _;
 use clap::Args;
@@ -50,13 +50,13 @@ pub fn completions(
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut shown, program, &mut script);
     match io::stdout().write_all(&script) {
-        // Whoever reads has enough, such as `head`.
+        // The reader, such as `head`, has enough.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to standard output"),
     }
 }
 
-/// Writes the pages of `command` and of its commands that are not hidden.
+/// Writes the pages of `command` and of its subcommands that are not hidden.
 ///
 /// # Errors
 /// The folder cannot be made, or a page not written.

@@ -1,4 +1,4 @@
-//! A terminal that goes away (SIGHUP), and an agent that is meant to outlive it.
+//! A terminal that goes away (SIGHUP), for an agent that is meant to outlive it.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

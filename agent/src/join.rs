@@ -80,7 +80,7 @@ pub struct JoinArgs {
     pub exit_with_stdin: bool,
 }
 
-/// A rate as plans write it. A number alone was all that earlier versions took.
+/// Parses a rate as plans write it. Earlier versions took only a number without a unit.
 fn parse_rate(text: &str) -> Result<Rate, String> {
     let rate = match text.parse() {
         Err(RateError::NoUnit(_)) => format!("{text}/s").parse(),
@@ -89,15 +89,15 @@ fn parse_rate(text: &str) -> Result<Rate, String> {
     rate.map_err(|error: RateError| error.to_string())
 }
 
-/// A duration as plans write it.
+/// Parses a duration as plans write it.
 fn parse_keep(text: &str) -> Result<Duration, String> {
     plan::parse_duration(text)
 }
 
-/// Reads a value of `--allow`, for whoever starts agents with it.
+/// Checks a value of `--allow`, for programs that start agents with it.
 ///
 /// # Errors
-/// Where it is neither a network, an address nor a host.
+/// If it is neither a network, an address nor a host.
 pub fn parse_allowed(text: &str) -> Result<String, String> {
     Policy::default()
         .allow(text)
@@ -110,7 +110,7 @@ pub fn parse_allowed(text: &str) -> Result<String, String> {
 /// will never have it.
 ///
 /// # Errors
-/// Where the command line or the token is wrong, or the coordinator refuses for good.
+/// If the command line or the token is wrong, or the coordinator refuses for good.
 pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     let token = arguments.link.token()?;
     let facts = Sampler::new()
@@ -153,29 +153,30 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .name("runner".into())
         .spawn(move || runner::serve(runner_end, resources))?;
     let ended = stay(config, link_end);
-    // The runner ends with its orders, and ends what it fires.
+    // The runner ends with its orders, and ends the run that it fires.
     let _ = runner.join();
     ended
 }
 
-/// One entry per load thread: pinned where there is a CPU for each.
+/// One entry per load thread, pinned if there is a CPU for each.
 fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>> {
     let usable = chosen_cpus(arguments.cpus.as_deref())?;
     let default = usable.len().min(facts.usable_cpus()).max(1);
     let workers = arguments
         .workers
         .map_or(default, |workers| workers as usize);
-    // More threads than CPUs are not pinned: the kernel spreads them better than a fixed choice.
+    // More threads than CPUs are not pinned: the kernel spreads them better than a fixed choice
+    // does.
     let pinned = workers <= usable.len();
     Ok((0..workers)
         .map(|worker| usable.get(worker).copied().filter(|_| pinned))
         .collect())
 }
 
-/// The CPUs of a list on the command line; without one, those this process may use.
+/// The CPUs of a list on the command line; without a list, those this process may use.
 ///
 /// # Errors
-/// The list is none, or has a CPU that this process may not use.
+/// If it is no list, or has a CPU that this process may not use.
 pub(crate) fn chosen_cpus(list: Option<&str>) -> anyhow::Result<Vec<u32>> {
     let allowed = allowed_cpus();
     let Some(list) = list else {
@@ -207,10 +208,10 @@ fn cpu_list(text: &str) -> Option<Vec<u32>> {
     Some(cpus)
 }
 
-/// What this machine makes of the policy without a flag.
+/// The policy of this machine without any flags.
 pub(crate) fn policy_of_machine(facts: &Facts) -> Policy {
     let mut policy = Policy::default();
-    // Waiting would use a quota up, and then the kernel stops the whole process for a while.
+    // Spinning would use up a quota, and then the kernel stops the whole process for a while.
     policy.spin = facts.cpu_quota.is_none();
     policy
 }
@@ -227,7 +228,7 @@ fn policy(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Policy> {
     Ok(policy)
 }
 
-/// Makes the folder for secrets where there is none, for this user only.
+/// Makes the folder for secrets if there is none, for this user only.
 fn private_folder(path: &Path) -> anyhow::Result<PathBuf> {
     let making = || format!("making the folder {} of --key-log", path.display());
     std::fs::DirBuilder::new()
@@ -238,7 +239,7 @@ fn private_folder(path: &Path) -> anyhow::Result<PathBuf> {
     path.canonicalize().with_context(making)
 }
 
-/// Ends the process when its parent is gone; the load has ended before that, by its lease.
+/// Ends the process when its parent is gone. By then the load has ended, by its lease.
 fn exit_with_stdin() -> anyhow::Result<()> {
     let wait = || {
         let mut rest = [0_u8; 64];

@@ -1,5 +1,5 @@
-//! A load machine: joins a coordinator and fires what it is told. A library too, so that a
-//! coordinator can start agents of its own by running itself again.
+//! A load machine: joins a coordinator and fires what it is told to. It is also a library, so that
+//! a coordinator can start its own agents by running itself again.
 
 mod calibrate;
 mod command_files;
@@ -26,7 +26,7 @@ pub use link_args::LinkArgs;
 pub use monitor::{MonitorArgs, monitor};
 pub use news::say;
 
-/// Why no agent could use a certificate or key that the plans name, where that is so.
+/// Why no agent could use a certificate or key that the plans name, if that is so.
 pub fn unusable_certificate<'p>(plans: impl Iterator<Item = &'p plan::Plan>) -> Option<String> {
     let checked = engine::check_certificates(plans);
     checked.err().map(|error| error.to_string())

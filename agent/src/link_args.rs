@@ -1,4 +1,4 @@
-//! Arguments of everything that joins a coordinator.
+//! Arguments of every command that joins a coordinator.
 
 use crate::link::{AgentIdentity, CoordinatorAddress};
 use crate::token_file;
@@ -52,7 +52,7 @@ pub struct LinkArgs {
 /// A token file is written within moments of the coordinator's start.
 const TOKEN_FILE_WAIT: Duration = Duration::from_secs(60);
 
-/// A job that joins one coordinator is not to hang where that never comes.
+/// A job that joins one coordinator should not hang if that one never comes.
 const ONCE_WAIT: Duration = Duration::from_secs(300);
 
 fn parse_wait(text: &str) -> Result<Duration, String> {
@@ -67,8 +67,10 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
 }
 
 impl LinkArgs {
+    /// Parses the token from the flag, the file or the environment.
+    ///
     /// # Errors
-    /// Where none is given, or it is none.
+    /// If none is given, or it is not a token.
     pub(crate) fn token(&self) -> anyhow::Result<Token> {
         let text = match (&self.token, &self.token_file) {
             (Some(token), _) => token.clone(),
@@ -92,7 +94,7 @@ impl LinkArgs {
         }
     }
 
-    /// What is said of this machine, with so many load threads.
+    /// What is said about this machine, which has `workers` load threads.
     pub(crate) fn identity(&self, facts: &Facts, role: Role, workers: usize) -> AgentIdentity {
         let name = self.name.as_ref().unwrap_or(&facts.hostname);
         AgentIdentity {

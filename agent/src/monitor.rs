@@ -1,5 +1,4 @@
-//! `agent monitor`: watches the machine that it runs on for whichever runs its coordinator has, and
-//! fires nothing.
+//! `agent monitor`: watches its machine during the runs of its coordinator, and fires nothing.
 
 use crate::link::{self, Keeping, LinkConfig, RunnerEnd};
 use crate::link_args::LinkArgs;
@@ -42,7 +41,7 @@ pub struct MonitorArgs {
     pub profile_call_graph: CallGraph,
 }
 
-/// Longer ones are large, and no longer the middle of a run.
+/// Longer ones are large, and no longer from the middle of the run.
 const PROFILE_MOST: Duration = Duration::from_secs(600);
 
 fn parse_profile(text: &str) -> Result<Duration, String> {
@@ -68,7 +67,7 @@ impl MonitorArgs {
 /// Joins, and stays until it is told to end, as an agent does.
 ///
 /// # Errors
-/// Where the command line or the token is wrong, or the coordinator refuses for good.
+/// If the command line or the token is wrong, or the coordinator refuses for good.
 pub fn monitor(arguments: &MonitorArgs) -> anyhow::Result<()> {
     let token = arguments.link.token()?;
     let facts = Sampler::new()
@@ -101,7 +100,7 @@ pub fn monitor(arguments: &MonitorArgs) -> anyhow::Result<()> {
         .name("monitor".into())
         .spawn(move || monitor.serve(&runtime, orders))?;
     let ended = stay(config, link_end);
-    // It ends with its orders.
+    // The watcher ends with its orders.
     let _ = watcher.join();
     ended
 }
@@ -110,10 +109,10 @@ struct Monitor {
     arguments: MonitorArgs,
     reports: Sender<Report>,
     watched: Option<ObservedRun>,
-    /// That of this run, or of the last one.
+    /// The profile of this run, or of the last one.
     profile: Option<ProfileTaker>,
     news: NewsWriter,
-    /// What was said last of what is watched.
+    /// What was last said about what is watched.
     said: String,
 }
 
@@ -130,14 +129,14 @@ impl Monitor {
             match order {
                 Order::Observe { run, at, firing } => self.begin(run, at.0, firing),
                 Order::Forget { run } => self.end(run),
-                // Who watches is never asked to fire.
+                // A monitor is never asked to fire.
                 _ => {}
             }
         }
         self.news.end();
     }
 
-    /// Watches until there is an order.
+    /// Watches until an order arrives.
     async fn next_order(&mut self, orders: &mut Receiver<Order>) -> Option<Order> {
         while let Some(watched) = &mut self.watched {
             let left = watched
@@ -158,7 +157,7 @@ impl Monitor {
         let tell = observed(run, self.reports.clone());
         let seconds = SecondWatch::new(self.arguments.watch(), at, tell);
         self.watched = Some(ObservedRun { run, seconds });
-        // One that is still under way ends before the next begins.
+        // A profile that is still being taken ends before the next one begins.
         self.profile = None;
         self.profile = self.arguments.profile.map(|wanted| {
             let order = ProfileOrder {
@@ -192,7 +191,7 @@ impl Monitor {
     }
 }
 
-/// What is watched, and what is not there to be watched.
+/// Describes what is watched, and what is not there to be watched.
 fn state(watch: &MachineWatch) -> String {
     let missing = watch.missing();
     let is_there = |choice: &&ProcessChoice| !missing.contains(choice);

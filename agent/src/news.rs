@@ -1,5 +1,5 @@
-//! What the agent says on standard error while it stays. It goes on where nobody reads that, or
-//! where that cannot be written.
+//! The agent's messages on standard error while it stays. The agent goes on even if they are not
+//! read or cannot be written.
 
 use control::{EndCause, News};
 use measure::is_unprintable;
@@ -8,16 +8,16 @@ use std::io::{self, Write};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, channel, sync_channel};
 use std::time::Duration;
 
-/// Lines that may wait to be written. A run needs a handful.
+/// Lines that can wait to be written. A run needs a handful.
 const LINES_MAX: usize = 1_024;
-/// How long the end waits for lines that nobody reads.
+/// How long the end waits for lines that are not read.
 const LAST_WORDS_MAX: Duration = Duration::from_secs(1);
 
-/// Writes lines on a thread of its own: a terminal that is held (Ctrl-S) and a pipe that nobody
-/// reads stop whoever writes to them.
+/// Writes lines on a thread of its own: a terminal that is held (Ctrl-S), or a pipe that is not
+/// read, blocks the thread that writes to it.
 pub(crate) struct NewsWriter {
     lines: SyncSender<String>,
-    /// Lines for which there was no room since the last one that had some.
+    /// Lines for which there was no room since the last one that was taken.
     dropped: u64,
     /// Closed when everything is written.
     written: Receiver<()>,
@@ -25,20 +25,20 @@ pub(crate) struct NewsWriter {
 
 impl NewsWriter {
     /// # Errors
-    /// If no thread can be started.
+    /// If the thread cannot be started.
     pub(crate) fn start(mut out: impl Write + Send + 'static) -> io::Result<NewsWriter> {
         let (lines, waiting) = sync_channel::<String>(LINES_MAX);
         let (writing, written) = channel();
         let write = move || {
             let _until_the_end = writing;
             for line in waiting {
-                // There is nobody to tell where this fails: a reader that has seen enough, a
-                // terminal that was closed, a full disk. In one call, so that lines of several
+                // A failure cannot be reported anywhere: the reader has seen enough, the terminal
+                // was closed, or the disk is full. One call per line, so that lines of several
                 // agents on one terminal stay apart.
                 let _ = out.write_all(line.as_bytes());
             }
         };
-        // Not joined: it may wait for a reader for ever.
+        // Not joined, because it may wait for a reader forever.
         std::thread::Builder::new()
             .name("news".into())
             .spawn(write)?;
@@ -49,7 +49,7 @@ impl NewsWriter {
         })
     }
 
-    /// Says it in a line of its own, where there is room.
+    /// Writes the news as a line, if there is room.
     pub(crate) fn tell(&mut self, news: &News) {
         self.say(words(news));
     }
@@ -66,24 +66,25 @@ impl NewsWriter {
         }
     }
 
-    /// Waits a moment for what is not written yet.
+    /// Waits a moment for the lines that are not written yet.
     pub(crate) fn end(self) {
         drop(self.lines);
-        // Nothing is ever sent: it ends with the thread.
+        // Nothing is ever sent: the channel closes when the thread ends.
         let _ = self.written.recv_timeout(LAST_WORDS_MAX);
     }
 }
 
-/// Writes a line to standard error, unless nobody reads that.
+/// Writes a line to standard error, unless that is not read.
 pub fn say(told: impl Display) {
-    // A machine that has no room for a thread has none for a line.
+    // A machine that cannot start a thread does without the line.
     if let Ok(mut writer) = NewsWriter::start(io::stderr()) {
         writer.say(told);
         writer.end();
     }
 }
 
-/// Names and reasons come from other machines, and control characters could move the cursor.
+/// Makes a line safe to print: names and reasons come from other machines, and their control
+/// characters could move the cursor.
 fn line(told: impl Display) -> String {
     let is_unsafe = |c: char| is_unprintable(c) && !matches!(c, '\n' | '\t');
     let told = told.to_string().replace(is_unsafe, "?");
@@ -206,7 +207,7 @@ mod tests {
             reader.read_to_string(&mut rest).unwrap();
             rest
         });
-        // There is room when the reader has come so far.
+        // There is room once the reader has come this far.
         while news.dropped > 0 {
             std::thread::yield_now();
             news.say("on");

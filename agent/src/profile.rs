@@ -1,5 +1,5 @@
-//! A CPU profile of the watched processes in the middle of a run. All of it happens on a thread of
-//! its own: the seconds go on.
+//! A CPU profile of the watched processes in the middle of a run. It is taken on a thread of its
+//! own, so that observing goes on each second.
 
 mod folding;
 mod obstacle;
@@ -25,10 +25,10 @@ pub enum CallGraph {
     Dwarf,
 }
 
-/// What is to be profiled, and when.
+/// Which processes are to be profiled, and when.
 pub(crate) struct ProfileOrder {
     pub(crate) run: RunId,
-    /// Where the run clock stands at 0; monotonic clock, nanoseconds.
+    /// The zero of the run clock, in nanoseconds of the monotonic clock.
     pub(crate) start_at: u64,
     /// How long the run fires, if that is known.
     pub(crate) firing: Option<Duration>,
@@ -37,14 +37,14 @@ pub(crate) struct ProfileOrder {
     pub(crate) watch: MachineWatch,
 }
 
-/// A profile under way; dropped, nothing comes of it.
+/// A profile that is being taken. If dropped, it is discarded.
 pub(crate) struct ProfileTaker {
     finish: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl ProfileTaker {
-    /// Takes one when it is time; what comes of it is reported, and said in a line.
+    /// Takes a profile when it is time, reports it, and says so in a line.
     pub(crate) fn start(
         order: ProfileOrder,
         reports: tokio::sync::mpsc::Sender<Report>,
@@ -68,24 +68,24 @@ impl ProfileTaker {
         }
     }
 
-    /// The run is over: the profile is of what there was.
+    /// Ends the profile early, because the run is over. It covers what was recorded.
     pub(crate) fn finish(&self) {
         if let Some(finish) = &self.finish {
-            // One that has ended has nothing to finish.
+            // A thread that has ended has nothing to finish.
             let _ = finish.send(());
         }
     }
 }
 
 impl Drop for ProfileTaker {
-    /// Ends whatever it started, and waits until that and its files are gone.
+    /// Ends everything it started, and waits until that and its files are gone.
     fn drop(&mut self) {
         self.finish = None;
         self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// Nothing, where nobody wants it any more.
+/// Takes the profile; `None` if it is no longer wanted.
 fn take(mut order: ProfileOrder, halt: &mut Halt) -> Option<ProfileOutcome> {
     Some(match take_in_window(&mut order, halt)? {
         Ok(profile) if profile.stacks.is_empty() => ProfileOutcome::NotTaken(format!(
@@ -134,7 +134,7 @@ fn take_in_window(order: &mut ProfileOrder, halt: &mut Halt) -> Option<Result<Cp
     }))
 }
 
-/// As in `nginx, haproxy`.
+/// Names of the processes, such as `nginx, haproxy`.
 fn names(choices: &[ProcessChoice]) -> String {
     let name = |choice: &ProcessChoice| match choice {
         ProcessChoice::Name(name) => name.clone(),

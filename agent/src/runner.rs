@@ -1,5 +1,5 @@
-//! Whoever fires: takes the link's orders to the engine and the engine's events back. A thread of
-//! its own, so that it may block; the link and the workers never wait for it.
+//! The runner: passes the link's orders to the engine, and the engine's events back. It has a
+//! thread of its own, so it can block; the link and the workers never wait for it.
 
 use crate::link::RunnerEnd;
 use crate::preflight::{MachineRemark, Severity, Undertaking};
@@ -19,21 +19,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
 
-/// What this machine gives to a run.
+/// What this machine provides for a run.
 #[derive(Debug, Clone)]
 pub struct Resources {
-    /// One load thread each; `None` is not pinned.
+    /// CPUs of the load threads, one entry each; `None` is not pinned.
     pub cpus: Vec<Option<u32>>,
-    /// What may be fired at, and how hard.
+    /// Where load may be sent, and how much.
     pub policy: Policy,
-    /// Folder for the secrets of connections, where plans may ask for them.
+    /// Folder for the secrets of connections, if plans may ask for them.
     pub key_log: Option<PathBuf>,
-    /// What work costs this machine, where that was measured.
+    /// What work costs this machine, if that was measured.
     pub calibration: Option<Calibration>,
 }
 
 impl Resources {
-    /// The policy for one run: secrets come into a file named after it.
+    /// The policy for one run: secrets are written to a file named after it.
     fn policy(&self, plan: &Plan, assignment: &Assignment) -> Policy {
         let mut policy = self.policy.clone();
         let file = format!(
@@ -47,7 +47,7 @@ impl Resources {
     }
 }
 
-/// Carries out orders until the link ends; a run that goes on then is ended.
+/// Carries out orders until the link ends. A run that is still going on then is ended.
 pub fn serve(end: RunnerEnd, resources: Resources) {
     let RunnerEnd {
         mut orders,
@@ -110,7 +110,7 @@ impl Runner {
                 });
             }
             Order::Forget { run } => self.forget(run),
-            // Who fires is never asked to watch only.
+            // An agent that fires is never asked only to watch.
             Order::Observe { .. } => {}
         }
     }
@@ -178,7 +178,8 @@ impl Runner {
         }
     }
 
-    /// Fires a part of a lost agent's share too, from the instant that this gives; else why not.
+    /// Fires a part of a lost agent's share too. Returns the instant from which it does, or why it
+    /// cannot.
     fn take_over(&mut self, wanted: RunId, share: &SharePath, from: u64) -> Result<u64, String> {
         match &mut self.state {
             RunnerState::Firing { run, running } if *run == wanted => running
@@ -202,7 +203,7 @@ impl Runner {
         }
     }
 
-    /// A run that is stopped before it begins ends with nothing done.
+    /// Ends a run that is stopped before it begins, with nothing done.
     fn end_unstarted(&mut self, wanted: RunId) {
         if matches!(&self.state, RunnerState::Prepared { run, .. } if *run == wanted) {
             self.state = RunnerState::Idle;
@@ -217,7 +218,7 @@ impl Runner {
             {
                 self.state = RunnerState::Idle
             }
-            // Of a run that it has not: forgotten already, or never prepared.
+            // The order is about another run: one that was forgotten already, or never prepared.
             _ => {}
         }
     }
@@ -232,8 +233,8 @@ impl Runner {
     }
 }
 
-/// Reports the seconds of a run. One for which a link that holds much has no room is left out:
-/// whoever observes must not wait.
+/// Reports the seconds of a run. A second is dropped if a busy link has no room for it, because
+/// observing must not wait.
 pub(crate) fn observed(run: RunId, reports: Sender<Report>) -> Tell {
     Box::new(move |second, observation| {
         let encoded = Bytes::from(observation.encode());
@@ -294,7 +295,7 @@ fn prepare(
     Ok((plan, prepared, findings))
 }
 
-/// What the coordinator is told of a machine, or why the run is refused.
+/// What the coordinator is told about a machine, or why the run is refused.
 fn found(remarks: Vec<MachineRemark>, force: bool) -> Result<Vec<Finding>, String> {
     let is_refusal = |remark: &&MachineRemark| remark.severity == Severity::Refusal;
     let refusals: Vec<&str> = remarks
@@ -313,7 +314,7 @@ fn found(remarks: Vec<MachineRemark>, force: bool) -> Result<Vec<Finding>, Strin
     Ok(remarks.into_iter().map(finding).collect())
 }
 
-/// The plan with the client identities that came for it, where some were minted.
+/// The plan with the client identities that came for it, if any were minted.
 fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
     let is_minted = |file: &&PlanFile| Some(file.sha256) == assignment.minted;
     let Some(file) = assignment.files.iter().find(is_minted) else {
@@ -323,8 +324,8 @@ fn with_minted(plan: Plan, assignment: &Assignment) -> Result<Plan, String> {
     Ok(plan.with_minted(minted))
 }
 
-/// Turns the engine's events into reports; lives on the engine's collector thread, where encoding
-/// costs the load nothing.
+/// Turns the engine's events into reports. It lives on the engine's collector thread, where
+/// encoding costs the load nothing.
 struct EventReporter {
     run: RunId,
     reports: Sender<Report>,
@@ -359,7 +360,7 @@ impl EventReporter {
     }
 }
 
-/// What came of the key log, in words.
+/// Describes what was written to the key log.
 fn said(written: &KeysWritten) -> String {
     let KeysWritten {
         path,
@@ -385,7 +386,7 @@ fn said(written: &KeysWritten) -> String {
 fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> RunFigures {
     let mut figures = sampling.finish();
     let firing = workers.iter().flatten().map(|worker| worker.firing);
-    // A run below a second has no sample: the busiest worker's own clock stands in for them.
+    // A run shorter than a second has no sample: the busiest worker's own clock replaces it.
     if let Some(busiest) = firing.max_by(|a, b| a.working_share().total_cmp(&b.working_share())) {
         figures
             .measured

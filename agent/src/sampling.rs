@@ -1,5 +1,6 @@
-//! Samples this machine once a second while a run lasts, on a thread of its own, and keeps warm-up,
-//! measured part and drain apart. The seconds of the run clock are observed between the samples.
+//! Samples this machine once per second while a run lasts, on a thread of its own, and keeps
+//! warm-up, measured part and drain apart. Between the samples it observes the seconds of the run
+//! clock.
 
 use crate::second_watch::{SHORTEST, SecondWatch, Tell};
 use engine::SpunTime;
@@ -11,28 +12,28 @@ use std::time::Duration;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Messages that nothing begins any more: a run says it once.
+/// Messages that nothing begins any more; a run sends only one.
 const DRAINING_MAX: usize = 1;
 
-/// This machine, as a process sees it that connects `port_pairs` pairs of addresses.
+/// This machine, as it is seen by a process that connects `port_pairs` pairs of addresses.
 pub(crate) fn own_machine(port_pairs: usize) -> MachineWatch {
-    // Workers that join later too: they fire lost agents' shares.
+    // Workers that join later count too: they fire lost agents' shares.
     let own = WatchedProcesses::Own(engine::is_worker_thread);
     MachineWatch::new(own).with_port_pairs(port_pairs)
 }
 
-/// A sampling under way.
+/// A sampling in progress.
 #[derive(Debug)]
 pub(crate) struct Sampling {
-    /// Tells that nothing begins any more; dropped to end it.
+    /// Signals that nothing begins any more; dropped to end the sampling.
     draining: Option<SyncSender<()>>,
     thread: Option<JoinHandle<RunFigures>>,
 }
 
 impl Sampling {
-    /// Samples from `start_at` (monotonic clock, nanoseconds) on, where the run clock stands at 0;
-    /// the measured part is `window` of that clock. What the workers have `spun` is no work. `tell`
-    /// gets what was observed of `machine` in each second.
+    /// Samples from `start_at` on, which is the zero of the run clock in nanoseconds of the
+    /// monotonic clock. The measured part is `window` of the run clock. Time that the workers have
+    /// `spun` does not count as work. `tell` gets the observation of `machine` for each second.
     pub(crate) fn start(
         window: Window,
         start_at: u64,
@@ -59,16 +60,16 @@ impl Sampling {
         }
     }
 
-    /// Nothing begins any more: where the measured part was not over, it is now.
+    /// Notes that nothing begins any more: if the measured part was not over, it is now.
     pub(crate) fn draining(&self) {
         if let Some(draining) = &self.draining {
-            // A thread that has ended of a defect samples nothing; the run's figures then say so. A
-            // message that waits already says the same.
+            // A thread that ended because of a defect samples nothing, and the run's figures then
+            // say so. If a message is waiting already, it says the same.
             let _ = draining.try_send(());
         }
     }
 
-    /// Ends the sampling; what was seen.
+    /// Ends the sampling. Returns what was sampled.
     pub(crate) fn finish(&mut self) -> RunFigures {
         self.draining = None;
         self.thread
@@ -78,17 +79,17 @@ impl Sampling {
     }
 }
 
-/// Tells a run's parts apart, by the monotonic clock and by what the run says.
+/// Separates a run's parts, by the monotonic clock and by what the run signals.
 struct PartClock {
     start_at: u64,
     from: u64,
     until: u64,
     drains: Receiver<()>,
-    /// Goes on while the clock waits.
+    /// Is served while the clock waits.
     seconds: SecondWatch,
 }
 
-/// What ended a wait.
+/// Why a wait ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waited {
     /// The time has passed.
@@ -100,8 +101,8 @@ enum Waited {
 }
 
 impl PartClock {
-    /// Waits for the next sample of a part that ends at `end`: a period, or longer so that no
-    /// remainder is too short to be sampled.
+    /// Waits for the next sample of a part that ends at `end`: one period, or longer if the
+    /// remainder would be too short to be sampled.
     fn wait(&mut self, end: u64) -> Waited {
         let left = Duration::from_nanos(end.saturating_sub(engine::monotonic_ns()));
         self.sleep(if left < PERIOD + SHORTEST {
@@ -150,7 +151,7 @@ fn sample(mut clock: PartClock, spun: SpunTime) -> RunFigures {
     figures
 }
 
-/// Samples of this machine and of how long the workers waited on their CPUs.
+/// Takes samples of this machine, and of how long the workers waited on their CPUs.
 struct Camera {
     sampler: Sampler,
     workers: Vec<String>,
@@ -175,12 +176,12 @@ impl Camera {
         Some((self.sampler.sample().ok()?, self.spun.by_worker().collect()))
     }
 
-    /// The next sample counts from here.
+    /// Starts over: the next sample counts from here.
     fn aim(&mut self) {
         self.last = self.look();
     }
 
-    /// Adds what was used since the last sample, where that is long enough to say something; one
+    /// Adds what was used since the last sample, if that is long enough to say something. A sample
     /// that cannot be read is left out, and the next one covers its time.
     fn take(&mut self, waited: Waited, figures: &mut UsageFigures) {
         if waited == Waited::Over {
@@ -195,7 +196,7 @@ impl Camera {
                 usage.take_back(worker, now.saturating_sub(*before));
             }
             if Duration::from_nanos(usage.elapsed_ns) >= SHORTEST {
-                // Those that joined later too: they fire lost agents' shares.
+                // Workers that joined later count too: they fire lost agents' shares.
                 figures.add(&usage, |thread| engine::is_worker_thread(&thread.name));
             }
         }
@@ -208,7 +209,7 @@ mod tests {
     use super::*;
     use host::Observation;
 
-    /// Uses a CPU for so long.
+    /// Uses a CPU for this long.
     fn burn(time: Duration) {
         let end = std::time::Instant::now() + time;
         while std::time::Instant::now() < end {
@@ -220,7 +221,7 @@ mod tests {
         ms * 1_000_000
     }
 
-    /// Other programs may have had the CPU in one of them.
+    /// Up to two tries may fail, because other programs may have had the CPU.
     fn in_one_of_three_tries(one_try: fn()) {
         let held = (0..2).any(|_| std::panic::catch_unwind(one_try).is_ok());
         if !held {
@@ -268,7 +269,7 @@ mod tests {
             busy > 3.0 * figures.drain.busiest_worker_share().0 && busy > 0.2,
             "{figures:?}"
         );
-        // 4.2 seconds of the run clock: four, and a last part that is long enough.
+        // 4.2 seconds of the run clock: four whole ones, and a last part that is long enough.
         let observed: Vec<(u32, Observation)> = observed.iter().collect();
         let seconds: Vec<u32> = observed.iter().map(|(second, _)| *second).collect();
         assert!(seconds.starts_with(&[0, 1, 2, 3]), "{seconds:?}");

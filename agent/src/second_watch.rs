@@ -1,5 +1,5 @@
-//! Observes this machine in each second of a run clock, and its accept queues in between. Whoever
-//! has the thread says when time has passed.
+//! Observes this machine in each second of a run clock, and its accept queues in between. The owner
+//! of the thread calls it when time has passed.
 
 use engine::SpunTime;
 use host::{BeforeLoad, MachineWatch, Observation, SpunThread};
@@ -7,26 +7,26 @@ use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Accept queues fill and empty within milliseconds: ten looks a second.
+/// Accept queues fill and empty within milliseconds, so they are looked at ten times a second.
 const LOOK_NS: u64 = SECOND_NS / 10;
 
-/// A shorter observation says nothing: the kernel counts CPUs in steps of 10 ms.
+/// A shorter observation says nothing: the kernel counts CPU time in steps of 10 ms.
 pub(crate) const SHORTEST: Duration = Duration::from_millis(200);
 
 const SHORTEST_NS: u64 = SHORTEST.as_nanos() as u64;
 
-/// Gets each second that has passed.
+/// Receives each second that has passed.
 pub(crate) type Tell = Box<dyn FnMut(u32, Observation) + Send>;
 
-/// Observes the seconds of one run. Instants are of the monotonic clock, nanoseconds.
+/// Observes the seconds of one run. Instants are nanoseconds of the monotonic clock.
 pub(crate) struct SecondWatch {
     watch: MachineWatch,
     spun: Option<SpunWatch>,
-    /// Where the run clock stands at 0.
+    /// The zero of the run clock.
     start_at: u64,
-    /// The second that is observed, and since when; none before the first.
+    /// The second that is being observed, and since when; `None` before the first.
     observed: Option<(u32, u64)>,
-    /// What was done before the first.
+    /// What happened before the first second.
     before_load: Option<BeforeLoad>,
     ends_at: u64,
     looks_at: u64,
@@ -34,12 +34,12 @@ pub(crate) struct SecondWatch {
 }
 
 impl SecondWatch {
-    /// From the run's start on; where that is over, from now on in a second that has just begun, or
-    /// else from the next one.
+    /// Observes from the start of the run on. If that is over, it begins now, in a second that has
+    /// just begun, or otherwise with the next second.
     pub(crate) fn new(mut watch: MachineWatch, start_at: u64, tell: Tell) -> SecondWatch {
         let now = engine::monotonic_ns();
         if start_at > now {
-            // What cannot be read now can perhaps be read at the start.
+            // What cannot be read now may be readable at the start.
             drop(watch.begin());
         }
         let missed = now.saturating_sub(start_at) % SECOND_NS;
@@ -60,7 +60,7 @@ impl SecondWatch {
         }
     }
 
-    /// Takes what the workers only waited on their CPUs out of what they worked.
+    /// Subtracts the time that workers only waited on their CPUs from what they worked.
     pub(crate) fn without(mut self, spun: SpunTime) -> SecondWatch {
         self.spun = Some(SpunWatch::new(spun));
         self
@@ -82,7 +82,7 @@ impl SecondWatch {
         }
     }
 
-    /// Tells what there is of the last second, where that is long enough to say something.
+    /// Observes the rest of the last second, if that is long enough to say something.
     pub(crate) fn finish(&mut self) {
         let now = engine::monotonic_ns();
         if let Some((second, from)) = self.observed.take()
@@ -99,7 +99,7 @@ impl SecondWatch {
     fn turn(&mut self, now: u64) {
         match self.observed {
             Some((second, _)) => self.observe(second),
-            // What cannot be read now can perhaps be read at the end of the second.
+            // What cannot be read now may be readable at the end of the second.
             None => self.begin(now),
         }
         // A machine that was held up for longer has no time left in a second that is nearly over.
@@ -118,7 +118,7 @@ impl SecondWatch {
             before.filter(|before| is_before_load && before.elapsed_ns >= SHORTEST_NS);
     }
 
-    /// A second that cannot be read is missing, and the next one covers its time.
+    /// Observes a second. One that cannot be read is missing, and the next one covers its time.
     fn observe(&mut self, second: u32) {
         let spun = self
             .spun
@@ -133,7 +133,7 @@ impl SecondWatch {
     }
 }
 
-/// How long each worker waited on its CPU since it was asked last.
+/// How long each worker waited on its CPU since the last time it was asked.
 struct SpunWatch {
     spun: SpunTime,
     before: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Stays joined until somebody wants the end, and says on standard error what happens.
+//! Stays joined until the agent is to end, and reports on standard error what happens.
 
 use crate::hangup::Hangups;
 use crate::link::{self, LinkConfig, LinkEnd, Quit};
@@ -7,14 +7,14 @@ use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Signals that may wait for the link; it takes them at once.
+/// Signals that can wait for the link, which takes them at once.
 const SIGNALS_MAX: usize = 4;
 
 /// Runs the link until it is told to end: by SIGINT or SIGTERM, by a terminal that goes away while
 /// no run is held (SIGHUP), or by a coordinator that will never have it.
 ///
 /// # Errors
-/// Where the coordinator refuses for good.
+/// If the coordinator refuses for good.
 pub(crate) fn stay(config: LinkConfig, link_end: LinkEnd) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -31,12 +31,13 @@ pub(crate) fn stay(config: LinkConfig, link_end: LinkEnd) -> anyhow::Result<()> 
     ended
 }
 
-/// A message for each signal that asks for the end: the first ends in order, the second at once.
+/// Sends a message for each signal that asks for the end: the first ends in an orderly way, the
+/// second at once.
 fn quit_on_signal(mut hangups: Hangups) -> anyhow::Result<mpsc::Receiver<Quit>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let (quit, asked) = mpsc::channel(SIGNALS_MAX);
-    // Ends with the runtime, which ends with the process.
+    // The task ends with the runtime, which ends with the process.
     tokio::spawn(async move {
         loop {
             let why = tokio::select! {

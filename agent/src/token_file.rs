@@ -7,13 +7,14 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often it is looked for.
+/// How often the file is looked for.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// The token in `file`; waits for it to be there, and not empty. `coordinator` puts it there whole.
+/// Returns the token in `file`, after waiting for it to exist and not to be empty. `coordinator`
+/// puts it there whole.
 ///
 /// # Errors
-/// It does not come in time, cannot be read, or is no token.
+/// If it does not come in time, cannot be read, or is not a token.
 pub(crate) fn read(file: &Path, wait: Duration) -> anyhow::Result<Token> {
     let begun = Instant::now();
     let mut is_told = false;
@@ -57,7 +58,7 @@ mod tests {
     fn file_that_is_not_there_yet_is_waited_for() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        // A file that was made before it was written, as a shell does.
+        // The file is created before it is written, as a shell does.
         fs::write(&path, "").unwrap();
         let waiting = {
             let path = path.clone();
