@@ -15,8 +15,8 @@ pub(super) struct Disturbance<'c> {
     begun_at: u64,
 }
 
-/// Whether a load thread that waits for its CPU waits for something else than the target, or a
-/// quota.
+/// Whether a load thread that waits for its CPU can only be waiting for other programs, or also for
+/// the target or a quota.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadCpus {
     Own,
@@ -40,7 +40,7 @@ impl<'c> Disturbance<'c> {
     /// Part of the CPU time that something else took, from 0 to 1.
     ///
     /// # Errors
-    /// As [`Disturbance::begin`].
+    /// See [`Disturbance::begin`].
     pub(super) fn share(&self, round: &LoadRound, of_load: LoadCpus) -> Result<f64, HostError> {
         let elapsed_ns = engine::monotonic_ns().saturating_sub(self.begun_at);
         let machine = self.sampler.machine_times()?.since(&self.machine);
@@ -66,7 +66,7 @@ fn busy_ns(times: &CpuTimes) -> u64 {
     ticks.saturating_mul(TICK_NS)
 }
 
-/// Each end of the time is known to a tick only.
+/// Each end of the time is known only to a tick, so two ticks are subtracted.
 fn others_share(busy_ns: u64, own_ns: u64, all_ns: u64) -> f64 {
     let others = busy_ns.saturating_sub(own_ns).saturating_sub(2 * TICK_NS);
     (others as f64 / all_ns.max(1) as f64).min(1.0)

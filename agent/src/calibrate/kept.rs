@@ -1,4 +1,4 @@
-//! Where a calibration is kept, and whether the one that is kept is this machine's.
+//! Where a calibration is kept, and whether the one that is kept belongs to this machine.
 
 use anyhow::bail;
 use host::Facts;
@@ -7,11 +7,11 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Its name in [`state_folder`].
+/// Name of the file in [`state_folder`].
 pub const CALIBRATION_FILE: &str = "calibration.json";
 
 /// The folder for what outlives a run, by the XDG Base Directory Specification 0.8: a relative path
-/// in its variable is not valid and is ignored. `None` where neither it nor a home is known.
+/// in its variable is not valid and is ignored. `None` if neither that nor a home is known.
 #[must_use]
 pub fn state_folder() -> Option<PathBuf> {
     let variable = |name| {
@@ -27,7 +27,7 @@ pub(crate) fn default_file() -> Option<PathBuf> {
     Some(state_folder()?.join(CALIBRATION_FILE))
 }
 
-/// What this machine is, for a calibration to be compared with.
+/// What this machine is, for comparison with that of a calibration.
 #[must_use]
 pub fn fingerprint(facts: &Facts) -> Fingerprint {
     Fingerprint {
@@ -39,7 +39,7 @@ pub fn fingerprint(facts: &Facts) -> Fingerprint {
     }
 }
 
-/// A program that is built for debugging is slower by far, and is another one.
+/// A debug build is far slower, so it counts as another version.
 fn version() -> String {
     let build = if cfg!(debug_assertions) {
         " (debug)"
@@ -49,10 +49,10 @@ fn version() -> String {
     format!("{}{build}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The calibration in a file, where it is that of this machine as it is now.
+/// The calibration in a file, if it is that of this machine as it is now.
 ///
 /// # Errors
-/// There is no such file, it is broken, or it is of another machine.
+/// If there is no such file, it is broken, or it is of another machine.
 pub fn read_calibration(path: &Path, facts: &Facts) -> anyhow::Result<Calibration> {
     let mut bytes = Vec::new();
     File::open(path)?
@@ -68,7 +68,7 @@ pub fn read_calibration(path: &Path, facts: &Facts) -> anyhow::Result<Calibratio
     }
 }
 
-/// The first field that is not as it was: its name, then and now.
+/// The first field that has changed: its name, its value then, and its value now.
 fn difference(then: &Fingerprint, now: &Fingerprint) -> Option<(&'static str, String, String)> {
     let quota = |quota: Option<f32>| quota.map_or("none".to_owned(), |cpus| cpus.to_string());
     let texts = |of: &Fingerprint| {
@@ -86,7 +86,7 @@ fn difference(then: &Fingerprint, now: &Fingerprint) -> Option<(&'static str, St
         .map(|((what, then), (_, now))| (what, then, now))
 }
 
-/// Replaces the file in one step, so that nobody reads half of one.
+/// Replaces the file in one step, so that a reader never sees half of it.
 pub(super) fn keep(path: &Path, calibration: &Calibration) -> io::Result<()> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
     let folder = folder.unwrap_or(Path::new("."));
@@ -101,14 +101,14 @@ pub(super) fn keep(path: &Path, calibration: &Calibration) -> io::Result<()> {
     };
     let written = write();
     if written.is_err() {
-        // Where even that fails, the draft is in nobody's way.
+        // If even that fails, the draft does no harm.
         let _ = fs::remove_file(&draft);
     }
     written
 }
 
-/// The encoded calibration that an agent sends when it joins; empty where there is none, or one
-/// that does not hold. `named` is that of the command line: only that one is missed.
+/// The encoded calibration that an agent sends when it joins; empty if there is none, or it does
+/// not hold. `named` is the file from the command line: only if that one is missing is it reported.
 pub(crate) fn to_send(named: Option<&Path>, facts: &Facts) -> Vec<u8> {
     let Some(path) = named.map(Path::to_owned).or_else(default_file) else {
         return Vec::new();

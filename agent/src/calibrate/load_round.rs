@@ -11,12 +11,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use target::{Config, RunningTarget};
 
-/// From the order to start until the load begins: threads need a moment.
+/// Time from the order to start until the load begins: threads need a moment.
 const START_IN_NS: u64 = 20_000_000;
-/// A run that takes so long beyond its plan has gone wrong.
+/// A run that takes this long beyond its plan has gone wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which CPUs are the load's, and which the target's.
+/// Which CPUs belong to the load, and which to the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MachineHalves {
     pub(super) load: Vec<u32>,
@@ -24,7 +24,8 @@ pub(super) struct MachineHalves {
 }
 
 impl MachineHalves {
-    /// One half each, of an odd number the larger for the target; of a single CPU the same.
+    /// Splits the CPUs in half; with an odd number the target gets one more, and a single CPU is
+    /// shared.
     pub(super) fn new(cpus: &[u32]) -> MachineHalves {
         let (load, target) = match cpus {
             [_] => (cpus, cpus),
@@ -36,7 +37,7 @@ impl MachineHalves {
         }
     }
 
-    /// Each CPU once.
+    /// All CPUs, each once.
     pub(super) fn all(&self) -> Vec<u32> {
         let mut all = [self.load.clone(), self.target.clone()].concat();
         all.sort_unstable();
@@ -49,30 +50,30 @@ impl MachineHalves {
     }
 }
 
-/// What a run came to.
+/// The figures of a run.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LoadRound {
     pub(super) ok: u64,
     pub(super) failed: u64,
     pub(super) payload_bytes: u64,
-    /// CPU time of all load threads, waiting left out.
+    /// CPU time of all load threads, without waiting.
     pub(super) working_ns: u64,
-    /// Time of all load threads.
+    /// Wall time of all load threads.
     pub(super) wall_ns: u64,
     /// Part of it in which they were neither on a CPU nor waiting for an event.
     pub(super) taken_ns: u64,
 }
 
 impl LoadRound {
-    /// Part of the time in which the load threads had work and no CPU.
+    /// Part of the time in which the load threads had work but no CPU.
     pub(super) fn taken_share(&self) -> f64 {
         self.taken_ns as f64 / self.wall_ns.max(1) as f64
     }
 
-    /// Runs `plan` with a load thread on each of `cpus`, by the path of every run.
+    /// Runs `plan` with a load thread on each of `cpus`, in the same way as every run.
     ///
     /// # Errors
-    /// Where it cannot be run here, or does not end.
+    /// If it cannot be run here, or does not end.
     pub(super) fn run(plan: Arc<Plan>, cpus: &[u32], policy: Policy) -> anyhow::Result<LoadRound> {
         let placement = Placement {
             agent: 0,
@@ -82,11 +83,11 @@ impl LoadRound {
         let prepared = engine::prepare(plan, placement, policy)?;
         let (events, heard) = channel();
         let tell = move |event| {
-            // Whoever gave up listening has said why.
+            // A receiver that gave up has said why.
             let _ = events.send(event);
         };
         let begin = monotonic_ns() + START_IN_NS;
-        // Ends with this function, and the load with it.
+        // Dropped at the end of this function, which ends the load.
         let _running = prepared.start(begin, FiringLease::unlimited(), tell)?;
         let mut round = LoadRound::default();
         loop {
@@ -122,7 +123,7 @@ impl LoadRound {
     }
 }
 
-/// The built-in target on threads of its own.
+/// The built-in target, on threads of its own.
 pub(super) struct LocalServer {
     pub(super) address: SocketAddr,
     pub(super) ca_pem: Option<String>,
@@ -130,10 +131,10 @@ pub(super) struct LocalServer {
 }
 
 impl LocalServer {
-    /// Starts it with a thread for each of `cpus`, on these alone.
+    /// Starts it with one thread for each of `cpus`, and on these alone.
     ///
     /// # Errors
-    /// Where it cannot listen, or have its threads.
+    /// If it cannot listen, or start its threads.
     pub(super) fn start(config: Config, cpus: &[u32]) -> anyhow::Result<LocalServer> {
         let config = Config {
             threads: NonZeroUsize::new(cpus.len()).unwrap_or(NonZeroUsize::MIN),
@@ -141,7 +142,7 @@ impl LocalServer {
         };
         let cpus = cpus.to_vec();
         let (started, start) = channel();
-        // Its threads have the CPUs of the one that starts them.
+        // Its threads inherit the CPUs of the thread that starts them.
         std::thread::Builder::new()
             .name("target".into())
             .spawn(move || start_on(&cpus, config, &started))?;
@@ -163,7 +164,7 @@ fn start_on(cpus: &[u32], config: Config, started: &Sender<anyhow::Result<Runnin
     let running = sched_setaffinity(None, &set)
         .context("choosing its CPUs")
         .and_then(|()| Ok(RunningTarget::new(config)?));
-    // The starter waits for it.
+    // The starter is waiting for it.
     let _ = started.send(running);
 }
 

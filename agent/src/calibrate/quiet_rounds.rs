@@ -1,13 +1,13 @@
-//! Which rounds of a kind of work count.
+//! Chooses which rounds of a kind of work count.
 
 use super::load_round::LoadRound;
 use plan::Calibration;
 
-/// Quiet rounds of each kind, of which the cheapest counts: hosts change their speed, and whatever
-/// else wants a CPU only ever makes work dearer.
+/// Quiet rounds of each kind, of which the cheapest counts: hosts change their speed, and anything
+/// else that wants a CPU can only make work more expensive.
 pub(super) const ROUNDS: u32 = 3;
 
-/// Rounds at most, where something else takes CPU time in some of them.
+/// Most rounds, if something else takes CPU time in some of them.
 pub(super) const ROUNDS_MAX: u32 = 9;
 
 /// The rounds so far, each with the part of the CPU time that something else took.
@@ -19,13 +19,13 @@ impl QuietRounds {
         self.0.push((round, disturbed));
     }
 
-    /// Whether another one is to be made.
+    /// Whether another round is to be made.
     pub(super) fn are_wanted(&self) -> bool {
         self.quiet().count() < ROUNDS as usize && self.0.len() < ROUNDS_MAX as usize
     }
 
-    /// The rounds that count, and how disturbed they were: the quiet ones and the worst of them, or
-    /// all and the best of them.
+    /// The rounds that count, and how disturbed they were: the quiet rounds with the worst share
+    /// among them, or all rounds with the best share.
     pub(super) fn chosen(&self) -> (Vec<LoadRound>, f64) {
         let shares = |rounds: &[(LoadRound, f64)]| -> Vec<f64> {
             rounds.iter().map(|(_, share)| *share).collect()
@@ -49,7 +49,8 @@ impl QuietRounds {
 mod tests {
     use super::{LoadRound, QuietRounds, ROUNDS_MAX};
 
-    /// How many rounds are made with these shares, how many count, and how disturbed they were.
+    /// How many rounds are made with these shares, how many of them count, and how disturbed they
+    /// were.
     fn made(shares: impl IntoIterator<Item = f64>) -> (usize, usize, f64) {
         let mut rounds = QuietRounds::default();
         for share in shares {

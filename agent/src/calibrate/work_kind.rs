@@ -1,4 +1,4 @@
-//! The kinds of work that are measured, each as a small plan, and the targets they go to.
+//! The kinds of work that are measured, each as a small plan, and the targets that they go to.
 
 use super::load_round::{LocalServer, MachineHalves};
 use anyhow::anyhow;
@@ -7,23 +7,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use target::{Config, KeyKind, ServerTls, TargetAnswer};
 
-/// Groups whose handshakes are measured: those that plans offer unasked, and what browsers offer
+/// Groups whose handshakes are measured: those that plans offer by default, and what browsers offer
 /// first.
 const GROUPS: [Group; 4] = [Group::ALL[0], Group::ALL[1], Group::ALL[2], Group::ALL[3]];
 /// Virtual users of each load thread. The more there are, the more events come with each wait, and
-/// the cheaper is each operation: with one a handshake costs nearly twice what it does with four,
-/// and a run at half of the ceiling lies between.
+/// the cheaper each operation is. With one user a handshake costs nearly twice as much as with
+/// four, and a run at half of the ceiling is in between.
 const USERS_PER_WORKER: usize = 2;
-/// Where the large body is, by which bytes are measured.
+/// Path of the large body, by which bytes are measured.
 const LARGE: &str = "/large";
-/// Its length: beside it the cost of its request is nothing.
+/// Its length, which makes the cost of its request negligible.
 const LARGE_BYTES: u64 = 4 << 20;
 
 /// A kind of work, and how its plan differs from the others'.
 #[derive(Debug, Clone)]
 pub(super) struct WorkKind {
     pub(super) work: CalibratedWork,
-    /// `None`: plain HTTP.
+    /// The server's key; `None` for plain HTTP.
     key: Option<BuiltinKey>,
     group: Group,
     resumption: &'static str,
@@ -79,10 +79,10 @@ pub(super) fn all() -> Vec<WorkKind> {
 }
 
 impl WorkKind {
-    /// Its plan against `server`, for so many load threads.
+    /// The plan of this kind against `server`, for `workers` load threads.
     ///
     /// # Errors
-    /// Where that is no plan.
+    /// If that is no valid plan.
     pub(super) fn plan(
         &self,
         server: &LocalServer,
@@ -117,7 +117,7 @@ impl WorkKind {
     }
 }
 
-/// The plans name none.
+/// The plans name no files.
 struct NoFiles;
 
 impl Files for NoFiles {
@@ -135,7 +135,7 @@ pub(super) struct Servers {
 
 impl Servers {
     /// # Errors
-    /// Where one cannot listen.
+    /// If one of them cannot listen.
     pub(super) fn start(halves: &MachineHalves) -> anyhow::Result<Servers> {
         let start = |tls| {
             let large = TargetAnswer {
@@ -165,7 +165,7 @@ impl Servers {
         })
     }
 
-    /// The one that a kind goes to.
+    /// The server that a kind of work goes to.
     pub(super) fn server(&self, kind: &WorkKind) -> &LocalServer {
         match kind.key {
             Some(BuiltinKey::P256) => &self.p256,
