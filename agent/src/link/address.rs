@@ -1,10 +1,10 @@
-//! Where a coordinator listens, as people write it.
+//! The address of a coordinator, as people write it.
 
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
-/// `HOST:PORT`; the host is a name, an IPv4 address, or an IPv6 address in brackets.
+/// `HOST:PORT`. The host is a name, an IPv4 address, or an IPv6 address in brackets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CoordinatorAddress {
     host: String,

@@ -1,4 +1,5 @@
-//! From an address and a token to an open stream, or to a sentence that says why not.
+//! Dials a coordinator: from an address and a token to an open stream, or to a sentence that says
+//! why not.
 
 use super::CoordinatorAddress;
 
@@ -22,28 +23,28 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status, Streaming};
 
-/// Each of looking up, connecting, encrypting and attaching is done by then.
+/// Time for each step: looking up, connecting, encrypting and attaching.
 const STEP_MAX: Duration = Duration::from_secs(5);
 
-/// In haste an unanswered connection is opened once more beside the first, this often: the
+/// In haste, an unanswered connection is opened again beside the first, at this interval: the
 /// system repeats a lost SYN after 1, 3 and 7 s.
 const ONCE_MORE: Duration = Duration::from_millis(500);
 
-/// HTTP/2 asks for a sign of life so often, and waits for it so long.
+/// How often HTTP/2 asks for a sign of life, and how long it waits for one.
 const KEEPALIVE: Duration = Duration::from_secs(5);
 
-/// Only a label here: the connection is made already, and encrypted.
+/// Only a label here: the connection is already made and encrypted.
 const ORIGIN: &str = "http://coordinator.cannonade";
 
 /// How urgently a coordinator is dialled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Haste {
     Usual,
-    /// A lease runs out meanwhile.
+    /// A lease is running out in the meantime.
     Leased,
 }
 
-/// Dials one coordinator, any number of times.
+/// Dials one coordinator, as often as needed.
 pub(super) struct Dialler {
     address: CoordinatorAddress,
     tls: TlsConnector,
@@ -54,7 +55,7 @@ pub(super) struct Dialler {
 pub(super) struct OpenStream {
     pub(super) incoming: Streaming<FromCoordinator>,
     pub(super) outgoing: UpstreamSender,
-    /// Keeps the connection.
+    /// Keeps the connection open.
     _channel: Channel,
 }
 
@@ -74,20 +75,20 @@ impl Dialler {
         })
     }
 
-    /// Tries once, step by step.
+    /// Tries once, one step after the other.
     pub(super) async fn dial(&self, haste: Haste) -> Result<OpenStream, Disconnection> {
         let tcp = self.connect(haste).await?;
         let tls = self.encrypt(tcp).await?;
         self.attach(tls).await
     }
 
-    /// To the first of the host's addresses that answers.
+    /// Connects to the first of the host's addresses that answers.
     async fn connect(&self, haste: Haste) -> Result<TcpStream, Disconnection> {
         let mut refusal = retry(format!("{} has no address", self.address.host()));
         for address in self.resolve().await? {
             match timeout(STEP_MAX, open(address, haste)).await {
                 Ok(Ok(tcp)) => {
-                    // Beats are small and must not wait for more.
+                    // Beats are small, and must not wait for more data.
                     let _ = tcp.set_nodelay(true);
                     return Ok(tcp);
                 }
@@ -226,7 +227,8 @@ async fn open(address: SocketAddr, haste: Haste) -> io::Result<TcpStream> {
     }
 }
 
-/// What the first of several tries comes to, each begun [`ONCE_MORE`] after the one before.
+/// Returns the result of the first try that ends. Each one begins [`ONCE_MORE`] after the one
+/// before.
 async fn first_of<T, F>(one_try: impl Fn() -> F) -> io::Result<T>
 where
     T: Send + 'static,
@@ -241,11 +243,11 @@ where
     }
 }
 
-/// HTTP/2 over a connection that is made already.
+/// Sets up HTTP/2 over a connection that is already made.
 async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
     let mut connection = Some(TokioIo::new(tls));
     let connector = tower::service_fn(move |_| {
-        // A channel that has lost its connection asks again; dialling is the session's matter.
+        // A channel that has lost its connection asks again, but dialling is up to the session.
         std::future::ready(
             connection
                 .take()
@@ -253,8 +255,8 @@ async fn channel(tls: TlsStream<TcpStream>) -> Result<Channel, String> {
         )
     });
     Endpoint::from_static(ORIGIN)
-        // What the coordinator may send before it is read: a grant behind the parts of a file waits
-        // for no more. It grows where a link carries more in a round trip.
+        // How much the coordinator may send before it is read, so that a grant does not wait behind
+        // more parts of a file than that. It grows if a link carries more in a round trip.
         .http2_adaptive_window(true)
         .http2_keep_alive_interval(KEEPALIVE)
         .keep_alive_timeout(KEEPALIVE)
@@ -275,7 +277,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    /// What comes of tries of which only the one of this number is answered.
+    /// The result of tries of which only the one with this number is answered.
     fn answered(number: u32) -> Option<io::Result<u32>> {
         let begun = Arc::new(AtomicU32::new(0));
         let one_try = || {

@@ -1,5 +1,5 @@
-//! The loop that runs a session: clocks, stream and runner go in as events, and what it asks for is
-//! done.
+//! The loop that drives a session: clocks, stream and runner provide its events, and it carries out
+//! what the session asks for.
 
 use super::dial::{Dialler, Haste, OpenStream};
 use super::spool::Spool;
@@ -16,19 +16,19 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tonic::Status;
 
-/// Why a link ended, other than because it was asked to.
+/// Why a link ended, unless it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
-    /// The coordinator does not want this agent, in a sentence that names the cure.
+    /// The coordinator does not want this agent; a sentence that names the cure.
     #[error("{0}")]
     Refused(String),
     /// TLS could not be set up.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] rustls::Error),
-    /// Nothing to make the agent's number of.
+    /// There was no randomness for the agent's id.
     #[error(transparent)]
     NoRandomness(#[from] NoRandomness),
-    /// Whoever fires is gone, or takes no orders any more.
+    /// The runner is gone, or takes no more orders.
     #[error(
         "the load engine's thread has ended or hangs; nothing can be fired from here, start the \
          agent again"
@@ -38,13 +38,12 @@ pub enum LinkError {
 
 /// Stays attached to the coordinator, run after run, and dials again whenever the stream is gone.
 ///
-/// `say` is told what whoever watches may like to know. Each message on `quit` asks for the end
-/// once: without a run the link ends at once; in a run the load is stopped, what is held is
-/// uploaded for a while, and a second one cuts that short. A `quit` whose sender is gone asks for
-/// nothing.
+/// `say` receives the news for the user. Each message on `quit` asks for the end once: without a
+/// run the link ends at once; in a run the load is stopped, what is held is uploaded for a while,
+/// and a second message cuts that short. A `quit` whose sender is gone asks for nothing.
 ///
 /// # Errors
-/// When the coordinator refuses this agent for good, or the runner is gone.
+/// If the coordinator refuses this agent for good, or the runner is gone.
 pub async fn run(
     config: LinkConfig,
     end: LinkEnd,
@@ -85,14 +84,14 @@ struct Driver<S> {
     dialler: Arc<Dialler>,
     dialling: Option<JoinHandle<Result<OpenStream, Disconnection>>>,
     stream: Option<OpenStream>,
-    /// The part of an interval that goes next, when there is room for it.
+    /// The part of an interval that is sent next, once there is room for it.
     part: Option<IntervalPart>,
     end: LinkEnd,
     say: S,
     quit: Option<mpsc::Receiver<Quit>>,
 }
 
-/// What makes the loop turn.
+/// What the loop handles next.
 enum LinkInput {
     Dialled(Result<OpenStream, Disconnection>),
     Incoming(Result<Option<FromCoordinator>, Status>),
@@ -103,7 +102,7 @@ enum LinkInput {
     Time,
 }
 
-/// What a session's end looks like to the loop.
+/// How a session ended.
 type Ended = Result<(), LinkError>;
 
 impl<S: FnMut(News)> Driver<S> {
@@ -111,6 +110,7 @@ impl<S: FnMut(News)> Driver<S> {
         loop {
             let input = self.next_input().await;
             if let Some(ended) = self.take(input) {
+                // Dropping the handle would leave the task running.
                 self.dialling.inspect(JoinHandle::abort);
                 return ended;
             }
@@ -125,12 +125,12 @@ impl<S: FnMut(News)> Driver<S> {
             Some(stream) => (Some(&mut stream.incoming), Some(&stream.outgoing)),
             None => (None, None),
         };
-        // Room is of interest only while a part waits for it.
+        // Room matters only while a part waits for it.
         let parts = outgoing
             .filter(|_| self.part.is_some())
             .map(|outgoing| &outgoing.parts);
         tokio::select! {
-            // A session that is due is served before whatever else could keep it from its lease.
+            // A session that is due comes before anything else that could keep it from its lease.
             biased;
             () = tokio::time::sleep(wait.min(LONGEST_WAIT)) => LinkInput::Time,
             asked = some(self.quit.as_mut(), mpsc::Receiver::recv) => LinkInput::Quit(asked),
@@ -159,6 +159,7 @@ impl<S: FnMut(News)> Driver<S> {
             LinkInput::Incoming(ended) => self.stream_ended(ended.err()),
             LinkInput::Report(Some(report)) => SessionEvent::Reported(report),
             LinkInput::Report(None) => return Some(Err(LinkError::RunnerGone)),
+            // A run outlives the terminal that it was started from.
             LinkInput::Quit(Some(Quit::Hangup)) if self.session.holds_run() => SessionEvent::Tick,
             LinkInput::Quit(Some(_)) => SessionEvent::ShutDown,
             LinkInput::Quit(None) => {
@@ -215,7 +216,8 @@ impl<S: FnMut(News)> Driver<S> {
         None
     }
 
-    /// A stream that takes nothing is dead, and the session finds that out by the silence.
+    /// Sends a message. A stream that takes nothing is dead, which the session notices by the
+    /// silence.
     fn send(&mut self, message: FromAgent) {
         if let Some(stream) = &self.stream {
             let _ = stream.outgoing.messages.try_send(message);
@@ -224,17 +226,17 @@ impl<S: FnMut(News)> Driver<S> {
 
     fn order(&mut self, order: Order) -> Result<(), LinkError> {
         match self.end.orders.try_send(order) {
-            // A lease that is not extended only ends earlier.
+            // If a lease is not extended, it only ends earlier.
             Ok(()) | Err(mpsc::error::TrySendError::Full(Order::ExtendLease { .. })) => Ok(()),
             Err(_) => Err(LinkError::RunnerGone),
         }
     }
 
-    /// As many parts of intervals as there is room for.
+    /// Sends as many parts of intervals as there is room for.
     fn send_parts(&mut self) {
         while let Some(part) = self.part.take().or_else(|| self.session.next_part()) {
-            // Without a stream the part is dropped: the next one begins with what the coordinator
-            // lacks.
+            // Without a stream the part is dropped: the next stream begins with what the
+            // coordinator lacks.
             let Some(stream) = &self.stream else { return };
             if let Err(mpsc::error::TrySendError::Full(part)) = stream.outgoing.parts.try_send(part)
             {
@@ -250,10 +252,10 @@ impl<S: FnMut(News)> Driver<S> {
     }
 }
 
-/// A sleep of more than this is split: clocks differ, and timers have a last instant.
+/// A longer sleep is split: clocks differ, and timers have a last instant.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Waits on what is there, or for ever.
+/// Waits on something if it is there, otherwise forever.
 async fn some<'a, T, F, O>(there: Option<&'a mut T>, wait: impl FnOnce(&'a mut T) -> F) -> O
 where
     T: ?Sized,
@@ -265,10 +267,10 @@ where
     }
 }
 
-/// Waits for room on a stream that is there, or for its end.
+/// Waits for room on a stream, or for its end; forever if there is no stream.
 async fn room(parts: Option<&mpsc::Sender<IntervalPart>>) {
     match parts {
-        // That it ended comes from its other side too.
+        // The end of the stream also shows on its other side.
         Some(parts) => drop(parts.reserve().await),
         None => std::future::pending().await,
     }

@@ -1,5 +1,6 @@
-//! The agent's end of the control plane: one stream to the coordinator, dialled again for as long
-//! as the agent stays. Knows nothing of load: orders go out to whoever fires, reports come back.
+//! The agent's side of the control plane: one stream to the coordinator, dialled again for as long
+//! as the agent stays. It knows nothing about load: it passes orders to the runner, and gets
+//! reports back.
 
 mod address;
 mod clocks;
@@ -20,11 +21,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Orders that may wait for the runner. A run needs a handful, and one lease a second.
+/// Orders that can wait for the runner. A run needs a handful, and one lease per second.
 pub const ORDERS_MAX: usize = 2_048;
 
-/// Reports that may wait for the link; when it cannot take more (see `control::HELD_MAX_BYTES` and
-/// the spool), the runner's encoder waits, and never a worker.
+/// Reports that can wait for the link. If it cannot take more (see `control::HELD_MAX_BYTES` and
+/// the spool), the runner's encoder waits, but never a worker.
 pub const REPORTS_MAX: usize = 16;
 
 /// Where to join, and as whom.
@@ -32,22 +33,22 @@ pub const REPORTS_MAX: usize = 16;
 pub struct LinkConfig {
     /// Where the coordinator listens.
     pub coordinator: CoordinatorAddress,
-    /// What `start` printed there.
+    /// The token that `start` printed there.
     pub token: Token,
-    /// What the agent says of itself.
+    /// What the agent says about itself.
     pub identity: AgentIdentity,
-    /// What it keeps of a run until the coordinator has it.
+    /// How it keeps the data of a run until the coordinator has it.
     pub keeping: Keeping,
     /// When it ends by itself.
     pub stay: Stay,
 }
 
-/// For how long, and where, an agent keeps what its coordinator has not taken.
+/// How long, and where, an agent keeps what its coordinator has not taken.
 #[derive(Debug, Clone)]
 pub struct Keeping {
-    /// So long after the end of a run.
+    /// How long after the end of a run.
     pub keep: Duration,
-    /// Folder for what is more than memory holds.
+    /// Folder for what exceeds memory.
     pub spool: PathBuf,
 }
 
@@ -60,13 +61,13 @@ impl Default for Keeping {
     }
 }
 
-/// What an agent says of itself; the link adds the id of its process, and the version of its
+/// What an agent says about itself. The link adds the id of its process and the version of its
 /// program.
 #[derive(Debug, Clone)]
 pub struct AgentIdentity {
-    /// Host name, or what `--name` said.
+    /// The host name, or the value of `--name`.
     pub name: String,
-    /// What `--label` said.
+    /// The values of `--label`.
     pub labels: BTreeMap<String, String>,
     /// Load threads it would use.
     pub workers: u32,
@@ -78,37 +79,37 @@ pub struct AgentIdentity {
     pub language: u32,
     /// What it does in a run.
     pub role: Role,
-    /// Its machine's calibration, encoded; empty where there is none; at most 16 KiB.
+    /// Its machine's calibration, encoded, at most 16 KiB; empty if there is none.
     pub calibration: Bytes,
 }
 
 /// Why the link is asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quit {
-    /// Somebody wants it.
+    /// The user, or a signal, asks for it.
     Asked,
-    /// The terminal is gone: of interest only while no run is held. With one, its coordinator
-    /// counts on the agent, and nobody is missing at the terminal.
+    /// The terminal is gone. This counts only while no run is held: during a run the coordinator
+    /// relies on the agent, and it does not need a terminal.
     Hangup,
 }
 
-/// What whoever fires holds: orders come out of it, reports go into it.
+/// The runner's end of the link: it receives orders and sends reports.
 #[derive(Debug)]
 pub struct RunnerEnd {
-    /// Ends when the link has ended.
+    /// Closed when the link has ended.
     pub orders: mpsc::Receiver<Order>,
     /// Closed when the link has ended.
     pub reports: mpsc::Sender<Report>,
 }
 
-/// The link's side of the same.
+/// The link's end of the same channels.
 #[derive(Debug)]
 pub struct LinkEnd {
     orders: mpsc::Sender<Order>,
     reports: mpsc::Receiver<Report>,
 }
 
-/// A link and a runner, joined by bounded channels.
+/// Creates both ends of a link and a runner, joined by bounded channels.
 #[must_use]
 pub fn pair() -> (LinkEnd, RunnerEnd) {
     let (orders_in, orders) = mpsc::channel(ORDERS_MAX);

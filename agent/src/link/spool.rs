@@ -1,4 +1,4 @@
-//! A file without a name for intervals that are more than memory holds.
+//! A file without a name, for intervals that exceed memory.
 
 use control::{IntervalStore, StoredPlace};
 use proto::Bytes;
@@ -11,11 +11,11 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// What the file may hold. At 64 KiB a second and a run that is eighteen hours long.
+/// Most that the file can hold. At 64 KiB a second that is a run of eighteen hours.
 const SPOOL_MAX_BYTES: u64 = 4 << 30;
 
-/// Made with the first interval that goes there, readable by this user alone, and gone with the
-/// process however that ends: no directory names it.
+/// A file that is created with the first interval that goes there. Only this user can read it, and
+/// it is gone when the process ends in any way, because no directory names it.
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: PathBuf,
@@ -23,11 +23,11 @@ pub(super) struct Spool {
     space: FreeSpace,
 }
 
-/// What of the file is free below its end: bytes by offset. Gaps never touch one another, nor the
+/// What is free in the file below its end: bytes by offset. Gaps never touch each other, nor the
 /// end.
 ///
-/// They are filled again, so that the file is bounded by what is kept also where a file system
-/// cannot make holes.
+/// Gaps are filled again, so that the size of the file is bounded by what is kept, even on a file
+/// system that cannot punch holes.
 #[derive(Debug, Default)]
 struct FreeSpace {
     gaps: BTreeMap<u64, u64>,
@@ -71,10 +71,10 @@ impl Spool {
 
     fn give_back(&mut self, offset: u64, bytes: u64) {
         let Some(file) = self.file.as_ref().filter(|_| bytes > 0) else {
-            return; // nothing was put anywhere
+            return; // nothing was stored
         };
         self.space.give_back(offset, bytes);
-        // The disk gets back what it takes; the rest is overwritten.
+        // Returns the space to the disk as far as it takes it; the rest is overwritten later.
         let _ = if offset >= self.space.end {
             file.set_len(self.space.end)
         } else {
@@ -106,8 +106,8 @@ impl IntervalStore for Spool {
 }
 
 impl FreeSpace {
-    /// Where so many bytes go: the first gap that has room, or the end. `None` beyond the most that
-    /// the file may hold.
+    /// Takes `bytes` bytes from the first gap that has room, or at the end. Returns their offset,
+    /// or `None` if the file would exceed its limit.
     fn take(&mut self, bytes: u64) -> Option<u64> {
         if bytes == 0 {
             return Some(self.end); // an empty interval is nowhere, and gives nothing back
@@ -127,7 +127,7 @@ impl FreeSpace {
         Some(offset)
     }
 
-    /// They are free again, together with the gaps beside them.
+    /// Frees these bytes, and joins them with the gaps beside them.
     fn give_back(&mut self, mut offset: u64, mut bytes: u64) {
         if let Some(after) = self.gaps.remove(&(offset + bytes)) {
             bytes += after;
@@ -145,13 +145,13 @@ impl FreeSpace {
     }
 }
 
-/// A file that no directory names.
+/// Opens a file that no directory names.
 fn nameless(folder: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let mode = Mode::RUSR | Mode::WUSR;
     match open(folder, flags | OFlags::TMPFILE, mode) {
         Ok(file) => Ok(File::from(file)),
-        // Some file systems must be given a name for a moment.
+        // Some file systems need a name for a moment.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => {
             let number = u64::from_ne_bytes(random().map_err(io::Error::other)?);
             let path = folder.join(format!(".cannonade-{number:016x}"));
@@ -246,7 +246,7 @@ mod tests {
         for round in 0..5_000_u32 {
             let content = vec![round as u8; draw(9_000) as usize];
             kept.push_back((spool.put(&content).unwrap(), content));
-            // As runs do: mostly the oldest goes first.
+            // Like runs do: mostly the oldest goes first.
             if kept.len() > 20 {
                 let which = if draw(4) == 0 { draw(20) as usize } else { 0 };
                 let (place, content) = kept.remove(which).unwrap();

@@ -1,4 +1,4 @@
-//! What goes to the coordinator: messages first, and intervals as there is room.
+//! What is sent to the coordinator: messages first, and intervals as there is room.
 
 use proto::{FromAgent, IntervalPart, from_agent};
 use std::pin::Pin;
@@ -6,11 +6,11 @@ use std::task::{Context, Poll};
 use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 
-/// Messages that may wait, intervals apart: beats, and a few a run. A stream that is so far behind
-/// is dead.
+/// Messages that can wait, apart from intervals: beats, and a few per run. A stream that is this
+/// far behind is dead.
 const MESSAGES_MAX: usize = 64;
 
-/// Parts of intervals that may wait: one, so that a beat waits for as little as possible.
+/// Parts of intervals that can wait. Only one, so that a beat waits for as little as possible.
 const PARTS_MAX: usize = 1;
 
 /// The sending side of one stream.
@@ -50,7 +50,7 @@ impl Stream for Upstream {
                 Poll::Ready(Some(part)) => Poll::Ready(Some(FromAgent {
                     message: Some(from_agent::Message::Interval(part)),
                 })),
-                // Both senders are dropped at once; the messages' side says so.
+                // Both senders are dropped together, and the messages' side reports the end.
                 Poll::Ready(None) | Poll::Pending => Poll::Pending,
             },
         }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
     use proto::{Beat, from_agent::Message};
 
-    /// What the stream gives now; `None` where it would wait.
+    /// What the stream yields now; `None` if it would wait.
     fn next(stream: &mut Upstream) -> Option<Option<FromAgent>> {
         let mut context = Context::from_waker(std::task::Waker::noop());
         match Pin::new(stream).poll_next(&mut context) {

@@ -1,4 +1,4 @@
-//! Accepts one coordinator: the one whose certificate comes from the CA that the token names.
+//! Accepts only the coordinator whose certificate comes from the CA that the token names.
 
 use control::{COORDINATOR_NAME, Digest, Token};
 use rustls::client::WebPkiServerVerifier;
@@ -12,7 +12,7 @@ use rustls::{
 };
 use std::sync::Arc;
 
-/// TLS 1.3 alone, HTTP/2, and no other coordinator than the token's.
+/// Only TLS 1.3, only HTTP/2, and no other coordinator than the token's.
 pub(super) fn client_config(token: &Token) -> Result<ClientConfig, Error> {
     let provider = Arc::new(default_provider());
     let verifier = TokenVerifier {
@@ -28,7 +28,7 @@ pub(super) fn client_config(token: &Token) -> Result<ClientConfig, Error> {
     Ok(config)
 }
 
-/// The name every coordinator's certificate bears.
+/// The name in every coordinator's certificate.
 pub(super) fn server_name() -> ServerName<'static> {
     ServerName::try_from(COORDINATOR_NAME).expect("a constant name")
 }
@@ -40,7 +40,8 @@ struct TokenVerifier {
 }
 
 impl ServerCertVerifier for TokenVerifier {
-    /// The CA must be among what was sent; then the leaf is checked against it as any other.
+    /// The CA must be among the certificates that were sent; then the leaf is checked against it as
+    /// usual.
     fn verify_server_cert(
         &self,
         leaf: &CertificateDer<'_>,
