@@ -1,5 +1,5 @@
-//! Before the first packet: whether this machine can do what a share of a plan asks of it. What a
-//! machine has is an argument, so that every rule is a pure function.
+//! Before the first packet: checks whether this machine can do what its share of a plan asks for.
+//! What the machine has is an argument, so every rule is a pure function.
 
 mod cpu;
 mod link;
@@ -12,28 +12,28 @@ use host::{MachineLimits, Sampler};
 use plan::{Calibration, Demand, Owner, Plan, Share};
 use std::net::{IpAddr, SocketAddr};
 
-/// Reached of a bound, it is worth a word.
+/// From this part of a bound on, a remark is made.
 const CLOSE: f64 = 0.8;
 
-/// What this machine is to do.
+/// What this machine is asked to do.
 #[derive(Debug)]
 pub(crate) struct Undertaking<'p> {
     pub(crate) plan: &'p Plan,
-    /// Agents of the run.
+    /// Number of agents in the run.
     pub(crate) agents: u32,
-    /// What this one has of it.
+    /// This agent's share of the plan.
     pub(crate) share: Share,
     pub(crate) demand: Demand,
-    /// Of the target.
+    /// Addresses of the target.
     pub(crate) addresses: &'p [SocketAddr],
     pub(crate) workers: u32,
-    /// Whether workers wait on their CPUs for an arrival that is near.
+    /// Whether workers spin on their CPUs for an arrival that is near.
     pub(crate) spins: bool,
-    /// What its work costs this machine, where that was measured.
+    /// What its work costs this machine, if that was measured.
     pub(crate) calibration: Option<&'p Calibration>,
 }
 
-/// What a rule has to say.
+/// What a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MachineRemark {
     pub(crate) severity: Severity,
@@ -41,12 +41,12 @@ pub(crate) struct MachineRemark {
     pub(crate) text: String,
 }
 
-/// How bad it is.
+/// How bad a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Severity {
     /// Close to a bound, or known to spoil figures.
     Concern,
-    /// It cannot work.
+    /// The plan cannot work here.
     Refusal,
 }
 
@@ -65,7 +65,7 @@ const RULES: [MachineRule; 9] = [
 ];
 
 impl<'p> Undertaking<'p> {
-    /// The share of agent `agent` of `agents`, whose workers wait on their CPUs.
+    /// The share of agent `agent` of `agents`, whose workers spin on their CPUs.
     pub(crate) fn new(
         plan: &'p Plan,
         (agent, agents): (u32, u32),
@@ -89,7 +89,8 @@ impl<'p> Undertaking<'p> {
         }
     }
 
-    /// What speaks against it on this machine. What cannot be read of it speaks against nothing.
+    /// What speaks against the share on this machine. Anything that cannot be read speaks against
+    /// nothing.
     pub(crate) fn remarks_here(&self) -> Vec<MachineRemark> {
         let targets: Vec<IpAddr> = self.addresses.iter().map(SocketAddr::ip).collect();
         match Sampler::new().limits(&targets) {
@@ -101,19 +102,19 @@ impl<'p> Undertaking<'p> {
         }
     }
 
-    /// What speaks against it on a machine with these limits.
+    /// What speaks against the share on a machine with these limits.
     pub(crate) fn remarks(&self, limits: &MachineLimits) -> Vec<MachineRemark> {
         let remarks = RULES.iter().filter_map(|rule| rule(self, limits));
         remarks.collect()
     }
 
-    /// Virtual users; of an open loop nobody knows how many connections it will need.
+    /// Number of virtual users; 0 for an open loop, which may need any number of connections.
     fn users(&self) -> u64 {
         self.share.peak_connections.map_or(0, u64::from)
     }
 
-    /// What a bound on rates comes to. Virtual users reach theirs only if no answer takes any time:
-    /// what speaks against it does not refuse a closed loop.
+    /// Weakens a refusal because of a rate. Virtual users reach their rate only if answers take no
+    /// time, so a closed loop is not refused for it.
     fn by_rate(&self, severity: Severity) -> Severity {
         match severity {
             Severity::Refusal if self.share.rate.is_none() => Severity::Concern,
@@ -121,22 +122,22 @@ impl<'p> Undertaking<'p> {
         }
     }
 
-    /// How many agents would each have enough of a bound of which this one has `asked`.
+    /// The advice how many agents would be enough, if this one asks for `asked` of a bound.
     fn agents_for(&self, asked: f64, bound: f64) -> Option<String> {
         let agents = f64::from(self.agents);
         enough(agents, asked, bound).map(|agents| format!("use {agents} agents"))
     }
 }
 
-/// How many in place of `number` would not be close to a bound of which each of those has `asked`;
-/// `None` where no number would do, or where these do.
+/// How many would not be close to a bound, in place of `number` that each ask for `asked` of it.
+/// `None` if no number would be enough, or if `number` is.
 fn enough(number: f64, asked: f64, bound: f64) -> Option<f64> {
     let needed = (number * asked / (CLOSE * bound)).ceil();
     (needed > number && needed.is_finite()).then_some(needed)
 }
 
 impl Severity {
-    /// Of what asks for so much of a bound.
+    /// How bad it is to ask for `asked` of a bound; `None` if that is not close to it.
     fn of_bound(asked: f64, bound: f64) -> Option<Severity> {
         match asked {
             _ if asked > bound => Some(Severity::Refusal),

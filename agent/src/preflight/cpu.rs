@@ -1,4 +1,4 @@
-//! CPU time of the workers, and the clock they go by.
+//! CPU time of the workers, and the clock that they use.
 
 use super::{MachineRemark, Severity, Undertaking, either};
 use host::MachineLimits;
@@ -6,11 +6,12 @@ use host::MachineLimits;
 /// Clocks that take a microsecond or more to read, or that are coarse.
 const SLOW_CLOCKS: [&str; 4] = ["hpet", "acpi_pm", "jiffies", "refined-jiffies"];
 
-/// A share that is calibrated to need so many times the workers' time cannot work. Below that it
-/// may: a full worker needs less for each operation than one that is half idle, up to a half less.
+/// A share that is calibrated to need more than this many times the workers' time cannot work.
+/// Below that it may, because a full worker needs up to half less for each operation than one that
+/// is half idle.
 const CALIBRATED_WITHIN: f64 = 1.5;
 
-/// A kind of work that needs less of the CPUs is left out.
+/// Kinds of work that need a smaller part of the CPUs are left out.
 const WORTH_A_WORD: f64 = 0.01;
 
 pub(super) fn calibrated(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
@@ -22,7 +23,7 @@ pub(super) fn calibrated(of: &Undertaking<'_>, limits: &MachineLimits) -> Option
     let needed = |part: f64| part * workers / cpus;
     let severity = match Severity::of_bound(needed(expense.part), 1.0)? {
         Severity::Refusal if needed(expense.part) <= CALIBRATED_WITHIN => Severity::Concern,
-        // Requests are calibrated over TLS, so that these may well take less.
+        // Requests are calibrated over TLS, so without it they may well take less.
         Severity::Refusal if of.plan.tls().is_none() => Severity::Concern,
         severity => severity,
     };

@@ -1,11 +1,11 @@
-//! The interface that leads to the target against the bytes that are planned.
+//! The speed of the interface that leads to the target, against the bytes that are planned.
 
 use super::{MachineRemark, Severity, Undertaking, either};
 use host::MachineLimits;
 use std::collections::BTreeMap;
 
 pub(super) fn speed(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
-    // Connections go to every address in turn.
+    // Connections go to all addresses in turn.
     let each = 8.0 / 1e6 / limits.routes.len() as f64;
     let mut parts: BTreeMap<(&str, u64), f64> = BTreeMap::new();
     for route in limits.routes.iter().flatten() {
@@ -32,7 +32,7 @@ pub(super) fn speed(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<Mach
                  Mbit/s over it, TLS and TCP not counted; {}",
                 either(&cures)
             );
-            // The worst is enough.
+            // Only the worst is reported.
             if found.is_none() || severity == Severity::Refusal {
                 found = Some(severity.remark(text));
             }

@@ -1,8 +1,8 @@
-//! Local ports. Each connection takes one of its pair of a source address and a target's address
-//! with its port; one that this side closes keeps it while it is in TIME_WAIT. Over TLS it may not
-//! come to that: of 400 connections in a network namespace all did with plain HTTP, a quarter to
-//! a half with TLS to nginx, and hardly any to HAProxy (one run each). Probably the server's answer
-//! to the end of TLS meets a closed socket, which the kernel resets.
+//! Local ports. Each connection takes one from its pair of a source address and a target address
+//! with its port. If this side closes it, it keeps the port while it is in TIME_WAIT. Over TLS it
+//! may not come to that: of 400 connections in a network namespace, all did with plain HTTP, a
+//! quarter to a half with TLS to nginx, and hardly any to HAProxy (one run each). Probably the
+//! server's answer to the end of TLS meets a closed socket, which the kernel resets.
 
 use super::{MachineRemark, Severity, Undertaking, either, enough};
 use host::{MachineLimits, PortLimits, PortReuse};
@@ -14,45 +14,47 @@ use std::time::Duration;
 /// `TCP_TIMEWAIT_LEN` of the kernel.
 const TIME_WAIT: Duration = Duration::from_secs(60);
 
-/// Ports that any user may have: those below 1024 are kept for services.
+/// Ports that any user can have: those below 1024 are reserved for services.
 const PORTS_MOST: f64 = 64_512.0;
 
-/// How often the course of a load is looked at.
+/// At how many instants the course of a load is looked at.
 const LOOKS: u64 = 2_000;
 
 pub(super) fn ports(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
     let need = PortNeed::new(of, &limits.ports);
     let severity = match need.severity()? {
+        // The open ones have room, so what is too much is the closed ones, which depend on the
+        // rate.
         severity if need.open <= need.room => of.by_rate(severity),
         severity => severity,
     };
     Some(severity.remark(format!("{}; {}", need.said(), either(&need.cures(of)))))
 }
 
-/// What ports a share needs at once, and what there are.
+/// The ports that a share needs at once, and those that there are.
 struct PortNeed {
     limits: PortLimits,
-    /// Pairs of a source and a target address.
+    /// Number of pairs of a source and a target address.
     pairs: usize,
-    /// Ports of all pairs.
+    /// Number of ports in all pairs.
     room: f64,
-    /// Connections that are open at once.
+    /// Number of connections that are open at once.
     open: f64,
     /// How long a closed connection keeps its port.
     keeps: Duration,
-    /// Of those that were closed here; `None` where none keeps its port.
+    /// Ports of connections that were closed here; `None` if none keeps its port.
     kept: Option<KeptPorts>,
-    /// How many keep it depends on the server.
+    /// Whether the target uses TLS, so that the server decides how many keep their ports.
     is_tls: bool,
 }
 
 /// Ports of connections that were closed here.
 struct KeptPorts {
-    /// Connections opened per second, at most.
+    /// Most connections opened per second.
     per_s: f64,
-    /// Most at once.
+    /// Most ports kept at once.
     most: f64,
-    /// From the start, when there is no port left.
+    /// Seconds from the start until no port is left.
     run_out_s: Option<f64>,
 }
 
@@ -79,6 +81,7 @@ impl PortNeed {
 
     fn severity(&self) -> Option<Severity> {
         match Severity::of_bound(self.ports(), self.room) {
+            // Over TLS, closed connections may not keep their ports.
             Some(Severity::Refusal) if self.is_tls && self.open <= self.room => {
                 Some(Severity::Concern)
             }
@@ -91,8 +94,8 @@ impl PortNeed {
         self.open + self.kept.as_ref().map_or(0.0, |kept| kept.most)
     }
 
-    /// Whether ports would do, were it not for those in TIME_WAIT already: nobody tells where they
-    /// were connected to.
+    /// Whether there would be enough ports without those that are in TIME_WAIT already. It is not
+    /// known to which addresses these were connected.
     fn is_taken(&self) -> bool {
         let now = self.limits.time_wait as f64;
         let free = self.room - self.ports();
@@ -135,10 +138,10 @@ impl PortNeed {
         )
     }
 
-    /// Each of them would do alone.
+    /// Each of these cures is enough alone.
     fn cures(&self, of: &Undertaking<'_>) -> Vec<String> {
         let connection = of.plan.connection();
-        // Agents of one machine share its ports.
+        // Agents on one machine share its ports.
         let agents = of.agents_for(self.ports(), self.room);
         let elsewhere = |agents| format!("{agents} on machines of their own");
         let mut cures: Vec<String> = agents.into_iter().map(elsewhere).collect();
@@ -146,7 +149,7 @@ impl PortNeed {
         let needed = enough(sources as f64, self.ports(), self.room);
         cures.extend(needed.map(|needed| format!("{needed} connection.source_addresses")));
         if self.kept.is_some() && self.open <= self.room {
-            // With a reset the port is free at once, and the server's end leaves it to the server.
+            // A reset frees the port at once, and a close by the server keeps it there.
             cures.push(match server_may_close(connection) {
                 true => "connection.close = \"server\" or \"rst\"".to_owned(),
                 false => "connection.close = \"rst\"".to_owned(),
@@ -168,7 +171,8 @@ impl PortNeed {
 }
 
 impl KeptPorts {
-    /// `None` where TIME_WAIT is not here, or where connections are not closed one after the other.
+    /// `None` if TIME_WAIT is not on this side, or if connections are not closed one after the
+    /// other.
     fn new(
         of: &Undertaking<'_>,
         time_wait_max: u64,
@@ -197,7 +201,7 @@ impl KeptPorts {
     }
 }
 
-/// How many ports closed connections keep, at instants in seconds from the start on.
+/// How many ports closed connections keep, at instants in seconds from the start.
 fn course(of: &Undertaking<'_>, per_s: f64, keeps: Duration) -> Vec<(f64, f64)> {
     let load = of.plan.load();
     let length_ns = match load.end {
@@ -206,7 +210,7 @@ fn course(of: &Undertaking<'_>, per_s: f64, keeps: Duration) -> Vec<(f64, f64)> 
             .measured_span_ns()
             .map(|ns| ns.saturating_add(nanoseconds(load.warm_up))),
     };
-    // One without an end is as one that goes on until the first port is free again.
+    // A load without an end counts as one that lasts until the first port is free again.
     let length_ns = length_ns.unwrap_or_else(|| nanoseconds(keeps));
     let peak = load.peak_rate().map(|rate| rate.as_per_second());
     let step_ns = (length_ns / LOOKS).max(1);
@@ -230,13 +234,13 @@ fn is_loopback(addresses: &[SocketAddr]) -> bool {
         .all(|address| address.ip().to_canonical().is_loopback())
 }
 
-/// It is asked to with the last request, and in HTTP/1.1 alone.
+/// The server is asked to with the last request, and only in HTTP/1.1.
 fn server_may_close(connection: &Connection) -> bool {
     let has_last = matches!(connection.requests, RequestsPerConnection::Limited(_));
     has_last && connection.http == HttpVersion::Http11
 }
 
-/// Whole where a fraction says nothing.
+/// Rounded to a whole number, unless it is small.
 fn rounded(per_s: f64) -> f64 {
     match per_s {
         small if small < 10.0 => (small * 10.0).round() / 10.0,

@@ -1,19 +1,19 @@
-//! Rules of what the kernel counts: open files, memory, tracked connections.
+//! Rules about what the kernel counts: open files, memory, tracked connections.
 
 use super::{MachineRemark, Severity, Undertaking, either};
 use engine::OPEN_FILES_BESIDE;
 use host::MachineLimits;
 
-/// Memory that an idle connection takes, rounded up: 5.7 KiB of the agent (`benches`, `memory`),
-/// and 4.6 KiB of the kernel for its socket.
+/// Memory that an idle connection takes, rounded up: 5.7 KiB in the agent (`benches`, `memory`),
+/// and 4.6 KiB in the kernel for its socket.
 const CONNECTION_BYTES: u64 = 11 << 10;
 
-/// Memory that the figures of one request at one address take for each worker, rounded up: three
-/// intervals of 5 KiB each, and as much once for the seconds that are merged and sent. Measured by
-/// `crates/measure/tests/allocation.rs`, with 25 operations of each in a second.
+/// Memory that the figures of one request at one address take in each worker, rounded up: three
+/// intervals of 5 KiB each, and the same once more for the seconds that are merged and sent.
+/// Measured by `crates/measure/tests/allocation.rs`, with 25 operations of each in a second.
 const CELL_BYTES: u64 = 16 << 10;
 
-/// How long a table of tracked connections keeps one that is closed
+/// Seconds that the table of tracked connections keeps a closed one
 /// (`nf_conntrack_tcp_timeout_time_wait`).
 const TRACKED_S: f64 = 120.0;
 
@@ -65,7 +65,7 @@ pub(super) fn memory(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<Mac
     )))
 }
 
-/// Bytes that figures by request and address take.
+/// Bytes that the figures by request and address take.
 fn of_cells(of: &Undertaking<'_>) -> u64 {
     let periods = if of.plan.load().warm_up.is_zero() {
         1
@@ -80,7 +80,7 @@ pub(super) fn tracked_connections(
     of: &Undertaking<'_>,
     limits: &MachineLimits,
 ) -> Option<MachineRemark> {
-    // The agent's own connection to its coordinator would be tracked, if anything were.
+    // The agent's own connection to its coordinator would be tracked if any were.
     let table = limits.conntrack.filter(|table| table.entries > 0)?;
     let per_s = of.demand.connections_per_s.unwrap_or(0.0);
     let in_all = of

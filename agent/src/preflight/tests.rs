@@ -37,7 +37,7 @@ fn roomy() -> MachineLimits {
     }
 }
 
-/// What is said of a plan's share on such a machine.
+/// What is remarked about a plan's share on such a machine.
 fn remarks(
     limits: &MachineLimits,
     plan: &str,
@@ -58,7 +58,7 @@ fn remarks(
     of.remarks(limits)
 }
 
-/// The only remark, where there is one.
+/// The only remark, if there is one.
 fn said(limits: &MachineLimits, plan: &str) -> Option<(Severity, String)> {
     let mut remarks = remarks(limits, plan, true, None);
     assert!(remarks.len() < 2, "{remarks:?}");
@@ -72,7 +72,7 @@ fn severity(limits: &MachineLimits, plan: &str) -> Option<Severity> {
 const CONCERN: Option<Severity> = Some(Severity::Concern);
 const REFUSAL: Option<Severity> = Some(Severity::Refusal);
 
-/// So many virtual users for each of two agents.
+/// A load of `number` virtual users for each of two agents.
 fn users(number: u32) -> String {
     format!(
         "load = {{ connections = {}, duration = \"9s\" }}",
@@ -80,7 +80,7 @@ fn users(number: u32) -> String {
     )
 }
 
-/// So many connections a second for each of two agents, each closed after a request.
+/// A load of `per_s` connections per second for each of two agents, each closed after one request.
 fn opened(per_s: u32, more: &str) -> String {
     format!(
         "connection = {{ requests = 1{more} }}\nload = {{ rate = \"{}/s\", duration = \"3m\" }}",
@@ -126,7 +126,7 @@ fn open_files_bound_virtual_users() {
 
 #[test]
 fn memory_bounds_virtual_users() {
-    // The figures of one request at one address on two workers.
+    // The figures of one request at one address, on two workers.
     let asked = 11 * 1_024 * 1_001 + 16 * 1_024 * 3;
     for (bytes, expected) in [
         (asked * 10 / 8 + 1, None),
@@ -244,7 +244,7 @@ fn ports_bound_connections_that_are_closed_here() {
             "{more}"
         );
     }
-    // As it was measured with 200 ports: 150/s went well, and 400/s did not.
+    // As measured with 200 ports: 150/s went well, and 400/s did not.
     let always = limits(200, PortReuse::Always);
     assert_eq!(severity(&always, &opened(150, "")), None);
     assert_eq!(severity(&always, &opened(400, "")), REFUSAL);
@@ -265,7 +265,7 @@ fn ports_are_counted_over_the_minute_that_asks_for_most() {
     let burst = "connection.requests = 1\n[load]\nrate = \"2/s\"\nstage = [\
                  { over = \"1h\", to = \"2/s\" }, { over = \"5s\", to = \"1000/s\" }, \
                  { over = \"5s\", to = \"2/s\" }, { over = \"1h\", to = \"2/s\" }]";
-    // Half of 5,010 arrivals in ten seconds and of 100 in the fifty around.
+    // Half of 5,010 arrivals in ten seconds, and of 100 in the fifty seconds around them.
     assert_eq!(severity(&limits(3_300), burst), None);
     assert_eq!(severity(&limits(2_500), burst), REFUSAL);
     let short = "connection.requests = 1\nload = { rate = \"400/s\", requests = 300 }";
@@ -352,7 +352,7 @@ fn link_carries_what_is_planned() {
             .collect(),
         ..roomy()
     };
-    // 100 answers of 1.25 MB each a second for each agent.
+    // 100 answers of 1.25 MB per second for each agent.
     let plan = "request.expect = { bytes = 1250000 }\n\
                 load = { rate = \"200/s\", duration = \"9s\" }";
     for (speeds, expected) in [
@@ -426,7 +426,8 @@ fn calibrated_need_fits_the_workers_or_their_quota() {
     );
 }
 
-/// How fast virtual users come depends on the answers: their think time alone says the most.
+/// How often virtual users send depends on the answers; their think time alone gives the highest
+/// rate.
 #[test]
 fn users_that_pause_are_not_refused_for_a_rate_that_they_may_never_reach() {
     let thinking = "target.url = \"http://10.0.0.9/\"\nconnection.requests = 1\n\

@@ -1,10 +1,10 @@
-//! Makes stacks and their counts of what `perf script` writes.
+//! Turns the output of `perf script` into stacks and their counts.
 
 use inferno::collapse::Collapse as _;
 use inferno::collapse::perf::{Folder, Options};
 use std::io::{self, BufReader, Read};
 
-/// The stacks, the most frequent first.
+/// Returns the stacks, the most frequent first.
 pub(super) fn fold(script: impl Read) -> io::Result<Vec<(String, u64)>> {
     let mut options = Options::default();
     options.nthreads = 1;

@@ -7,15 +7,15 @@ use std::os::unix::fs::MetadataExt as _;
 pub(super) const NO_PERF: &str = "there is no perf for this kernel; install it: package linux-perf \
     (Debian), linux-tools-$(uname -r) (Ubuntu), perf (Fedora)";
 
-/// What may stand in its way.
+/// What could prevent a profile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings {
     /// `kernel.perf_event_paranoid`.
     pub(super) paranoid: Option<i32>,
     pub(super) is_root: bool,
-    /// A watched process is another user's.
+    /// Whether a watched process belongs to another user.
     pub(super) is_foreign: bool,
-    /// None of the watched processes is there any more.
+    /// Whether none of the watched processes exists any more.
     pub(super) is_gone: bool,
 }
 
@@ -36,7 +36,7 @@ impl Surroundings {
     }
 }
 
-/// What kept `perf record` from recording; `said` is what it wrote.
+/// Why `perf record` did not record, given what it wrote in `said`.
 pub(super) fn obstacle(said: &str, around: Surroundings) -> String {
     let is_said = |words: &[&str]| words.iter().any(|word| said.contains(word));
     if around.is_gone || is_said(&["No such process", "thread/CPU maps"]) {

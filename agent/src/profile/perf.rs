@@ -1,4 +1,4 @@
-//! Runs `perf`, and ends it. Its files are in a folder of their own, which goes with it.
+//! Runs `perf`, and ends it. Its files are in a folder of their own, which is deleted with it.
 
 use super::CallGraph;
 use super::folding::fold;
@@ -11,24 +11,24 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// Samples a second and CPU: not 100, so that what happens a hundred times a second is not always
-/// or never seen.
+/// Samples per second and CPU. Not 100, so that what happens a hundred times per second is not seen
+/// always or never.
 const FREQUENCY: &str = "99";
 
-/// Between two looks at a child.
+/// Time between two looks at a child.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A `perf record` that is told to end has written its file by then, and symbols are found by then.
+/// Time for a `perf record` that is told to end to write its file, and for finding symbols.
 const FINISH_MAX: Duration = Duration::from_secs(60);
 
-/// Whether the profile is still wanted.
+/// Whether a profile is still wanted.
 pub(super) struct Halt {
     asked: Receiver<()>,
     is_asked: bool,
 }
 
 impl Halt {
-    /// A message finishes the profile, its sender's end gives it up.
+    /// A message finishes the profile early; if the sender is dropped, the profile is given up.
     pub(super) fn new(asked: Receiver<()>) -> Halt {
         Halt {
             asked,
@@ -36,8 +36,8 @@ impl Halt {
         }
     }
 
-    /// Waits for so long, and no longer than until it shall finish; whether it shall. Nothing: it
-    /// is given up.
+    /// Waits for this long, or until the profile is to finish early. Returns whether it is; `None`
+    /// if it is given up.
     pub(super) fn wait(&mut self, time: Duration) -> Option<bool> {
         match self.asked.recv_timeout(time) {
             Ok(()) => self.is_asked = true,
@@ -48,17 +48,17 @@ impl Halt {
     }
 }
 
-/// What `perf` is to record.
+/// What `perf` records.
 pub(super) struct Recording<'p> {
     pub(super) pids: &'p [u32],
     pub(super) length: Duration,
     pub(super) call_graph: CallGraph,
 }
 
-/// Stacks and how often each was seen.
+/// Stacks, and how often each was seen.
 type Stacks = Vec<(String, u64)>;
 
-/// Whether there is a `perf` that runs on this kernel; else what to do.
+/// Checks that there is a `perf` that runs on this kernel. If not, says what to do.
 pub(super) fn is_there() -> Result<(), String> {
     let output = perf().arg("--version").output();
     match output {
@@ -68,7 +68,8 @@ pub(super) fn is_there() -> Result<(), String> {
 }
 
 impl Recording<'_> {
-    /// Samples, and folds what was sampled; how long, and the stacks. Nothing: it is given up.
+    /// Samples, and folds the samples. Returns the duration and the stacks; `None` if the profile
+    /// is given up.
     pub(super) fn take(&self, halt: &mut Halt) -> Option<Result<(Duration, Stacks), String>> {
         let failed = |what: &str, error: &io::Error| Some(Err(format!("cannot {what}: {error}")));
         let folder = match tempfile::Builder::new().prefix("cannonade-").tempdir() {
@@ -99,7 +100,7 @@ impl Recording<'_> {
             CallGraph::Fp => "fp",
             CallGraph::Dwarf => "dwarf",
         };
-        // It ends by itself, too, if this process is killed.
+        // It also ends by itself if this process is killed.
         let longest = self.length.as_secs().saturating_add(2).to_string();
         let record = || {
             let mut command = perf();
@@ -117,7 +118,7 @@ impl Recording<'_> {
     }
 }
 
-/// What `perf script` writes, folded while it comes.
+/// Folds what `perf script` writes, as it writes it.
 fn script(data: &Path, halt: &mut Halt) -> Option<io::Result<Stacks>> {
     let mut command = perf();
     command.args(["script", "--force", "--no-inline", "-i"]);
@@ -133,7 +134,7 @@ fn script(data: &Path, halt: &mut Halt) -> Option<io::Result<Stacks>> {
     std::thread::scope(|scope| {
         let folding = scope.spawn(|| fold(output));
         let watched = watch(child, halt, |time, _| time >= FINISH_MAX);
-        // It ends with what it reads.
+        // The folding ends with what it reads.
         let folded = folding
             .join()
             .unwrap_or_else(|_| Err(io::ErrorKind::InvalidData.into()));
@@ -146,17 +147,19 @@ fn script(data: &Path, halt: &mut Halt) -> Option<io::Result<Stacks>> {
 
 fn perf() -> Command {
     let mut command = Command::new("perf");
-    // In a group of its own, so that it ends with what it starts, and not by Ctrl-C in the middle.
+    // In a group of its own, so that it can be ended with what it started, and Ctrl-C does not
+    // interrupt it.
     command.process_group(0);
-    // Symbols are those of this machine: no server is asked for more.
+    // Symbols are those of this machine; no server is asked for more.
     command.env("DEBUGINFOD_URLS", "");
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(Stdio::null());
     command
 }
 
-/// Waits until a child ends. It is told to once `is_over` says so of the time and of whether the
-/// profile shall finish; it is killed where it does not, or where the profile is given up.
+/// Waits until a child ends. The child is told to end once `is_over` returns true, given the time
+/// so far and whether the profile is to finish early. It is killed if it does not end, or if the
+/// profile is given up.
 fn watch(
     mut child: Child,
     halt: &mut Halt,
@@ -172,7 +175,7 @@ fn watch(
         }
         let shall_finish = halt.wait(LOOK);
         let is_late = told_at.is_some_and(|at| at.elapsed() >= FINISH_MAX);
-        // One that has just ended needs no signal.
+        // A child that has just ended needs no signal.
         if shall_finish.is_none() || is_late {
             let _ = kill_process_group(group, Signal::KILL);
             let _ = child.wait();

@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-/// Where the length of a run is not known, its beginning is over by then.
+/// If the length of a run is not known, its beginning is over by then.
 const BEGINS_AFTER: Duration = Duration::from_secs(5);
 
-/// In a short run: connections are opened in the first second.
+/// Least time before the profile in a short run: connections are opened in the first second.
 const LEAST_BEFORE: Duration = Duration::from_secs(1);
 
-/// In a short run: time to deliver it.
+/// Least time after the profile in a short run, to deliver it.
 const LEAST_AFTER: Duration = Duration::from_secs(3);
 
 /// A shorter profile says nothing.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// From an instant of the run clock on, and for how long.
+/// When the profile begins on the run clock, and how long it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ProfileWindow {
     pub(super) from: Duration,
     pub(super) length: Duration,
 }
 
-/// The middle of a run that fires for so long, as far as it lies ahead where `now` is the time of
-/// the run clock; else why there is none.
+/// The middle of a run that fires for `firing`, as far as it is ahead at `now` on the run clock. If
+/// there is none, says why.
 pub(super) fn profile_window(
     firing: Option<Duration>,
     wanted: Duration,
@@ -69,22 +69,22 @@ mod tests {
             (Some(60_000), 30_000, 0, Some((15_000, 30_000))),
             (Some(61_100), 30_000, 0, Some((15_550, 30_000))),
             (Some(34_001), 30_000, 0, Some((2_000, 30_000))),
-            // Shorter than that: what there is.
+            // Shorter than that: all there is.
             (Some(34_000), 30_000, 0, Some((1_000, 30_000))),
             (Some(10_000), 30_000, 0, Some((1_000, 6_000))),
             (Some(5_000), 30_000, 0, Some((1_000, 1_000))),
             (Some(4_999), 30_000, 0, None),
             (Some(0), 30_000, 0, None),
-            // Joined late.
+            // The monitor joined late.
             (Some(60_000), 30_000, 15_000, Some((15_000, 30_000))),
             (Some(60_000), 30_000, 20_000, Some((20_000, 25_000))),
             (Some(60_000), 30_000, 44_000, Some((44_000, 1_000))),
             (Some(60_000), 30_000, 44_001, None),
             (Some(60_000), 30_000, 90_000, None),
-            // Ends by a count.
+            // The run ends by a count.
             (None, 30_000, 0, Some((5_000, 30_000))),
             (None, 30_000, 70_000, Some((70_000, 30_000))),
-            // Odd wishes.
+            // Odd lengths.
             (Some(3_600_000), 1_000, 0, Some((1_799_500, 1_000))),
             (Some(u64::MAX), u64::MAX, 0, Some((1_000, u64::MAX - 4_000))),
         ] {
