@@ -12,13 +12,13 @@ use std::time::Duration;
 use target::{Config, RunningTarget};
 use tokio::sync::mpsc;
 
-/// Longer than anything here takes, on a busy machine too.
+/// Longer than anything takes here, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const RUN: RunId = RunId([1; 16]);
 const OTHER: RunId = RunId([2; 16]);
 
-/// Runs until it is stopped.
+/// A load that runs until it is stopped.
 const ENDLESS: &str = "load = { connections = 2, duration = \"1h\", think_time = \"5ms\" }";
 
 struct NoFiles;
@@ -66,7 +66,7 @@ impl Runner {
         }
     }
 
-    /// With a run that is prepared.
+    /// Creates a runner with a prepared run.
     fn prepared(server: &RunningTarget, more: &str) -> Runner {
         let mut runner = Runner::new(Policy::default());
         runner.order(Order::Prepare(assignment(RUN, &text(server, more))));
@@ -74,7 +74,7 @@ impl Runner {
         runner
     }
 
-    /// With a run that fires, and has a lease for so long.
+    /// Creates a runner whose run fires, with a lease of this length.
     fn firing(server: &RunningTarget, lease: Duration) -> Runner {
         let mut runner = Runner::prepared(server, ENDLESS);
         runner.start(RUN, lease);
@@ -96,7 +96,7 @@ impl Runner {
         at
     }
 
-    /// The next one that is about the load.
+    /// The next report about the load.
     fn report(&mut self) -> Report {
         loop {
             match self.any_report() {
@@ -116,7 +116,7 @@ impl Runner {
         next.expect("a report in time").expect("a runner")
     }
 
-    /// Everything up to the end: the intervals, and then why it ended and its totals.
+    /// Everything up to the end: the intervals, why the run ended, and its totals.
     fn until_ended(&mut self) -> (Vec<Snapshot>, EndCause, Totals) {
         let mut intervals = Vec::new();
         loop {
@@ -273,7 +273,7 @@ fn machine_is_observed_in_each_second_of_a_run() {
     for (second, observation) in &observed[..2] {
         let process = &observation.processes[0];
         assert_eq!(process.pid, std::process::id());
-        // Under a test all threads are of one process, so its busiest worker may be another test's.
+        // In a test all threads belong to one process, so its busiest worker may be another test's.
         assert!(
             engine::is_worker_thread(&process.busiest_thread),
             "{second}: {process:?}"
@@ -436,7 +436,7 @@ fn forgotten_run_fires_no_more_and_the_next_is_prepared() {
     );
     runner.order(Order::Forget { run: RUN });
     runner.order(Order::Prepare(assignment(OTHER, &text(&server, ENDLESS))));
-    // What was on its way is of a run that the link has forgotten, and drops.
+    // What was under way belongs to a run that the link has forgotten, and is dropped there.
     while !matches!(runner.report(), Report::Prepared { run: OTHER, .. }) {}
     wait_for_quiet(&server);
 }
@@ -455,7 +455,7 @@ fn end_of_the_link_ends_the_run_and_the_thread() {
     wait_for_quiet(&server);
 }
 
-/// The other agent's whole share, from now on.
+/// An order to take over the other agent's whole share, from now on.
 fn take_over(run: RunId, number: u32) -> Order {
     Order::TakeOver {
         run,
@@ -468,7 +468,7 @@ fn take_over(run: RunId, number: u32) -> Order {
     }
 }
 
-/// The answer to an order to take over; the intervals before it are kept.
+/// The answer to an order to take over; intervals that come before it are kept.
 fn answer(runner: &mut Runner, intervals: &mut Vec<Snapshot>) -> (u32, Option<String>) {
     loop {
         match runner.report() {
@@ -492,7 +492,7 @@ fn share_of_a_lost_agent_is_fired_too_and_stands_in_the_same_intervals() {
     runner.order(Order::Prepare(of_two));
     runner.start(RUN, PATIENCE);
     let mut intervals = Vec::new();
-    // In the middle of the second second; said twice, as after a cut.
+    // In the middle of the second second; sent twice, as after a cut.
     while intervals.is_empty() {
         if let Report::Interval { encoded, .. } = runner.report() {
             intervals.push(Snapshot::decode(&encoded).unwrap());
@@ -513,7 +513,7 @@ fn share_of_a_lost_agent_is_fired_too_and_stands_in_the_same_intervals() {
     };
     assert_eq!((cause, totals), (EndCause::Plan, sum(&intervals)));
     let fired = intervals.iter().map(ok).sum::<u64>();
-    // 250 of its own, and 100 for each second that was left to the lost one.
+    // 250 of its own, and 100 for each second that was left of the lost agent's share.
     assert!((300..=400).contains(&fired), "{fired}");
     assert_eq!(server.counts().requests, fired);
 }
@@ -557,7 +557,7 @@ fn what_cannot_work_here_is_refused_unless_it_is_forced() {
     let Report::NotPrepared { problem, .. } = runner.report() else {
         panic!("it is to be refused")
     };
-    // There are 65,536 ports at most, whatever else this machine has.
+    // There are at most 65,536 ports, whatever else this machine has.
     for part in ["local ports", "--force goes on"] {
         assert!(problem.contains(part), "{part}: {problem}");
     }

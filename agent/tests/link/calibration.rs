@@ -1,4 +1,4 @@
-//! The binary calibrates, and sends what it kept when it joins, if it still holds.
+//! The binary calibrates. When it joins, it sends what it kept, if that still holds.
 
 use crate::coordinator::{Coordinator, PATIENCE};
 use crate::terminal::Running;
@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// What keeps the CPUs busy spoils what is measured beside it.
+/// Held while CPUs are kept busy, which would spoil what is measured beside it.
 static CPUS: Mutex<()> = Mutex::const_new(());
 
-/// What an agent that joins with this home sends of its calibration, and what it says first.
+/// The calibration that an agent with this home sends when it joins, and the first thing it says.
 async fn sent(home: &Path, more: &[&str]) -> (Vec<u8>, String) {
     let mut coordinator = Coordinator::start().await;
     let child = Command::new(env!("CARGO_BIN_EXE_agent"))
@@ -37,7 +37,7 @@ async fn what_is_calibrated_is_sent_while_it_holds() {
     let home = tempfile::tempdir().unwrap();
     assert!(sent(home.path(), &[]).await.0.is_empty(), "there is none");
     let output = Command::new(env!("CARGO_BIN_EXE_agent"))
-        // Whatever else runs here beside the tests.
+        // Kept even if something else runs beside the tests.
         .args(["calibrate", "--seconds", "0.2", "--force"])
         .env("XDG_STATE_HOME", home.path())
         .output()

@@ -1,4 +1,4 @@
-//! A coordinator that says what a test tells it to say.
+//! A coordinator that says what a test tells it to.
 
 use control::{COORDINATOR_NAME, Digest, JoinSecret, LEASE, RunId, Token};
 use proto::control_server::{Control, ControlServer};
@@ -22,7 +22,7 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::transport::Server;
 use tonic::{Request, Response, Status, Streaming};
 
-/// Longer than anything here takes, on a busy machine too.
+/// Longer than anything takes here, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 const SECRET: [u8; 32] = [7; 32];
@@ -38,9 +38,9 @@ pub struct Coordinator {
 pub struct Attached {
     incoming: Streaming<FromAgent>,
     outgoing: mpsc::Sender<FromCoordinator>,
-    /// Run that beats get a lease for.
+    /// The run for which beats get a lease.
     pub lease: Option<RunId>,
-    /// When beats came.
+    /// When beats arrived.
     pub beats: Vec<Instant>,
 }
 
@@ -66,7 +66,7 @@ impl Coordinator {
         }
     }
 
-    /// The next stream, before anything is said on it.
+    /// The next stream, before anything is sent on it.
     pub async fn stream(&mut self) -> Attached {
         timeout(PATIENCE, self.streams.recv())
             .await
@@ -74,7 +74,7 @@ impl Coordinator {
             .expect("a server")
     }
 
-    /// The next stream and its hello, which is answered.
+    /// The next stream and its hello, after answering it.
     pub async fn welcome(&mut self, resume: Option<Resume>) -> (Attached, Hello) {
         let mut stream = self.stream().await;
         let Some(Up::Hello(hello)) = stream.next().await else {
@@ -103,7 +103,7 @@ impl Attached {
             .unwrap();
     }
 
-    /// What the agent says next; beats are answered, and not told. Nothing at its end.
+    /// The agent's next message; `None` at the end. Beats are answered and left out.
     pub async fn next(&mut self) -> Option<Up> {
         loop {
             let message = timeout(PATIENCE, self.incoming.message())
@@ -187,7 +187,7 @@ impl Stream for Received {
     }
 }
 
-/// Decrypts connections, and hands their content on.
+/// Decrypts connections and passes their content on.
 async fn accept(
     listener: TcpListener,
     tls: TlsAcceptor,

@@ -1,5 +1,5 @@
-//! The agent's link against a coordinator made by hand: what is dialled, said, sent again, and
-//! told.
+//! The agent's link against a hand-made coordinator: what it dials, sends, sends again, and
+//! reports.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod calibration;
@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 const RUN: RunId = RunId([3; 16]);
 
-/// A link, what it tells, and whom it takes for the runner.
+/// A link, the news it gives, and the test's end in place of a runner.
 struct Agent {
     link: JoinHandle<Result<(), LinkError>>,
     runner: RunnerEnd,
@@ -88,7 +88,7 @@ impl Agent {
             .expect("a link")
     }
 
-    /// Why it is away, which is the first that it tells.
+    /// Why it is away, which must be the first news.
     async fn away(&mut self) -> String {
         match self.news().await {
             News::Away { why } => why,
@@ -103,7 +103,7 @@ impl Agent {
             .unwrap()
     }
 
-    /// Prepares, starts, and begins the run on this stream.
+    /// Prepares, starts and begins the run on this stream.
     async fn begin(&mut self, stream: &mut Attached) {
         stream.say(Down::Prepare(prepare())).await;
         assert!(matches!(self.order().await, Order::Prepare(_)));
@@ -120,7 +120,7 @@ impl Agent {
         };
         let clock = prepared.clock.expect("it is measured by then");
         stream.lease = Some(RUN);
-        // The two clocks are one: this machine's.
+        // Both clocks are this machine's, so they are the same.
         let start_at_ns = monotonic_ns() + 2_000_000_000;
         assert!(
             clock.offset_ns.unsigned_abs() <= clock.bound_ns,
@@ -139,7 +139,7 @@ impl Agent {
         assert_eq!((armed.run_id, armed.attempt), (RUN.to_wire(), 1));
         let run_id = RUN.to_wire();
         stream.say(Down::Go(Go { run_id, attempt: 1 })).await;
-        // Its beat asks for the lease, and the stream answers while it waits for what is no beat.
+        // Its beat asks for the lease. The stream answers that while it waits for another message.
         let began = async {
             let Order::Start { run: RUN, at, .. } = self.order().await else {
                 panic!("no start")
@@ -245,7 +245,7 @@ async fn hangup_ends_an_agent_only_while_it_holds_no_run() {
     stream.say(Down::Prepare(prepare())).await;
     assert!(matches!(agent.order().await, Order::Prepare(_)));
     agent.quit.send(Quit::Hangup).await.unwrap();
-    // The coordinator goes before the run begins: it is forgotten, and no news tell of it.
+    // The coordinator goes away before the run begins, so the run is forgotten without any news.
     drop(stream);
     assert_eq!(agent.order().await, Order::Forget { run: RUN });
     let (_stream, hello) = coordinator.welcome(None).await;
@@ -288,7 +288,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
     };
     let (mut stream, hello) = coordinator.welcome(Some(resume)).await;
     assert_eq!(hello.held_runs[0].run_id, RUN.to_wire());
-    // What began is told on each stream.
+    // The beginning is reported on each stream.
     assert!(matches!(stream.next().await, Some(Up::Began(_))));
     for expected in [1, 2] {
         let part = part(&mut stream).await;
@@ -387,7 +387,7 @@ async fn beats_come_in_time_while_a_narrow_link_is_full_of_an_upload() {
         took.as_secs() >= 5,
         "an upload that is over at once shows nothing: {took:?}"
     );
-    // One a second, and behind one part or two for at most half a second each.
+    // One per second, and behind one or two parts for at most half a second each.
     assert!(
         longest.as_millis() < 2_500,
         "{longest:?} between two beats, {took:?} in all"
@@ -427,8 +427,7 @@ async fn release_in_the_middle_of_an_upload_ends_it_and_the_next_plan_is_taken()
             other => panic!("{other:?}"),
         }
     }
-    // Parts that were under way may follow; a runner that ends what it has is of no matter any
-    // more.
+    // Parts that were under way may follow, and what the runner reports no longer matters.
     agent
         .report(Report::Interval {
             run: RUN,
@@ -524,8 +523,8 @@ async fn what_listens_there_and_is_no_coordinator_is_told() {
         let address = listener.local_addr().unwrap();
         let server = tokio::spawn(async move {
             while let Ok((mut tcp, _)) = listener.accept().await {
-                // The whole ClientHello must be read, or closing resets the connection before the
-                // answer is read.
+                // The whole ClientHello must be read. Otherwise closing resets the connection
+                // before the answer is read.
                 let mut hello = vec![0; 4096];
                 let _ = tokio::io::AsyncReadExt::read(&mut tcp, &mut hello).await;
                 let _ = tcp.write_all(answer).await;
@@ -634,7 +633,7 @@ async fn hundreds_of_seconds_without_a_coordinator_are_delivered_whole_and_memor
     assert!(matches!(stream.next().await, Some(Up::Ended(_))));
 }
 
-/// Memory of this process; the other tests that it runs meanwhile need little.
+/// Memory of this process. Other tests that run meanwhile need little.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let resident = status.lines().find(|line| line.starts_with("VmRSS:"));

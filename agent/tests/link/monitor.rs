@@ -1,4 +1,4 @@
-//! The binary as a monitor: what it tells of the processes that it watches, and what it survives.
+//! The binary as a monitor: what it reports about the processes it watches, and what it survives.
 
 use crate::coordinator::{Attached, Coordinator, PATIENCE, tls};
 use crate::terminal::Running;
@@ -17,7 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
-/// Of what burns a CPU; cut by the kernel.
+/// Name of the process that burns a CPU; cut by the kernel.
 const NAME: &str = "watched-by-monitor";
 
 fn monitor_command(address: SocketAddr, token: &Token) -> Command {
@@ -36,7 +36,7 @@ fn monitor(address: SocketAddr, token: &Token, more: &[&str]) -> Child {
 
 fn burner(folder: &Path) -> Running {
     let program = folder.join(NAME);
-    // Written once: a program that runs cannot be written.
+    // Written once, because a program that is running cannot be written.
     if !program.exists() {
         std::fs::copy("/bin/sh", &program).unwrap();
     }
@@ -54,7 +54,7 @@ async fn observe(stream: &mut Attached, start_at_ns: u64) {
     stream.say(Down::Observe(observe)).await;
 }
 
-/// The next second, which is acknowledged.
+/// The next second, after acknowledging it.
 async fn second(stream: &mut Attached) -> (u32, Observation) {
     let Some(Up::Observed(observed)) = stream.next().await else {
         panic!("no second")
@@ -75,7 +75,7 @@ async fn second(stream: &mut Attached) -> (u32, Observation) {
     (second, Observation::decode(&content).unwrap())
 }
 
-/// Seconds up to the first that is like this.
+/// Seconds up to the first one that matches.
 async fn seconds_until(
     stream: &mut Attached,
     is_it: impl Fn(&Observation) -> bool,
@@ -113,7 +113,7 @@ async fn watched_process_and_coordinator_may_come_and_go_in_the_middle() {
     );
     assert_eq!(hello.labels["role"], "server");
 
-    // It has been on for a while, as it is for a monitor that comes later.
+    // The run has been on for a while, as for a monitor that joins late.
     observe(&mut stream, monotonic_ns() - 10_500_000_000).await;
     let before = seconds_until(&mut stream, |_| true).await;
     assert!(
@@ -202,7 +202,7 @@ async fn wrong_token_ends_a_monitor_with_the_reason() {
     );
 }
 
-/// The next part of a profile; seconds are acknowledged on the way.
+/// The next part of a profile. Seconds that come before it are acknowledged.
 async fn profile_part(stream: &mut Attached) -> ProfilePart {
     loop {
         match stream.next().await {
@@ -253,7 +253,7 @@ async fn monitor_without_perf_says_once_what_to_install() {
 #[tokio::test]
 async fn profile_that_is_under_way_ends_with_its_monitor() {
     let folder = tempfile::tempdir().unwrap();
-    // Stands for perf, and for whatever perf starts.
+    // Stands in for perf, and for anything that perf starts.
     let perf = folder.path().join("perf");
     let pid_file = folder.path().join("pid");
     let script = format!(
@@ -289,7 +289,7 @@ async fn profile_that_is_under_way_ends_with_its_monitor() {
         .unwrap();
     kill_process(Pid::from_child(&monitor.0), Signal::INT).unwrap();
     assert!(monitor.0.wait().unwrap().success());
-    // Killed, it may be read once more before the kernel has taken it away.
+    // After it is killed it can still be read until the kernel has removed it.
     let is_gone = async {
         let stat = format!("/proc/{sleeping}/stat");
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {

@@ -1,5 +1,5 @@
-//! A relay that carries so many bytes a second each way, with all the room that sockets have before
-//! it.
+//! A relay that carries a limited number of bytes per second each way, with as much room before it
+//! as sockets have.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 
-/// What is carried at once.
+/// Bytes that are carried at once.
 const PIECE_BYTES: usize = 512;
 
-/// Where to dial instead of `to`.
+/// Starts the relay. Returns the address to dial instead of `to`.
 pub async fn relay(to: SocketAddr, bytes_per_second: u32) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! The binary, with a terminal that is held.
+//! The binary with a terminal that is held (Ctrl-S).
 
 use crate::coordinator::{Coordinator, PATIENCE};
 use proto::Notice;
@@ -31,7 +31,7 @@ async fn beats_go_on_while_nobody_reads_what_the_agent_says() {
     let agent = Running(child);
     let (mut stream, _) = coordinator.welcome(None).await;
     let beats = async {
-        // Many times what the pipe takes.
+        // Many times what the pipe holds.
         let text = "x".repeat(4_000);
         for _ in 0..200 {
             stream
@@ -40,7 +40,7 @@ async fn beats_go_on_while_nobody_reads_what_the_agent_says() {
         }
         stream.beats.clear();
         while stream.beats.len() < 3 {
-            // Beats alone come, and are answered while the next message is waited for.
+            // Only beats arrive, and are answered while the next message is waited for.
             let _ = timeout(BEATS_ASIDE, stream.next()).await;
         }
     };
