@@ -1,4 +1,4 @@
-//! A coordinator's fleet along timelines made by hand.
+//! A coordinator's fleet, along hand-made timelines.
 
 use control::{
     AgentFacts, AgentId, Audience, ConnectionId, CoordinatorId, Digest, EndCause, Fleet,
@@ -29,7 +29,7 @@ impl Coordinator {
         }
     }
 
-    /// With agents 0 to n − 1 on connections of the same numbers.
+    /// A coordinator with agents 0 to n − 1, on connections of the same numbers.
     fn with_agents(agents: u8) -> Coordinator {
         let mut coordinator = Coordinator::new();
         for agent in 0..agents {
@@ -38,7 +38,7 @@ impl Coordinator {
         coordinator
     }
 
-    /// With a run that has begun on all agents.
+    /// A coordinator with a run that has begun on all agents.
     fn going(agents: u8) -> Coordinator {
         let mut coordinator = Coordinator::with_agents(agents);
         coordinator.on(FleetEvent::Run(request(agents.into())));
@@ -47,7 +47,7 @@ impl Coordinator {
         coordinator
     }
 
-    /// All agents are ready and learn of the start.
+    /// Makes all agents ready, and tells them of the start.
     fn start(&mut self, agents: u8) -> Vec<FleetAction> {
         let mut actions = Vec::new();
         for agent in 0..agents {
@@ -59,7 +59,7 @@ impl Coordinator {
         actions
     }
 
-    /// All agents get their lease and begin.
+    /// Gives all agents their lease, and lets them begin.
     fn begin(&mut self, agents: u8) -> Vec<FleetAction> {
         let mut actions = Vec::new();
         for agent in 0..agents {
@@ -76,7 +76,7 @@ impl Coordinator {
         self.say(at, Up::Hello(hello))
     }
 
-    /// A start instant is stored at once.
+    /// Handles an event, with a disk that stores start instants at once.
     fn on(&mut self, event: FleetEvent) -> Vec<FleetAction> {
         let mut actions = self.on_slow_disk(event);
         let named: Vec<Receipt> = actions.iter().filter_map(start_receipt).collect();
@@ -103,7 +103,7 @@ impl Coordinator {
         self.on(FleetEvent::Closed(ConnectionId(at), "cut".into()))
     }
 
-    /// So many seconds, with a beat a second from these.
+    /// Lets `seconds` seconds pass, with one beat per second on the connections `beating`.
     fn pass(&mut self, seconds: u64, beating: &[u64]) -> Vec<FleetAction> {
         let mut actions = Vec::new();
         for _ in 0..seconds {
@@ -535,7 +535,7 @@ fn agent_is_released_from_a_run_that_ended_here_before_it_gets_the_plan_of_the_n
         };
         sent(actions, to).iter().map(kind).collect()
     };
-    // The run before is over, and one of its agents has not heard of it.
+    // The run is over, and one of its agents has not heard of that.
     let mut coordinator = Coordinator::going(2);
     coordinator.cut(1);
     coordinator.end(0);
@@ -976,7 +976,7 @@ fn agent_that_is_away_is_waited_for_until_its_lease_is_over_and_longer() {
             ..request(2)
         });
         coordinator.pass(1, &[0, 1]);
-        // A cut of all that something between tells as the end of the streams.
+        // All streams are cut, and something in between reports that as their end.
         (0..2).for_each(|at| drop(coordinator.cut(at)));
         let before = coordinator.pass(lease + 9, &[]);
         assert!(losses(&before).is_empty(), "{lease}: {before:?}");
@@ -1054,7 +1054,7 @@ fn second_stream_of_an_agent_takes_the_place_of_the_first() {
     )));
 }
 
-/// A run whose fleet bears losses.
+/// A request for a run that tolerates losses.
 fn bearing(agents: u32, lost: LostPolicy, tolerate: u32) -> RunRequest {
     RunRequest {
         rules: FleetRules {
@@ -1073,7 +1073,7 @@ fn holding(agent: u8) -> Hello {
     }
 }
 
-/// A run of so many agents, going, that another agent count of losses does not end.
+/// Starts a run whose request sets the number of agents and the losses it tolerates.
 fn going_with(request: RunRequest) -> Coordinator {
     let agents = request.agents as u8;
     let mut coordinator = Coordinator::with_agents(agents);
@@ -1237,7 +1237,7 @@ fn start_that_this_side_slept_through_is_tried_again_since_nobody_fires() {
     coordinator.on(FleetEvent::Run(request(2)));
     coordinator.start(2);
     for attempt in 2..=3 {
-        // One asked before, and the other one's beat is read when it is too late.
+        // One asked in time, and the other one's beat is read too late.
         coordinator.say(0, Up::Beat(Beat::default()));
         coordinator.now_ns += 4 * SECOND;
         let mut actions = coordinator.say(0, Up::Beat(Beat::default()));
@@ -1375,7 +1375,7 @@ fn share_of_a_lost_agent_is_dealt_once_its_lease_is_over_and_it_is_written_down(
         (2, RUN.to_wire())
     );
     assert_eq!(order.parts, [SharePart { part: 1, parts: 2 }]);
-    // Sent again on a new stream until it is answered.
+    // It is sent again on a new stream until it is answered.
     coordinator.cut(1);
     let back = coordinator.join(5, holding(1));
     assert_eq!(take_overs(&back, 5), std::slice::from_ref(order));
@@ -1425,13 +1425,13 @@ fn share_whose_heir_ends_before_it_hears_of_it_is_said_to_be_undone() {
         RunEvent::Note { agent, text, .. } => *agent == Some(0) && text.contains("agent 1 left"),
         _ => false,
     };
-    // The disk is full: nobody is told of the share before it is written down.
+    // The disk is full, and no agent is told of the share before it is stored.
     let mut coordinator = going_with(bearing(2, LostPolicy::Redistribute, 1));
     let dealt = coordinator.say(1, ended_because(proto::EndCause::Failed));
     assert!(receipt(&dealt).is_some() && take_overs(&dealt, 0).is_empty());
     let ended = coordinator.end(0);
     assert!(has(&ended, undone), "{ended:?}");
-    // Once it is taken over, there is nothing to say.
+    // Once it is taken over, there is nothing to report.
     let mut coordinator = going_with(bearing(2, LostPolicy::Redistribute, 1));
     let dealt = coordinator.say(1, ended_because(proto::EndCause::Failed));
     let receipt = receipt(&dealt).expect("its share is dealt");
@@ -1583,7 +1583,7 @@ fn agent_that_ignores_its_window_breaks_the_protocol() {
         matches!(losses(&actions)[..], [(0, why)] if why.contains("wait to be stored")),
         "{actions:?}"
     );
-    // One that waits is never near.
+    // An agent that waits for acknowledgements never comes near the limit.
     let mut coordinator = Coordinator::going(1);
     for interval in 0..500 {
         let actions = coordinator.say(0, part(interval));
@@ -1628,7 +1628,7 @@ fn facts(agent: u8) -> AgentFacts {
     }
 }
 
-/// What was told, as the record has it.
+/// A history of what was reported, as the record has it.
 fn history_of(told: &[FleetAction]) -> RunHistory {
     let mut history = RunHistory::default();
     events(told)
@@ -1637,7 +1637,7 @@ fn history_of(told: &[FleetAction]) -> RunHistory {
     history
 }
 
-/// What a run of two agents left: both began, and intervals 0 and 1 of agent 0 are stored.
+/// The history of a run of two agents: both began, and intervals 0 and 1 of agent 0 are stored.
 fn history(coordinator: &mut Coordinator) -> RunHistory {
     history_of(&history_events(coordinator))
 }
@@ -1725,7 +1725,7 @@ fn agent_that_never_came_back_fired_until_its_last_coordinator_was_gone_and_a_le
 #[test]
 fn agent_of_a_resumed_run_has_time_to_say_that_it_began() {
     let mut history = history(&mut Coordinator::new());
-    // What it said was not stored.
+    // What the coordinator reported was not stored.
     let agents = (0..2).map(facts).collect();
     history.take(&RunEvent::Assembled { agents });
     let mut coordinator = Coordinator::new();
@@ -1755,7 +1755,7 @@ fn run_that_is_taken_up_after_its_end_says_nothing_false_of_agents_that_were_awa
     );
     let actions = coordinator.pass(2, &[4]);
     assert!(has(&actions, is_overdue), "{actions:?}");
-    // Agent 0 is deaf; agent 1 cannot have heard that it is to stop.
+    // Agent 0 is deaf; agent 1 cannot have heard that it should stop.
     let actions = coordinator.pass(90, &[4]);
     let reasons: Vec<(u32, bool)> = losses(&actions)
         .into_iter()
@@ -1825,7 +1825,7 @@ fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
         (proto::EndCause::LeaseExpired, 1, true),
         (proto::EndCause::Failed, 1, true),
         (proto::EndCause::Plan, 1, false),
-        // One more than the run bears.
+        // One more than the run tolerates.
         (proto::EndCause::LeaseExpired, 0, false),
     ] {
         let mut past = Coordinator::with_agents(3);
@@ -1833,7 +1833,7 @@ fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
         let mut told = past.on(FleetEvent::Run(request.clone()));
         told.extend(past.start(3));
         told.extend(past.begin(3));
-        // The coordinator dies before it is written down who fires the rest.
+        // The coordinator dies before it is stored which agents fire the rest.
         told.extend(past.say(2, ended_because(ends)));
         told.retain(|action| {
             !matches!(
@@ -1853,7 +1853,7 @@ fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
     }
 }
 
-/// Seconds that a fleet of so many agents takes for one second of beats and intervals.
+/// Seconds that a fleet of `agents` agents takes to handle one second of beats and intervals.
 fn second_of(agents: u64) -> f64 {
     let mut coordinator = Coordinator::new();
     let id = |agent: u64| {
@@ -1897,8 +1897,8 @@ fn second_of(agents: u64) -> f64 {
 
 #[test]
 fn ten_times_the_agents_are_about_ten_times_the_work() {
-    // Maps grow by a few levels and leave the caches; looking at every agent for each message would
-    // be a hundred.
+    // Maps grow by a few levels and no longer fit the caches; looking at every agent for each
+    // message would give a factor of a hundred.
     let ratio = second_of(10_000) / second_of(1_000);
     assert!(ratio < 50.0, "{ratio}");
 }
@@ -1920,7 +1920,7 @@ fn nobody_may_fire_before_the_start_instant_is_stored() {
     let mut actions = coordinator.say(0, armed(1));
     actions.extend(coordinator.say(1, armed(1)));
     assert!(!actions.iter().any(is_go), "{actions:?}");
-    // A disk that takes too long costs this attempt, and what it says later starts nothing.
+    // A disk that takes too long costs this attempt, and what it stores later starts nothing.
     coordinator.now_ns += 2 * SECOND;
     let late = coordinator.on_slow_disk(FleetEvent::Tick);
     let second = late.iter().find_map(start_receipt).unwrap();
@@ -1947,7 +1947,7 @@ fn observed(second: u32) -> Up {
     })
 }
 
-/// What was observed, as the events tell it.
+/// The observed seconds, as the events report them.
 fn observations(actions: &[FleetAction]) -> Vec<(Observer, u32)> {
     let told = events(actions).into_iter();
     told.filter_map(|event| match event {
@@ -1997,7 +1997,7 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
     };
     assert!(ack.observed && ack.interval == 0, "{ack:?}");
 
-    // One that is lost costs the run nothing, and is known when it comes back.
+    // A monitor that is lost costs the run nothing, and is recognised when it comes back.
     let is_said = |actions: &[FleetAction], what: &str| {
         has(actions, |event| match event {
             RunEvent::Note { agent, text, .. } => agent.is_none() && text.ends_with(what),
@@ -2090,7 +2090,7 @@ fn profile_part(part: u32, parts: u32) -> Up {
     })
 }
 
-/// Parts of profiles, as the events tell them: of which monitor, which, of how many.
+/// Parts of profiles, as the events report them: the monitor, the part, and the number of parts.
 fn profile_parts(actions: &[FleetAction]) -> Vec<(u32, u32, u32)> {
     let told = events(actions).into_iter();
     told.filter_map(|event| match event {

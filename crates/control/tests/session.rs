@@ -1,4 +1,4 @@
-//! An agent's session along timelines made by hand.
+//! An agent's session, along hand-made timelines.
 
 use control::{
     AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, FileParts, Finality, KEEP, LEASE,
@@ -16,13 +16,13 @@ const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
 const RUN: RunId = RunId([3; 16]);
 
-/// A session and the time; the coordinator's clock is the agent's.
+/// A session and its time. The coordinator's clock is the agent's.
 struct Agent {
     session: Session,
     now_ns: u64,
-    /// While the machine slept, only the boot-time clock went on.
+    /// How long the machine has slept, when only the boot-time clock ran.
     slept_ns: u64,
-    /// What passed while it dialled.
+    /// How much time passed while it was dialling.
     since_end_ms: u64,
 }
 
@@ -52,13 +52,13 @@ impl Agent {
         agent
     }
 
-    /// Joins the coordinator that every test begins with.
+    /// Joins the coordinator with which every test begins.
     fn join(&mut self) -> Vec<SessionAction> {
         let resumes = resume(1);
         self.join_to(welcome(9, 9, resumes))
     }
 
-    /// Has the plan, and has answered it.
+    /// An agent that has the plan and has answered it.
     fn ready() -> Agent {
         let mut agent = Agent::joined();
         agent.prepare(prepare());
@@ -79,7 +79,7 @@ impl Agent {
         self.answer_beats(&actions, None);
     }
 
-    /// Dials until it is through.
+    /// Dials until it gets through.
     fn connect(&mut self) -> Vec<SessionAction> {
         while !self.tick().contains(&SessionAction::Connect) {
             self.pass(100 * MS);
@@ -101,7 +101,7 @@ impl Agent {
         self.hear(grant(beat, self.now_ns, lease))
     }
 
-    /// The sequence of the beat that is due within a second.
+    /// Sequence number of the beat that is due within a second.
     fn next_beat(&mut self) -> u64 {
         (0..=11)
             .find_map(|_| {
@@ -162,8 +162,8 @@ impl Agent {
         }))
     }
 
-    /// Grants every beat among the actions, and every beat that follows, a millisecond later; what
-    /// else comes of it.
+    /// Grants every beat among the actions, and every beat that follows, a millisecond later.
+    /// Returns the other actions that come of it.
     fn answer_beats(
         &mut self,
         actions: &[SessionAction],
@@ -198,7 +198,7 @@ impl Agent {
         }))
     }
 
-    /// Sends all that may go, and says that each part came.
+    /// Sends everything that may be sent, and confirms each part.
     fn upload_all(&mut self) -> Vec<(u32, bool)> {
         let mut whole = Vec::new();
         while let Some(part) = self.session.next_part() {
@@ -591,7 +591,7 @@ fn reason_for_being_away_is_said_once_until_it_changes() {
     );
 }
 
-/// What is said of a coordinator that goes, and then of nobody listening.
+/// The news about a coordinator that goes, and then about none listening.
 fn said_of_going(mut agent: Agent) -> Vec<News> {
     let mut gone = |why: &str, finality| {
         let why = why.to_owned();
@@ -619,7 +619,7 @@ fn coordinator_that_goes_after_a_run_is_no_trouble_and_before_one_it_is() {
     assert_eq!(said_of_going(agent), [News::RunOver]);
 }
 
-/// How it quits when its coordinator goes in order: `Some(None)` with nothing to tell.
+/// How the agent quits when its coordinator goes: `Some(None)` with nothing to report.
 fn quits_as_it_goes(mut agent: Agent, finality: Finality) -> Option<Option<String>> {
     let why = "it ended".to_owned();
     let actions = agent.on(SessionEvent::Disconnected(Disconnection { why, finality }));
@@ -647,7 +647,7 @@ fn agent_of_one_coordinator_goes_with_it_and_says_how_its_part_went() {
         agent
     };
     assert_eq!(quits_as_it_goes(served(), Finality::Ended), Some(None));
-    // It was killed after the run.
+    // The coordinator was killed after the run.
     assert_eq!(quits_as_it_goes(served(), Finality::Nobody), Some(None));
     assert_eq!(quits_as_it_goes(served(), Finality::Retry), None, "a cut");
     let unserved = quits_as_it_goes(once(Agent::joined()), Finality::Ended).flatten();
@@ -692,7 +692,7 @@ fn agent_gives_up_where_no_coordinator_comes_for_as_long_as_it_waits() {
     agent.pass(59 * SECOND);
     agent.on(SessionEvent::Connected);
     agent.hear(welcome(9, 9, resume(1)));
-    // A new wait begins when it goes.
+    // A new wait begins when the coordinator goes.
     agent.on(SessionEvent::Disconnected(Disconnection {
         why: "nobody listens".into(),
         finality: Finality::Nobody,
@@ -798,7 +798,7 @@ fn interval_or_sum_too_large_to_travel_ends_the_run_with_the_reason() {
     );
 }
 
-/// A stream to this coordinator, which names these runs.
+/// The welcome of this coordinator, which names these runs.
 fn welcome(coordinator: u8, clock: u8, resumes: Vec<Resume>) -> Down {
     Down::Welcome(Welcome {
         coordinator_version: "1".into(),
@@ -816,7 +816,7 @@ fn resume(epoch: u64) -> Vec<Resume> {
     }]
 }
 
-/// Has fired one second, and was cut off.
+/// An agent that has fired for one second and was cut off.
 fn cut_off_while_firing() -> Agent {
     let mut agent = Agent::firing();
     agent.interval(0, Bytes::from_static(b"figures"));
@@ -1055,7 +1055,7 @@ fn run_of_another_coordinator_is_kept_and_said_while_the_next_one_is_served() {
     assert_eq!(orders(&released), [&Order::Forget { run: RUN }]);
 }
 
-/// Fires the run of a coordinator that is gone, and has the plan of another one.
+/// An agent that fires the run of a coordinator that is gone, and has the plan of another one.
 fn busy_with_another_run() -> Agent {
     let mut agent = cut_off_while_firing();
     agent.join_to(welcome(2, 9, vec![]));
@@ -1086,7 +1086,7 @@ fn plan_of_another_coordinator_waits_until_the_run_that_fires_is_over() {
     let mut agent = busy_with_another_run();
     let actions = agent.ended();
     assert!(prepares(&actions), "{actions:?}");
-    // It was released from it meanwhile, or the stream is another one.
+    // It was released from the other run meanwhile, or the stream is another one.
     let mut agent = busy_with_another_run();
     agent.hear(Down::Release(Release {
         run_id: RunId([4; 16]).to_wire(),
