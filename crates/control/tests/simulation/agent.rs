@@ -1,4 +1,4 @@
-//! A load machine: its clocks, and a process on it with a session and a runner that fires whenever
+//! A load machine: its clocks, and a process on it, with a session and a runner that fires whenever
 //! it may.
 
 use crate::clock::MachineClock;
@@ -9,37 +9,37 @@ use control::{
 use proto::Bytes;
 use std::collections::VecDeque;
 
-/// The plan has an arrival of every share so often.
+/// The plan has one arrival of every share per step.
 pub const STEP: u64 = 250_000_000;
 pub const STEPS_PER_INTERVAL: u32 = 4;
 
-/// A machine; it outlives its agent.
+/// A machine, which outlives its agent.
 #[derive(Debug)]
 pub struct Host {
     pub clock: MachineClock,
     pub frozen_until: u64,
     pub agent: Option<Agent>,
-    /// Counts the agents that ran here.
+    /// Counts the agents that have run here.
     pub incarnation: u32,
-    /// When it is woken next.
+    /// When it is woken up next.
     pub wakes_at: u64,
 }
 
-/// A process.
+/// An agent's process.
 #[derive(Debug)]
 pub struct Agent {
     pub id: AgentId,
     pub session: Session,
     pub stream: Option<ConnectionId>,
     pub runner: Runner,
-    /// Somebody told it to quit.
+    /// Whether it was told to quit.
     pub quits: bool,
-    /// What the session had no room for yet.
+    /// Reports for which the session had no room yet.
     pub reports: VecDeque<Report>,
     shape: LoadShape,
 }
 
-/// What a plan asks of each agent.
+/// What a plan asks for from each agent.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadShape {
     pub steps: u32,
@@ -48,13 +48,13 @@ pub struct LoadShape {
     /// Size of every fifth one.
     pub large_bytes: usize,
     pub totals_bytes: usize,
-    /// From the plan to the answer.
+    /// Time from the plan to the answer.
     pub preparing_ns: u64,
-    /// Whether it has users, who may begin late.
+    /// Whether it has users, who can begin late.
     pub is_closed: bool,
 }
 
-/// Whoever fires.
+/// The runner.
 #[derive(Debug)]
 pub enum Runner {
     Idle,
@@ -80,11 +80,11 @@ pub struct Firing {
     steps: u32,
     began: bool,
     stop: bool,
-    /// Parts of other shares, and from which step on.
+    /// Parts of other shares, and the step from which each is fired.
     taken_over: Vec<(SharePath, u32)>,
 }
 
-/// Something that was fired: which step of which part of the plan.
+/// Something that was fired: the step, and the parts of the plan.
 #[derive(Debug)]
 pub struct Shot {
     pub run: RunId,
@@ -93,14 +93,14 @@ pub struct Shot {
     pub shares: Vec<SharePath>,
 }
 
-/// What came of a runner's time.
+/// What a runner did in some time.
 #[derive(Debug, Default)]
 pub struct Stepped {
     pub shots: Vec<Shot>,
     pub reports: Vec<Report>,
 }
 
-/// Names the process that is the nth of its machine.
+/// Id of the process that is number `incarnation` on its machine.
 pub fn agent_id(slot: usize, incarnation: u32) -> AgentId {
     let mut id = [slot as u8; 16];
     id[..4].copy_from_slice(&incarnation.to_be_bytes());
@@ -140,7 +140,7 @@ impl Host {
 }
 
 impl Agent {
-    /// When the runner does something next.
+    /// When the runner has something to do next.
     pub fn runner_wakes_at(&self) -> Option<Mono> {
         match &self.runner {
             Runner::Idle | Runner::Prepared { .. } => None,
@@ -237,7 +237,7 @@ impl Agent {
         }
     }
 
-    /// What the runner does by now. One that is `reckless` does not look at lease and stop.
+    /// Does what the runner has to do by now. A `reckless` one ignores its lease and stops.
     pub fn step(&mut self, now: Now, reckless: bool) -> Stepped {
         let mut out = Stepped::default();
         match &mut self.runner {
@@ -275,7 +275,7 @@ impl Firing {
 
     fn take_over(&mut self, share: SharePath, from: Mono, is_closed: bool) -> Result<Mono, String> {
         let from_step = from.0.saturating_sub(self.at.0).div_ceil(STEP) as u32;
-        // As an engine does that hears of it too late: users begin when they can.
+        // Like an engine that hears of it too late: users begin when they can.
         if from_step < self.steps && !is_closed {
             return Err("the instant to begin at is over".into());
         }
@@ -286,7 +286,7 @@ impl Firing {
         }
     }
 
-    /// Fires everything that is due. Whether the run is over here.
+    /// Fires everything that is due. Returns whether the run is over here.
     fn step(&mut self, now: Now, shape: LoadShape, reckless: bool, out: &mut Stepped) -> bool {
         while self.next_at() <= now.mono {
             let expired = now.boot >= self.lease_until && !reckless;
@@ -331,7 +331,7 @@ impl Firing {
         self.steps += 1;
     }
 
-    /// The interval that the last step belongs to.
+    /// The interval to which the last step belongs.
     fn interval(&self, shape: LoadShape) -> Report {
         let interval = (self.steps - 1) / STEPS_PER_INTERVAL;
         let size = match interval % 5 {

@@ -1,4 +1,4 @@
-//! What a seed stands for: the fleet, the plan, the ways between, and what goes wrong when.
+//! What a seed stands for: the fleet, the plan, the network in between, and what goes wrong when.
 
 use crate::agent::{LoadShape, STEPS_PER_INTERVAL};
 use crate::network::Way;
@@ -18,13 +18,13 @@ pub struct Case {
     pub plan_seconds: u32,
     pub shape: LoadShape,
     pub rules: FleetRules,
-    /// Shortest and longest way from an agent to its coordinator.
+    /// Shortest and longest delay between an agent and its coordinator.
     pub delay_ns: (u64, u64),
-    /// What a sync takes at most.
+    /// Longest duration of a sync.
     pub sync_ns: u64,
     /// Size of a file that the plan names.
     pub file_bytes: Option<usize>,
-    /// Runs one after the other; nothing goes wrong in the second.
+    /// Number of runs, one after the other; nothing goes wrong after the first.
     pub runs: u8,
     pub faults: Vec<(u64, Fault)>,
 }
@@ -32,7 +32,7 @@ pub struct Case {
 /// Something that goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
-    /// An agent's stream breaks; each side hears of it soon, late or never.
+    /// An agent's stream breaks, and each side hears of it soon, late or never.
     Cut {
         slot: usize,
     },
@@ -54,19 +54,19 @@ pub enum Fault {
         extra_ns: u64,
         for_ns: u64,
     },
-    /// The coordinator ends, and is started again on its disk.
+    /// The coordinator ends, and is restarted on its disk.
     CoordinatorEnds {
         how: Ending,
         down_ns: u64,
     },
     /// The coordinator ends for good.
     CoordinatorGone,
-    /// The coordinator's process stands still.
+    /// The coordinator's process stalls.
     CoordinatorStalls {
         for_ns: u64,
     },
-    /// No agent reaches the coordinator, and another one takes the run up from a copy of its disk;
-    /// later both are reached.
+    /// The coordinator becomes unreachable, and another one takes the run up from a copy of its
+    /// disk. Later both are reachable.
     TakenUpElsewhere {
         back_ns: u64,
     },
@@ -86,32 +86,32 @@ pub enum Fault {
         slot: usize,
         for_ns: u64,
     },
-    /// The machine sleeps: its monotonic clock stands still, and the boot-time clock does not.
+    /// The machine sleeps: its monotonic clock stands still, but the boot-time clock does not.
     AgentSleeps {
         slot: usize,
         for_ns: u64,
     },
-    /// Somebody tells an agent to quit.
+    /// An agent is told to quit.
     AgentQuits {
         slot: usize,
         down_ns: u64,
     },
-    /// Somebody else's connection.
+    /// A connection of a stranger.
     Stranger(Stranger),
     /// An agent sends something that breaks the protocol.
     Violation {
         slot: usize,
         how: BrokenRule,
     },
-    /// Somebody stops the run.
+    /// The run is stopped.
     Stops(Stop),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// What was written is there.
+    /// Everything that was written is still there.
     Killed,
-    /// What was not synced may be gone, and nobody is told.
+    /// What was not synced may be gone, and the agents are not notified.
     PowerFails,
 }
 
@@ -125,16 +125,16 @@ pub enum Stranger {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BrokenRule {
-    /// A part that does not follow the one before.
+    /// A part that does not follow the one before it.
     SkipsAPart,
     /// A second hello on a stream.
     GreetsTwice,
-    /// An interval of a number that cannot be.
+    /// An interval with an impossible number.
     CountsTooFar,
 }
 
 impl Fault {
-    /// When its effect is over.
+    /// How long its effect lasts.
     pub fn lasts(&self) -> u64 {
         match self {
             Fault::Partition { for_ns, .. }
@@ -159,7 +159,7 @@ impl Fault {
 }
 
 impl Case {
-    /// Nothing goes wrong, and everything is ordinary.
+    /// A case in which nothing goes wrong, and everything is ordinary.
     pub fn quiet(seed: u64, agents: usize) -> Case {
         Case {
             seed,
@@ -187,7 +187,7 @@ impl Case {
         self
     }
 
-    /// What the seed says.
+    /// The case that the seed stands for.
     pub fn drawn(seed: u64) -> Case {
         let random = &mut Random(seed ^ 0x5157_u64.rotate_left(40));
         let agents = draw_agents(random);
@@ -208,7 +208,7 @@ impl Case {
         case
     }
 
-    /// Each case has its own few kinds of faults, so that some have many of one kind.
+    /// Each case has a few kinds of faults of its own, so that some have many of one kind.
     fn draw_faults(&mut self, random: &mut Random) {
         let kinds: Vec<u64> = (0..KINDS).filter(|_| random.percent(25)).collect();
         if kinds.is_empty() || random.percent(4) {
@@ -300,10 +300,10 @@ impl Case {
     }
 }
 
-/// Kinds of faults, as [`Case::draw_fault`] numbers them.
+/// Number of kinds of faults that [`Case::draw_fault`] knows.
 const KINDS: u64 = 16;
 
-/// Short, about a lease, or long.
+/// A short time, one of about a lease, or a long one.
 fn draw_length(random: &mut Random) -> u64 {
     match random.below(4) {
         0 => random.between(10 * MS, 900 * MS),
@@ -323,7 +323,7 @@ fn draw_agents(random: &mut Random) -> usize {
 
 fn draw_shape(plan_seconds: u32, random: &mut Random) -> LoadShape {
     let large = random.percent(12);
-    // A plan that does not end with a whole second.
+    // For a plan that does not end with a whole second.
     let odd = random.below(u64::from(STEPS_PER_INTERVAL)) as u32;
     LoadShape {
         steps: plan_seconds * STEPS_PER_INTERVAL - odd,

@@ -1,11 +1,11 @@
-//! Clocks of a machine against the one true time of a case.
+//! Clocks of a machine, relative to the one true time of a case.
 
 use control::{Boot, FleetTime, Mono, Now};
 
 /// Later than anything.
 pub const NEVER: u64 = u64::MAX / 4;
 
-/// The two clocks of one machine. Both drift alike; the first stands still while it sleeps.
+/// The two clocks of one machine. Both drift alike, but the first stands still while it sleeps.
 #[derive(Debug, Clone)]
 pub struct MachineClock {
     mono_offset: u64,
@@ -25,12 +25,12 @@ impl MachineClock {
         }
     }
 
-    /// The machine sleeps for so long from now on; nobody reads its clocks until it is over.
+    /// Lets the machine sleep from now on; its clocks are not read until that is over.
     pub fn sleep(&mut self, for_ns: u64) {
         self.slept_ns += for_ns;
     }
 
-    /// Names this boot of this machine.
+    /// Identifies this boot of this machine.
     pub fn id(&self) -> u64 {
         self.mono_offset
     }
@@ -54,7 +54,7 @@ impl MachineClock {
         FleetTime(self.mono(now))
     }
 
-    /// The first true time at which [`MachineClock::mono`] has reached this.
+    /// The first true time at which [`MachineClock::mono`] has reached `mono`.
     pub fn true_time(&self, mono: u64) -> u64 {
         if mono > NEVER {
             return NEVER;

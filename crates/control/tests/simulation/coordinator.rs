@@ -1,32 +1,32 @@
-//! A coordinator's process: its fleet, its clock, its disk, and the one writer of its log.
+//! A coordinator's process: its fleet, its clock, its disk, and the only writer of its log.
 
 use crate::clock::MachineClock;
 use crate::disk::{Disk, stored_name};
 use control::{AgentId, Fleet, Receipt, RunEvent, RunId, RunOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One process.
+/// One process of a coordinator.
 #[derive(Debug)]
 pub struct Coordinator {
     pub fleet: Fleet,
     pub clock: MachineClock,
     pub disk: Disk,
-    /// Counts the processes of a case, whatever epoch they take.
+    /// Counts the processes of a case, whatever their epochs.
     pub generation: u64,
     pub alive: bool,
     pub frozen_until: u64,
-    /// No agent reaches it before.
+    /// No agent reaches it before this.
     pub unreachable_until: u64,
     pub run: Option<RunId>,
     /// Index of each agent in the current run.
     pub indices: BTreeMap<AgentId, u32>,
-    /// Agents of it whose streams are gone, by index.
+    /// Agents of that run whose streams are gone, by index.
     pub away: BTreeSet<u32>,
     pub outcome: Option<RunOutcome>,
-    /// Handed over by the fleet, and not written.
+    /// Events that the fleet has handed over, and that are not written yet.
     pub waiting: Vec<Handed>,
     pub writing: Writing,
-    /// What waits to be stored, by agent's index: how many, and how many bytes.
+    /// What waits to be stored, by the agent's index: number of events and their bytes.
     pub backlog: BTreeMap<u32, (usize, usize)>,
 }
 
@@ -38,14 +38,14 @@ pub struct Handed {
     pub receipt: Option<Receipt>,
 }
 
-/// What the writer does.
+/// State of the writer.
 #[derive(Debug, Default)]
 pub enum Writing {
     #[default]
     Idle,
-    /// Something waits, and is written soon.
+    /// Something is waiting, and is written soon.
     Due,
-    /// So many records of these runs are written, and become durable.
+    /// These numbers of records are written to the logs of these runs, and become durable.
     Syncing {
         records: BTreeMap<RunId, usize>,
         receipts: Vec<(Receipt, RunEvent)>,
@@ -72,12 +72,13 @@ impl Coordinator {
         }
     }
 
-    /// Whether everything that was said is durable.
+    /// Whether everything that was reported is durable.
     pub fn is_stored(&self) -> bool {
         self.waiting.is_empty() && self.disk.logs.values().all(|log| log.is_synced())
     }
 
-    /// Notes that an event waits; how many of its agent wait now, and how many bytes did before.
+    /// Notes that an event is waiting. Returns how many of its agent are waiting now, and how many
+    /// bytes were waiting before.
     pub fn hand(
         &mut self,
         run: RunId,
@@ -113,7 +114,7 @@ impl Coordinator {
         backlog
     }
 
-    /// An event is durable.
+    /// Notes that an event is durable.
     pub fn settle(&mut self, event: &RunEvent) {
         if let Some((agent, ..)) = stored_name(event) {
             let backlog = self.backlog.entry(agent).or_default();

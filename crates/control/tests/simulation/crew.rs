@@ -1,5 +1,5 @@
-//! Agents' processes: what their sessions ask for, what their runners do, and which of it breaks a
-//! rule.
+//! Agents' processes: what their sessions ask for, what their runners do, and which of that breaks
+//! a rule.
 
 use crate::case::SECOND;
 use crate::clock::NEVER;
@@ -61,7 +61,7 @@ impl World {
         }
     }
 
-    /// What a runner reports, which its session may not take at once.
+    /// Takes a report of a runner, which its session may not take at once.
     pub fn made(&mut self, slot: usize, report: Report) {
         let Some(agent) = &mut self.hosts[slot].agent else {
             return;
@@ -90,7 +90,7 @@ impl World {
         agent.reports.push_back(report);
     }
 
-    /// A coordinator said something to an agent.
+    /// Passes a coordinator's message to an agent.
     pub fn heard(&mut self, slot: usize, message: FromCoordinator, generation: u64) {
         let Some(id) = self.hosts[slot].agent.as_ref().map(|agent| agent.id) else {
             return;
@@ -102,7 +102,7 @@ impl World {
         self.agent_on(slot, event, Some(generation));
     }
 
-    /// An event of an agent; `from` is the coordinator that it came from.
+    /// Handles an event of an agent; `from` is the coordinator that it came from.
     pub fn agent_on(&mut self, slot: usize, event: SessionEvent, from: Option<u64>) {
         let now = self.hosts[slot].clock.now(self.now);
         let Some(agent) = &mut self.hosts[slot].agent else {
@@ -110,7 +110,7 @@ impl World {
         };
         let actions = agent.session.on(now, event);
         self.act(slot, actions, from);
-        // Reports that an order brought, and those that had no room before.
+        // Reports that an order caused, and those for which there was no room before.
         while let Some(agent) = &mut self.hosts[slot].agent {
             if !agent.session.takes_reports() {
                 break;
@@ -154,7 +154,7 @@ impl World {
         }
     }
 
-    /// The process ends, and its kernel closes the stream.
+    /// Ends the process, whose kernel then closes the stream.
     pub fn agent_leaves(&mut self, slot: usize) {
         if let Some(agent) = self.hosts[slot].agent.take()
             && let Some(at) = agent.stream
@@ -172,9 +172,9 @@ impl World {
         let id = agent.id;
         let (run, by_itself) = match &order {
             Order::Prepare(assignment) => (assignment.run, false),
-            // A lease that runs out stops it too.
+            // An expired lease stops it too.
             Order::Stop { run, .. } => (*run, true),
-            // Whoever quits drops what it cannot deliver.
+            // An agent that quits drops what it cannot deliver.
             Order::Forget { run } => (*run, agent.quits),
             Order::Start { run, .. }
             | Order::ExtendLease { run, .. }
@@ -232,7 +232,7 @@ impl World {
     }
 }
 
-/// Runs that a coordinator says it directs.
+/// Runs that a coordinator claims to direct.
 fn runs_spoken_for(message: &FromCoordinator) -> Vec<RunId> {
     use from_coordinator::Message as Down;
     let run = |bytes: &[u8]| RunId::from_wire(bytes);

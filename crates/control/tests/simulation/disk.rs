@@ -1,12 +1,12 @@
-//! The disk of a coordinator: a log of records for each run, of which only what was synced is sure
-//! to be there after the power failed.
+//! A coordinator's disk: a log of records for each run, of which only what was synced certainly
+//! survives a power failure.
 
 use crate::clock::MachineClock;
 use crate::random::Random;
 use control::{AgentId, FleetTime, RunEvent, RunHistory, RunId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an interval or the totals of an agent are named by in a log: agent, number, totals.
+/// Name of an agent's interval or totals in a log: the agent, the number, and whether it is totals.
 pub type StoredName = (u32, u32, bool);
 
 /// Everything on one disk.
@@ -14,7 +14,7 @@ pub type StoredName = (u32, u32, bool);
 pub struct Disk {
     pub logs: BTreeMap<RunId, RunLog>,
     pub full_until: u64,
-    /// A sync takes so long until then.
+    /// Until when a sync takes longer, and how long it takes.
     pub slow_until: (u64, u64),
 }
 
@@ -22,22 +22,22 @@ pub struct Disk {
 #[derive(Debug, Clone, Default)]
 pub struct RunLog {
     pub events: Vec<RunEvent>,
-    /// So many of them, from the first, are durable.
+    /// How many of them, from the first, are durable.
     synced: usize,
     stored: BTreeSet<StoredName>,
     /// How often the run was taken up.
     pub epoch: u64,
-    /// By which clock the events from this one on are.
+    /// The clocks of the events, each from the event with this number on.
     clocks: Vec<(usize, MachineClock)>,
 }
 
 impl RunLog {
-    /// Writes; durable only once synced.
+    /// Writes events, which are durable only once synced.
     pub fn append(&mut self, events: impl IntoIterator<Item = RunEvent>) {
         self.events.extend(events);
     }
 
-    /// Everything up to so many records is durable now.
+    /// Makes everything up to the record with number `records` durable.
     pub fn sync(&mut self, records: usize) {
         let records = records.min(self.events.len());
         for event in &self.events[self.synced.min(records)..records] {
@@ -46,7 +46,7 @@ impl RunLog {
         self.synced = self.synced.max(records);
     }
 
-    /// What is written from now on goes by this clock.
+    /// Uses this clock for events that are written from now on.
     pub fn go_by(&mut self, clock: &MachineClock) {
         self.clocks.push((self.events.len(), clock.clone()));
     }
@@ -57,8 +57,8 @@ impl RunLog {
         &from.expect("a coordinator wrote it").1
     }
 
-    /// What the events say, with all instants by the clock that counts now. Between two clocks they
-    /// are found by the calendar, which is off by so much.
+    /// The history that the events give, with all instants by the current clock. Between two clocks
+    /// they are converted by the calendar, which is off by `calendar_error_ns`.
     pub fn history(&self, now: u64, calendar_error_ns: i64) -> RunHistory {
         let mut history = RunHistory::default();
         let mut clocks = self.clocks.iter();
@@ -90,8 +90,8 @@ impl RunLog {
         self.stored.contains(&name)
     }
 
-    /// The power fails: of what was not synced a beginning is there, and a record that is torn is
-    /// none.
+    /// Loses power: a beginning of what was not synced is kept, and a torn record does not
+    /// count.
     pub fn lose_power(&mut self, random: &mut Random) {
         let unsynced = (self.events.len() - self.synced) as u64;
         let left = self.synced + random.below(unsynced + 1) as usize;
@@ -101,12 +101,12 @@ impl RunLog {
             .for_each(|(from, _)| *from = (*from).min(left));
     }
 
-    /// Whoever opens the log again syncs it before it believes it.
+    /// Syncs the log, as a process that opens it again does before it trusts it.
     pub fn reopen(&mut self) {
         self.sync(self.events.len());
     }
 
-    /// Of the last start: before anything is fired a run may begin anew.
+    /// The agents of the last start, because a run can begin anew until something is fired.
     pub fn members(&self) -> Vec<AgentId> {
         let assembled = self.events.iter().rev().find_map(|event| match event {
             RunEvent::Assembled { agents } => Some(agents),
@@ -116,14 +116,15 @@ impl RunLog {
         agents.map(|facts| facts.id).collect()
     }
 
-    /// Whether a start instant was named that nobody took back, and that is durable.
+    /// Whether a start instant was announced that was not withdrawn, and that is durable.
     pub fn is_sure_of_the_start(&self) -> bool {
         let is_about = |event: &&RunEvent| {
             matches!(event, RunEvent::Armed { .. } | RunEvent::Postponed { .. })
         };
         let last = self.events.iter().rposition(|event| is_about(&event));
         let is_start = |place: usize| matches!(self.events[place], RunEvent::Armed { .. });
-        // One that is taken back, or named again, is not sure before that is durable too.
+        // A later withdrawal or announcement counts only once it is durable too; until then it is
+        // open.
         last.is_some_and(|place| place < self.synced && is_start(place))
     }
 

@@ -1,4 +1,4 @@
-//! What must be true when everything is over.
+//! Checks what must be true when everything is over.
 
 use crate::agent::STEP;
 use crate::disk::RunLog;
@@ -8,7 +8,8 @@ use crate::world::World;
 use control::{AgentId, EndCause, FleetTime, MISSING_MAX, RunEvent, RunId, RunOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The first agents of a run begin within this of what was named; a step may lie on either side.
+/// The first agents of a run begin within this of the instant that was named, so a step can be on
+/// either side of it.
 const SLACK: u64 = STEP;
 
 impl World {
@@ -27,7 +28,7 @@ impl World {
     }
 }
 
-/// A log, sorted.
+/// The events of a log, sorted.
 struct JudgedLog<'a> {
     members: Vec<AgentId>,
     truth: &'a RunTruth,
@@ -110,7 +111,7 @@ impl<'a> JudgedLog<'a> {
                     return broken(Invariant::CountedOnce, what);
                 }
             }
-            // Before anything is fired a run may begin anew.
+            // A run can begin anew until something is fired.
             RunEvent::Assembled { .. } => self.lost.clear(),
             RunEvent::Totals { agent, .. } => {
                 let is_first = self.totals.insert(*agent);
@@ -153,21 +154,21 @@ impl<'a> JudgedLog<'a> {
         }
         self.check_skew()?;
         if self.split {
-            // The other coordinator's log has a part of the truth.
+            // The other coordinator's log has part of the truth.
             return Ok(());
         }
         self.check_shares()
     }
 
-    /// Everything that an agent made which has ended is here, or missed.
+    /// Checks that everything an agent made is here or named as missing, once it has ended.
     fn check_end(&self, agent: u32, missing: &[u32]) -> Judged {
         let id = &self.members[agent as usize];
         let truth = self.truth.agents.get(id);
         let empty = BTreeSet::new();
         let here = self.intervals.get(&agent).unwrap_or(&empty);
         if self.split && !self.totals.contains(&agent) {
-            // The other coordinator has the rest. Without totals a result says that it may lack
-            // something.
+            // The other coordinator has the rest. Without totals, a result says that it may be
+            // incomplete.
             return Ok(());
         }
         let made = truth.map(|truth| truth.made.keys()).into_iter().flatten();
@@ -187,7 +188,8 @@ impl<'a> JudgedLog<'a> {
         Ok(())
     }
 
-    /// How far apart agents began is what was told. A machine that slept counts another time.
+    /// Checks that agents began as far apart as was reported. The clock of a machine that slept is
+    /// different.
     fn check_skew(&self) -> Judged {
         let told = self.events.iter().find_map(|event| match event {
             RunEvent::Started { skew } => Some(*skew),
@@ -220,7 +222,7 @@ impl<'a> JudgedLog<'a> {
         })
     }
 
-    /// Every step of every share was fired by somebody, unless the log says otherwise.
+    /// Checks that every step of every share was fired by an agent, unless the log says otherwise.
     fn check_shares(&self) -> Judged {
         let Some(start_at) = self.start_at() else {
             return Ok(());
@@ -247,7 +249,7 @@ impl<'a> JudgedLog<'a> {
         Ok(())
     }
 
-    /// In true time.
+    /// The start instant, in true time.
     fn start_at(&self) -> Option<u64> {
         let mut last_first = self.events.iter().enumerate().rev();
         last_first.find_map(|(place, event)| match event {
@@ -261,7 +263,7 @@ impl<'a> JudgedLog<'a> {
     }
 
     /// Whether the log says that the plan is not kept at this instant: an agent is gone for good
-    /// whose share nobody has yet, or somebody said that it cannot be had.
+    /// and no other agent has its share yet, or it was reported that its share cannot be fired.
     fn is_excused(&self, at: u64) -> bool {
         let stopped_early = self
             .ends
@@ -286,7 +288,7 @@ impl<'a> JudgedLog<'a> {
             || self.is_open(at)
     }
 
-    /// Whether somebody was to fire a part of a lost agent's share, and does not say that it does.
+    /// Whether an agent was to fire a part of a lost agent's share, and does not say that it does.
     fn is_open(&self, at: u64) -> bool {
         let mut events = self.events.iter().enumerate();
         events.any(|(place, event)| match event {

@@ -1,6 +1,6 @@
 //! Coordinators, agents, the run log and everything that goes wrong with them, on simulated
-//! machines, disks and networks. One seed is one case; a failing one prints itself and replays:
-//! `SIMULATION_SEED=123 cargo test -p control --test simulation`.
+//! machines, disks and networks. One seed is one case. A case that fails prints its seed, and can
+//! be replayed: `SIMULATION_SEED=123 cargo test -p control --test simulation`.
 
 mod agent;
 mod case;
@@ -27,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use truth::Violation;
 use world::World;
 
-/// Cases of an ordinary test.
+/// Number of cases in an ordinary test.
 const SEEDS: u64 = 5_000;
 
 fn setting(name: &str) -> Option<u64> {
@@ -42,7 +42,7 @@ fn seeds() -> std::ops::Range<u64> {
     }
 }
 
-/// What goes wrong with a case that nobody sabotages is a defect of what ships.
+/// Runs a case. If it fails without sabotage, the product has a defect.
 fn violation_of(case: Case, sabotage: Option<Sabotage>) -> Option<Violation> {
     let mut world = World::new(case, sabotage, false);
     let ran = catch_unwind(AssertUnwindSafe(|| world.run()));
@@ -56,7 +56,7 @@ fn violation_of(case: Case, sabotage: Option<Sabotage>) -> Option<Violation> {
     })
 }
 
-/// Everything that helps to find the cause; the case runs once more.
+/// Describes everything that helps to find the cause; runs the case once more.
 fn told(case: &Case, sabotage: Option<Sabotage>, violation: &Violation) -> String {
     let mut world = World::new(case.clone(), sabotage, true);
     let _ = catch_unwind(AssertUnwindSafe(|| world.run()));
@@ -72,7 +72,7 @@ fn told(case: &Case, sabotage: Option<Sabotage>, violation: &Violation) -> Strin
     )
 }
 
-/// Seeds that fail, and how; the first few in order.
+/// The first few seeds that fail, in order, and how.
 fn failures(seeds: std::ops::Range<u64>) -> Vec<(u64, Violation)> {
     let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let next = std::sync::atomic::AtomicU64::new(seeds.start);

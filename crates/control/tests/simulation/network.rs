@@ -1,5 +1,5 @@
-//! Streams that deliver in order, late, and end without warning; and paths that are cut one way or
-//! both, slow, or far.
+//! Streams that deliver in order, late, and that end without warning; and paths that are cut in one
+//! or both directions, slow, or long.
 
 use crate::random::Random;
 use control::ConnectionId;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Bytes that a socket takes ahead of what the link has carried.
+/// Bytes that a socket accepts ahead of what the link has carried.
 const AHEAD_BYTES: u64 = 16 << 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,12 +16,12 @@ pub enum Way {
     Down,
 }
 
-/// What travels on a stream.
+/// Something that travels on a stream.
 #[derive(Debug, Clone)]
 pub enum Packet {
     /// An encoded message.
     Message(Vec<u8>),
-    /// The other side is gone.
+    /// The other side has ended the stream.
     End(&'static str),
 }
 
@@ -37,22 +37,22 @@ pub struct Stream {
 
 #[derive(Debug, Default)]
 struct Lane {
-    /// The link is busy with what was sent before until then.
+    /// Until when the link is busy with what was sent before.
     busy_until: u64,
-    /// When the last packet arrives; the next comes no earlier.
+    /// When the last packet arrives; the next one does not arrive earlier.
     last_at: u64,
-    /// What would arrive later is lost.
+    /// Anything that would arrive later is lost.
     cut_at: Option<u64>,
 }
 
-/// What lies between one machine and all coordinators.
+/// The path between one machine and all coordinators.
 #[derive(Debug, Clone, Default)]
 pub struct Path {
-    /// Nothing passes until then, up and down.
+    /// Until when nothing passes, up and down.
     pub cut_until: [u64; 2],
-    /// So many bytes a second pass until then.
+    /// Until when it is slow, and how many bytes per second pass until then.
     pub slow: (u64, u64),
-    /// It takes so much longer until then.
+    /// Until when it is longer, and by how much.
     pub far: (u64, u64),
 }
 
@@ -92,7 +92,7 @@ impl Network {
         ConnectionId(self.last)
     }
 
-    /// When a packet of so many bytes that is sent now arrives.
+    /// When a packet of `bytes` bytes arrives that is sent now.
     pub fn send(
         &mut self,
         now: u64,
@@ -112,7 +112,7 @@ impl Network {
         Some(lane.last_at)
     }
 
-    /// From when on the agent's side takes another part.
+    /// When the agent's side takes another part.
     pub fn room_at(&self, now: u64, at: ConnectionId) -> u64 {
         let Some(stream) = self.streams.get(&at) else {
             return u64::MAX;
@@ -122,7 +122,7 @@ impl Network {
         busy_until.saturating_sub(ahead_ns)
     }
 
-    /// What would arrive after `until` this way is lost.
+    /// Loses everything that would arrive after `until` in this direction.
     pub fn cut(&mut self, at: ConnectionId, way: Way, until: u64) {
         if let Some(stream) = self.streams.get_mut(&at) {
             let cut_at = &mut stream.lanes[way as usize].cut_at;
@@ -130,7 +130,7 @@ impl Network {
         }
     }
 
-    /// Whether what arrives now is lost.
+    /// Whether a packet that arrives now is lost.
     pub fn is_cut(&self, now: u64, at: ConnectionId, way: Way) -> bool {
         let stream = &self.streams[&at];
         stream.lanes[way as usize]
@@ -153,11 +153,11 @@ impl Path {
         if now < self.slow.0 {
             bytes * SECOND / self.slow.1
         } else {
-            bytes // A gigabyte a second.
+            bytes // one gigabyte per second
         }
     }
 
-    /// Until when a packet that arrives now this way is held back.
+    /// Until when a packet is held back that arrives now in this direction.
     pub fn held_until(&self, now: u64, way: Way) -> Option<u64> {
         Some(self.cut_until[way as usize]).filter(|until| *until > now)
     }

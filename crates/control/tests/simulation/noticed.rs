@@ -1,4 +1,5 @@
-//! Each invariant is broken on purpose, and the simulation notices: tests that the check can fail.
+//! Each invariant is broken on purpose, and the simulation must notice it: this tests that the
+//! check can fail.
 
 use crate::case::{Case, Fault, SECOND};
 use crate::network::Way;
@@ -7,10 +8,10 @@ use crate::violation_of;
 use control::LostPolicy;
 use std::time::Duration;
 
-/// So many seeds are tried for each.
+/// Seeds that are tried for each invariant.
 const TRIES: u64 = 400;
 
-/// The first seed with which this sabotage breaks this invariant first.
+/// Finds the first seed with which this sabotage breaks this invariant first.
 fn noticed(sabotage: Sabotage, expected: Invariant, change: impl Fn(&mut Case)) {
     let mut others = Vec::new();
     for seed in 0..TRIES {
@@ -47,7 +48,7 @@ fn redistributes(case: &mut Case) {
     case.faults = vec![(5 * SECOND, fault)];
 }
 
-/// Agents go to and fro between two coordinators while they fire.
+/// Agents switch between two coordinators while they fire.
 fn changes_coordinators(case: &mut Case) {
     case.rules.lease = Duration::from_secs(30);
     case.plan_seconds = 40;

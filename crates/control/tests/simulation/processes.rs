@@ -1,4 +1,4 @@
-//! Coordinators' processes: how they begin a run, what their fleets ask for, and the one writer of
+//! Coordinators' processes: how they begin a run, what their fleets ask for, and the only writer of
 //! the log.
 
 use crate::case::SECOND;
@@ -16,12 +16,12 @@ use control::{
 use proto::{FromCoordinator, from_coordinator};
 use std::time::Duration;
 
-/// What may wait to be stored of one agent when something comes on top: a window.
+/// Limits on what may wait to be stored for one agent when something more comes: a window.
 const BACKLOG_MAX: usize = 33;
 const BACKLOG_MAX_BYTES: usize = 4 << 20;
 
 impl World {
-    /// Starts a coordinator; on the clock of the one before it if that is of the same boot.
+    /// Starts a coordinator, on the clock of the previous one if that is of the same boot.
     pub fn found_coordinator(&mut self, disk: Disk, clock: Option<MachineClock>) -> usize {
         let generation = self.coordinators.len() as u64 + 1;
         let clock = clock.unwrap_or_else(|| draw_clock(&mut self.random));
@@ -125,7 +125,7 @@ impl World {
         }
     }
 
-    /// What the truth keeps of events.
+    /// Keeps what the truth needs from an event.
     pub fn learn(&mut self, nth: usize, run: RunId, event: &RunEvent) {
         let truth = self.truth.runs.entry(run).or_default();
         match event {
@@ -206,7 +206,7 @@ impl World {
 }
 
 pub fn draw_clock(random: &mut Random) -> MachineClock {
-    // Against each other two clocks drift by 100 ppm at most, which is what `control` reckons with.
+    // Two clocks drift apart by at most 100 ppm, which is what `control` assumes.
     let drift_ppm = random.below(101) as i64 - 50;
     let mono = random.below(1_000 * SECOND);
     MachineClock::new(mono, mono + random.below(1_000 * SECOND), drift_ppm)

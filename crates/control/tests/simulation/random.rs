@@ -1,11 +1,11 @@
-//! The one source of chance of a case, so that a seed replays.
+//! The only source of chance in a case, so that a seed can be replayed.
 
 /// SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
 
 impl Random {
-    /// From 0, below `bound`.
+    /// A number from 0, below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -14,12 +14,12 @@ impl Random {
         (z ^ (z >> 31)) % bound.max(1)
     }
 
-    /// From `from`, at most `to`.
+    /// A number from `from` to `to`, both included.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
         from + self.below(to - from + 1)
     }
 
-    /// True so many times of a hundred.
+    /// True in `times` of a hundred cases.
     pub fn percent(&mut self, times: u64) -> bool {
         self.below(100) < times
     }

@@ -1,33 +1,33 @@
-//! Defects that are put in on purpose, and the invariants that must notice them.
+//! Defects that are introduced on purpose, and the invariants that must notice them.
 
 /// What must hold in every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Invariant {
-    /// Nobody fires without a lease that a coordinator granted to it.
+    /// No agent fires without a lease that a coordinator granted to it.
     FireNeedsLease,
-    /// Fire ends a lease and a second after the last coordinator is gone.
+    /// Firing ends within a lease and a second after the last coordinator is gone.
     FireEndsWithItsCoordinator,
-    /// Nobody fires unless every agent of the run knows the start instant, or is given up.
+    /// No agent fires unless every agent of the run knows the start instant, or was given up.
     AllArmedOrNobodyFires,
     /// Nothing is acknowledged that is not durable.
     AcknowledgedIsStored,
-    /// An interval is in the log once at most, as its agent made it.
+    /// An interval is in the log at most once, as its agent made it.
     CountedOnce,
-    /// What an agent made that has ended is in the log, or named as missing.
+    /// If an agent has ended, everything it made is in the log, or named as missing.
     CompleteOrNamed,
     /// No part of the load is fired by two agents.
     NoShareTwice,
-    /// Every part of the load is fired by somebody, or the log says that it is not.
+    /// Every part of the load is fired by an agent, or the log says that it is not.
     NoShareForgotten,
-    /// An agent does nothing that an older coordinator of its run says.
+    /// An agent obeys no older coordinator of its run.
     NewestCoordinatorAlone,
     /// Every run comes to an end.
     NobodyHangs,
-    /// Who is given up while it is away fires no more.
+    /// An agent that is given up while it is away fires no more.
     LostFiresNoMore,
     /// What waits for storage is bounded.
     BoundedBacklog,
-    /// Agents begin as near each other as is told.
+    /// Agents begin as close to each other as is reported.
     SkewIsTold,
     /// Events come in an order that makes sense.
     EventsMakeSense,
@@ -40,34 +40,34 @@ pub enum Invariant {
 pub enum Sabotage {
     /// The coordinator acknowledges what is written before it is synced.
     AcknowledgesBeforeTheSync,
-    /// Something between answers beats with a lease, whether the coordinator is there or not.
+    /// Something in between answers beats with a lease, whether the coordinator is there or not.
     AnswersForTheCoordinator,
     /// Leases are twenty times as long as the plan says.
     GrantsTooMuch,
-    /// Whoever fires does not look at the lease, and hears no stop.
+    /// The runner ignores the lease, and hears no stop.
     FiresAfterExpiry,
     /// An interval is written twice.
     WritesAnIntervalTwice,
-    /// An interval is not written, but said to be.
+    /// An interval is not written, but reported as written.
     DropsARecord,
     /// A byte of an interval changes on its way.
     ChangesAByte,
     /// An agent forgets an interval that it made.
     ForgetsAnInterval,
-    /// A coordinator that takes a run up counts no further.
+    /// A coordinator that takes a run up does not increase the epoch.
     KeepsTheEpoch,
-    /// An agent is not told of the part of a share that it takes over, and the coordinator is told
-    /// that it was.
+    /// An agent does not hear of the part of a share that it should take over, and the coordinator
+    /// is told that it did.
     ForgetsAShare,
     /// A part of a share is given to a second agent too.
     DealsAShareTwice,
-    /// The coordinator believes that an agent knows the start instant which was not told it.
+    /// The coordinator believes that an agent knows the start instant, but the agent was not told.
     ForgesAnArmed,
     /// Time stands still for the fleet from some instant on.
     StopsTicking,
-    /// An agent takes what it sent for acknowledged.
+    /// An agent takes what it sent as acknowledged.
     IgnoresTheWindow,
-    /// An agent is told an instant of the coordinator's clock that is off by a fifth of a second.
+    /// An agent is told an instant of the coordinator's clock that is off by 0.2 s.
     LiesAboutTheClock,
     /// An agent's end is written twice.
     TellsAnEndTwice,

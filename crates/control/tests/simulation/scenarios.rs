@@ -1,4 +1,4 @@
-//! Cases whose end is known in advance.
+//! Cases whose outcome is known in advance.
 
 use crate::agent::STEPS_PER_INTERVAL;
 use crate::case::{BrokenRule, Case, Ending, Fault, SECOND};
@@ -8,7 +8,7 @@ use control::{EndCause, LEASE, LostPolicy, RunEvent, RunOutcome, Stop};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// The case, once everything is over.
+/// Runs the case to its end.
 fn over(case: Case) -> World {
     let seed = case.seed;
     let mut world = World::new(case, None, false);
@@ -255,7 +255,7 @@ fn upload_over_a_link_that_is_cut_again_and_again_comes_to_its_end() {
     }
 }
 
-/// Drawn cases that found a defect once, of the product or of the simulator.
+/// Drawn cases that once found a defect, in the product or in the simulator.
 #[test]
 fn cases_that_failed_once_do_not_fail_again() {
     for (seed, _why) in [
@@ -291,7 +291,7 @@ fn case_is_the_same_whenever_it_runs() {
     }
 }
 
-/// What drawn cases are about; a kind that never comes is not tested.
+/// Which events drawn cases have: a kind that never occurs is not tested.
 #[test]
 fn drawn_cases_bring_every_kind_of_event() {
     let mut kinds = BTreeSet::new();
@@ -380,7 +380,7 @@ fn heir_that_stands_still_begins_late_or_refuses_and_the_log_says_which() {
                 }
             }
         }
-        // Users begin when they can; arrivals that are due for long are not fired at once.
+        // Users begin when they can, but arrivals that are long overdue are not fired at once.
         assert_eq!(
             (late > 5, refused > 5),
             (is_closed, !is_closed),

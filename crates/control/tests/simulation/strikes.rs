@@ -1,4 +1,4 @@
-//! How each fault strikes.
+//! Carries out each fault.
 
 use crate::case::{BrokenRule, Ending, Fault, SECOND, Stranger};
 use crate::coordinator::Writing;
@@ -9,16 +9,16 @@ use crate::world::{Happening, World};
 use control::{ConnectionId, FleetEvent, RunId, RunRequest, SessionEvent};
 use proto::{Beat, FromAgent, Hello, Message, PROTOCOL, from_agent::Message as Up};
 
-/// An agent that is told to quit uploads for so long at most.
+/// Longest time for which an agent that is told to quit uploads.
 const FAREWELL: u64 = 12 * SECOND;
 
-/// The calendars of two boots differ by so much, either way.
+/// How far the calendars of two boots can differ, in either direction.
 const CALENDAR_ERROR: u64 = SECOND / 2;
 
-/// A transport ends a stream over which nothing came for so long.
+/// A transport ends a stream that has been silent for this long.
 const KEEPALIVE: u64 = 10 * SECOND;
 
-/// Two coordinators are there for so long before somebody ends the older one.
+/// How long two coordinators exist at once before the older one is ended.
 pub const NOTICED: u64 = 40 * SECOND;
 
 impl World {
@@ -78,7 +78,7 @@ impl World {
             }
             Fault::AgentEnds { slot, down_ns } => {
                 if self.random.percent(30) {
-                    // The power fails: nobody is told.
+                    // The power fails, so nothing reports it.
                     self.hosts[slot].agent = None;
                 } else {
                     self.agent_leaves(slot);
@@ -126,7 +126,7 @@ impl World {
         self.hosts[slot].agent.as_ref()?.stream
     }
 
-    /// Whether it stands still only now.
+    /// Freezes a machine. Returns whether it was awake before.
     fn freeze(&mut self, slot: usize, for_ns: u64) -> bool {
         let host = &mut self.hosts[slot];
         let awake = host.frozen_until <= self.now;
@@ -136,7 +136,7 @@ impl World {
         awake
     }
 
-    /// Ends the newest coordinator that is there.
+    /// Ends the newest coordinator that is alive.
     fn end_newest(&mut self, how: Ending) -> Option<usize> {
         let nth = self.newest_alive()?;
         self.end_coordinator(nth, how);
@@ -163,7 +163,7 @@ impl World {
         }
     }
 
-    /// Somebody ends a coordinator whose run another one took up, once that one is there.
+    /// Ends a coordinator whose run another one took up, once that one is there.
     pub fn give_way(&mut self, nth: usize) {
         if !self.coordinators[nth].alive {
             return;
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// Another process on the same disk.
+    /// Starts another process on the same disk.
     pub fn restart(&mut self, ended: usize, how: Ending) {
         let is_newest = ended + 1 == self.coordinators.len();
         if !is_newest {
@@ -194,7 +194,7 @@ impl World {
         let Some(old) = self.newest_alive() else {
             return;
         };
-        // Before it is written that the run starts, both would start it.
+        // Until the start of the run is stored, both would start it.
         let run = self.coordinators[old].run;
         let log = run.and_then(|run| self.coordinators[old].disk.logs.get(&run));
         if !log.is_some_and(RunLog::is_sure_of_the_start) {
@@ -215,7 +215,7 @@ impl World {
         self.resume(nth, run);
     }
 
-    /// Takes up what the disk says of the current run.
+    /// Takes up the current run, as far as it is on the disk.
     fn resume(&mut self, nth: usize, run: Option<RunId>) {
         let Some(run) = run else { return };
         let log = self.coordinators[nth].disk.logs.entry(run).or_default();
@@ -252,7 +252,7 @@ impl World {
         self.at(self.now, Happening::Arrives(at, Way::Up, packet));
     }
 
-    /// Begins with what a log holds.
+    /// Begins with the content of a log.
     fn take_up(&mut self, nth: usize, request: RunRequest) {
         let run = request.run;
         let coordinator = &mut self.coordinators[nth];

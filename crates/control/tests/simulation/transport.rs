@@ -1,4 +1,4 @@
-//! How agents dial, and how packets travel, arrive late or never.
+//! How agents dial, and how packets travel and arrive late or never.
 
 use crate::case::SECOND;
 use crate::network::{Packet, Way};
@@ -32,7 +32,7 @@ impl World {
         self.agent_on(slot, SessionEvent::Connected, None);
     }
 
-    /// The newest coordinator, or now and then an older one that is still there.
+    /// The newest coordinator, or sometimes an older one that is still there.
     pub fn whom_to_dial(&mut self) -> Option<usize> {
         let newest = self.newest_alive()?;
         let older = (0..newest).rev().find(|&nth| {
@@ -60,7 +60,7 @@ impl World {
         self.fleet_on(nth, FleetEvent::Opened(at));
     }
 
-    /// One side ends a stream: the other hears of it after everything that was sent.
+    /// Ends a stream from one side. The other side hears of it after everything that was sent.
     pub fn end(&mut self, at: ConnectionId, way: Way, why: &'static str) {
         let arrives = self.network.send(self.now, at, way, 0, &mut self.random);
         if let Some(arrives) = arrives {
@@ -68,7 +68,7 @@ impl World {
         }
     }
 
-    /// Something between breaks a stream: what is under way may be lost, and each side hears of it
+    /// Breaks a stream from in between: what is under way may be lost, and each side hears of it
     /// soon or never.
     pub fn cut(&mut self, at: ConnectionId) {
         let untold = self.random.below(6);
@@ -81,7 +81,7 @@ impl World {
         }
     }
 
-    /// One side's transport misses the other, unless something passes by now.
+    /// Ends a stream at the side whose transport misses the other, unless something passes by now.
     pub fn missed(&mut self, at: ConnectionId, way: Way) {
         let stream = &self.network.streams[&at];
         let (slot, incarnation, nth) = (stream.slot, stream.incarnation, stream.coordinator);

@@ -1,4 +1,5 @@
-//! What happens in truth, whatever anybody believes, and the rules that it must keep at each step.
+//! What really happens, whatever any process believes, and the rules that it must keep at each
+//! step.
 
 use crate::agent::Shot;
 use crate::sabotage::Invariant;
@@ -6,7 +7,7 @@ use control::{AgentId, Boot, EndCause, RunId, SharePath};
 use proto::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A rule was broken.
+/// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: Invariant,
@@ -27,12 +28,12 @@ pub struct Truth {
 pub struct RunTruth {
     pub members: Vec<AgentId>,
     pub agents: BTreeMap<AgentId, AgentTruth>,
-    /// Those that a coordinator has given up.
+    /// Agents that a coordinator has given up.
     pub given_up: BTreeSet<AgentId>,
-    /// Those of them that were away, and cannot be stopped.
+    /// Those among them that were away, and cannot be stopped.
     pub lost_away: BTreeSet<AgentId>,
     pub has_fired: bool,
-    /// Which parts of which shares were fired at each step of the plan, and by whom.
+    /// Which parts of which shares were fired at each step of the plan, and by which agent.
     pub steps: Vec<Vec<Fired>>,
 }
 
@@ -42,10 +43,10 @@ pub struct AgentTruth {
     pub made: BTreeMap<u32, Bytes>,
     pub totals: Option<u32>,
     pub ended: Option<EndCause>,
-    /// True time of its first instant, whenever it came to it.
+    /// True time of its first instant, even if it reached it late.
     pub began_at: Option<u64>,
     pub last_fired_at: u64,
-    /// A coordinator gave it a lease until then.
+    /// The end of the last lease that a coordinator granted to it.
     allowed_until: Boot,
     armed: bool,
     /// The newest coordinator that it heard of.
@@ -55,15 +56,15 @@ pub struct AgentTruth {
 #[derive(Debug, Clone)]
 pub struct Fired {
     pub agent_index: u32,
-    /// Which part of the share, from 0 to 1.
+    /// Where the part of the share begins and ends, from 0 to 1.
     pub from: f64,
     pub to: f64,
-    /// Shown where it is fired twice.
+    /// Shown if it is fired twice.
     #[expect(dead_code, reason = "it is in the debug text")]
     by: AgentId,
 }
 
-/// Parts are fractions; so near is the same.
+/// Parts are fractions; a difference this small is none.
 pub const NEAR: f64 = 1e-9;
 
 impl Truth {
@@ -85,7 +86,7 @@ impl Truth {
         }
     }
 
-    /// A coordinator answers a beat with a lease.
+    /// Notes that a coordinator answers a beat with a lease.
     pub fn lease_granted(&mut self, run: RunId, id: AgentId, sequence: u64, lease_ns: u64) {
         let beats = self.beats.get(&id);
         if let Some(sent) = beats.and_then(|beats| beats.get(&sequence)).copied() {
@@ -99,7 +100,8 @@ impl Truth {
         self.agent(run, id).armed = true;
     }
 
-    /// An agent hears a coordinator speak of a run; the newest one it heard of before.
+    /// Notes that an agent hears a coordinator speak of a run. Returns the newest one that it heard
+    /// of before.
     pub fn heard(&mut self, run: RunId, id: AgentId, coordinator: u64) -> u64 {
         let agent = self.agent(run, id);
         let before = agent.newest_heard;
@@ -111,7 +113,7 @@ impl Truth {
         self.agent(run, id).newest_heard
     }
 
-    /// An agent fires. With two coordinators at once a share may have two owners.
+    /// Notes that an agent fires. With two coordinators at once, a share may have two owners.
     pub fn fired(&mut self, now: u64, boot: Boot, id: AgentId, shot: &Shot, split: bool) {
         let agent = self.agent(shot.run, id);
         agent.last_fired_at = now;

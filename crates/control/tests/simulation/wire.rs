@@ -1,4 +1,4 @@
-//! What is on the wire: checked as it is sent, and tampered with where a case is sabotaged.
+//! What is on the wire: checked as it is sent, and tampered with if a case is sabotaged.
 
 use crate::agent::agent_id;
 use crate::case::BrokenRule;
@@ -19,7 +19,7 @@ pub enum Fate {
 }
 
 impl World {
-    /// Looks at what a coordinator says to a machine.
+    /// Checks what a coordinator sends to a machine.
     pub fn watch_down(
         &mut self,
         nth: usize,
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    /// Looks at what an agent says.
+    /// Checks what an agent sends.
     pub fn watch_up(&mut self, slot: usize, message: &FromAgent) {
         let host = &self.hosts[slot];
         let Some(agent) = &host.agent else { return };
@@ -130,7 +130,7 @@ impl World {
         }
     }
 
-    /// Sends a part of an interval, unless somebody has other plans with it.
+    /// Sends a part of an interval, unless a fault or a sabotage changes that.
     pub fn send_part(&mut self, slot: usize, mut part: IntervalPart) {
         match self.broken_rules.get(&slot) {
             Some(BrokenRule::SkipsAPart) => part.part += 1,
@@ -159,7 +159,7 @@ impl World {
         }
     }
 
-    /// A lease that no coordinator gives.
+    /// Answers with a lease that no coordinator granted.
     fn answer(&mut self, stream: Option<ConnectionId>, sequence: u64) {
         let Some(at) = stream else { return };
         let coordinator = &self.coordinators[self.network.streams[&at].coordinator];
@@ -191,13 +191,13 @@ impl World {
         self.act(slot, actions, None);
     }
 
-    /// A second hello on a stream that is open.
+    /// Sends a second hello on an open stream.
     pub fn greet_twice(&mut self, slot: usize) {
         let message = Some(Up::Hello(Hello::default()));
         self.send_up(slot, FromAgent { message });
     }
 
-    /// The coordinator hears something that its agent never said.
+    /// Lets the coordinator hear something that its agent never said.
     fn forge(&mut self, at: ConnectionId, message: Up) {
         let message = FromAgent {
             message: Some(message),
@@ -206,7 +206,7 @@ impl World {
         self.at(self.now, Happening::Arrives(at, Way::Up, packet));
     }
 
-    /// Other agents get the same message.
+    /// Sends the same message to other agents.
     fn copy_to_others(&mut self, nth: usize, at: ConnectionId, message: &FromCoordinator) {
         for other in self.network.of_coordinator(nth) {
             if other != at {

@@ -1,4 +1,4 @@
-//! Coordinators, agents, what lies between them, and one true time.
+//! Coordinators, agents, the network between them, and one true time.
 
 use crate::agent::Host;
 use crate::case::{BrokenRule, Case, Ending, SECOND};
@@ -12,10 +12,10 @@ use crate::truth::{Truth, Violation};
 use control::{ConnectionId, FleetEvent, RunEvent, Stop, TICK};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Happenings that are shown, unless SIMULATION_TRACE says how many.
+/// Happenings that are shown, unless SIMULATION_TRACE gives another number.
 const TRACE: usize = 50;
 
-/// A run is over so long after the last fault, without anybody's help.
+/// A run is over this long after the last fault, without any help.
 const PATIENCE: u64 = 300 * SECOND;
 
 pub enum Happening {
@@ -28,11 +28,11 @@ pub enum Happening {
     Write(usize),
     Synced(usize),
     Strikes(usize),
-    /// The coordinator that ended is started again.
+    /// The coordinator that ended is restarted.
     Restarts(usize, Ending),
     /// An older coordinator is ended.
     GivesWay(usize),
-    /// A transport ends a stream over which nothing comes.
+    /// A transport ends a stream that is silent.
     Missed(ConnectionId, Way),
     AgentBoots(usize),
 }
@@ -48,16 +48,16 @@ pub struct World {
     queue: BTreeMap<(u64, u64), Happening>,
     queued: u64,
     pub truth: Truth,
-    /// When the last coordinator ended, while there is none.
+    /// When the last coordinator ended, if there is none now.
     pub headless_since: Option<u64>,
-    /// Two coordinators were there at once.
+    /// Whether two coordinators existed at once.
     pub split: bool,
     /// Agents that break the protocol at their next chance.
     pub broken_rules: BTreeMap<usize, BrokenRule>,
-    /// A machine slept: its monotonic clock is not what was measured.
+    /// Whether a machine slept, so that its monotonic clock is not what was measured.
     pub slept: bool,
     pub runs: u8,
-    /// Every event of every coordinator, and when it was told.
+    /// Every event of every coordinator, and when it was reported.
     pub told: Vec<(u64, usize, RunEvent)>,
     last_fault_ends_at: u64,
     trace: Option<VecDeque<String>>,
@@ -69,7 +69,7 @@ impl World {
         let mut random = Random(case.seed);
         let hosts = (0..case.agents).map(|_| Host::new(draw_clock(&mut random)));
         let hosts: Vec<Host> = hosts.collect();
-        // The last is that of strangers.
+        // The last path is that of strangers.
         let paths = vec![Path::default(); case.agents + 1];
         let ends = case.faults.iter().map(|(at, fault)| at + fault.lasts());
         let last_fault_ends_at = ends.max().unwrap_or(0);
@@ -104,7 +104,7 @@ impl World {
         world
     }
 
-    /// Goes on until everything is over; the rule that was broken, if one was.
+    /// Runs until everything is over. Returns the rule that was broken, if one was.
     pub fn run(&mut self) -> Option<Violation> {
         let patience = PATIENCE + u64::from(self.case.plan_seconds) * SECOND;
         let mut until = self.last_fault_ends_at + patience;
@@ -130,13 +130,13 @@ impl World {
         self.truth.violation.clone()
     }
 
-    /// Whether nothing is expected any more.
+    /// Whether nothing more is expected.
     fn is_over(&self) -> bool {
         if self.now < self.last_fault_ends_at {
             return false;
         }
         if let Some(since) = self.headless_since {
-            // Long enough to see that fire ends.
+            // Long enough to see that firing ends.
             return self.now > since + self.lease_ns() + 5 * SECOND;
         }
         let mut alive = self
@@ -183,7 +183,7 @@ impl World {
             .insert((at.max(self.now), self.queued), happening);
     }
 
-    /// The last happenings, for whoever looks for the cause.
+    /// The last happenings, for finding the cause.
     pub fn last_happenings(&self) -> impl Iterator<Item = &String> {
         self.trace.iter().flatten()
     }
@@ -191,7 +191,7 @@ impl World {
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             let what = what();
-            // There are so many of them that they hide the rest.
+            // There are so many of these that they would hide the rest.
             if what.contains(": Beat(") || what.contains(": Grant(") {
                 return;
             }
@@ -236,7 +236,7 @@ impl World {
         }
     }
 
-    /// A process that stands still does it when it goes on; one that is gone never does.
+    /// A process that is frozen does it when it thaws; one that is gone never does.
     fn unless_frozen(&mut self, nth: usize, later: Happening, act: fn(&mut World, usize)) {
         let coordinator = &self.coordinators[nth];
         if !coordinator.alive {
@@ -249,7 +249,7 @@ impl World {
     }
 
     fn fleet_tick(&mut self, nth: usize) {
-        // Somebody must go on counting the time when no coordinator is left.
+        // Something must keep counting the time when no coordinator is left.
         let stands_still = self.coordinators[nth].frozen_until > self.now
             || (self.sabotage == Some(Sabotage::StopsTicking) && self.now > 3 * SECOND);
         if !stands_still {
@@ -267,7 +267,7 @@ impl World {
     }
 }
 
-/// Something in a line of so many characters.
+/// Longest line for a value, in bytes.
 const BRIEF: usize = 300;
 
 pub fn brief(what: &impl std::fmt::Debug) -> String {
