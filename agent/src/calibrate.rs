@@ -125,7 +125,7 @@ fn measured(
         .with_context(measuring)?;
     let policy = policy_of_machine(facts);
     let cpus = halves.all();
-    // If the target or a quota stops the load threads, waiting for a CPU says nothing about others.
+    // If the target or a quota stops the load threads, their waiting says nothing about others.
     let of_load = if halves.are_shared() || facts.cpu_quota.is_some() {
         LoadCpus::Shared
     } else {

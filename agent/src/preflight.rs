@@ -12,7 +12,7 @@ use host::{MachineLimits, Sampler};
 use plan::{Calibration, Demand, Owner, Plan, Share};
 use std::net::{IpAddr, SocketAddr};
 
-/// From this part of a bound on, a remark is made.
+/// A remark is made from this fraction of a bound on.
 const CLOSE: f64 = 0.8;
 
 /// What this machine is asked to do.
@@ -122,7 +122,7 @@ impl<'p> Undertaking<'p> {
         }
     }
 
-    /// The advice how many agents would be enough, if this one asks for `asked` of a bound.
+    /// Advice on how many agents would be enough, if this one asks for `asked` of a bound.
     fn agents_for(&self, asked: f64, bound: f64) -> Option<String> {
         let agents = f64::from(self.agents);
         enough(agents, asked, bound).map(|agents| format!("use {agents} agents"))

@@ -85,7 +85,7 @@ struct PartClock {
     from: u64,
     until: u64,
     drains: Receiver<()>,
-    /// Is served while the clock waits.
+    /// Served while the clock waits.
     seconds: SecondWatch,
 }
 

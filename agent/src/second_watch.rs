@@ -34,8 +34,8 @@ pub(crate) struct SecondWatch {
 }
 
 impl SecondWatch {
-    /// Observes from the start of the run on. If that is over, it begins now, in a second that has
-    /// just begun, or otherwise with the next second.
+    /// Observes from the start of the run on. If the start has passed, it begins now, in a second
+    /// that has just begun, or otherwise with the next second.
     pub(crate) fn new(mut watch: MachineWatch, start_at: u64, tell: Tell) -> SecondWatch {
         let now = engine::monotonic_ns();
         if start_at > now {

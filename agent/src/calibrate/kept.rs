@@ -108,7 +108,8 @@ pub(super) fn keep(path: &Path, calibration: &Calibration) -> io::Result<()> {
 }
 
 /// The encoded calibration that an agent sends when it joins; empty if there is none, or it does
-/// not hold. `named` is the file from the command line: only if that one is missing is it reported.
+/// not hold. `named` is the file from the command line: a missing file is reported only if it was
+/// named.
 pub(crate) fn to_send(named: Option<&Path>, facts: &Facts) -> Vec<u8> {
     let Some(path) = named.map(Path::to_owned).or_else(default_file) else {
         return Vec::new();

@@ -70,7 +70,7 @@ impl LoadRound {
         self.taken_ns as f64 / self.wall_ns.max(1) as f64
     }
 
-    /// Runs `plan` with a load thread on each of `cpus`, in the same way as every run.
+    /// Runs `plan` with a load thread on each of `cpus`, in the same way as any other run.
     ///
     /// # Errors
     /// If it cannot be run here, or does not end.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 const SPOOL_MAX_BYTES: u64 = 4 << 30;
 
 /// A file that is created with the first interval that goes there. Only this user can read it, and
-/// it is gone when the process ends in any way, because no directory names it.
+/// it is gone however the process ends, because no directory names it.
 #[derive(Debug)]
 pub(super) struct Spool {
     folder: PathBuf,
@@ -74,7 +74,7 @@ impl Spool {
             return; // nothing was stored
         };
         self.space.give_back(offset, bytes);
-        // Returns the space to the disk as far as it takes it; the rest is overwritten later.
+        // The disk gets back the space that it can take; the rest is overwritten later.
         let _ = if offset >= self.space.end {
             file.set_len(self.space.end)
         } else {
@@ -246,7 +246,7 @@ mod tests {
         for round in 0..5_000_u32 {
             let content = vec![round as u8; draw(9_000) as usize];
             kept.push_back((spool.put(&content).unwrap(), content));
-            // Like runs do: mostly the oldest goes first.
+            // As with runs, mostly the oldest goes first.
             if kept.len() > 20 {
                 let which = if draw(4) == 0 { draw(20) as usize } else { 0 };
                 let (place, content) = kept.remove(which).unwrap();

@@ -23,8 +23,7 @@ const LOOKS: u64 = 2_000;
 pub(super) fn ports(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
     let need = PortNeed::new(of, &limits.ports);
     let severity = match need.severity()? {
-        // The open ones have room, so what is too much is the closed ones, which depend on the
-        // rate.
+        // Open connections alone would have room, and only the closed ones depend on the rate.
         severity if need.open <= need.room => of.by_rate(severity),
         severity => severity,
     };
@@ -149,7 +148,8 @@ impl PortNeed {
         let needed = enough(sources as f64, self.ports(), self.room);
         cures.extend(needed.map(|needed| format!("{needed} connection.source_addresses")));
         if self.kept.is_some() && self.open <= self.room {
-            // A reset frees the port at once, and a close by the server keeps it there.
+            // A reset frees the port at once, and a close by the server leaves TIME_WAIT to the
+            // server.
             cures.push(match server_may_close(connection) {
                 true => "connection.close = \"server\" or \"rst\"".to_owned(),
                 false => "connection.close = \"rst\"".to_owned(),

@@ -118,7 +118,7 @@ impl Recording<'_> {
     }
 }
 
-/// Folds what `perf script` writes, as it writes it.
+/// Folds the output of `perf script` while it is written.
 fn script(data: &Path, halt: &mut Halt) -> Option<io::Result<Stacks>> {
     let mut command = perf();
     command.args(["script", "--force", "--no-inline", "-i"]);

@@ -9,9 +9,8 @@ use std::time::Duration;
 /// wrong if a clock was slewed since.
 const SAMPLES: usize = 64;
 
-/// How fast two clocks may drift apart. NTP slews by up to 500 ppm, but a CLOCK_MONOTONIC drifts
-/// against another machine that is corrected too by no more than an uncorrected quartz does, which
-/// stays below 100 ppm.
+/// How fast two clocks may drift apart. NTP slews by up to 500 ppm, but two machines that are both
+/// corrected drift apart no faster than an uncorrected quartz would, which stays below 100 ppm.
 const DRIFT_PPM: u64 = 100;
 
 /// The offset, as a range that many round trips narrow down.

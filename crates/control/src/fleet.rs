@@ -602,7 +602,7 @@ impl Fleet {
     }
 
     /// How long an agent can send nothing at all before it counts as gone, whatever the state of
-    /// its connection. Until its lease has expired it may fire, so it counts as present.
+    /// its connection. Until its lease has expired it may fire, so it counts as present until then.
     fn silence_max(&self) -> Duration {
         let lease = match &self.serving {
             Serving::Run(run) => run.lease().max(LEASE),

@@ -587,7 +587,8 @@ impl FleetRun {
         }
     }
 
-    /// Goes to the next phase, reports the skew or ends the run, if its agents are far enough.
+    /// Goes to the next phase, reports the skew or ends the run, if its agents have come far
+    /// enough.
     fn conclude(&mut self, now: FleetTime, out: &mut Actions) {
         // Each round ends an agent's part or goes a phase further, so the loop ends.
         loop {
@@ -726,7 +727,7 @@ fn uploaded(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {
     }
 }
 
-/// Why an agent is given up that broke the protocol by `what`.
+/// Why an agent that broke the protocol by `what` is given up.
 pub(crate) fn violation_text(what: &str) -> String {
     format!("the agent broke the protocol: {what}; run the same version on both")
 }

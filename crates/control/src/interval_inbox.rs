@@ -93,7 +93,7 @@ impl IntervalInbox {
         Ok(self.again(upload))
     }
 
-    /// The result for an upload of which all arrived before.
+    /// The result for an upload that has arrived in full before.
     fn again(&self, upload: UploadId) -> Taken {
         if self.pending.contains(&upload) {
             Taken::Pending
@@ -147,8 +147,8 @@ impl IntervalInbox {
     }
 
     /// The upload of which parts arrived over earlier streams, and how many of them. Totals that
-    /// arrived count as such: they are larger than most intervals, and must not travel twice
-    /// because their acknowledgement was lost.
+    /// have arrived count as having all their parts: they are larger than most intervals, and must
+    /// not travel twice because their acknowledgement was lost.
     pub(crate) fn in_part(&self) -> Option<(UploadId, u32)> {
         let whole = |intervals| (UploadId::Totals(intervals), u32::MAX);
         let in_part = self.cut.as_ref().map(|cut| (cut.upload, cut.next_part));
@@ -171,8 +171,8 @@ impl IntervalInbox {
             .collect()
     }
 
-    /// Takes a part. Returns `None` if it is out of place, else the content, if that is complete
-    /// now.
+    /// Takes a part. Returns `None` if it is out of place, and `Some(None)` if more parts must
+    /// follow.
     fn assemble(&mut self, part: IntervalPart) -> Option<Option<Bytes>> {
         if !is_in_bounds(&part) {
             return None;
@@ -190,7 +190,7 @@ impl IntervalInbox {
         Some(None)
     }
 
-    /// The assembly that a part belongs to, if none is under way.
+    /// Finds the assembly that a part continues, or begins one, when none is under way.
     fn begin(&mut self, part: &IntervalPart) -> Assembly {
         // A first part begins anew: the agent may not know how much of the cut stream arrived.
         let goes_on = |cut: &mut Assembly| part.part > 0 && cut.is_of(part);
@@ -200,8 +200,8 @@ impl IntervalInbox {
         })
     }
 
-    /// Returns whether the totals are new. `None` if they count another number of intervals than
-    /// earlier ones: they would be acknowledged without being stored.
+    /// Returns whether the totals are new, or `None` if they count another number of intervals than
+    /// earlier ones: such totals would be acknowledged without being stored.
     fn note_totals(&mut self, intervals: u32) -> Option<bool> {
         match self.totals.replace(intervals) {
             None => Some(true),

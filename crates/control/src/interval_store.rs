@@ -127,7 +127,7 @@ impl Stash {
         self.refused &= self.memory_bytes >= HELD_MAX_BYTES;
     }
 
-    /// Whether no more should come.
+    /// Whether no more intervals should come, because the store refused what exceeds memory.
     pub(crate) fn is_full(&self) -> bool {
         self.refused
     }

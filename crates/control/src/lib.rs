@@ -81,7 +81,7 @@ pub const LEASE: Duration = Duration::from_secs(5);
 /// files.
 pub const PLAN_MAX_BYTES: usize = 768 << 10;
 
-/// Most missing intervals of one agent that an event lists.
+/// How many missing intervals of one agent an event lists at most.
 pub const MISSING_MAX: usize = 100;
 
 /// Notes of one agent in one run that are passed on; further ones are dropped.

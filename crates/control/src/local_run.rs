@@ -35,9 +35,9 @@ pub(crate) struct LocalRun {
     /// Number of the latest start instant that was announced.
     attempt: u32,
     told_missed: bool,
-    /// The coordinator for which it was reported that the run is kept for another one.
+    /// The coordinator that was last told that the run is kept for another one.
     told_kept: Option<CoordinatorId>,
-    /// The coordinator for which it was reported that it is no longer obeyed.
+    /// The coordinator that was last reported as no longer obeyed.
     told_outranked: Option<CoordinatorId>,
     /// Answers to orders to take over, by number; `None` while the runner has not answered.
     taken_over: BTreeMap<u32, Option<TookOver>>,
@@ -304,7 +304,8 @@ impl LocalRun {
         }
     }
 
-    /// Takes a lease that was granted for a beat sent at `sent`. Returns the order to the runner.
+    /// Takes a lease that was granted for a beat sent at `sent`. Returns the order to the runner,
+    /// if one follows.
     pub(crate) fn grant(&mut self, sent: Now, length: Duration, now: Now) -> Option<Order> {
         let longest = self.longest_lease();
         match &mut self.phase {
@@ -378,8 +379,7 @@ impl LocalRun {
         }))
     }
 
-    /// Makes the answer about a part of another agent's share, and keeps it in case it is asked for
-    /// again.
+    /// Answers an order to take over, and keeps the answer in case it is asked for again.
     pub(crate) fn took_over(&mut self, number: u32, answer: Result<Mono, String>) -> TookOver {
         let mut said = TookOver {
             run_id: self.run.to_wire(),

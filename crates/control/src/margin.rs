@@ -8,8 +8,8 @@ use std::time::Duration;
 const MARGIN_MIN: Duration = Duration::from_secs(1);
 const MARGIN_MAX: Duration = Duration::from_secs(10);
 
-/// The least margin of the first instant of a single agent. It has no other agent to begin with, so
-/// a missed instant costs only the time until the next one, which gets the full margin.
+/// The least margin of the first instant of a single agent. No other agent begins with it, so a
+/// missed instant costs only the time until the next one, which gets the full margin.
 const MARGIN_ALONE: Duration = Duration::from_millis(300);
 
 /// Time to handle and send the four messages of one agent's start.

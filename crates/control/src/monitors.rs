@@ -204,7 +204,7 @@ impl Monitors {
         }
     }
 
-    /// Acknowledges what a monitor delivered, because it is stored.
+    /// Acknowledges what a monitor delivered, once it is stored.
     pub(crate) fn stored(&mut self, receipt: Receipt, out: &mut Actions) {
         let watch = self.watch.as_mut();
         let Some(watch) = watch.filter(|watch| watch.run == receipt.run) else {

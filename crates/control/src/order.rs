@@ -119,8 +119,8 @@ pub enum Stop {
     Now,
 }
 
-/// A report from the runner to the link, in the order in which things happened. Reports of a
-/// forgotten run are dropped.
+/// A report from the runner to the link. Reports come in the order in which things happened, and
+/// those of a forgotten run are dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
     /// The runner is ready to start.
@@ -199,10 +199,11 @@ pub enum Report {
         run: RunId,
         /// The order's number.
         number: u32,
-        /// From when on the part is fired, or a sentence that says why it cannot be.
+        /// The instant from which the part is fired, or a sentence that says why it cannot be.
         answer: Result<Mono, String>,
     },
-    /// A note for the record. The coordinator takes at most [`crate::NOTES_MAX`] of them per run.
+    /// A note for the record. The coordinator takes at most [`crate::NOTES_MAX`] of them per agent
+    /// and run.
     Note {
         /// The run, if it is about one.
         run: Option<RunId>,
@@ -222,7 +223,7 @@ pub enum EndCause {
     Stopped,
     /// The coordinator was not heard for longer than a lease.
     LeaseExpired,
-    /// It could not go on; says why.
+    /// It could not go on, for this reason.
     Failed(String),
 }
 

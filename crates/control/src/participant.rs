@@ -135,8 +135,8 @@ impl Participant {
         }
     }
 
-    /// Restores an agent as the record left it, and away. If it comes back, it may fire until the
-    /// first of `leases`; if it stays away, it fires no more after the second.
+    /// Restores an agent from the record, as one that is away. If it comes back, it may fire until
+    /// the first of `leases`; if it stays away, it fires no more after the second.
     pub(crate) fn from_past(
         past: PastAgent,
         now: FleetTime,

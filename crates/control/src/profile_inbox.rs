@@ -26,7 +26,7 @@ pub(crate) enum PartStep {
     Store,
     /// It is stored: acknowledge it again.
     Acknowledge,
-    /// It is an announcement, is waiting to be stored, or is not possible.
+    /// It is an announcement, is waiting to be stored, or cannot be accepted.
     Ignore,
 }
 

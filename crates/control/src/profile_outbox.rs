@@ -37,7 +37,7 @@ impl ProfileOutbox {
         self.run
     }
 
-    /// Cuts a profile, which was taken, into parts.
+    /// Cuts the finished profile into parts.
     pub(crate) fn taken(&mut self, encoded: &Bytes) {
         let mut left = OneByOne::default();
         let parts = encoded.len().div_ceil(PART_BYTES) as u32;

@@ -46,7 +46,7 @@ pub struct FleetRules {
     pub lost: LostPolicy,
     /// Number of agents that can be lost before the run fails anyway.
     pub tolerate: u32,
-    /// How long missing agents are waited for; `None` if for as long as it takes.
+    /// How long to wait for missing agents; `None` for as long as it takes.
     pub join_timeout: Option<Duration>,
     /// How far apart two agents may begin, as far as is known before the start: the sum of the two
     /// widest error bounds of their clocks is at most this. The skew by which a run is judged is
@@ -55,7 +55,8 @@ pub struct FleetRules {
 }
 
 impl Default for FleetRules {
-    /// No lost agent is tolerated, missing agents are waited for, and any skew is allowed.
+    /// No lost agent is tolerated, missing agents are waited for as long as it takes, and any skew
+    /// is allowed.
     fn default() -> FleetRules {
         FleetRules {
             lease: LEASE,

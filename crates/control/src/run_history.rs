@@ -33,7 +33,8 @@ struct PastDeal {
     lost: u32,
     heirs: Vec<u32>,
     from: FleetTime,
-    /// Heirs that answered, and from when on they fire all of it; `None` if a part is undone.
+    /// Heirs that answered, and the instant from which they fire all of it; `None` if a part is
+    /// undone.
     answers: Vec<(u32, Option<FleetTime>)>,
 }
 

@@ -23,7 +23,7 @@ impl SeenSeconds {
         self.0.stored(second);
     }
 
-    /// Passes an observation on, unless it came before. One that cannot be is dropped. Returns
+    /// Passes an observation on, unless it came before. An impossible one is dropped. Returns
     /// whether it is stored already, so that its acknowledgement was lost; otherwise it is
     /// acknowledged once it is stored.
     pub(crate) fn take(

@@ -32,8 +32,8 @@ pub const KEEP: Duration = Duration::from_secs(3_600);
 /// The coordinator must answer a hello within this time, or the stream is given up.
 const GREETING_MAX: Duration = Duration::from_secs(10);
 
-/// A stream that brought nothing for this long is dead, or for longer where leases are longer:
-/// grants come every second.
+/// A stream that brought nothing for this long is dead, since grants come every second. With longer
+/// leases it takes longer.
 const SILENCE_MIN: Duration = LEASE.saturating_mul(2);
 
 /// How long an agent that is told to quit uploads what it holds.
@@ -132,7 +132,7 @@ impl Session {
         self
     }
 
-    /// Sets where intervals go that exceed memory. To be called before the first event.
+    /// Sets where intervals go when memory is full. To be called before the first event.
     #[must_use]
     pub fn with_store(mut self, store: Box<dyn IntervalStore>) -> Session {
         self.stash = Stash::new(store);
@@ -403,7 +403,7 @@ impl Session {
             .run
             .as_ref()
             .and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
-        // It was stopped while it fires: the runner's end comes later.
+        // It was stopped while firing: the runner reports its end later.
         let Some((run_name, cause)) = ended else {
             return;
         };

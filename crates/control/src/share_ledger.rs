@@ -1,4 +1,4 @@
-//! Which agent fires which part of a plan from when on, once shares of lost agents are dealt to
+//! Which agent fires which part of a plan, and from when, once shares of lost agents are dealt to
 //! others.
 
 use crate::{FleetTime, SharePath};
@@ -6,9 +6,9 @@ use proto::{SharePart, TakeOver};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A part that is this small a fraction of a share, or smaller, goes to one agent whole. A larger
-/// one is dealt in equal parts, which keeps small fleets even. Dealing all of them in equal parts
-/// would double their number with each loss.
+/// One part in this many of a share, or a smaller one, goes to one agent whole. A larger one is
+/// dealt in equal parts, which keeps small fleets even. Dealing all of them in equal parts would
+/// double their number with each loss.
 const WHOLE_FROM_PARTS: u64 = 16;
 
 /// The shares of a run.
@@ -19,7 +19,7 @@ const WHOLE_FROM_PARTS: u64 = 16;
 /// which its parts are fired.
 #[derive(Debug, Default)]
 pub(crate) struct ShareLedger {
-    /// From when on other agents fire an agent's own share.
+    /// The instant from which other agents fire an agent's own share.
     dealt: BTreeMap<u32, FleetTime>,
     deals: Vec<DealtPart>,
     /// The deals that a lost agent left.
@@ -36,7 +36,7 @@ struct DealtPart {
     left_by: u32,
     heir: u32,
     from: FleetTime,
-    /// From when on another deal replaces it.
+    /// When another deal replaces it.
     until: Option<FleetTime>,
     state: DealtPartState,
 }
@@ -153,7 +153,7 @@ impl ShareLedger {
     }
 
     /// The outcome of everything that an heir got of what `left_by` left, once it has answered for
-    /// all of it: from when on the heir fires it, or `Some(None)` if a part is undone.
+    /// all of it: the instant from which the heir fires it, or `Some(None)` if a part is undone.
     pub(crate) fn outcome(&self, heir: u32, left_by: u32) -> Option<Option<FleetTime>> {
         let held = self.held_by.get(&heir).into_iter().flatten();
         let deals = held.map(|&nth| &self.deals[nth]);

@@ -3,7 +3,7 @@
 use crate::{FleetTime, Skew};
 
 impl Skew {
-    /// The skew of each agent's first instant, given with its error bound in nanoseconds; `None`
+    /// The skew of the agents' first instants, given with their error bounds in nanoseconds; `None`
     /// without agents.
     ///
     /// Each instant lies within its bound. For every two agents this gives the most and the least

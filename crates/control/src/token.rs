@@ -107,7 +107,8 @@ impl JoinSecret {
         format!("Bearer {}", URL_SAFE_NO_PAD.encode(self.reveal()))
     }
 
-    /// Whether `authorization` is that of this secret. Takes the same time wherever it differs.
+    /// Whether `authorization` is that of this secret. The comparison takes the same time wherever
+    /// they differ.
     #[must_use]
     pub fn is_proved_by(&self, authorization: &str) -> bool {
         self.bearer()

@@ -3,8 +3,8 @@
 use crate::{Audience, RunFile};
 use std::collections::BTreeMap;
 
-/// Places of files in the request, by the agents that need them: in a large fleet, no search goes
-/// through the files of all other agents.
+/// Places of files in the request, grouped by the agents that need them, so that a large fleet
+/// needs no search through the files of all agents.
 #[derive(Debug)]
 pub(super) struct FileLists {
     for_all: Vec<usize>,

@@ -254,7 +254,7 @@ impl FleetRun {
         }
     }
 
-    /// Notifies the heirs, because it is stored which of them fires what the agent left.
+    /// Notifies the heirs, once it is stored which of them fires what the agent left.
     pub(super) fn dealt(&mut self, lost: u32, out: &mut Actions) {
         for (heir, order) in self.shares.written(lost) {
             if self.takes_orders(heir as usize) {
@@ -303,7 +303,7 @@ impl FleetRun {
         let from = answer.problem.is_empty().then_some(begins_at);
         let heir = index as u32;
         let Some((lost, left_by)) = self.shares.answered(heir, answer.number, from) else {
-            return; // a second answer, or one to nothing that was asked
+            return; // a second answer, or one that was not asked for
         };
         if let Some(from) = self.shares.outcome(heir, left_by) {
             out.tell(RunEvent::TakenOver {
@@ -340,7 +340,7 @@ impl FleetRun {
         }
     }
 
-    /// Notes since when no agent is going, or that one is.
+    /// Notes since when no agent is going, and forgets it once one is.
     pub(super) fn watch_desertion(&mut self, now: FleetTime) {
         let is_deserted = self.census.living_attached() == 0;
         if self.deserted_since.is_some() && !is_deserted {

@@ -20,7 +20,7 @@ const FILE_BYTES_PER_SECOND: u64 = 1 << 20;
 /// Findings of one agent's preflight that are passed on.
 const FINDINGS_MAX: usize = 32;
 
-/// How long an agent is waited for that goes away while the others prepare.
+/// How long to wait for an agent that goes away while the others prepare.
 const AWAY_PREPARING_MAX: Duration = Duration::from_secs(10);
 
 /// Cuts a finding's text to the length that is shown and saved.
@@ -151,8 +151,8 @@ impl FleetRun {
         ))
     }
 
-    /// Gives an agent more time that is busy with another coordinator's run: it answers once that
-    /// run is over, at the latest when its lease expires. Each agent can do this once.
+    /// Gives more time to an agent that is busy with another coordinator's run: it answers once
+    /// that run is over, at the latest when its lease expires. Each agent can do this once.
     pub(super) fn wait_for_busy(&mut self, now: FleetTime, index: usize) {
         let agent = &mut self.participants[index];
         if agent.stage() != ParticipantStage::Preparing || !agent.may_be_busy() {

@@ -15,8 +15,8 @@ use std::time::Duration;
 const ATTEMPTS_MAX: u32 = 3;
 
 impl FleetRun {
-    /// Announces the start instant, with all agents ready, unless their clocks are known too
-    /// poorly.
+    /// Announces the start instant, now that all agents are ready, unless their clocks are known
+    /// too poorly.
     pub(super) fn arm(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
         if self.find_bad_clocks(out) {
             return;
@@ -125,7 +125,7 @@ impl FleetRun {
         }
     }
 
-    /// Every agent knows the instant, so each may ask for its lease.
+    /// Sends Go: every agent knows the instant, so each may ask for its lease.
     pub(super) fn make_known(&mut self, attempt: StartAttempt, out: &mut Actions) {
         self.phase = RunPhase::Arming(StartAttempt {
             is_known: true,
@@ -154,7 +154,7 @@ impl FleetRun {
         asks
     }
 
-    /// Grants all leases, because every agent has asked.
+    /// Grants all leases, once every agent has asked.
     pub(super) fn go(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
         self.phase = RunPhase::Going {
             start_at: attempt.start_at,

@@ -11,8 +11,7 @@ pub struct Stay {
     /// Whether it ends after the runs of one coordinator, and reports whether its part in them was
     /// complete.
     pub is_for_one_coordinator: bool,
-    /// How long it waits for a coordinator while it holds no run; `None` if for as long as it
-    /// takes.
+    /// How long it waits for a coordinator while it holds no run; `None` for as long as it takes.
     pub absence_max: Option<Duration>,
 }
 
