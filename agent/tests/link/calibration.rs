@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// Held while CPUs are kept busy, which would spoil what is measured beside it.
+/// Held by a test that keeps the CPUs busy, which would spoil what another one measures.
 static CPUS: Mutex<()> = Mutex::const_new(());
 
 /// The calibration that an agent with this home sends when it joins, and the first thing it says.

@@ -133,7 +133,7 @@ impl Beats {
         self.clock.shortest_trip().unwrap_or_default()
     }
 
-    /// What is known about the clock.
+    /// The clock's offset, as far as it is known.
     pub(crate) fn reading(&self, now: Mono) -> Option<ClockReading> {
         self.clock.reading(now)
     }

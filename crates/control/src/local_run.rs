@@ -207,7 +207,7 @@ impl LocalRun {
         }
     }
 
-    /// Takes a part of a file, unless files are not wanted any more.
+    /// Takes a part of a file; ignored once files are no longer wanted.
     pub(crate) fn file(&mut self, part: &FilePart) -> Result<(), FileProblem> {
         match &mut self.phase {
             LocalPhase::Receiving(inbox) => inbox.take(part),

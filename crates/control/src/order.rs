@@ -43,7 +43,7 @@ pub enum Order {
         run: RunId,
         /// Number of this order among such orders of the run.
         number: u32,
-        /// The part to fire.
+        /// Part to fire.
         share: SharePath,
         /// From this instant on.
         from: Mono,

@@ -92,7 +92,7 @@ impl Network {
         ConnectionId(self.last)
     }
 
-    /// When a packet of `bytes` bytes arrives that is sent now.
+    /// When a packet of `bytes` bytes that is sent now arrives.
     pub fn send(
         &mut self,
         now: u64,
@@ -157,7 +157,7 @@ impl Path {
         }
     }
 
-    /// Until when a packet is held back that arrives now in this direction.
+    /// Until when a packet that arrives now in this direction is held back.
     pub fn held_until(&self, now: u64, way: Way) -> Option<u64> {
         Some(self.cut_until[way as usize]).filter(|until| *until > now)
     }
