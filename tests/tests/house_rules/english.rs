@@ -3,9 +3,11 @@
 use super::sources;
 
 /// Where every comment has been gone through.
-const FOLDERS: [&str; 4] = [
+const FOLDERS: [&str; 6] = [
+    "agent/",
     "coordinator/",
     "crates/analysis/",
+    "crates/control/",
     "crates/engine/",
     "crates/plan/",
 ];
