@@ -140,6 +140,7 @@ impl Fleet {
             _ => None,
         };
         self.monitors.follow(run.as_deref(), &mut out);
+        // A run does not know its monitors, so it hears from here what they still owe.
         if let Some(run) = run {
             run.set_awaits_profile(self.monitors.owe_profile());
         }

@@ -105,6 +105,7 @@ impl Monitors {
         else {
             return;
         };
+        // It may have been away when the others were released.
         if watch.is_over {
             return out.send(*at, watch.release());
         }

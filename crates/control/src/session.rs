@@ -226,6 +226,7 @@ impl Session {
     }
 
     fn greet(&mut self, now: Mono) {
+        // A run that has not begun was forgotten with its stream.
         let firing = self.run.iter().filter(|run| run.is_begun());
         let held = |run: &LocalRun| HeldRun {
             run_id: run.id().to_wire(),

@@ -182,6 +182,7 @@ impl FleetRun {
         self.wait_for_answers(now, attempt.number);
         for index in 0..self.participants.len() {
             let stage = self.participants[index].stage();
+            // These still have the plan, and only need another instant.
             if matches!(stage, ParticipantStage::Armed | ParticipantStage::Asking) {
                 self.set_stage(index, ParticipantStage::Ready);
             }
