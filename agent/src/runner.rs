@@ -278,6 +278,7 @@ fn prepare(
     };
     let policy = resources.policy(&plan, assignment);
     let spins = policy.spin;
+    // The preflight needs the addresses that this check resolves.
     let checked = engine::check(Arc::clone(&plan), placement, policy);
     let checked = checked.map_err(|error| error.to_string())?;
     let undertaking = Undertaking {

@@ -44,6 +44,7 @@ impl FromStr for CoordinatorAddress {
             text: text.to_owned(),
             fault,
         };
+        // Without its brackets, the last group of an IPv6 address would be taken for a port.
         if text.parse::<Ipv6Addr>().is_ok() {
             return Err(error("an IPv6 address needs brackets and a port"));
         }
