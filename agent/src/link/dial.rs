@@ -9,9 +9,11 @@ use control::{Disconnection, Finality, Token};
 use hyper_util::rt::TokioIo;
 use proto::control_client::ControlClient;
 use proto::{FromCoordinator, MESSAGE_MAX_BYTES};
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::ClientConfig;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -32,6 +34,11 @@ const ONCE_MORE: Duration = Duration::from_millis(500);
 
 /// How often HTTP/2 asks for a sign of life, and how long it waits for one.
 const KEEPALIVE: Duration = Duration::from_secs(5);
+
+/// In haste, a connection is given up if what was sent on it is not acknowledged for this long
+/// after it was first repeated: TCP repeats at intervals that double, so that after a cut of two
+/// seconds a lease of five can run out before the next one.
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_millis(1_500);
 
 /// Only a label here: the connection is already made and encrypted.
 const ORIGIN: &str = "http://coordinator.cannonade";
@@ -55,8 +62,28 @@ pub(super) struct Dialler {
 pub(super) struct OpenStream {
     pub(super) incoming: Streaming<FromCoordinator>,
     pub(super) outgoing: UpstreamSender,
+    /// A second handle of the connection's socket.
+    socket: OwnedFd,
+    haste: Haste,
     /// Keeps the connection open.
     _channel: Channel,
+}
+
+impl OpenStream {
+    /// Sets how soon the connection is given up when nothing gets through.
+    pub(super) fn set_haste(&mut self, haste: Haste) {
+        if self.haste == haste {
+            return;
+        }
+        self.haste = haste;
+        let limit_ms = match haste {
+            // The system's own limit, which is many minutes: a slow link is not a dead one.
+            Haste::Usual => 0,
+            Haste::Leased => UNACKNOWLEDGED_MAX.as_millis() as u32,
+        };
+        // Without it the silence is noticed later.
+        let _ = set_tcp_user_timeout(&self.socket, limit_ms);
+    }
 }
 
 impl Dialler {
@@ -78,8 +105,12 @@ impl Dialler {
     /// Tries once, one step after the other.
     pub(super) async fn dial(&self, haste: Haste) -> Result<OpenStream, Disconnection> {
         let tcp = self.connect(haste).await?;
+        let socket = tcp
+            .as_fd()
+            .try_clone_to_owned()
+            .map_err(|error| retry(format!("cannot keep the connection's socket: {error}")))?;
         let tls = self.encrypt(tcp).await?;
-        self.attach(tls).await
+        self.attach(tls, socket).await
     }
 
     /// Connects to the first of the host's addresses that answers.
@@ -166,7 +197,11 @@ impl Dialler {
         }
     }
 
-    async fn attach(&self, tls: TlsStream<TcpStream>) -> Result<OpenStream, Disconnection> {
+    async fn attach(
+        &self,
+        tls: TlsStream<TcpStream>,
+        socket: OwnedFd,
+    ) -> Result<OpenStream, Disconnection> {
         let channel = timeout(STEP_MAX, channel(tls))
             .await
             .unwrap_or_else(|_| Err("no HTTP/2 within 5 s".into()));
@@ -184,6 +219,8 @@ impl Dialler {
             Ok(Ok(response)) => Ok(OpenStream {
                 incoming: response.into_inner(),
                 outgoing,
+                socket,
+                haste: Haste::Usual,
                 _channel: channel,
             }),
             Ok(Err(status)) => Err(self.refused_stream(&status)),

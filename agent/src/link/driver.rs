@@ -170,7 +170,18 @@ impl<S: FnMut(News)> Driver<S> {
         };
         let ended = self.on(event);
         self.send_parts();
+        let haste = self.haste();
+        if let Some(stream) = &mut self.stream {
+            stream.set_haste(haste);
+        }
         ended
+    }
+
+    fn haste(&self) -> Haste {
+        match self.session.is_leased(clocks::now()) {
+            true => Haste::Leased,
+            false => Haste::Usual,
+        }
     }
 
     fn stream_ended(&mut self, status: Option<Status>) -> SessionEvent {
@@ -195,10 +206,7 @@ impl<S: FnMut(News)> Driver<S> {
             match action {
                 SessionAction::Connect => {
                     let dialler = Arc::clone(&self.dialler);
-                    let haste = match self.session.is_leased(clocks::now()) {
-                        true => Haste::Leased,
-                        false => Haste::Usual,
-                    };
+                    let haste = self.haste();
                     self.dialling = Some(tokio::spawn(async move { dialler.dial(haste).await }));
                 }
                 SessionAction::Send(message) => self.send(message),
