@@ -6,7 +6,7 @@ use crate::{Namespace, require};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Namespaces with an address each, on one bridge, which has an address too; all gone when dropped.
 pub struct Namespaces {
@@ -26,21 +26,14 @@ impl Namespaces {
         let namespaces = namespaces
             .map_err(|why| skip_for_lack_of_rights(&why))
             .ok()?;
-        // The kernel removes the devices of earlier ones in its own time. Two of these at once, in
-        // different processes, most likely differ in their network.
-        static MADE: AtomicU32 = AtomicU32::new(0);
-        let (id, number) = (
-            std::process::id(),
-            MADE.fetch_add(1, Ordering::Relaxed) % 40,
-        );
-        let network = ((id + number) % 250) as u8;
+        let (network, bridge) = make_bridge(&ip);
         let made = Namespaces {
             ip,
-            bridge: format!("cnn{id}-{number}"),
+            bridge,
             network,
             namespaces,
         };
-        made.make_bridge();
+        made.address_bridge();
         (0..count).for_each(|index| made.connect(index));
         Some(made)
     }
@@ -83,9 +76,8 @@ impl Namespaces {
         Ipv6Addr::new(0xfd00, 0, 0, u16::from(self.network), 0, 0, 0, last.into())
     }
 
-    fn make_bridge(&self) {
+    fn address_bridge(&self) {
         let address = format!("{}/24", self.bridge_address());
-        run_ip(&self.ip, &["link", "add", &self.bridge, "type", "bridge"]);
         let address_v6 = format!("{}/64", self.bridge_address_v6());
         run_ip(&self.ip, &["addr", "add", &address, "dev", &self.bridge]);
         let add = ["addr", "add", &address_v6, "dev", &self.bridge, "nodad"];
@@ -130,6 +122,25 @@ impl Drop for Namespaces {
             .args(["link", "del", &self.bridge])
             .output();
     }
+}
+
+/// A new bridge and the network that is its own: its name says which, so that no two bridges have
+/// the same, whichever process made them and whether or not it lived to remove them.
+fn make_bridge(ip: &Path) -> (u8, String) {
+    // The kernel removes the devices of earlier ones in its own time.
+    static LAST: AtomicU8 = AtomicU8::new(0);
+    for _ in 0..=u8::MAX {
+        let network = LAST.fetch_add(1, Ordering::Relaxed);
+        let bridge = format!("cnn-{network}");
+        let add = ["link", "add", &bridge, "type", "bridge"];
+        let output = Command::new(ip).args(add).output().unwrap();
+        let why = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() {
+            return (network, bridge);
+        }
+        assert!(why.contains("File exists"), "ip {add:?}: {why}");
+    }
+    panic!("all 256 bridges of tests are there: `ip link del` those that nobody uses");
 }
 
 /// Says that a test is skipped. In CI it may be, except where root of a whole machine cannot do it:
