@@ -76,7 +76,7 @@ impl CpuProfile {
 }
 
 impl ProfileOutcome {
-    /// As bytes, for [`ProfileOutcome::decode`] of the same version, and at most so many: rare
+    /// As at most `most_bytes` bytes for [`ProfileOutcome::decode`] of the same version: rare
     /// stacks are left out until it fits.
     #[must_use]
     pub fn encode(mut self, most_bytes: usize) -> Vec<u8> {

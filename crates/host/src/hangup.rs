@@ -1,4 +1,4 @@
-//! Whether whoever started this process wants it to outlive its terminal.
+//! Whether this process was started to outlive its terminal.
 
 use crate::HostError;
 use crate::kernel::KernelFiles;

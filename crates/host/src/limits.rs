@@ -37,7 +37,7 @@ pub struct PortLimits {
     pub time_wait_max: u64,
     /// Whether a port in TIME_WAIT is taken again before its minute is over.
     pub reuse: PortReuse,
-    /// After so long, where it is.
+    /// After this long, if it is limited.
     pub reuse_after: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Watches a machine, second by second, as those processes see it that are of interest.
+//! Watches a machine, second by second, as the processes of interest see it.
 
 mod accept_queues;
 mod blocked_looks;
@@ -32,7 +32,7 @@ const PROCESSES_MAX: usize = 64;
 /// Nanoseconds of one tick of `/proc/stat` (time(7)).
 const TICK_NS: f64 = 10_000_000.0;
 
-/// Whose view of the machine counts, and whose doings are told.
+/// Whose view of the machine counts, and whose work is reported.
 #[derive(Debug, Clone)]
 pub enum WatchedProcesses {
     /// This process; threads that this picks by name do its work.
@@ -81,13 +81,13 @@ struct MachineReading {
 }
 
 impl MachineWatch {
-    /// Of this machine.
+    /// Watches this machine.
     #[must_use]
     pub fn new(watched: WatchedProcesses) -> MachineWatch {
         MachineWatch::at(Path::new("/"), watched)
     }
 
-    /// Of the files `proc/…` and `sys/…` below `root`.
+    /// Watches by the files `proc/…` and `sys/…` below `root`.
     #[must_use]
     pub fn at(root: &Path, watched: WatchedProcesses) -> MachineWatch {
         MachineWatch {
@@ -406,7 +406,7 @@ impl MachineReading {
         }
     }
 
-    /// Of the watched processes, which count at any priority.
+    /// The watched processes, which count at any priority.
     fn niced_ns(&self, earlier: &MachineReading) -> u64 {
         let processes = self.processes.iter();
         let niced = processes.map(|process| process.niced_ns_since(&earlier.processes));
@@ -434,7 +434,7 @@ fn group(counted: &GroupCounters) -> Option<GroupSecond> {
     if counted.cpu_quota.is_none() && memory.limit_bytes.is_none() {
         return None;
     }
-    // A cache fills what it gets, and is no want of memory.
+    // A cache fills what it gets, which is no lack of memory.
     let needed = memory.current_bytes.saturating_sub(memory.idle_cache_bytes);
     Some(GroupSecond {
         quota: counted.cpu_quota,

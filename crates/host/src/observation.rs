@@ -10,23 +10,24 @@ use serde::{Deserialize, Serialize};
 pub struct Observation {
     /// Time that it is about, about a second.
     pub elapsed_ns: u64,
-    /// Of the CPUs that it may use, not idle.
+    /// Share of the CPUs that it may use that was not idle.
     pub cpu_busy: f32,
     /// How many CPUs these are.
     pub cpus: u32,
-    /// Of these CPUs, programs of a lower priority (nice above 0) that are not watched.
+    /// Share of these CPUs that programs of a lower priority (nice above 0) used, the watched ones
+    /// left out.
     pub cpu_niced: f32,
-    /// Of these CPUs, idle while a thread waited for a disk.
+    /// Share of these CPUs that was idle while a thread waited for a disk.
     pub cpu_waiting_for_disk: f32,
     /// The busiest of these CPUs, not idle.
     pub busiest_cpu: f32,
     /// Which one that is.
     pub busiest_cpu_number: u32,
-    /// Of all CPUs, in the kernel's soft interrupts.
+    /// Share of all CPUs in the kernel's soft interrupts.
     pub softirq: f32,
     /// The same of the CPU that had most of it.
     pub busiest_softirq: f32,
-    /// Of all CPUs, taken away by the hypervisor.
+    /// Share of all CPUs that the hypervisor took away.
     pub steal: f32,
     /// The same of the CPU that lost most.
     pub worst_steal: f32,
@@ -74,7 +75,7 @@ pub struct Observation {
 pub struct BeforeLoad {
     /// Time that it is about.
     pub elapsed_ns: u64,
-    /// Of the CPUs that it may use, not idle.
+    /// Share of the CPUs that it may use that was not idle.
     pub cpu_busy: f32,
     /// The processes that it was asked to watch.
     pub processes: Vec<ProcessBeforeLoad>,
@@ -96,7 +97,7 @@ pub struct ProcessBeforeLoad {
 pub struct GroupSecond {
     /// CPUs' worth of time that it may use.
     pub quota: Option<f32>,
-    /// Of the periods that ended, those in which it was stopped.
+    /// Share of the periods that ended in which it was stopped.
     pub throttled: f32,
     /// Time for which its CPUs were stopped, over all of them.
     pub throttled_ns: u64,

@@ -21,7 +21,7 @@ pub struct MachineRoute {
 /// The kernel answers at once; what is longer is no answer.
 const ANSWER_MAX: Duration = Duration::from_millis(100);
 
-/// Of an answer that tells one route.
+/// Room for an answer that tells one route.
 const ANSWER_BYTES: usize = 8 << 10;
 
 // Numbers of netlink(7) and rtnetlink(7).
@@ -83,7 +83,7 @@ fn index_in(answer: &[u8]) -> Option<u32> {
         if u16::from_ne_bytes(part(attributes, 2)?) == LEAVES_BY {
             return Some(u32::from_ne_bytes(part(attributes, ATTRIBUTE_BYTES)?));
         }
-        // A length that goes nowhere would be looked at for ever.
+        // A length that goes nowhere would be looked at forever.
         let next = bytes.max(ATTRIBUTE_BYTES).next_multiple_of(4);
         attributes = attributes.get(next..)?;
     }

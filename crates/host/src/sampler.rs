@@ -28,13 +28,13 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// Of this machine and this process.
+    /// A sampler of this machine and this process.
     #[must_use]
     pub fn new() -> Sampler {
         Sampler::at(Path::new("/"))
     }
 
-    /// Of the files `proc/…` and `sys/…` below `root`.
+    /// A sampler of the files `proc/…` and `sys/…` below `root`.
     #[must_use]
     pub fn at(root: &Path) -> Sampler {
         Sampler {
@@ -50,7 +50,7 @@ impl Sampler {
         }
     }
 
-    /// Of another process, with its threads, its control group, and its network namespace.
+    /// A sampler of another process with its threads, control group and network namespace.
     #[must_use]
     pub fn watching(self, pid: u32) -> Sampler {
         Sampler {

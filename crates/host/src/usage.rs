@@ -137,7 +137,7 @@ impl Usage {
         thread.cpu_share -= share;
         let process = &mut self.process;
         take(share, &mut process.system_share, &mut process.user_share);
-        // Of the machine's total one CPU is 1/n.
+        // One CPU is 1/n of the machine's total.
         let share = share / self.machine.cpus.len().max(1) as f32;
         let total = &mut self.machine.total;
         total.idle_share += take(share, &mut total.system_share, &mut total.user_share);

@@ -530,7 +530,7 @@ fn container_is_watched_from_outside() {
     };
     assert_eq!(seen.accept_queues, [queue]);
     drop((clients, server));
-    // What is seen then is the namespace of whoever watches, and not since when.
+    // What is seen then is the namespace of the watching process, and not since when.
     let seen = watch.observe(&[]).unwrap();
     assert!(
         seen.processes.is_empty() && seen.interfaces.is_empty(),

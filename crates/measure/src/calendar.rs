@@ -1,5 +1,5 @@
-//! Seconds since 1970 and instants as texts (RFC 3339, UTC), both ways. What time it is nobody
-//! knows here.
+//! Seconds since 1970 and instants as texts (RFC 3339, UTC), both ways. Nothing here
+//! reads a clock.
 
 use time::UtcDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -21,7 +21,7 @@ pub fn text(since_1970: i64) -> String {
 /// understood.
 #[must_use]
 pub fn seconds(text: &str) -> Option<i64> {
-    // RFC 3339 allows a lower-case "z" and offsets, which nobody writes here.
+    // RFC 3339 allows a lower-case "z" and offsets, which are not written here.
     let text = text.strip_suffix('Z').map(|_| text)?;
     Some(UtcDateTime::parse(text, &Rfc3339).ok()?.unix_timestamp())
 }

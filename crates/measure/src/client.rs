@@ -34,7 +34,7 @@ impl Client {
 #[derive(Debug, Default)]
 pub(crate) struct HotClient {
     pub(crate) client: Client,
-    /// Operations under way, and since when there are so many.
+    /// Operations under way, and since when this number holds.
     open: u64,
     since: u64,
 }
@@ -52,7 +52,7 @@ impl HotClient {
         self.open += 1;
     }
 
-    /// One operation less from `at` on.
+    /// One operation fewer from `at` on.
     #[inline]
     pub(crate) fn end(&mut self, at: u64) {
         self.pass(at);

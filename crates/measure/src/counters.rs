@@ -65,7 +65,7 @@ pub struct Counters {
 pub struct Within {
     /// Operations that ended; arrivals never sent are not among them.
     pub ended: u64,
-    /// Of these, ok.
+    /// Those of them that were ok.
     pub ok: u64,
     /// Bytes of response bodies.
     pub payload_bytes: u64,
@@ -75,7 +75,7 @@ pub struct Within {
     pub wire_bytes_received: u64,
     /// Operations intended in its second half, sent or not.
     pub due_late: u64,
-    /// Of `ended`, those that ended in its second half.
+    /// Operations that ended in its second half, a part of `ended`.
     pub ended_late: u64,
     /// Operations that began before it or ended after it: the part of each one's service time that
     /// lies in it, in billionths ([`crate::Window::WHOLE`]).

@@ -56,7 +56,7 @@ pub(crate) fn read_counts(payload: &[u8], most: u64) -> Result<Histogram, Histog
             return Err(broken);
         };
         let Ok(count) = u64::try_from(number) else {
-            // Below 0: so many empty buckets in a row.
+            // A negative number counts empty buckets in a row.
             let zeros = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
             index = index.saturating_add(zeros);
             continue;

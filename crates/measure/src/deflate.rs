@@ -2,7 +2,7 @@
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
-/// Nothing stands around a stream: who keeps it checks what it becomes.
+/// A stream has no header or checksum: the caller checks what it becomes.
 const WITH_HEADER: bool = false;
 
 /// Why bytes could not be inflated.

@@ -133,7 +133,7 @@ impl FromStr for Failure {
 
 impl Failure {
     /// Whether failures can be counted under `name`: a stage, a stage with a kind or a family, or
-    /// a family's member, which may be one that nobody has met.
+    /// a family's member, which may be one that was never seen.
     #[must_use]
     pub fn is_prefix(name: &str) -> bool {
         let mut parts = name.splitn(3, '.');

@@ -207,7 +207,7 @@ impl Histogram {
         paged.chain(listed)
     }
 
-    /// Makes room for so many buckets that come in order.
+    /// Makes room for buckets that come in ascending order.
     pub(crate) fn reserve(&mut self, buckets: usize) {
         self.list.reserve_exact(buckets.min(LISTED_MAX));
     }

@@ -1,5 +1,4 @@
-//! What a worker hands over by swap each second; it becomes a snapshot on the thread that receives
-//! it.
+//! What a worker hands over each second by a swap; the receiving thread makes a snapshot of it.
 
 use crate::hot::HotCell;
 use crate::{CellKey, Client, Period, Snapshot};

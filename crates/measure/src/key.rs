@@ -27,7 +27,7 @@ pub struct CellKey {
 impl CellKey {
     /// Addresses that a worker keeps apart; a name server could give it any number of them.
     pub const ADDRESSES: u16 = 1024;
-    /// Stands for all addresses beyond those: nobody can connect to it.
+    /// Stands for all addresses beyond those: no connection can be made to it.
     pub const OTHER_ADDRESSES: SocketAddr = SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0);
 
     /// An address as results write it: `none` where there is none, `others` beyond those that are

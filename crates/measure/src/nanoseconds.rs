@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Whole nanoseconds of `duration`; all of 64 bits for 584 years and more.
+/// Whole nanoseconds of `duration`; the largest number for 584 years and more.
 #[inline]
 #[must_use]
 pub fn nanoseconds(duration: Duration) -> u64 {

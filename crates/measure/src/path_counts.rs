@@ -23,9 +23,9 @@ pub struct PathSums {
     pub least_ns: u64,
     /// Time between the samples, summed over connections.
     pub watched_ns: u64,
-    /// Of it, with bytes of ours that were not acknowledged (tcpi_busy_time).
+    /// The part of it with bytes of ours that were not acknowledged (tcpi_busy_time).
     pub busy_ns: u64,
-    /// Of that, held up by the server, whose buffer was full (tcpi_rwnd_limited).
+    /// The part of that in which the server's full buffer held us up (tcpi_rwnd_limited).
     pub peer_limited_ns: u64,
     /// Segments sent with data, those sent again included.
     pub segments_sent: u64,

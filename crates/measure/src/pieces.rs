@@ -5,7 +5,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Memory that what is read may take. As many cells as a run may have
-/// ([`crate::Totals::CELLS_MAX`]) fit with 60 distributions each, and no cell has so many.
+/// ([`crate::Totals::CELLS_MAX`]) fit with 60 distributions each, more than any cell has.
 const KEPT_MAX_BYTES: usize = 256 << 20;
 
 /// Longest piece. A histogram with a count in every bucket has 300 kB.
@@ -15,7 +15,7 @@ const PIECE_MAX_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub(crate) enum PieceError {
     Malformed(String),
-    /// All pieces together take so many bytes of so many that they may.
+    /// All pieces together take more bytes than they may: the first number, and its bound.
     TooLarge {
         found: usize,
         most: usize,
@@ -45,7 +45,7 @@ impl<'a> Pieces<'a> {
         Ok(piece)
     }
 
-    /// So many bytes more are kept of what was read.
+    /// Counts bytes that are kept of what was read.
     pub(crate) fn keep(&mut self, bytes: usize) -> Result<(), PieceError> {
         self.kept_bytes = self.kept_bytes.saturating_add(bytes);
         if self.kept_bytes > KEPT_MAX_BYTES {

@@ -38,7 +38,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 const BLIND: bool = cfg!(feature = "blind");
 
 impl Recorder {
-    /// A recorder for a plan with so many requests; its first interval is 0.
+    /// A recorder for a plan with `requests` requests; its first interval is 0.
     #[must_use]
     pub fn new(requests: u16) -> Recorder {
         Recorder {
@@ -148,8 +148,8 @@ impl Recorder {
         self.client.open()
     }
 
-    /// The loop did at `at` what could have been done so long before at most: it handled a ready
-    /// socket, or looked at its sockets again.
+    /// The loop handled a ready socket at `at`, or looked at its sockets again; it could have done
+    /// so at most this much earlier.
     #[inline]
     pub fn lagged(&mut self, at: u64, lag_ns: u64) {
         if !BLIND && self.window.meets(at.saturating_sub(lag_ns), at) {
@@ -270,7 +270,7 @@ impl Recorder {
         self.cell(key).counters.http2.sent_again += 1;
     }
 
-    /// An HTTP/2 server allows only so many streams at once on a connection, fewer than asked for,
+    /// An HTTP/2 server limits the streams at once on a connection: to fewer than asked for,
     /// and fewer than before unless it `is_first` said to.
     pub fn limited(&mut self, key: CellId, streams: u32, is_first: bool) {
         self.cell(key).counters.http2.merge(&Http2Counts {
@@ -285,7 +285,7 @@ impl Recorder {
         self.cell(key).counters.http2.draining_connections += 1;
     }
 
-    /// The wait for the server's end of a connection is over, after so long; whether that came.
+    /// The wait for the server to end a connection is over: how long it took, and whether it did.
     pub fn end_awaited(&mut self, key: CellId, wait_ns: u64, has_come: bool) {
         let connections = &mut self.cell(key).counters.connections;
         connections.end_wait_ns += wait_ns;

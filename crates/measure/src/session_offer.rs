@@ -13,8 +13,7 @@ pub struct SessionOffer {
 }
 
 impl SessionOffer {
-    /// Addresses that are kept apart as issuers: with so many there are as many offers to each of
-    /// them.
+    /// Addresses that are kept apart as issuers.
     pub const ISSUERS: u16 = 64;
 }
 

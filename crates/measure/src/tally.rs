@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 /// Cleared keys that are kept, so that counting them again clones nothing.
 const KEPT: usize = 32;
 
-/// Counts by key, found by comparing with the last one first. Who counts bounds the keys that there
-/// can be.
+/// Counts by key, found by comparing with the last one first. The caller bounds the number of keys.
 #[derive(Debug)]
 pub(crate) struct Tally<K> {
     /// Sorted by key.
@@ -76,7 +75,7 @@ mod tests {
             assert!(map.len() == keys as usize && map.values().all(|&count| count == 2));
             took
         };
-        // Again where something else had the CPU.
+        // Once more if something else had the CPU.
         let costs: Vec<Duration> = (0..3).map(|_| cost()).collect();
         assert!(
             costs.iter().any(|&took| took < Duration::from_secs(5)),

@@ -16,7 +16,7 @@ pub enum HandshakeKind {
     Full,
     /// Full, after a HelloRetryRequest.
     FullRetried,
-    /// Of a session that the ClientHello carried.
+    /// Resumed from a session that the ClientHello carried.
     Resumed,
     /// Resumed, after a HelloRetryRequest.
     ResumedRetried,

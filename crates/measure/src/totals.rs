@@ -18,9 +18,9 @@ pub(crate) const VERSION: u8 = 3;
 /// the intervals that came, and the two must be equal. Its size follows from the plan's requests
 /// and addresses, never from the length of the run.
 ///
-/// Of a histogram it keeps the sum of all counts, each times an odd number of 128 bits that belongs
-/// to its bucket. A difference in one bucket always shows; differences in several cancel each other
-/// with a probability of 2⁻¹²⁷.
+/// For a histogram it keeps the sum of all counts, each times an odd number of 128 bits that
+/// belongs to its bucket. A difference in one bucket always shows; differences in several cancel
+/// each other with a probability of 2⁻¹²⁷.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Totals {
     cells: BTreeMap<CellKey, CellTotals>,
@@ -74,7 +74,7 @@ pub enum TotalsError {
         /// Bound on them.
         most: usize,
     },
-    /// Of another version.
+    /// The bytes have another version.
     #[error(
         "totals of version {found}, only version {VERSION} is understood; agents and coordinator \
          must be of one version"

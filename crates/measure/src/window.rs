@@ -48,7 +48,7 @@ impl Window {
         self.until
     }
 
-    /// It ends at `at`; whether it would have gone on.
+    /// Ends it at `at`. Returns whether it would have gone on.
     pub(crate) fn close(&mut self, at: u64) -> bool {
         let goes_on = at < self.until;
         self.until = self.until.min(at.max(self.from));

@@ -38,7 +38,7 @@ pub enum DecodeError {
         /// Bound on them.
         most: usize,
     },
-    /// Of another version.
+    /// The bytes have another version.
     #[error(
         "snapshot of version {found}, only version {VERSION} is understood; agents and \
          coordinator must be of one version"
@@ -164,7 +164,7 @@ struct WireClient<'a> {
     loop_lag: Option<WireDistribution<'a, ()>>,
     open_ns: u64,
     fired_until_ns: u64,
-    /// Of the path, each absent where it is empty.
+    /// Distributions of the path, each absent if it is empty.
     #[serde(borrow)]
     round_trip: Option<WireDistribution<'a, ()>>,
     #[serde(borrow)]

@@ -19,7 +19,7 @@ fn cell(record: impl FnOnce(&mut Recorder)) -> Cell {
     snapshot.cells.pop_first().unwrap().1
 }
 
-/// Of all cells.
+/// Adds up all cells.
 fn counters(snapshot: &Snapshot) -> Counters {
     let mut sum = Counters::default();
     snapshot

@@ -491,7 +491,7 @@ fn deflated_bomb_costs_bounded_memory() {
     assert!(matches!(error, DecodeError::TooLarge { .. }), "{error}");
 }
 
-/// A snapshot with one cell and a distribution for each of so many seconds, of these figures.
+/// A snapshot with one cell and a distribution of these figures for each of `number` seconds.
 fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     let mut one = Snapshot::default();
     let cell = one.cells.entry(KEY).or_default();

@@ -13,20 +13,20 @@ use std::fmt;
 
 /// A value that stands as `***` in every text, and is wiped when it is dropped.
 ///
-/// [`Secret::reveal`] is the only way to the value, so that a search for it finds whoever reads
+/// [`Secret::reveal`] is the only way to the value, so a search for it finds all code that reads
 /// secrets. A value that is shared, such as an `Arc<[u8]>`, is wiped by its last owner. Copies that
 /// others make of it are theirs to wipe.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secret<T: Wipe>(T);
 
 impl<T: Wipe> Secret<T> {
-    /// From now on the value is a secret.
+    /// Makes a secret of the value.
     #[must_use]
     pub const fn new(value: T) -> Secret<T> {
         Secret(value)
     }
 
-    /// The value, for whoever uses it and does not show it.
+    /// The value, for code that uses it and does not show it.
     #[must_use]
     pub const fn reveal(&self) -> &T {
         &self.0

@@ -1,4 +1,5 @@
-//! Random bytes of the kernel (getrandom(2)): the only source of those that nobody may guess.
+//! Random bytes of the kernel (getrandom(2)): the only source for those that must not be
+//! guessed.
 //! Schedules and draws that a seed repeats are made elsewhere.
 
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -13,7 +14,7 @@ pub struct NoRandomness;
 /// # Errors
 /// The kernel has no such system call, or forbids it.
 pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
-    // Of so few, getrandom gives all or none.
+    // getrandom gives all or none of so short a buffer.
     const { assert!(N <= 256) };
     let mut bytes = [0; N];
     match getrandom(&mut bytes, GetRandomFlags::empty()) {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 /// at once.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(10);
 
-/// Accepts until `stop` is done, then cuts what is open.
+/// Accepts until `stop` is done, then closes what is open.
 pub(crate) async fn accept(
     listener: tokio::net::TcpListener,
     alarm: Alarm,
@@ -39,8 +39,7 @@ async fn ring(alarm: Arc<Alarm>) {
     alarm.ring().await;
 }
 
-/// A panic in a connection is a fault of the target's own and must not pass for one of the
-/// client's.
+/// A panic in a connection is the target's own fault, and must not be taken for the client's.
 fn propagate(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()

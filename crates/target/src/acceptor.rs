@@ -25,7 +25,7 @@ pub(crate) fn server_config(tls: &ServerTls) -> Result<(Arc<ServerConfig>, Strin
         Some(pem) => builder.with_client_cert_verifier(client_verifier(pem, provider)?),
     };
     let (chain, key) = parse(&identity);
-    // An empty one is sent to nobody.
+    // An empty list is not sent.
     let staple = tls.ocsp_staple.clone().unwrap_or_default();
     let mut config = builder.with_single_cert_with_ocsp(chain, key, staple)?;
     config.alpn_protocols = tls
@@ -112,8 +112,8 @@ fn client_verifier(
         .map_err(|error| refused(&error))
 }
 
-/// rustls sends TLS 1.3 tickets for its session cache too, so that none may be sent only where both
-/// are off.
+/// rustls sends TLS 1.3 tickets for its session cache too, so there are none only if both are
+/// off.
 fn resumption(config: &mut ServerConfig, tls: &ServerTls) -> Result<(), BindError> {
     config.session_storage = if tls.session_cache {
         ServerSessionMemoryCache::new(CACHED_SESSIONS)

@@ -22,15 +22,15 @@ pub(crate) fn monotonic_ns() -> u64 {
     tv_sec as u64 * 1_000_000_000 + tv_nsec as u64
 }
 
-/// One timer of the kernel for all that waits on a runtime. The kernel fires it without the slack
-/// of other time-outs (timerfd_create(2) is by hrtimer), and the runtime sees it in the wait in
-/// which it sees sockets.
+/// One timer of the kernel for all waits of a runtime. The kernel fires it without the slack that
+/// other time-outs have (a timerfd is an hrtimer), and the runtime waits for it as it waits for
+/// sockets.
 pub(crate) struct Alarm {
     timer: AsyncFd<OwnedFd>,
     sleepers: Mutex<Sleepers>,
 }
 
-/// Who waits, the earliest on top; of those with one instant, whoever came first.
+/// The waits, the earliest on top; those for the same instant in the order in which they came.
 #[derive(Default)]
 struct Sleepers {
     heap: BinaryHeap<Reverse<Sleeper>>,
@@ -56,7 +56,7 @@ impl Alarm {
         })
     }
 
-    /// Waits until `at` of the monotonic clock, while somebody runs [`Alarm::ring`].
+    /// Waits until `at` of the monotonic clock, while [`Alarm::ring`] runs.
     pub async fn until(&self, at: u64) {
         poll_fn(|context| {
             if monotonic_ns() >= at {
@@ -68,11 +68,11 @@ impl Alarm {
         .await;
     }
 
-    /// Wakes whoever is due, for ever.
+    /// Wakes the waits that are due, forever.
     pub async fn ring(&self) {
-        // An error comes only of a reactor that has gone, and with it all who wait.
+        // The only error is that the reactor has gone, and with it every wait.
         while let Ok(mut ready) = self.timer.readable().await {
-            // Watched by its edges, and set anew below: there is nothing to be read from it.
+            // Edge-triggered, and set again below, so it need not be read.
             ready.clear_ready();
             self.wake_due();
         }
@@ -118,7 +118,7 @@ impl Alarm {
     }
 
     fn sleepers(&self) -> MutexGuard<'_, Sleepers> {
-        // A waker that panicked has left the heap whole.
+        // A waker that panicked left the heap whole.
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn instant_that_has_passed_is_no_wait() {
         block_on(async {
-            // Nobody rings: a wait would last for ever.
+            // `ring` does not run: a wait would last forever.
             Alarm::new().unwrap().until(monotonic_ns()).await;
         });
     }

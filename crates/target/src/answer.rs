@@ -18,9 +18,9 @@ pub struct TargetAnswer {
     /// shorter, and longer by no more than a thread takes to wake and write: tens of microseconds.
     /// Zero is no wait at all.
     pub delay: Duration,
-    /// What comes after the delay: stalls, or a line for servers. `interim` is sent before it too.
+    /// What comes after the delay: stalls, or a queue for servers. `interim` is sent before it too.
     pub pace: Pace,
-    /// So many requests of each connection are answered soundly before the fault shows.
+    /// Requests of each connection that are answered soundly before the fault shows.
     pub sound_first: u32,
     /// What is wrong with the answer.
     pub fault: Option<TargetFault>,

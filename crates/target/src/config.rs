@@ -59,14 +59,14 @@ impl Config {
     }
 }
 
-/// How long a connection is kept. The default is for ever.
+/// How long a connection is kept. The default is forever.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KeepAlive {
     /// Requests answered on a connection before the target closes it.
     pub requests: Option<NonZeroU32>,
     /// Whether the last of them is announced.
     pub last: LastRequest,
-    /// Close a connection on which no request has begun for so long (±1 ms, and never before it).
+    /// Closes a connection on which no request has begun for this long (±1 ms, never earlier).
     pub idle: Option<Duration>,
 }
 

@@ -18,7 +18,7 @@ use tokio_rustls::server::TlsStream;
 /// Longest wait for a client's handshake.
 const HANDSHAKE_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Counts a connection as open while it lives, also where its task is cut.
+/// Counts a connection as open while it lives, even if its task is aborted.
 struct Open(Arc<Service>);
 
 impl Drop for Open {
@@ -32,7 +32,7 @@ pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Service>, alarm: Arc<Alarm
     shared.tally.connection_opened();
     let open = Open(shared);
     let shared = &*open.0;
-    // Fails only where the client has gone already.
+    // Fails only if the client has gone already.
     let _ = tcp.set_nodelay(true);
     match (shared.connection_fault, &shared.acceptor) {
         (Some(fault), _) => fail(tcp, fault).await,
@@ -47,7 +47,7 @@ pub(crate) async fn serve(tcp: TcpStream, shared: Arc<Service>, alarm: Arc<Alarm
 
 async fn converse<W: Wire>(wire: W, shared: &Service, alarm: &Alarm) {
     let mut exchange = Exchange::new(wire, shared, alarm);
-    // An error is a client that has gone or broken TLS; dropping the socket is all that is left.
+    // On an error the client has gone or broken TLS; all that is left is to drop the socket.
     if let Ok(ending) = exchange.run().await {
         end(exchange.into_wire(), ending).await;
     }

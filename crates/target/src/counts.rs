@@ -10,13 +10,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Counts {
     /// TCP connections accepted.
     pub connections: u64,
-    /// Of these, not yet ended.
+    /// Connections still open.
     pub connections_open: u64,
     /// The most that were ever open at once.
     pub connections_open_most: u64,
     /// Full handshakes completed, those with a HelloRetryRequest included.
     pub handshakes_full: u64,
-    /// Of these, with a HelloRetryRequest.
+    /// Full handshakes with a HelloRetryRequest.
     pub handshakes_retried: u64,
     /// Resumed handshakes completed.
     pub handshakes_resumed: u64,
@@ -41,7 +41,7 @@ pub struct Counts {
 }
 
 /// The running counters behind [`Counts`], shared by all threads of a target. Relaxed: each counter
-/// is exact, and a reading taken while requests are under way is of no one instant.
+/// is exact, but a reading taken while requests are under way is not of one instant.
 #[derive(Debug)]
 pub struct TargetTally {
     connections: AtomicU64,

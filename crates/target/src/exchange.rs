@@ -82,7 +82,7 @@ impl<'a, W: Wire> Exchange<'a, W> {
         }
     }
 
-    /// Reads more; false where the connection has ended or has been idle for too long.
+    /// Reads more; false if the connection has ended or has been idle for too long.
     async fn read_within_idle(&mut self) -> io::Result<bool> {
         match self.shared.keep_alive.idle {
             // Within a request the client may take its time.

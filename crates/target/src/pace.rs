@@ -1,5 +1,5 @@
-//! When a server answers, where it is not at once: the ways to be slow that a measurement can be
-//! held against.
+//! When a server answers, if not at once: ways to be slow that a measurement can be checked
+//! against.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -24,10 +24,10 @@ pub enum Pace {
         /// or else from the first request.
         first: Duration,
     },
-    /// By so many servers, each of which takes so long for each request, in the order in which they
-    /// come. The capacity is exactly `count / service_time`: delays of the machine do not add up,
-    /// since a server is free when its time is over, and not when the answer has been written. A
-    /// request whose client has gone is served all the same.
+    /// By `count` servers, each of which takes `service_time` for a request, in the order in which
+    /// requests come. The capacity is exactly `count / service_time`: delays of the machine do not
+    /// add up, since a server is free when its time is over, and not when the answer has been
+    /// written. A request whose client has gone is served all the same.
     Servers {
         /// Requests served at a time.
         count: NonZeroU32,

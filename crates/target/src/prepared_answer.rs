@@ -34,7 +34,7 @@ pub(crate) struct PreparedFault {
     pub then: ConnectionEnd,
 }
 
-/// Bytes to write: `first`, then `block` so many times, then `last`.
+/// Bytes to write: `first`, then `block` as often as its count says, then `last`.
 #[derive(Default)]
 pub(crate) struct AnswerBytes {
     pub first: Vec<u8>,

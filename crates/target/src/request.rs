@@ -24,7 +24,7 @@ pub(crate) struct IncomingRequest {
 pub(crate) enum RequestHead {
     /// Not a whole head yet.
     Partial,
-    /// A head of so many bytes.
+    /// A whole head, and its length in bytes.
     Whole(IncomingRequest, usize),
     /// Not one this server understands; the status says why.
     Bad(u16),

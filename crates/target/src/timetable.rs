@@ -5,8 +5,8 @@ use crate::{BindError, Pace};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// What a [`Pace`] comes to: arrival in, answer out, in nanoseconds of any one clock. Constant time
-/// for each.
+/// A [`Pace`] as a function: arrival in, answer out, in nanoseconds of any one clock. Each takes
+/// constant time.
 ///
 /// It is what the target itself goes by, so that a test can replay a schedule through it and knows
 /// what the target has done.
@@ -23,22 +23,22 @@ enum Rule {
         every_ns: u64,
         lasts_ns: u64,
         first_ns: u64,
-        /// What `first_ns` is counted from; the first arrival sets it where nobody has.
+        /// What `first_ns` is counted from; the first arrival sets it if it is not set.
         zero_ns: Option<u64>,
     },
     Servers {
         count: usize,
         service_ns: u64,
-        /// When the servers end what they have been given, of each its last, ascending. Shorter
-        /// than `count` while some have had nothing: with one service time for all, whoever began
-        /// first is free first.
+        /// When each server ends its last request, ascending. Shorter than `count` while some
+        /// servers have had none. All requests take the same time, so the server that began first
+        /// is free first.
         ends_ns: VecDeque<u64>,
     },
 }
 
 impl Timetable {
-    /// A timetable of `pace`, for requests that come `delay` later than they come: a stall holds
-    /// them if it is on by then, and then they stand in line for a server.
+    /// A timetable of `pace` for requests that are delayed by `delay` first: a stall holds them if
+    /// it is on by then, and after it they queue for a server.
     ///
     /// # Errors
     /// Where stalls would never end.
@@ -82,7 +82,7 @@ impl Timetable {
         self
     }
 
-    /// When a request that comes at `arrived_at` is to be answered. Arrivals never go back.
+    /// When a request that comes at `arrived_at` is to be answered. Arrivals come in order.
     pub fn answer_at(&mut self, arrived_at: u64) -> u64 {
         let came_at = arrived_at.saturating_add(self.delay_ns);
         match &mut self.rule {
@@ -97,7 +97,7 @@ impl Timetable {
                 let Some(since_first) = came_at.checked_sub(first_at) else {
                     return came_at;
                 };
-                // 0 between two stalls, else what is left of the one that is on.
+                // 0 between two stalls, otherwise what is left of this one.
                 came_at + lasts_ns.saturating_sub(since_first % *every_ns)
             }
             Rule::Servers {
@@ -105,7 +105,7 @@ impl Timetable {
                 service_ns,
                 ends_ns,
             } => {
-                // A server that has had nothing yet is free since ever.
+                // A server that has had no request is free from the beginning.
                 let free_at = if ends_ns.len() < *count {
                     0
                 } else {
@@ -119,7 +119,7 @@ impl Timetable {
     }
 }
 
-/// What is longer than 584 years is no shorter than that.
+/// Durations of more than 584 years become 584 years.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -29,7 +29,7 @@ impl Wire for TlsStream<TcpStream> {
     }
 }
 
-/// Ends a connection. Errors are none: the client may have gone first.
+/// Ends a connection. Errors are ignored: the client may have gone first.
 pub(crate) async fn end<W: Wire>(mut wire: W, ending: ConnectionEnd) {
     match ending {
         ConnectionEnd::Orderly => {
@@ -51,7 +51,7 @@ async fn linger(tcp: &TcpStream) {
     let _ = tokio::time::timeout(LINGER, discard(tcp)).await;
 }
 
-/// Reads and forgets until the client's end.
+/// Reads and discards until the client ends its side.
 async fn discard(tcp: &TcpStream) {
     let mut scratch = [0; 4096];
     while tcp.readable().await.is_ok() {

@@ -3,13 +3,17 @@
 use super::sources;
 
 /// Where every comment has been gone through.
-const FOLDERS: [&str; 6] = [
+const FOLDERS: [&str; 10] = [
     "agent/",
     "coordinator/",
     "crates/analysis/",
     "crates/control/",
     "crates/engine/",
+    "crates/host/",
+    "crates/measure/",
     "crates/plan/",
+    "crates/secret/",
+    "crates/target/",
 ];
 
 /// A phrase, how often it may occur in all comments of these folders, and the cure.

@@ -18,8 +18,8 @@ pub struct Conntrack {
 }
 
 impl Conntrack {
-    /// Of the network namespace that `process` (an id, or `self`) is in. `None` where nothing is
-    /// tracked, or the kernel does not count it there.
+    /// Reads that of the network namespace that `process` (an id, or `self`) is in. `None` if
+    /// nothing is tracked, or the kernel does not count it there.
     pub(crate) fn read(files: &KernelFiles, process: &str) -> Result<Option<Conntrack>, HostError> {
         let setting = |name| -> Result<Option<u64>, HostError> {
             let path = format!("proc/sys/net/netfilter/nf_conntrack_{name}");

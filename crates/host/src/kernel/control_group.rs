@@ -10,11 +10,11 @@ const UNIFIED: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 /// The groups of a process in the hierarchies of both versions, as paths in them.
 #[derive(Debug, Default)]
 pub(crate) struct ControlGroup {
-    /// Of version 2.
+    /// The group in version 2.
     unified: Option<String>,
-    /// Of version 1's controller `cpu`.
+    /// The group of version 1's controller `cpu`.
     cpu: Option<String>,
-    /// Of version 1's controller `memory`.
+    /// The group of version 1's controller `memory`.
     memory: Option<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct GroupCounters {
 pub struct GroupBandwidth {
     /// Periods in which something ran (`nr_periods`).
     pub periods: u64,
-    /// Of them, those that ended before their time (`nr_throttled`).
+    /// Those of them that ended before their time (`nr_throttled`).
     pub throttled_periods: u64,
     /// Time for which something was held back, nanoseconds.
     pub throttled_ns: u64,
@@ -47,7 +47,7 @@ pub struct GroupBandwidth {
 pub struct GroupMemory {
     /// In use now, with the page cache.
     pub current_bytes: u64,
-    /// Of it, files that were not used lately: given back when anything else needs room.
+    /// The part of it that holds files not used lately: given back when anything else needs room.
     pub idle_cache_bytes: u64,
     /// Most that it may use; `None` without a limit of its own.
     pub limit_bytes: Option<u64>,
@@ -62,7 +62,7 @@ pub struct GroupMemory {
 }
 
 impl ControlGroup {
-    /// Of `process` (an id, or `self`); without groups where the kernel has none.
+    /// Finds the groups of `process` (an id, or `self`); none if the kernel has none.
     pub(crate) fn read(files: &KernelFiles, process: &str) -> Result<ControlGroup, HostError> {
         let groups = files.read_if_there(&format!("proc/{process}/cgroup"))?;
         Ok(groups.map_or_else(ControlGroup::default, |groups| {
@@ -141,8 +141,8 @@ impl ControlGroup {
         Ok(sum)
     }
 
-    /// Of the first group on the way to the root that says it: what is counted of a group holds
-    /// for those in it too.
+    /// What the first group on the way to the root says: a group's counters hold for those in it
+    /// too.
     fn memory(&self, files: &KernelFiles) -> Result<Option<GroupMemory>, HostError> {
         for folder in self.unified_folders() {
             if let Some(memory) = GroupMemory::unified(files, &folder)? {
@@ -308,8 +308,8 @@ impl GroupMemory {
     }
 }
 
-/// Of anonymous pages and of files; before Linux 5.9 one number is of both, and a kernel may know
-/// none.
+/// Refaults of anonymous pages and of files; before Linux 5.9 one number is of both, and a kernel
+/// may know none.
 fn refaults(stat: &KernelText, prefix: &str) -> u64 {
     ["", "_anon", "_file"]
         .iter()

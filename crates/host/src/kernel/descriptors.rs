@@ -13,7 +13,7 @@ pub struct Descriptors {
 }
 
 impl Descriptors {
-    /// Of `process` (an id, or `self`). `None` where it is gone, or another user's.
+    /// Counts those of `process` (an id, or `self`). `None` if it is gone, or another user's.
     pub(crate) fn read(
         files: &KernelFiles,
         process: &str,

@@ -59,8 +59,8 @@ const SOCKET_BYTES: usize = 72;
 const SOCKET_ID_BYTES: usize = 48;
 
 impl ListenerQuery {
-    /// Of the network namespace that `process` (an id, or `self`) is in. `None` where the kernel
-    /// has no such thing, or where it is another namespace that this process may not enter.
+    /// Asks in the network namespace that `process` (an id, or `self`) is in. `None` if the kernel
+    /// has no such thing, or if this process may not enter that namespace.
     pub(crate) fn open(files: &KernelFiles, process: &str) -> Option<ListenerQuery> {
         let namespace = files.link(&format!("proc/{process}/ns/net"));
         if namespace == files.link("proc/self/ns/net") {
@@ -158,7 +158,7 @@ fn listener(message: &[u8]) -> Option<Listener> {
     })
 }
 
-/// Of the attributes behind the message, `struct nlattr` each.
+/// What the attributes behind the message say, `struct nlattr` each.
 fn dropped(message: &[u8]) -> Option<u32> {
     let mut rest = message.get(SOCKET_BYTES..)?;
     loop {

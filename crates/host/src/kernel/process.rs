@@ -22,9 +22,9 @@ pub struct ProcessTimes {
     pub system_ns: u64,
     /// Page faults that waited for a disk.
     pub major_faults: u64,
-    /// Memory now; 0 of a process that has ended and was not waited for.
+    /// Memory now; 0 for a process that has ended and was not waited for.
     pub rss_bytes: u64,
-    /// Those that there are.
+    /// Its threads.
     pub threads: Vec<ThreadTimes>,
 }
 
@@ -46,7 +46,7 @@ pub struct ThreadTimes {
 }
 
 impl ProcessTimes {
-    /// Of `process` (an id, or `self`).
+    /// Reads `process` (an id, or `self`).
     pub(crate) fn read(files: &KernelFiles, process: &str) -> Result<ProcessTimes, HostError> {
         let stat = ProcessStat::parse(&files.read(&format!("proc/{process}/stat"))?)?;
         let status = files.read(&format!("proc/{process}/status"))?;

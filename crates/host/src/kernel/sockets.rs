@@ -19,8 +19,8 @@ pub struct SocketCounts {
 }
 
 impl SocketCounts {
-    /// Of the network namespace that `process` (an id, or `self`) is in. `None` where the kernel
-    /// does not say.
+    /// Reads those of the network namespace that `process` (an id, or `self`) is in. `None` if the
+    /// kernel does not say.
     pub(crate) fn read(
         files: &KernelFiles,
         process: &str,

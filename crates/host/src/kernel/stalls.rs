@@ -25,12 +25,12 @@ pub struct StallTime {
 }
 
 impl StallTotals {
-    /// Of the machine.
+    /// Reads the machine's.
     pub(crate) fn read(files: &KernelFiles) -> Result<StallTotals, HostError> {
         StallTotals::at(files, |resource| format!("proc/pressure/{resource}"))
     }
 
-    /// Of the control group (version 2) whose folder this is.
+    /// Reads those of the control group (version 2) whose folder this is.
     pub(crate) fn of_group(files: &KernelFiles, folder: &str) -> Result<StallTotals, HostError> {
         StallTotals::at(files, |resource| format!("{folder}/{resource}.pressure"))
     }

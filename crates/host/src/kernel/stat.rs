@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct CpuTimes {
     /// User and nice.
     pub user: u64,
-    /// Of `user`, programs of a lower priority (nice above 0).
+    /// The part of `user` that programs of a lower priority (nice above 0) used.
     pub niced: u64,
     /// In the kernel, interrupts left out.
     pub system: u64,
@@ -22,7 +22,7 @@ pub struct CpuTimes {
     pub steal: u64,
     /// Idle, also while waiting for disks.
     pub idle: u64,
-    /// Of `idle`, while a thread waited for a disk.
+    /// The part of `idle` in which a thread waited for a disk.
     pub waiting_for_disk: u64,
 }
 

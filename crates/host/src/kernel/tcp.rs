@@ -20,7 +20,7 @@ pub struct TcpCounters {
     pub segments_received: u64,
     /// Segments sent (`OutSegs`).
     pub segments_sent: u64,
-    /// Of them, those sent again (`RetransSegs`).
+    /// Those of them that were sent again (`RetransSegs`).
     pub retransmits: u64,
     /// SYNs and SYN-ACKs sent again (`TCPSynRetrans`).
     pub syn_retransmits: u64,

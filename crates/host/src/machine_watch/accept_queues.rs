@@ -22,7 +22,7 @@ pub(super) struct AcceptQueues {
 
 #[derive(Debug)]
 struct SeenQueue {
-    /// As full as it was seen.
+    /// The fullest that it was seen.
     fullest: Listener,
     /// Looks that saw some waiting.
     waited: u32,
@@ -49,7 +49,7 @@ impl AcceptQueues {
                 query: Some((namespace.clone(), query)),
                 ..AcceptQueues::default()
             };
-            // What each dropped up to now is no matter of the next second.
+            // What each dropped up to now does not belong to the next second.
             self.look();
             self.begin();
         }
@@ -126,7 +126,7 @@ impl AcceptQueues {
     }
 
     fn second(&self, inode: u32, seen: &SeenQueue) -> QueueSecond {
-        // A socket that is new has dropped all of it since.
+        // A new socket has dropped all of it since.
         let before = self.dropped.get(&inode).copied().unwrap_or(0);
         QueueSecond {
             address: seen.fullest.address.to_string(),

@@ -32,7 +32,7 @@ impl BlockedLooks {
         }
     }
 
-    /// Of the looks.
+    /// The time of the looks.
     pub(super) fn share(&self, pid: u32) -> f32 {
         let blocked = self.blocked.get(&pid).copied().unwrap_or(0);
         blocked as f32 / self.looks.max(1) as f32

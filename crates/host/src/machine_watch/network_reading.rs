@@ -32,7 +32,7 @@ pub(super) struct NetworkSecond {
 }
 
 impl NetworkReading {
-    /// Of the namespace that `process` (an id, or `self`) is in.
+    /// Reads the namespace that `process` (an id, or `self`) is in.
     pub(super) fn read(files: &KernelFiles, process: &str) -> Result<NetworkReading, HostError> {
         let sampler = Sampler::on(files.clone(), process);
         let link = files.link(&format!("proc/{process}/ns/net"));

@@ -49,7 +49,7 @@ struct ThreadSpent {
 }
 
 impl ProcessReading {
-    /// `None` where it has ended. Whether threads need a name depends on who asks.
+    /// `None` where it has ended. Whether threads need a name depends on the caller.
     pub(super) fn read(
         files: &KernelFiles,
         pid: u32,

@@ -1,4 +1,4 @@
-//! Which processes are watched: those chosen, and whatever descends from them.
+//! Which processes are watched: those chosen, and their descendants.
 
 use crate::HostError;
 use crate::kernel::{KernelFiles, ProcessStat};
@@ -7,10 +7,10 @@ use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// The kernel cuts names of processes to so many bytes.
+/// The kernel cuts names of processes to this length, bytes.
 const NAME_BYTES: usize = 15;
 
-/// Looks until all processes are read anew: a process that was forked gets its name later.
+/// Looks until all processes are read again: a forked process gets its name later.
 const FULL_EVERY: u32 = 5;
 
 /// Processes to watch, with their children.
@@ -98,7 +98,7 @@ impl ProcessTable {
     }
 
     fn descends(&self, pid: u32, choices: &[ProcessChoice]) -> bool {
-        // Read at different moments, so that parents could form a circle.
+        // They are read at different moments, so parents could form a circle.
         let mut next = Some(pid);
         for _ in 0..self.known.len() {
             let Some((pid, process)) = next.and_then(|pid| self.known.get_key_value(&pid)) else {

@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// Reads exactly so many bytes.
+    /// Reads exactly this number of bytes.
     pub fn receive(&mut self, bytes: usize) -> String {
         let mut buffer = vec![0; bytes];
         self.reader().read_exact(&mut buffer).unwrap();
