@@ -203,11 +203,11 @@ impl IntervalInbox {
     /// Returns whether the totals are new, or `None` if they count another number of intervals than
     /// earlier ones: such totals would be acknowledged without being stored.
     fn note_totals(&mut self, intervals: u32) -> Option<bool> {
-        match self.totals.replace(intervals) {
-            None => Some(true),
-            Some(before) if before == intervals => Some(false),
-            Some(_) => None,
-        }
+        let Some(before) = self.totals else {
+            self.totals = Some(intervals);
+            return Some(true);
+        };
+        (before == intervals).then_some(false)
     }
 
     /// Returns whether the interval is new, or `None` for an impossible number.
@@ -453,5 +453,6 @@ mod tests {
         assert!(matches!(inbox.take(totals(7)), Ok(Taken::New(_))));
         assert_eq!(inbox.take(totals(7)), Ok(Taken::Pending));
         assert!(inbox.take(totals(8)).is_err());
+        assert_eq!(inbox.take(totals(7)), Ok(Taken::Pending), "not replaced");
     }
 }
