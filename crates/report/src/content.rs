@@ -1,5 +1,5 @@
-//! What a result says: sections with their facts, tables and sentences, made once for every format
-//! that people read. A format draws them; it adds pictures, but no figure and no sentence.
+//! The content of a result: sections with facts, tables and sentences, made once for all formats
+//! that people read. A format draws them; it may add pictures, but no figures and no sentences.
 
 mod agents;
 mod errors;
@@ -25,7 +25,7 @@ pub(crate) use totals::{connections, errors as errors_in_words, operations, rate
 use crate::style::Paint;
 use analysis::Document;
 
-/// The sections that have something to say, in the order of reports.
+/// The sections that have content, in the order of reports.
 pub(crate) fn content(document: &Document) -> Vec<Section> {
     let all = [
         totals::section(document),

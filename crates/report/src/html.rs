@@ -1,5 +1,5 @@
-//! The report page: one file that needs no network, opens from disk, and shows all that a result
-//! says. Tables and pictures are in it as they are; the script makes the timelines live.
+//! The report page: a single file that needs no network and shows everything a result contains.
+//! Tables and pictures are static; the script makes the timelines interactive.
 
 mod axis;
 mod campaign;
@@ -39,29 +39,30 @@ const SCRIPT: &str = concat!(
     include_str!("html/assets/page.js")
 );
 
-/// Of a page that a server sends.
+/// The script of a page that a server sends while the run goes on.
 const LIVE_SCRIPT: &str = concat!(
     include_str!("html/assets/uplot.js"),
     include_str!("html/assets/page.js"),
     include_str!("html/assets/live.js")
 );
 
-/// uPlot stands in each page, and its licence wants to be there too.
+/// The page contains uPlot, whose licence asks to be included.
 const LICENCE: &str = include_str!("html/assets/uplot.LICENSE");
 
-/// Points of a line that is drawn without the script.
+/// Points of a line in a static picture.
 const DRAWN_MAX: usize = 300;
 
-/// How often a browser without scripts asks for a newer page.
+/// How often a browser without scripts reloads a live page.
 const REFRESH_SECONDS: u32 = 5;
 
-/// A longer cell has several lines.
+/// A cell with more characters is broken into lines.
 const CELL_MAX: usize = 36;
 
-/// A table with more rows is folded.
+/// A table with more rows is collapsed.
 const ROWS_OPEN: usize = 40;
 
-/// The page of a run; `compared` has it as its second variant, and an earlier run as its first.
+/// The page of a run. `compared`, if given, has an earlier run as its first variant and this one as
+/// its second.
 pub(crate) fn render(document: &Document, compared: Option<&CampaignDocument>) -> String {
     let head = head(document, &what_ran(document), &outcome(document));
     let body = body(document, &head, compared);
@@ -96,7 +97,7 @@ fn body(document: &Document, head: &Markup, compared: Option<&CampaignDocument>)
     }
 }
 
-/// A whole page around its body.
+/// A complete page around `body`.
 fn page(title: &str, data: &Value, body: &Markup) -> String {
     framed(title, data, body, None)
 }
@@ -149,7 +150,7 @@ fn embedded(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }
 
-/// What was run, in a line, and what came of it.
+/// What was run, on one line, and the outcome.
 fn head(document: &Document, ran: &str, outcome: &Markup) -> Markup {
     html! {
         header {
@@ -199,7 +200,7 @@ fn class(paint: Paint) -> &'static str {
     }
 }
 
-/// What was asked for and what was carried, and how far thresholds were.
+/// The most important figures, and the margins of thresholds.
 fn headline(document: &Document) -> Markup {
     let figures = &document.measured;
     let time = |at: f64| {
@@ -334,7 +335,7 @@ fn times_more_closely(document: &Document, drawn: &TimeCharts, marks: &[marks::R
     }
 }
 
-/// Of the run, and of an earlier one.
+/// The percentile curves of this run and of an earlier one.
 fn curves<'d>(document: &'d Document, compared: Option<&'d CampaignDocument>) -> Vec<Curve<'d>> {
     let times = &document.measured.times;
     let own = ["response_time", "service_time"].map(|name| {
@@ -357,7 +358,7 @@ fn curves<'d>(document: &'d Document, compared: Option<&'d CampaignDocument>) ->
     .collect()
 }
 
-/// A section with the picture that its topic has.
+/// A section, with the picture for its topic.
 fn section(document: &Document, section: &Section) -> Markup {
     let parts: &[FigureGroup] = match section.topic {
         Topic::Requests => &document.by_request,
@@ -390,7 +391,7 @@ fn blocks(section: &Section) -> Markup {
     }
 }
 
-/// A long table is folded, so that what comes behind it is found.
+/// A long table is collapsed, so that readers find what follows it.
 fn table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
     html! {
         @if rows.len() > ROWS_OPEN {
@@ -404,7 +405,7 @@ fn table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>])
     }
 }
 
-/// The darker a cell, the more of its whole it is.
+/// The larger a cell's share, the darker its background.
 fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f64>>]) -> Markup {
     let shade = |row: usize, cell: usize| {
         let share = (*shares.get(row)?.get(cell)?)?;
@@ -432,7 +433,7 @@ fn open_table(headings: &[String], rows: &[Vec<String>], shares: &[Vec<Option<f6
     }
 }
 
-/// A sentence in a table has several lines, so that it leaves the numbers room.
+/// The class for sentences in a table, which are broken into lines to leave room for numbers.
 fn long_text(cell: &str) -> Option<String> {
     (cell.chars().count() > CELL_MAX).then(|| "text".to_owned())
 }
@@ -453,7 +454,7 @@ fn plan(document: &Document) -> Markup {
     }
 }
 
-/// How it was measured, and what limits the trust in it.
+/// How the run was measured, and what limits trust in its figures.
 fn trust(document: &Document) -> Markup {
     let machine = |facts: &analysis::MachineFacts| {
         format!(
@@ -483,7 +484,7 @@ fn trust(document: &Document) -> Markup {
     }
 }
 
-/// What the script draws.
+/// The data that the script draws.
 fn data(document: &Document) -> Value {
     let all = TimeCharts::new(document, POINTS_MAX);
     let part = measured_part(document);
@@ -524,12 +525,12 @@ fn data(document: &Document) -> Value {
     })
 }
 
-/// Four digits are more than a picture shows.
+/// Numbers rounded to four digits; a picture cannot show more.
 fn short(values: &[Option<f64>]) -> Vec<Value> {
     let rounded = |value: f64| {
         let power = 10_f64.powf(value.abs().max(1e-12).log10().floor() - 3.0);
         let value = (value / power).round() * power;
-        // Whole numbers are shorter without a point.
+        // JSON writes whole numbers without a decimal point, which is shorter.
         if value.fract() == 0.0 && value.abs() < 9e15 {
             json!(value as i64)
         } else {

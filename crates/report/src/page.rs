@@ -1,13 +1,13 @@
-//! A page of text: titles, wrapped sentences, tables, never wider than the terminal.
+//! A page of text with titles, wrapped sentences and tables, never wider than the terminal.
 
 use crate::Style;
 use crate::style::Paint;
 use crate::table::TextTable;
 
-/// Columns a sentence needs beside its lead; with fewer it stands below it.
+/// A sentence needs this many columns beside its lead; with fewer it starts below the lead.
 const ROOM_MIN: usize = 15;
 
-/// Before a sentence that stands below its lead.
+/// Before a sentence below its lead.
 const NARROW_LEAD: &str = "  ";
 
 /// A page under construction.
@@ -29,7 +29,7 @@ impl Page {
         self.style
     }
 
-    /// An empty line and a title.
+    /// Adds an empty line and a title.
     pub(crate) fn title(&mut self, title: &str) {
         self.blank();
         self.paragraph(Paint::Title, "", title);
@@ -41,7 +41,7 @@ impl Page {
         }
     }
 
-    /// A sentence after `lead`; further lines stand under its first word.
+    /// Adds a sentence after `lead`; further lines are indented to its first word.
     pub(crate) fn paragraph(&mut self, paint: Paint, lead: &str, sentence: &str) {
         let lead = self.style.text(lead);
         let indent = lead.chars().count();
@@ -65,8 +65,8 @@ impl Page {
         }
     }
 
-    /// A label in a column of its own and what it labels; labels are in the tool's own words, so
-    /// they are short.
+    /// Adds a label in a column of its own, and its text. Labels are our own words and therefore
+    /// short.
     pub(crate) fn fact(&mut self, label: &str, sentence: &str) {
         self.paragraph(Paint::Plain, &format!("{label:<13}"), sentence);
     }
@@ -88,13 +88,13 @@ impl Page {
     }
 }
 
-/// Breaks at spaces; a word longer than a line (a URL) is broken where it must.
+/// Breaks text at spaces; a word longer than a line, such as a URL, is broken anywhere.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let mut word: Vec<char> = word.chars().collect();
         let line = lines.last().map_or(0, |line| line.chars().count());
-        // Widths are in characters: what we write has one column each.
+        // Widths are in characters: our texts only use characters of one column.
         if line > 0 && line + 1 + word.len() <= width {
             lines.last_mut().expect("there is always a line").push(' ');
         } else if line > 0 {

@@ -1,17 +1,17 @@
 //! What a terminal can show.
 
-/// What a terminal can show; the caller finds out.
+/// What a terminal can show. The caller detects it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
-    /// It understands ANSI's escape sequences for colours.
+    /// It understands ANSI escape sequences for colours.
     pub colour: bool,
-    /// Columns; at least 20 are used.
+    /// Width in columns; values below 20 count as 20.
     pub width: usize,
-    /// Characters beyond ASCII.
+    /// It can show characters beyond ASCII.
     pub unicode: bool,
 }
 
-/// Meaning of a piece of text; a terminal with colours shows it.
+/// The meaning of a piece of text, shown as a colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
     Plain,
@@ -22,7 +22,7 @@ pub(crate) enum Paint {
     Faint,
 }
 
-/// What stands for a character where there is ASCII only.
+/// Replacements for terminals that only show ASCII.
 const PLAIN: [(char, &str); 11] = [
     ('µ', "u"),
     ('≤', "<="),
@@ -38,7 +38,7 @@ const PLAIN: [(char, &str); 11] = [
 ];
 
 impl Style {
-    /// For files: 80 columns, no colour.
+    /// The style of files: 80 columns, no colours.
     pub const PLAIN: Style = Style {
         colour: false,
         width: 80,
@@ -49,8 +49,8 @@ impl Style {
         self.width.max(20)
     }
 
-    /// `text` in characters the terminal has. Names come from other machines, so control characters
-    /// are replaced: they could move the cursor.
+    /// `text` in characters that the terminal can show. Names come from other machines, so control
+    /// characters are replaced: they could move the cursor.
     #[must_use]
     pub fn text(self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Who fired: how much, how well in time, how busy.
+//! The agents: how much each fired, how late, and how busy it was.
 
 use super::{ContentBlock, Remark, Section, Table, Topic};
 use crate::style::Paint;
@@ -9,9 +9,9 @@ const HEADINGS: [&str; 8] = [
     "", "ended", "ok/s", "p99", "late p99", "worker", "machine", "run",
 ];
 
-/// Sentences about single agents: of a thousand, a few show what it is about.
+/// Sentences about single agents; a few examples are enough even with a thousand agents.
 const TROUBLES_MAX: usize = 10;
-/// Stretches of seconds in one sentence.
+/// Stretches of time listed in one sentence.
 const STRETCHES_MAX: usize = 5;
 
 pub(super) fn section(document: &Document) -> Section {
@@ -35,7 +35,7 @@ pub(super) fn section(document: &Document) -> Section {
     Section::new(Topic::Agents, "Agents", blocks)
 }
 
-/// When not all agents contributed; empty if they always did.
+/// When only some of the agents contributed; empty if all of them always did.
 fn contributors(document: &Document) -> String {
     let all = document.agents.len();
     let parts = document.fleet.contributions.iter();
@@ -75,7 +75,7 @@ fn stretch(part: &Contribution, all: usize) -> String {
 fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
     let figures = &group.figures;
     let p99 = figures.percentile("response_time", 99.0);
-    // The agent's own part; results of versions that did not keep it apart have the whole.
+    // The agent's own delay. Results of earlier versions have only the total.
     let late = agent
         .schedule_delay
         .as_ref()
@@ -109,7 +109,7 @@ fn ended(agent: &AgentResult) -> &'static str {
     }
 }
 
-/// What is wrong with single agents, and how much of it is left out.
+/// What went wrong with single agents, and how many sentences about it were left out.
 fn troubles(document: &Document) -> Vec<Remark> {
     let mut troubles: Vec<String> = document.agents.iter().flat_map(agent_troubles).collect();
     let more = troubles.len().saturating_sub(TROUBLES_MAX);

@@ -16,7 +16,7 @@ pub(super) fn statuses(figures: &Figures) -> Section {
     )
 }
 
-/// The kinds of errors, the commonest first.
+/// The kinds of errors, most frequent first.
 pub(super) fn section(document: &Document) -> Section {
     let errors = document.measured.errors.iter();
     let lines = errors.map(|error| ErrorLine {
@@ -33,7 +33,7 @@ pub(super) fn section(document: &Document) -> Section {
     )
 }
 
-/// When a kind of error came first, the warm-up included; empty if no second is known.
+/// When a kind of error first occurred, including in the warm-up; empty if it is not known.
 fn first_second(document: &Document, kind: &str) -> String {
     let mut rows = document.series.rows.iter();
     let first = rows.find(|row| row.errors_by_kind.contains_key(kind));

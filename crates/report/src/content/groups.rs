@@ -1,16 +1,16 @@
-//! The parts of the run beside one another: requests, addresses, labels.
+//! Groups of operations side by side: requests, addresses, labels.
 
 use super::{ContentBlock, Section, Table, Topic};
 use analysis::FigureGroup;
 use analysis::human::{number, percentile};
 
-/// Columns of a table of parts.
+/// Headings of the table.
 const HEADINGS: [&str; 6] = ["", "ended", "errors", "ok/s", "p50", "p99"];
 
-/// Parts that a terminal shows.
+/// Rows that a terminal shows.
 const TERMINAL_ROWS: usize = 20;
 
-/// A table, if there is more than one part to tell apart.
+/// A table with one row per group; no table if there is only one group.
 pub(super) fn section(topic: Topic, title: &str, groups: &[FigureGroup]) -> Section {
     let groups = if groups.len() > 1 { groups } else { &[] };
     let table = Table {

@@ -1,15 +1,15 @@
-//! What was asked for, in a line.
+//! What was asked for, on one line.
 
 use analysis::human::{counted, number, time};
 use analysis::{Document, LoadRecord, RunState};
 
-/// The load, who sent it, how long and when.
+/// The load, who sent it, for how long, and when.
 pub(crate) fn what_ran(document: &Document) -> String {
     let asked = what_was_asked(document);
     format!("{asked} · {}", document.run.started_at)
 }
 
-/// The same without when.
+/// As [`what_ran`], without the time of the run.
 pub(crate) fn what_was_asked(document: &Document) -> String {
     let state = match document.run.state {
         RunState::Complete => "",
@@ -20,7 +20,7 @@ pub(crate) fn what_was_asked(document: &Document) -> String {
     format!("{state}{}", what_runs(document))
 }
 
-/// The load, who sends it, and how long.
+/// The load, who sends it, and for how long.
 pub(crate) fn what_runs(document: &Document) -> String {
     let run = &document.run;
     let warm_up = if run.warm_up_ns > 0 {

@@ -1,4 +1,4 @@
-//! What machines did, as rows of a table, and what the processes on them used, as sentences.
+//! What machines did, as rows of a table, and what their processes used, as sentences.
 
 use super::{ContentBlock, Remark, Section, Table, Topic};
 use analysis::human::{number, share, time};
@@ -17,9 +17,9 @@ const HEADINGS: [&str; 8] = [
     "accept queue",
 ];
 
-/// Machines that are shown: of a thousand, a few show what it is about.
+/// Machines shown; a few examples are enough even with a thousand machines.
 const MACHINES_MAX: usize = 20;
-/// Functions of a CPU profile.
+/// Functions listed of a CPU profile.
 const HOTTEST_MAX: usize = 3;
 /// Sentences about processes.
 const PROCESSES_MAX: usize = 10;
@@ -39,14 +39,14 @@ pub(super) fn section(document: &Document) -> Section {
     Section::new(Topic::Machines, "Machines", blocks)
 }
 
-/// A row for each machine, monitors first: what they watch is what the run is about.
+/// One row per machine. Monitors come first, because the run is about the machines they watch.
 fn rows(document: &Document) -> Vec<Vec<String>> {
     let mut machines = document.machine_figures();
     machines.sort_by_key(|figures| figures.machine.role == MachineRole::Agent);
     machines.iter().take(MACHINES_MAX).map(row).collect()
 }
 
-/// What the processes used, and what was left out.
+/// What processes used, and how many of them are left out.
 fn sentences(document: &Document) -> Vec<String> {
     let processes = &document.server_processes;
     let more = |all: usize, shown: usize, what: &str| {
@@ -88,7 +88,7 @@ fn row(figures: &MachineFigures<'_>) -> Vec<String> {
     ]
 }
 
-/// As in `edge (role=server)`.
+/// For example `edge (role=server)`.
 fn name(figures: &MachineFigures<'_>) -> String {
     let machine = figures.machine;
     let labels: Vec<String> = machine

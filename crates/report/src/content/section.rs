@@ -1,17 +1,17 @@
-//! The parts that a report is made of.
+//! The building blocks of a report.
 
 use crate::style::Paint;
 
-/// A part of a report.
+/// A section of a report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Section {
     pub(crate) topic: Topic,
     pub(crate) title: String,
-    /// None of them is empty.
+    /// No block is empty.
     pub(crate) blocks: Vec<ContentBlock>,
 }
 
-/// What a section is about; formats place some sections by it, or add a picture.
+/// What a section is about. Some formats order sections by topic, or add a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Topic {
     Totals,
@@ -34,48 +34,48 @@ pub(crate) enum Topic {
 /// A piece of a section.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ContentBlock {
-    /// Labels, each with what it labels.
+    /// Labels and their texts.
     Facts(Vec<(&'static str, String)>),
-    /// Sentences that each stand for themselves.
+    /// Sentences that are independent of each other.
     Items(Vec<Remark>),
-    /// Sentences about the block before them.
+    /// Sentences about the preceding block.
     Remarks(Vec<Remark>),
     Table(Table),
     Thresholds(Vec<ThresholdLine>),
     Errors(Vec<ErrorLine>),
-    /// How many values each column of a histogram has.
+    /// The bars of a histogram, with the number of values in each.
     Bars(Vec<Bar>),
 }
 
-/// A sentence, and how much it should worry its reader.
+/// A sentence and its severity.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Remark {
     pub(crate) paint: Paint,
     pub(crate) text: String,
 }
 
-/// A table. The first column names what its row is about.
+/// A table. The first column names the subject of each row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Table {
     pub(crate) headings: Vec<String>,
-    /// Each has as many cells as there are headings; a cell without a figure is empty.
+    /// Each row has one cell per heading; a cell without a figure is empty.
     pub(crate) rows: Vec<Vec<String>>,
-    /// For cells that are a part of a whole, how much of it, from 0 to 1. Empty if there is no such
-    /// cell.
+    /// For cells that show a part of a whole: its share, from 0 to 1. Empty if there are no such
+    /// cells.
     pub(crate) shares: Vec<Vec<Option<f64>>>,
-    /// Columns that a narrow terminal can do without.
+    /// Columns that are left out on a narrow terminal.
     pub(crate) optional: &'static [usize],
-    /// A terminal shows this many rows at most, and refers to `result.json` for the others.
+    /// A terminal shows at most this many rows, and refers to `result.json` for the rest.
     pub(crate) terminal_rows: usize,
 }
 
-/// A threshold with its outcome.
+/// A threshold and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ThresholdLine {
     pub(crate) metric: String,
-    /// The comparison and its right-hand side, such as `<= 250 ms`.
+    /// The comparison and the limit, such as `<= 250 ms`.
     pub(crate) limit: String,
-    /// What was measured, and why it does not count if it does not.
+    /// The measured value, and the reason if it does not count.
     pub(crate) measured: String,
     pub(crate) passed: bool,
 }
@@ -83,27 +83,27 @@ pub(crate) struct ThresholdLine {
 /// A kind of error.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ErrorLine {
-    /// As in `result.json`, such as `connect.refused`.
+    /// Its name in `result.json`, such as `connect.refused`.
     pub(crate) name: String,
     pub(crate) count: u64,
-    /// Of the operations that ended, in words.
+    /// Its share of the operations that ended, such as `1.2 %`.
     pub(crate) share: String,
-    /// On the run clock; empty if no second is known.
+    /// When it first occurred, on the run clock; empty if that is not known.
     pub(crate) first_at: String,
-    /// What it means.
+    /// Explanation of the error.
     pub(crate) words: String,
 }
 
 /// A bar of a histogram.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bar {
-    /// The upper bound of its values.
+    /// The upper bound of the values in the bar.
     pub(crate) label: String,
     pub(crate) count: u64,
 }
 
 impl Section {
-    /// A section without those of `blocks` that are empty.
+    /// A section with those of `blocks` that are not empty.
     pub(crate) fn new(
         topic: Topic,
         title: impl Into<String>,
@@ -130,7 +130,7 @@ impl ContentBlock {
         }
     }
 
-    /// The block as a table, for formats that draw it as one; `None` for sentences.
+    /// The block as a table, for formats that draw tables; `None` if it consists of sentences.
     pub(crate) fn to_table(&self) -> Option<Table> {
         match self {
             ContentBlock::Facts(facts) => {

@@ -1,4 +1,4 @@
-//! Thresholds, each with what was measured.
+//! Thresholds and their measured values.
 
 use super::{ContentBlock, Section, ThresholdLine, Topic};
 use analysis::human::exact;
@@ -25,7 +25,7 @@ fn line(judgement: &Judgement) -> ThresholdLine {
     }
 }
 
-/// A threshold as the plan has it.
+/// The threshold as the plan states it.
 pub(crate) fn limit_in_words(judgement: &Judgement) -> String {
     let limit = exact(&judgement.unit.display(judgement.limit));
     format!("{} {} {limit}", judgement.metric, judgement.comparison)

@@ -1,10 +1,10 @@
-//! Times: ab's table, phases, percentiles, hey's histogram.
+//! Times: the table known from ab, phases, percentiles, and the histogram known from hey.
 
 use super::{Bar, ContentBlock, Section, Table, Topic};
 use analysis::human::{percentile, time};
 use analysis::{Column, Document, Figures, TimeFigure};
 
-/// ab's rows by our metrics. What ab calls connect has the handshake in it.
+/// The rows of ab, with our metrics. What ab calls connect includes the handshake.
 const STAGES: [(&str, &str); 4] = [
     ("connect", "opening"),
     ("processing", "processing"),
@@ -12,7 +12,7 @@ const STAGES: [(&str, &str); 4] = [
     ("total", "service_time"),
 ];
 
-/// Phases in the order they happen.
+/// The phases, in order.
 const PHASES: [(&str, &str); 9] = [
     ("dns", "dns"),
     ("connect (TCP)", "connect"),
@@ -25,7 +25,7 @@ const PHASES: [(&str, &str); 9] = [
     ("receive", "receive"),
 ];
 
-/// Quantities of the percentile list.
+/// The rows of the table of percentiles.
 const LISTED: [(&str, &str); 4] = [
     ("response time", "response_time"),
     ("service time", "service_time"),
@@ -33,10 +33,10 @@ const LISTED: [(&str, &str); 4] = [
     ("connection wait", "connection_wait"),
 ];
 
-/// Bars of the histogram, which has five columns for each.
+/// Bars of the histogram; the document has five columns for each bar.
 const BARS: usize = 12;
 
-/// p90 and p99.9 of the phases.
+/// Columns for p90 and p99.9, which a narrow terminal leaves out.
 const WIDE_PHASES: [usize; 2] = [4, 6];
 
 pub(super) fn stages(document: &Document) -> Section {
@@ -134,13 +134,13 @@ pub(super) fn histogram(figures: &Figures) -> Section {
     )
 }
 
-/// A percentile in a table; empty if it is not known.
+/// A percentile as a table cell; empty if it is not known.
 pub(crate) fn percentile_cell(figure: &TimeFigure, wanted: f64) -> String {
     let found = figure.percentile(wanted);
     found.map(percentile).unwrap_or_default()
 }
 
-/// Columns put together to bars. Bars whose bounds read the same are one.
+/// Joins columns into bars. Bars whose bounds read the same become one.
 fn bars(columns: &[Column]) -> Vec<Bar> {
     let mut bars: Vec<Bar> = Vec::new();
     for columns in columns.chunks(columns.len().div_ceil(BARS).max(1)) {

@@ -1,4 +1,4 @@
-//! What handshakes agreed on, whose key answered, and what became of sessions.
+//! What handshakes agreed on, which key the server used, and whether sessions were resumed.
 
 use super::tls_words::{sentences, session_matrix};
 use super::{ContentBlock, Remark, Section, Table, Topic};
@@ -23,7 +23,8 @@ pub(super) fn section(document: &Document) -> Section {
     let blocks = [
         ContentBlock::Items(Remark::plain(sentences(figures))),
         ContentBlock::Table(by_address(&document.by_address)),
-        // One address takes its own sessions, and a matrix of many is in `result.json` only.
+        // With one address there is nothing to compare; a matrix of many addresses is only in
+        // `result.json`.
         ContentBlock::Table(
             session_matrix(document).unwrap_or_else(|| Table::new(&[], Vec::new())),
         ),
@@ -32,7 +33,7 @@ pub(super) fn section(document: &Document) -> Section {
     Section::new(Topic::Tls, title, blocks)
 }
 
-/// Servers behind several addresses need not share their ticket keys.
+/// By address, since servers behind several addresses need not share their ticket keys.
 fn by_address(addresses: &[FigureGroup]) -> Table {
     let headings = ["", "handshakes", "full", "resumed", "offered", "refused"];
     let handshaken = addresses.iter();

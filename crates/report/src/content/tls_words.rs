@@ -1,4 +1,4 @@
-//! What is known of a run's TLS in sentences, for every format that people read.
+//! Sentences about a run's TLS, for every format that people read.
 
 use super::Table;
 use analysis::human::{self, age, bytes, number, share};
@@ -8,10 +8,10 @@ use analysis::{
 };
 use std::collections::BTreeSet;
 
-/// Digits of a chain's hash that are shown; all stand in `result.json`.
+/// Digits shown of a chain's hash; `result.json` has all of them.
 const HASH_DIGITS: usize = 16;
 
-/// Handshakes, what they agreed on, whose key answered, what was stapled, and what became of
+/// Sentences about handshakes, what they agreed on, the server's chain and OCSP staple, and resumed
 /// sessions.
 pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
     let mut sentences = vec![handshakes(figures)];
@@ -40,7 +40,7 @@ fn handshakes(figures: &Figures) -> String {
     )
 }
 
-/// How many handshakes there were, by kind.
+/// The number of handshakes, by kind.
 pub(crate) fn handshake_kinds(figures: &Figures) -> String {
     let counted = &figures.resumption;
     let retried = if counted.retried > 0 {
@@ -167,14 +167,14 @@ fn early_data(counted: &EarlyDataFigures) -> Option<String> {
     })
 }
 
-/// Most addresses that a matrix has in text.
+/// A matrix with more addresses is not shown as text.
 const MATRIX_MAX: usize = 8;
 
-/// Who took whose sessions: a row for each issuer, with `accepted / offered` for each address.
-/// `None` with a single address, or with more than a page takes.
+/// Which address accepted the sessions of which: one row per issuer, `accepted / offered` for each
+/// address. `None` if there is a single address, or more than a page can hold.
 pub(crate) fn session_matrix(document: &Document) -> Option<Table> {
     let offers = &document.session_offers;
-    // A row for each that issued, a column for each that was offered: the two need not be the same.
+    // Rows are issuers, columns are addresses that were offered a session; the two sets may differ.
     let issuers: BTreeSet<&String> = offers.iter().map(|offers| &offers.issued_by).collect();
     let acceptors: BTreeSet<&String> = offers.iter().map(|offers| &offers.offered_to).collect();
     if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {

@@ -1,4 +1,4 @@
-//! The figures that everybody looks for first.
+//! The figures that most readers look for first.
 
 use super::{ContentBlock, Section, Topic};
 use analysis::human::{bytes, counted, number, percentile, share, time};
@@ -61,8 +61,8 @@ pub(crate) fn errors(figures: &Figures) -> String {
     format!("{} ({}): {parts}", operations.errors, share(errors))
 }
 
-/// Users begin as they are answered, so a closed loop has one rate. The rate that was due is there
-/// too if not everything that was due was begun.
+/// The rate of a closed loop is one number, because its users begin a new operation as soon as one
+/// is answered. For an open loop the rate that was due is added if not everything due was begun.
 pub(crate) fn rate(document: &Document) -> String {
     let rates = &document.measured.rates;
     let carried = format!(
@@ -86,7 +86,7 @@ pub(crate) fn rate(document: &Document) -> String {
 
 fn bodies(figures: &Figures) -> String {
     let total = figures.bytes.payload_bytes as f64;
-    // Every response has a body, wanted or not.
+    // Every response counts, whether its status was expected or not: each of them has a body.
     let responses: u64 = figures
         .statuses
         .values()
@@ -126,7 +126,7 @@ pub(crate) fn connections(figures: &Figures) -> String {
     )
 }
 
-/// The median round trip against the shortest, and the segments that hint at losses.
+/// The median round trip compared with the shortest, and signs of lost segments.
 fn round_trip(path: &PathFigures) -> String {
     let median = path.round_trip.percentile(50.0);
     format!(

@@ -1,8 +1,8 @@
-//! From values to places on a picture, and where its ticks stand.
+//! Maps values to positions in a picture, and chooses where the ticks are.
 
 use analysis::human;
 
-/// What the values of an axis are.
+/// What an axis shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AxisUnit {
     /// Operations per second.
@@ -11,14 +11,14 @@ pub(super) enum AxisUnit {
     ByteRate,
     /// Nanoseconds.
     Time,
-    /// 0 to 1 and above.
+    /// 0 to 1; higher values are possible.
     Share,
-    /// Whatever is counted.
+    /// A plain number.
     Count,
 }
 
 impl AxisUnit {
-    /// As the page's script knows it.
+    /// The unit's name in the page's script.
     pub(super) fn name(self) -> &'static str {
         match self {
             AxisUnit::Rate => "rate",
@@ -29,7 +29,7 @@ impl AxisUnit {
         }
     }
 
-    /// A value as people read it.
+    /// A value with its unit, for people.
     pub(super) fn words(self, value: f64) -> String {
         match self {
             AxisUnit::Rate => format!("{}/s", human::exact(&human::number(value))),
@@ -41,7 +41,7 @@ impl AxisUnit {
     }
 }
 
-/// A range of values over a range of places.
+/// Maps a range of values to a range of positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ChartAxis {
     from: f64,
@@ -52,7 +52,7 @@ pub(super) struct ChartAxis {
 }
 
 impl ChartAxis {
-    /// From 0, or from the first second, to the largest value.
+    /// A linear axis from `from`, which is 0 or the first second, to the largest value.
     pub(super) fn linear(from: f64, to: f64, begin: f64, end: f64) -> ChartAxis {
         let to = if to > from { to } else { from + 1.0 };
         ChartAxis {
@@ -64,9 +64,9 @@ impl ChartAxis {
         }
     }
 
-    /// By powers of ten; values below the smallest stand with it.
+    /// A logarithmic axis. Values below `smallest` are placed at its start.
     pub(super) fn log(smallest: f64, largest: f64, begin: f64, end: f64) -> ChartAxis {
-        // Of a file of others a value may be too large for any number.
+        // A file from elsewhere may contain values too large for a float.
         let from = smallest.clamp(1.0, f64::MAX).log10();
         let to = largest.clamp(1.0, f64::MAX).log10();
         ChartAxis {
@@ -78,7 +78,7 @@ impl ChartAxis {
         }
     }
 
-    /// Where a value stands.
+    /// The position of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if self.is_log {
             value.max(1.0).log10()
@@ -89,7 +89,7 @@ impl ChartAxis {
         self.begin + part * (self.end - self.begin)
     }
 
-    /// Round values, about so many at most.
+    /// At most about `most` round values.
     pub(super) fn ticks(&self, most: usize) -> Vec<f64> {
         if self.is_log {
             return self.log_ticks(most);
@@ -113,6 +113,7 @@ impl ChartAxis {
                 .flat_map(|power| parts.iter().map(move |part| part * 10_f64.powi(power)));
             all.filter(inside).collect()
         };
+        // The finest steps that fit; if there are too many powers of ten, every second or third.
         let finest = [&[1.0, 2.0, 5.0][..], &[1.0, 3.0], &[1.0]].into_iter();
         let fits = finest.map(powers).find(|ticks| ticks.len() <= most);
         fits.unwrap_or_else(|| {
@@ -123,7 +124,7 @@ impl ChartAxis {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least this.
+/// The smallest of 1, 2 or 5 times a power of ten that is at least `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10_f64.powf(least.max(f64::MIN_POSITIVE).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|part| part * power);

@@ -1,5 +1,5 @@
-//! The page of many runs that belong together: the same sections as on a console, with pictures
-//! where a comparison, a search or a number of agents has one.
+//! The page of a campaign: the same sections as on a console, with pictures for comparisons,
+//! searches and scaling.
 
 use super::parts::{PartTimes, bars};
 use super::{curves, forest, page, steps, table};
@@ -8,10 +8,10 @@ use analysis::{CampaignDocument, Comparison, PercentileFigure};
 use maud::{Markup, html};
 use serde_json::json;
 
-/// A longer sentence is folded, in letters.
+/// A sentence with more characters is collapsed.
 const SENTENCE_MAX: usize = 320;
 
-/// More changes in words than these are folded.
+/// A list with more changes in words is collapsed.
 const FACTS_OPEN: usize = 12;
 
 /// The page of a campaign.
@@ -36,7 +36,7 @@ pub(crate) fn render_campaign(campaign: &CampaignDocument) -> String {
     page(&campaign.name, &json!({}), &body)
 }
 
-/// How a run differs from an earlier one, as a part of its page.
+/// How a run differs from an earlier one, as part of its page.
 pub(super) fn against_baseline(compared: &CampaignDocument) -> Markup {
     html! {
         section {
@@ -50,7 +50,7 @@ pub(super) fn against_baseline(compared: &CampaignDocument) -> Markup {
     }
 }
 
-/// Of each variant whose 99th percentile is known.
+/// The times of each variant whose 99th percentile is known.
 fn times(comparison: &Comparison) -> Vec<PartTimes<'_>> {
     let time = |at: f64, place: usize| {
         let name = format!("response_time.p{at}");
@@ -77,7 +77,7 @@ fn section(campaign: &CampaignDocument, part: &ReportSection) -> Markup {
         (pictures(campaign, part.subject))
         @if !part.rows.is_empty() { (table(&part.headings, &part.rows, &[])) }
         @if matches!(part.subject, SectionSubject::Change(_) | SectionSubject::AlongAxis) {
-            // The picture of a variant says most of it, but has no shares.
+            // The picture shows most of this, but no shares.
             details open[part.facts.len() <= FACTS_OPEN] { summary { "in words" } (facts(part)) }
         } @else {
             (facts(part))
@@ -113,7 +113,7 @@ fn folded(sentence: &str) -> Markup {
     }
 }
 
-/// What a part of the report has beside its words.
+/// The pictures of a section.
 fn pictures(campaign: &CampaignDocument, subject: SectionSubject) -> Markup {
     let comparison = campaign.comparison.as_ref();
     match (subject, comparison) {
@@ -126,7 +126,8 @@ fn pictures(campaign: &CampaignDocument, subject: SectionSubject) -> Markup {
     }
 }
 
-/// One picture for all variants of what is asked for most.
+/// Response times of all variants and, with more than two, pictures of the figures that readers ask
+/// for most.
 fn side_by_side(comparison: &Comparison) -> Markup {
     let known = times(comparison);
     html! {

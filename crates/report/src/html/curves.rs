@@ -1,5 +1,5 @@
-//! Curves of percentiles over one another, on HdrHistogram's axis: the logarithm of 1/(1−p), so
-//! that each nine has the same room.
+//! Percentile curves in one picture, on HdrHistogram's axis: the logarithm of 1/(1−p), so that each
+//! further nine takes the same width.
 
 use super::axis::{AxisUnit, ChartAxis};
 use super::picture::{BOTTOM, HEIGHT, LEFT, PictureWidth, RIGHT, TOP, legend, place, y_ticks};
@@ -7,19 +7,19 @@ use analysis::{CampaignDocument, PercentileFigure, RunSummary};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
-/// Colours that the eye tells apart.
+/// Colours that the eye can tell apart.
 const COLOURS: usize = 8;
 
 /// A curve in a picture.
 #[derive(Debug, Clone)]
 pub(super) struct Curve<'a> {
     pub(super) name: String,
-    /// Of nothing, it is a grey one among others.
+    /// `None` for a grey curve.
     pub(super) colour: Option<usize>,
     pub(super) points: &'a [PercentileFigure],
 }
 
-/// The curves with their names; of a colour, one name stands for all.
+/// The picture with a legend. Curves of the same colour share one name.
 pub(super) fn figure(title: &str, about: &str, mut curves: Vec<Curve<'_>>) -> Markup {
     curves.retain(|curve| !curve.points.is_empty());
     let mut names: Vec<String> = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn figure(title: &str, about: &str, mut curves: Vec<Curve<'_>>) -> Ma
         let named = curves.iter().find(|curve| curve.colour == Some(colour));
         names.extend(named.map(|curve| curve.name.clone()));
     }
-    // The grey ones lie below.
+    // Grey curves are drawn first, below the others.
     curves.sort_by_key(|curve| curve.colour.is_some());
     html! {
         @if !curves.is_empty() {
@@ -43,7 +43,7 @@ pub(super) fn figure(title: &str, about: &str, mut curves: Vec<Curve<'_>>) -> Ma
     }
 }
 
-/// A curve for each run, so that how much repeats differ is seen too.
+/// One curve per run, so that the spread of repeats is visible.
 pub(super) fn runs(campaign: &CampaignDocument) -> Markup {
     // Of whom nothing is drawn takes no colour.
     let is_drawn = |run: &&RunSummary| !run.response_time_curve.is_empty();
@@ -173,7 +173,7 @@ fn nines(size: PictureWidth) -> Vec<(&'static str, f64)> {
     ];
     let named = all.into_iter().map(|(label, at)| match size {
         PictureWidth::Wide => (label, at),
-        // Where names would touch, the sign is left out.
+        // In a narrow picture the names would touch, so their units are left out.
         PictureWidth::Narrow => (label.trim_end_matches(" %").trim_end_matches("ines"), at),
     });
     named.collect()

@@ -1,5 +1,5 @@
-//! Changes with their intervals beside one another: what crosses the line in the middle is within
-//! the noise.
+//! A forest plot of changes with their intervals: an interval that crosses the middle line is
+//! within the noise.
 
 use super::axis::{AxisUnit, ChartAxis};
 use super::picture::{PictureWidth, place as at_tenth};
@@ -9,10 +9,10 @@ use maud::{Markup, html};
 const RIGHT: f64 = 20.0;
 const ROW: f64 = 24.0;
 
-/// Ratios that are drawn; what lies beyond stands at the edge.
+/// The largest ratio on the axis; larger ones are drawn at the edge.
 const RATIO_MAX: f64 = 16.0;
 
-/// All figures of a variant but the shares, whose changes are no ratios.
+/// All figures of a variant except shares, whose changes are differences and not ratios.
 pub(super) fn of_variant(comparison: &Comparison, place: usize) -> Markup {
     let name = |place: usize| comparison.variants.get(place).map_or("", String::as_str);
     let rows = comparison.rows.iter();
@@ -20,7 +20,7 @@ pub(super) fn of_variant(comparison: &Comparison, place: usize) -> Markup {
     forest(name(place), name(0), rows.collect())
 }
 
-/// One figure of all variants.
+/// One figure, for all variants.
 pub(super) fn of_figure(comparison: &Comparison, name: &str) -> Markup {
     let first = comparison.variants.first().map_or("", String::as_str);
     let variants = comparison.variants.iter().enumerate().skip(1);
@@ -43,7 +43,7 @@ fn left(size: PictureWidth) -> f64 {
     }
 }
 
-/// `name` is what is compared with `first`, or the figure that is compared.
+/// `name` is the variant compared with `first`, or the figure that is compared.
 fn forest(name: &str, first: &str, rows: Vec<(String, Change)>) -> Markup {
     let ends = rows.iter().flat_map(|(_, change)| {
         let interval = change
@@ -101,7 +101,7 @@ fn ticks(most: f64, size: PictureWidth) -> Vec<f64> {
     let is_near = most < 2.0;
     let all = if is_near { &near[..] } else { &far[..] };
     let each = if size == PictureWidth::Wide { 1 } else { 2 };
-    // 1 is in the middle of both.
+    // Both lists have 1 in the middle.
     let kept = all
         .iter()
         .enumerate()
@@ -111,7 +111,7 @@ fn ticks(most: f64, size: PictureWidth) -> Vec<f64> {
         .collect()
 }
 
-/// `end` is where the name ends, and how high the row stands.
+/// `end` is where the name ends, and the height of the row.
 fn whisker(figure: &str, change: &Change, end: (f64, f64), at: &impl Fn(f64) -> f64) -> Markup {
     let (x, y) = end;
     let tone = match change.finding {

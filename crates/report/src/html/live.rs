@@ -1,5 +1,5 @@
-//! The page while its run goes on, and before: the same as that of a result, but how far the run is
-//! stands in place of a verdict, which only the end allows. Its script follows the run.
+//! The page before and during a run. It is like the page of a result, but shows progress instead of
+//! a verdict, which is only known at the end. Its script follows the run.
 
 use super::{body, data, framed, head, outcome, title};
 use crate::content::{what_ran, what_runs};
@@ -9,7 +9,7 @@ use measure::calendar;
 use serde_json::json;
 use std::borrow::Cow;
 
-/// The page of what is known of a run, or of none; it was made at that time.
+/// The page of an unfinished run, or of none. It was made at `made_at_ms`.
 pub(crate) fn render_live(document: Option<&Document>, made_at_ms: u64) -> String {
     let Some(document) = document else {
         let body = html! { header { h1 { "Cannonade" } (waiting(made_at_ms)) } main {} };
@@ -34,7 +34,7 @@ pub(crate) fn render_live(document: Option<&Document>, made_at_ms: u64) -> Strin
     framed(&title, &data(document), &body, Some(made_at_ms))
 }
 
-/// As long as nothing is measured, no threshold has failed.
+/// No threshold has failed as long as nothing is measured.
 fn judgeable(document: &Document) -> Cow<'_, Document> {
     let is_under_way = document.run.state == RunState::Incomplete;
     if !is_under_way || document.measured.operations.ended > 0 {
@@ -67,7 +67,7 @@ fn under_way(document: &Document, made_at_ms: u64) -> Markup {
     }
 }
 
-/// By the seconds that all agents' plan has; by operations where it has no length.
+/// Progress by time, or by operations if the plan has no duration.
 fn how_far(document: &Document) -> Markup {
     let run = &document.run;
     let Some(last) = document.series.rows.last() else {
@@ -98,7 +98,7 @@ fn how_far(document: &Document) -> Markup {
 fn as_of(made_at_ms: u64) -> Markup {
     let second = i64::try_from(made_at_ms / 1000).unwrap_or(i64::MAX);
     let text = calendar::text(second);
-    // The date stands in what the run says of its start.
+    // The date is already in the sentence about the start.
     let time = text.split_once('T').map_or(&text[..], |(_, time)| time);
     html! {
         span class="faint" {

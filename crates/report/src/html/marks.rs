@@ -1,33 +1,33 @@
-//! What a reader should look at on the axis of time: seconds in which nothing ended, or the slowest
-//! took far longer than around them, agents that were not there, times without a coordinator.
+//! What a reader should look at on the time axis: seconds in which nothing ended or the slowest
+//! operation took far longer than usual, absent agents, and times without a coordinator.
 
 use crate::clock::clock;
 use analysis::human::{exact, number, time};
 use analysis::{Document, LoadRecord, Row, StageRecord};
 use maud::{Markup, html};
 
-/// Marks of seconds: of many, the worst.
+/// Seconds that are marked; the worst ones if there are more.
 const SECONDS_MAX: usize = 12;
-/// Of more stages none is marked: the line that is asked for shows them.
+/// With more stages none is marked, since the line of the demand shows them.
 const STAGES_MAX: usize = 24;
-/// Marks of agents.
+/// Agents that are marked.
 const AGENTS_MAX: usize = 20;
 
-/// Rows on either side that one is compared with.
+/// A row is compared with this many rows on either side.
 const AROUND: usize = 8;
-/// Fewer say nothing of what is usual.
+/// With fewer neighbours there is no usual value.
 const AROUND_MIN: usize = 6;
-/// A largest time that is so many times the usual one stands out.
+/// A maximum stands out if it is this many times the usual one.
 const FAR_ABOVE: f64 = 5.0;
 
-/// A stretch of time, or an instant, with what it is about.
+/// A stretch of time, or an instant, with an explanation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct RunMark {
-    /// Seconds of the run clock.
+    /// Seconds on the run clock.
     pub(super) from: f64,
     pub(super) to: f64,
     pub(super) tone: MarkTone,
-    /// In the picture: where something begins. Others are shaded.
+    /// The label in the picture, for the beginning of something. Marks without a label are shaded.
     pub(super) label: Option<String>,
     pub(super) words: String,
 }
@@ -42,17 +42,17 @@ impl RunMark {
     }
 }
 
-/// How bad it is.
+/// The severity of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MarkTone {
     Bad,
     Doubtful,
-    /// As it was meant.
+    /// Part of the plan.
     Plain,
 }
 
 impl MarkTone {
-    /// As style and script know it.
+    /// Its name in style sheet and script.
     pub(super) fn name(self) -> &'static str {
         match self {
             MarkTone::Bad => "bad",
@@ -62,7 +62,7 @@ impl MarkTone {
     }
 }
 
-/// All that a run has, by time.
+/// All marks of a run, in order of time.
 pub(super) fn marks(document: &Document) -> Vec<RunMark> {
     let mut marks = seconds(document);
     marks.extend(stages(document));
@@ -78,7 +78,7 @@ pub(super) fn marks(document: &Document) -> Vec<RunMark> {
     marks
 }
 
-/// The marks in words.
+/// The marks as a list of sentences.
 pub(super) fn list(marks: &[RunMark]) -> Markup {
     html! {
         @if !marks.is_empty() {
@@ -93,13 +93,13 @@ pub(super) fn list(marks: &[RunMark]) -> Markup {
     }
 }
 
-/// Of the measured part, on the run clock; a file of others may say anything.
+/// End of the measured part on the run clock. A file from elsewhere may contain any number.
 fn end_ns(document: &Document) -> u64 {
     let run = &document.run;
     run.warm_up_ns.saturating_add(run.duration_ns)
 }
 
-/// Where each stage begins, and the last one ends.
+/// The beginnings of stages, and the end of the last one.
 fn stages(document: &Document) -> Vec<RunMark> {
     let stages = &document.plan.stages;
     let end_ns = end_ns(document);
@@ -113,7 +113,7 @@ fn stages(document: &Document) -> Vec<RunMark> {
         to: last.to,
     };
     let all = stages.iter().chain([&rest]);
-    // A run that was stopped did not come to all of them.
+    // A run that was stopped did not reach all of its stages.
     let begun = all.filter(|stage| stage.from_ns < end_ns);
     let amount = |amount: f64| {
         let number = exact(&number(amount));
@@ -148,7 +148,7 @@ fn stages(document: &Document) -> Vec<RunMark> {
     begun.map(mark).collect()
 }
 
-/// Seconds that stalled or had a far slower operation than others: the worst of them.
+/// The worst of the seconds that stalled, or in which an operation was far slower than usual.
 fn seconds(document: &Document) -> Vec<RunMark> {
     let end = end_ns(document) / 1_000_000_000;
     let rows: Vec<&Row> = document.series.rows.iter().collect();
@@ -195,7 +195,7 @@ fn times_usual(rows: &[&Row], place: usize) -> Option<f64> {
     (times >= FAR_ABOVE).then_some(times)
 }
 
-/// When not all agents contributed, and who took over from whom.
+/// When only some of the agents contributed, and which agents took over from others.
 fn agents(document: &Document) -> Vec<RunMark> {
     let all = document.agents.len();
     let name = |index: u32| {

@@ -1,20 +1,20 @@
-//! Parts of a run beside one another: bars of their median and 99th percentile, and in words which
-//! one stands out.
+//! Groups of operations side by side: bars of their median and 99th percentile, and a sentence
+//! about the group that stands out.
 
 use analysis::human::{exact, number, percentile, share};
 use analysis::{FigureGroup, PercentileFigure};
 use maud::{Markup, html};
 
-/// Parts with bars: of a thousand agents, the slowest.
+/// Groups with bars; the slowest ones if there are more.
 const PARTS_MAX: usize = 20;
 
-/// So many times the median of the others stands out.
+/// A group stands out if it is this many times the median of the others.
 const STANDS_OUT: f64 = 2.0;
 
-/// Below this, one share of errors is like another.
+/// Shares of errors below this do not stand out.
 const ERROR_SHARE_MIN: f64 = 0.01;
 
-/// Response times of a part.
+/// Response times of a group.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartTimes<'a> {
     pub(super) name: &'a str,
@@ -26,7 +26,7 @@ fn time(group: &FigureGroup, at: f64) -> Option<PercentileFigure> {
     group.figures.percentile("response_time", at)
 }
 
-/// Of the parts of a run; nothing where there is nothing to tell apart.
+/// The groups of a run; empty if there are fewer than two.
 pub(super) fn parts(groups: &[FigureGroup]) -> Markup {
     let known = groups.iter().filter_map(|group| {
         Some(PartTimes {
@@ -44,7 +44,7 @@ pub(super) fn parts(groups: &[FigureGroup]) -> Markup {
     }
 }
 
-/// One bar each, in their order; of too many, the slowest.
+/// One bar per group, in their order. If there are too many, only the slowest are kept.
 pub(super) fn bars(mut parts: Vec<PartTimes<'_>>) -> Markup {
     let left_out = parts.len().saturating_sub(PARTS_MAX);
     if left_out > 0 {
@@ -102,8 +102,8 @@ fn standing_out(groups: &[FigureGroup]) -> Vec<String> {
     slow.into_iter().chain(failing).collect()
 }
 
-/// The part whose value is farthest above the median of the others, where it stands out, with how
-/// many times that it is.
+/// The group whose value is farthest above the median of the others, with the ratio, if it stands
+/// out.
 fn farthest(
     groups: &[FigureGroup],
     value: impl Fn(&FigureGroup) -> Option<f64>,

@@ -1,4 +1,4 @@
-//! Pictures as SVG: they are seen without JavaScript, in print, and in a mail.
+//! Pictures as SVG, visible without JavaScript, on paper, and in a mail.
 
 use super::axis::{AxisUnit, ChartAxis};
 use super::marks::RunMark;
@@ -9,7 +9,7 @@ use analysis::{HeatColumn, HeatMap};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
-/// A picture's size, and what of it is left for ticks; the page's script is told.
+/// A picture's width and height, and its margins for ticks. The page's script gets them too.
 pub(super) const WIDTH: f64 = 900.0;
 pub(super) const HEIGHT: f64 = 240.0;
 pub(super) const LEFT: f64 = 64.0;
@@ -17,7 +17,7 @@ pub(super) const RIGHT: f64 = 12.0;
 pub(super) const TOP: f64 = 16.0;
 pub(super) const BOTTOM: f64 = 26.0;
 
-/// How wide a picture is: one for most screens, and one that a telephone shows as large as it is.
+/// Each picture exists in two widths: for most screens, and for a telephone without scaling down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PictureWidth {
     Wide,
@@ -25,7 +25,7 @@ pub(super) enum PictureWidth {
 }
 
 impl PictureWidth {
-    /// Both: the page shows the one that fits.
+    /// Both widths; the page shows the one that fits.
     pub(super) const ALL: [PictureWidth; 2] = [PictureWidth::Wide, PictureWidth::Narrow];
 
     pub(super) fn pixels(self) -> f64 {
@@ -35,7 +35,7 @@ impl PictureWidth {
         }
     }
 
-    /// Ticks that have room beside one another.
+    /// Number of ticks that fit side by side.
     pub(super) fn ticks(self) -> usize {
         match self {
             PictureWidth::Wide => 10,
@@ -51,7 +51,7 @@ impl PictureWidth {
     }
 }
 
-/// Room for a letter of a label.
+/// Width of a letter of a label.
 const LETTER: f64 = 7.0;
 
 /// Steps of colour in a heat map.
@@ -136,7 +136,7 @@ pub(super) fn stack(
         path + &format!("V{}z", HEIGHT - BOTTOM)
     };
     let areas = html! {
-        // From the top, each down to the axis: the next one covers what is not its own.
+        // From the top down. Each area reaches down to the axis, and the next one covers the rest.
         @for (number, (top, line)) in tops.iter().zip(&chart.lines).enumerate().rev() {
             path class={ "area c" (number % 8) } d=(area(top)) { title { (line.name) } }
         }
@@ -178,7 +178,7 @@ fn in_both_widths(
     }
 }
 
-/// Names of a picture's lines with their colours.
+/// The names of a picture's lines, with their colours.
 pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
     html! {
         ul class="legend" {
@@ -337,10 +337,10 @@ fn x_ticks(x: ChartAxis, size: PictureWidth) -> Markup {
     }
 }
 
-/// Steps: a second has one value over its whole length.
+/// The line as steps: the value of a second holds for its whole length.
 fn path(line: &ChartLine, bounds: &[f64], x: ChartAxis, y: ChartAxis) -> String {
     let mut path = String::new();
-    // The height that is drawn, and where it ends.
+    // The current height, and how far it reaches.
     let mut step: Option<(String, f64)> = None;
     for (stretch, value) in bounds.windows(2).zip(&line.values) {
         let height = value.map(|value| place(y.place(value)));
@@ -374,7 +374,7 @@ fn line_class(number: usize, is_wanted: bool) -> String {
     format!("line c{}{wanted}", number % 8)
 }
 
-/// A place to a tenth, which is less than the eye can tell.
+/// A position rounded to a tenth of a pixel, finer than the eye can see.
 pub(super) fn place(at: f64) -> String {
     let text = format!("{at:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)

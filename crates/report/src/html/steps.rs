@@ -1,4 +1,4 @@
-//! Holds of a search by their load, and rates by the number of agents.
+//! The holds of a search by load, and the rate by number of agents.
 
 use super::axis::{AxisUnit, ChartAxis};
 use super::picture::{BOTTOM, HEIGHT, LEFT, PictureWidth, RIGHT, TOP, place, y_ticks};
@@ -6,10 +6,10 @@ use analysis::human::counted;
 use analysis::{HoldOutcome, HoldRecord, Purpose, Scaling, SearchRecord};
 use maud::{Markup, html};
 
-/// Height of a hold in the picture of the range.
+/// Height of a row in the picture of the range.
 const ROW: f64 = 18.0;
 
-/// What a search did: times and rates by load, and how the range closed.
+/// The pictures of a search: times and rates by load, and how the range narrowed.
 pub(super) fn search(record: &SearchRecord) -> Markup {
     let p99 = |step: &HoldRecord| Some(step.result.figures.response_time_p99_ns? as f64);
     let rate = |step: &HoldRecord| Some(step.result.figures.ok_per_second);
@@ -41,8 +41,8 @@ pub(super) fn search(record: &SearchRecord) -> Markup {
     }
 }
 
-/// Loads by powers of ten: a search climbs by factors. The axis counts in thousandths, since it
-/// knows nothing below 1.
+/// A logarithmic axis of loads, because a search climbs by factors. It counts in thousandths,
+/// because a logarithmic axis begins at 1.
 #[derive(Debug, Clone, Copy)]
 struct LoadAxis(ChartAxis);
 
@@ -72,7 +72,7 @@ impl LoadAxis {
     }
 }
 
-/// Holds as points; `levels` are heights with the load from which on they hold.
+/// Holds as points. `levels` are horizontal lines, each with the load from which it starts.
 fn holds(
     record: &SearchRecord,
     label: &str,
@@ -176,7 +176,7 @@ fn tone(outcome: &HoldOutcome) -> &'static str {
     }
 }
 
-/// Rate by the number of agents, beside what the first would bring times their number.
+/// The rate by number of agents, compared with linear growth from the smallest number.
 pub(super) fn scaling(scaling: &Scaling) -> Markup {
     html! {
         @if scaling.rows.len() > 1 {

@@ -1,4 +1,4 @@
-//! What the run did over time, as lines over one axis.
+//! The course of the run over time, as line charts.
 
 use super::axis::AxisUnit;
 use analysis::{
@@ -12,20 +12,19 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Points of a line: enough for the eye, and few enough for a browser.
 pub(super) const POINTS_MAX: usize = 2_000;
 
-/// What is left of a run behind its last whole row has a point of its own if it is this part of a
-/// row, or more.
+/// The rest behind the last whole row gets a point of its own if it is at least this part of a row.
 const LAST_PART_MIN: f64 = 0.1;
 
-/// Machines with a line: of a thousand, these are the busiest.
+/// Machines with a line; the busiest ones if there are more.
 const MACHINES_MAX: usize = 12;
 
-/// Kinds of errors with a line; the most frequent.
+/// Kinds of errors with a line; the most frequent ones if there are more.
 const KINDS_MAX: usize = 8;
 
-/// A machine has a line of its local ports from this part of them in use on.
+/// A machine gets a line of local ports if this share of them is in use at any time.
 const PORTS_SHOWN: f64 = 0.1;
 
-/// Parts of an operation in their order, with their names on the page.
+/// The phases of an operation, in order, with their names on the page.
 const PHASES: [(&str, &str); 7] = [
     ("dns", "dns"),
     ("connect", "connect (TCP)"),
@@ -36,59 +35,59 @@ const PHASES: [(&str, &str); 7] = [
     ("receive", "receive"),
 ];
 
-/// All pictures over time.
+/// All charts over time.
 #[derive(Debug)]
 pub(super) struct TimeCharts {
-    /// Where the stretch of each point begins, seconds of the run clock, and where the last ends.
+    /// The beginning of each point and the end of the last one, in seconds of the run clock.
     pub(super) bounds: Vec<f64>,
     pub(super) timelines: Vec<TimeChart>,
-    /// Where the mean response time went: parts over one another.
+    /// The parts of the mean response time, stacked.
     pub(super) parts: Option<TimeChart>,
 }
 
-/// One picture over time.
+/// A line chart.
 #[derive(Debug)]
 pub(super) struct TimeChart {
     pub(super) id: &'static str,
     pub(super) title: &'static str,
-    /// What is to be seen, in a sentence.
+    /// A sentence about what it shows.
     pub(super) about: &'static str,
     pub(super) unit: AxisUnit,
     pub(super) is_log: bool,
     pub(super) lines: Vec<ChartLine>,
 }
 
-/// One line; nothing where it is not known.
+/// A line; `None` where the value is not known.
 #[derive(Debug)]
 pub(super) struct ChartLine {
     pub(super) name: String,
     pub(super) values: Vec<Option<f64>>,
-    /// What was asked for, not what was measured.
+    /// The line shows what was asked for, not what was measured.
     pub(super) is_wanted: bool,
 }
 
-/// How several seconds become one point.
+/// How the rows of a point are combined.
 #[derive(Debug, Clone, Copy)]
 enum Joined {
-    /// Each by its length.
+    /// Weighted by their length.
     Mean,
     Largest,
 }
 
-/// A document's seconds on an axis without holes.
+/// The rows of a document's series, without gaps.
 struct ChartRows<'d> {
     document: &'d Document,
     row_seconds: u32,
     first: u32,
     rows: Vec<Option<&'d Row>>,
-    /// How much of a row the last one is: the run may end inside it.
+    /// Length of the last row as a part of a row, since the run may end inside it.
     last_part: f64,
-    /// Rows of a point.
+    /// Rows per point.
     each: usize,
 }
 
 impl TimeCharts {
-    /// Those that show something; none where no second is known.
+    /// The charts that show something; none if no row is known.
     pub(super) fn new(document: &Document, points_max: usize) -> TimeCharts {
         let Some(axis) = ChartRows::new(document, points_max) else {
             return TimeCharts {
@@ -137,15 +136,16 @@ fn busiest_thread(row: &MachineRow) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// Agents close connections and send what is left when nothing of the load happens any more.
+/// Whether a row lies after the end of the load, when agents only close connections and deliver
+/// what remains.
 fn is_behind_the_end(document: &Document, row: &Row) -> bool {
     let end = document.series.end_ns;
     let is_behind = end.is_some_and(|end| u64::from(row.second) * SECOND_NS >= end);
     is_behind && row.started == 0 && row.ended == 0 && row.errors == 0
 }
 
-/// How much of a row the last one is. It may hold fewer seconds than the others, and the run may
-/// end inside of one.
+/// The length of the last row as a part of a full row. It may hold fewer seconds than the others,
+/// and the run may end inside it.
 fn last_part(row: &Row, series: &Series) -> f64 {
     let whole_ns = u64::from(series.row_seconds.max(1)) * SECOND_NS;
     let held_ns = match row.seconds {
@@ -169,7 +169,7 @@ impl<'d> ChartRows<'d> {
             .iter()
             .rfind(|row| !is_behind_the_end(document, row))?;
         let last = number(last_row).max(first);
-        // What is saved may be broken: as many rows as a series can have, and no more.
+        // A saved file may be broken: no series has more rows than this.
         let length = (last.checked_sub(first)? as usize + 1).min(100_000);
         let mut rows = vec![None; length];
         for row in &series.rows {
@@ -195,8 +195,8 @@ impl<'d> ChartRows<'d> {
         starts.chain([at(all)]).collect()
     }
 
-    /// The rows of each point. What is left of a run behind its last whole row says too little for
-    /// a point of its own where it is short: a rate over a few milliseconds is any.
+    /// The rows of each point. A short rest behind the last whole row joins the point before it,
+    /// because a rate over a few milliseconds would be meaningless.
     fn points(&self) -> impl Iterator<Item = Range<usize>> {
         let all = self.rows.len();
         let points = all.div_ceil(self.each).max(1);
@@ -213,7 +213,7 @@ impl<'d> ChartRows<'d> {
         })
     }
 
-    /// How much of a row it is.
+    /// The length of a row as a part of a full row.
     fn part(&self, place: usize) -> f64 {
         if place + 1 == self.rows.len() {
             self.last_part
@@ -222,12 +222,12 @@ impl<'d> ChartRows<'d> {
         }
     }
 
-    /// A line of one value for each row.
+    /// A line with one value per row.
     fn line(&self, name: &str, joined: Joined, value: impl Fn(&Row) -> Option<f64>) -> ChartLine {
         self.line_by_part(name, joined, |row, _| value(row))
     }
 
-    /// The same, where it matters how much of a row it is.
+    /// As [`ChartRows::line`], for values that depend on the length of a row.
     fn line_by_part(
         &self,
         name: &str,
@@ -251,7 +251,7 @@ impl<'d> ChartRows<'d> {
         let end = run.warm_up_ns.saturating_add(run.duration_ns);
         let amount = |number: usize| {
             let half_rows = (f64::from(self.first) + number as f64) * 2.0 + self.part(number);
-            // The middle of a row has its mean, on a straight line.
+            // On a straight line, the value in the middle of a row is its mean.
             let at_ns = (half_rows * f64::from(self.row_seconds) * 0.5e9) as u64;
             let amount = self.document.plan.amount_at(at_ns);
             amount.filter(|_| at_ns < end)
@@ -289,7 +289,7 @@ impl<'d> ChartRows<'d> {
         self.points().map(point).collect()
     }
 
-    /// Counts of a row as a rate.
+    /// A count per row, as a rate.
     fn rate(&self, name: &str, count: impl Fn(&Row) -> u64) -> ChartLine {
         self.line_by_part(name, Joined::Mean, |row, part| {
             Some(count(row) as f64 / (part * f64::from(self.row_seconds)))
@@ -352,7 +352,7 @@ impl<'d> ChartRows<'d> {
     }
 
     fn request_rates(&self) -> TimeChart {
-        // A row that the run ends in is as long as the run had of it.
+        // The last row counts only as far as the run lasted.
         let rows = self.rows.len().saturating_sub(1) as f64 + self.last_part;
         let end = (f64::from(self.first) + rows) * f64::from(self.row_seconds);
         let rate = |row: &RequestRow, seconds: u32| {
@@ -385,8 +385,8 @@ impl<'d> ChartRows<'d> {
         }
     }
 
-    /// A line for each request that has a series; its rows are as long as those of the run, or
-    /// longer.
+    /// One line for each request that has a series. Its rows are at least as long as those of the
+    /// run.
     fn requests(
         &self,
         joined: Joined,
@@ -407,14 +407,14 @@ impl<'d> ChartRows<'d> {
         self.document.request_series.iter().map(line).collect()
     }
 
-    /// A row of so many seconds has its value in each row of the run that it holds.
+    /// Sets `value` for all rows of the run within `seconds`, beginning at `second`.
     fn fill(&self, values: &mut [Option<f64>], second: u32, seconds: u32, value: Option<f64>) {
         let last = second.saturating_add(seconds.max(1) - 1);
         for number in second / self.row_seconds..=last / self.row_seconds {
             let place = number.checked_sub(self.first);
             match place.and_then(|place| values.get_mut(place as usize)) {
                 Some(place) => *place = value,
-                // What lies before the first row, or behind the last one.
+                // Before the first row: go on. Behind the last one: stop.
                 None if number < self.first => {}
                 None => break,
             }
@@ -492,7 +492,7 @@ impl<'d> ChartRows<'d> {
             row.connections_opened
         });
         let under_way = self.line_by_part("operations under way", Joined::Mean, |row, part| {
-            // The row's own mean is over whole seconds.
+            // The row's mean refers to whole seconds, but the last row may be shorter.
             Some(
                 row.in_service * f64::from(row.seconds.max(1))
                     / (part * f64::from(self.row_seconds)),
@@ -529,11 +529,11 @@ impl<'d> ChartRows<'d> {
     fn agents(&self) -> TimeChart {
         let run = &self.document.run;
         let end = run.warm_up_ns.saturating_add(run.duration_ns) / 1_000_000_000;
-        // Behind the end, who has nothing left under way delivers nothing.
+        // After the end, an agent without open operations delivers nothing.
         let delivered = self.line("agents", Joined::Largest, |row| {
             (u64::from(row.second) < end).then_some(f64::from(row.agents))
         });
-        // One line at one height says nothing.
+        // A constant number of agents is not worth a chart.
         let mut known = delivered.values.iter().flatten();
         let first = known.next();
         let changes = known.any(|value| Some(value) != first);
@@ -547,7 +547,7 @@ impl<'d> ChartRows<'d> {
         }
     }
 
-    /// Few of them say nothing.
+    /// Left out for machines that use few of their ports.
     fn local_ports(&self) -> TimeChart {
         let chart = self.machines(
             "ports",
@@ -603,7 +603,7 @@ impl<'d> ChartRows<'d> {
 mod tests {
     use super::*;
 
-    /// 500 begun and ended in each second, 50 of them in what is left of the run behind `whole`.
+    /// 500 operations begun and ended in each second, 50 in the rest behind second `whole`.
     fn run(whole: u32, end_ns: Option<u64>) -> Document {
         let golden = include_bytes!("../../tests/golden/result-v1.json");
         let mut document = crate::read(golden).expect("a golden document can be read");
