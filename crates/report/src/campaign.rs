@@ -1,4 +1,4 @@
-//! A campaign in every format. Console and Markdown show the same sections, each in its own way.
+//! A campaign in every format. Console and Markdown show the same sections, each in its own layout.
 
 pub(crate) mod baseline;
 mod capacity;
@@ -15,25 +15,25 @@ mod side_by_side;
 use crate::style::Paint;
 use analysis::CampaignDocument;
 
-/// What a part is about, where a page for a browser has pictures of it.
+/// What a section is about, for sections that get a picture on the page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum SectionSubject {
     #[default]
     Other,
-    /// Which of the searches.
+    /// The search with this index.
     Search(usize),
-    /// Which of the scalings.
+    /// The scaling table with this index.
     Scaling(usize),
     /// All variants.
     SideBySide,
-    /// Which of the variants, against the first.
+    /// The variant with this index, compared with the first.
     Change(usize),
-    /// Two variants that differ in one axis.
+    /// Two variants that differ in a single axis.
     AlongAxis,
     Runs,
 }
 
-/// A part of the report.
+/// A section of the report.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ReportSection {
     pub(crate) title: String,
@@ -42,16 +42,16 @@ pub(crate) struct ReportSection {
     pub(crate) headings: Vec<String>,
     pub(crate) rows: Vec<Vec<String>>,
     pub(crate) subject: SectionSubject,
-    /// A list after the table: a mark or a label each, and what it labels.
+    /// A list after the table: a mark or label, its colour, and the text.
     pub(crate) facts: Vec<(String, Paint, String)>,
 }
 
-/// Headings whose names are always the same.
+/// Headings that do not depend on the campaign.
 fn headings_of(headings: &[&str]) -> Vec<String> {
     headings.iter().map(|&heading| heading.to_owned()).collect()
 }
 
-/// What stands in a report, in order.
+/// All sections of the report, in order.
 pub(crate) fn sections(campaign: &CampaignDocument) -> Vec<ReportSection> {
     let mut sections = vec![head::section(campaign)];
     sections.extend(
@@ -74,10 +74,10 @@ pub(crate) fn sections(campaign: &CampaignDocument) -> Vec<ReportSection> {
     sections
 }
 
-/// Before an item of a list that has no label.
+/// The mark of list items that have no label.
 const ITEM: &str = "·";
 
-/// `http`, or with more than one repeat `http, repeat 2`.
+/// `http`, or `http, repeat 2` if there is more than one repeat.
 fn variant_name(variant: &str, repeat: u32, repeats: u32) -> String {
     if repeats > 1 {
         format!("{variant}, repeat {}", repeat + 1)

@@ -1,4 +1,4 @@
-//! The run clock as people read it.
+//! The run clock in readable form.
 
 /// Seconds of the run clock: `45 s`, `1:30`, `1:00:00`.
 pub(crate) fn clock(seconds: f64) -> String {

@@ -1,5 +1,5 @@
-//! The summary a person reads at the end of a run: the verdict first, then what users of ab, hey
-//! and oha know, then what only a cluster has.
+//! The summary for a person at the end of a run: first the verdict, then what users of ab, hey and
+//! oha are used to, then what only a cluster can tell.
 
 mod brief;
 
@@ -15,13 +15,13 @@ use crate::table::TextTable;
 use analysis::Document;
 use analysis::human::counted;
 
-/// Before a sentence that stands for itself.
+/// Before a sentence that is an item of its own.
 const ITEM: &str = "  · ";
 
-/// Before a sentence about what is above it.
+/// Before a sentence about the lines above it.
 const REMARK: &str = "  ";
 
-/// Longest bar; shorter on a narrow terminal.
+/// The longest bar, in columns; it is shorter on a narrow terminal.
 const BAR_MAX: usize = 40;
 
 pub(crate) fn render(document: &Document, style: Style) -> String {
@@ -48,7 +48,7 @@ fn head(page: &mut Page, document: &Document) {
 
 fn section(page: &mut Page, section: &Section) {
     match section.topic {
-        // They follow the verdict, which they are the figures of.
+        // The totals follow the verdict directly, since they are its figures.
         Topic::Totals => page.blank(),
         _ => page.title(&section.title),
     }
@@ -109,7 +109,7 @@ fn errors(page: &mut Page, lines: &[ErrorLine]) {
 
 fn bars(page: &mut Page, bars: &[Bar]) {
     let most = bars.iter().map(|bar| bar.count).max().unwrap_or(0);
-    // 30 columns are for the label, the count and the gaps.
+    // The label, the count and the gaps need 30 columns.
     let longest = page.style().columns().saturating_sub(30).clamp(5, BAR_MAX);
     let mut table = TextTable::new(&["", "", ""]);
     for bar in bars {
@@ -123,11 +123,11 @@ fn bars(page: &mut Page, bars: &[Bar]) {
     page.table(&table);
 }
 
-/// What is not 0 has a bar.
+/// Length of a bar in columns; at least 1 for any count above 0.
 fn bar_length(count: u64, most: u64, longest: usize) -> usize {
     let share = count as f64 / most.max(1) as f64;
     let length = (share * longest as f64).round() as usize;
-    // One time-out among a million answers must stay visible.
+    // A single time-out among a million answers must remain visible.
     let least = usize::from(count > 0);
     length.max(least)
 }

@@ -1,10 +1,10 @@
-//! One row per second (after an hour of a run, per two seconds and so on), for spreadsheets and
-//! plots (RFC 4180 with plain newlines).
+//! One row per second for spreadsheets and plots (RFC 4180, but with plain newlines). A row of a
+//! run longer than an hour stands for two seconds, and so on.
 
 use analysis::{Document, Row};
 use std::fmt::Write as _;
 
-/// Names of the columns, units last, as in `result.json`.
+/// Column names, with units last as in `result.json`.
 const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,payload_bytes,\
                       wire_received_bytes,wire_sent_bytes,connections_opened,in_service,\
                       response_time_count,response_time_mean_ns,response_time_p50_ns,\
@@ -22,7 +22,7 @@ pub(crate) fn render(document: &Document) -> String {
 }
 
 fn line(text: &mut String, row: &Row, row_seconds: u32) {
-    // Results of earlier versions do not say it of each row.
+    // Results of earlier versions do not state the length of each row.
     let seconds = if row.seconds == 0 {
         row_seconds
     } else {

@@ -1,4 +1,4 @@
-//! Which rules of the verdict looked at what, and how far each was from speaking.
+//! Which rules of the verdict examined what, and how close each was to firing.
 
 use crate::Style;
 use crate::headline::verdict_sentence;
@@ -15,9 +15,9 @@ const LIMITS: [LimitOf; 6] = [
     LimitOf::Network,
 ];
 
-/// The rules of a run's verdict by what they are about: which part of its bound each reached, and
-/// what it saw, or its evidence where it speaks. `part` is its folder within that of a campaign,
-/// whose other runs are told beside it.
+/// The rules of a run's verdict, grouped by subject: what part of its bound each one reached, and
+/// what it saw, or its evidence if it fired. `part` is the run's folder within its campaign, if it
+/// belongs to one, and stands in the title.
 #[must_use]
 pub fn explain(document: &Document, part: Option<&str>, style: Style) -> String {
     let mut page = Page::new(style);

@@ -1,13 +1,13 @@
-//! A CPU profile as a picture: a flame graph that a browser shows and searches.
+//! A CPU profile as a flame graph that a browser can show and search.
 
 use inferno::flamegraph::{Options, from_lines};
 use std::io;
 
-/// The flame graph of stacks as `flamegraph.pl` reads them, as SVG. The same stacks give the same
-/// picture.
+/// Draws a flame graph as SVG from stacks in the format of `flamegraph.pl`. The same stacks give
+/// the same picture.
 ///
 /// # Errors
-/// There is no stack in it.
+/// There are no stacks.
 pub fn flame_graph(title: &str, folded: &str) -> io::Result<String> {
     let mut options = Options::default();
     options.title = title.to_owned();

@@ -1,4 +1,4 @@
-//! The outcome of a run, or of several, in a few words: what stands in titles and in the last line.
+//! The outcome of one run or several in a few words, for titles and for the last line.
 
 use crate::campaign::head::limits_in_words;
 use crate::style::Paint;
@@ -7,7 +7,7 @@ use analysis::{
     CampaignDocument, Document, LoadRecord, RunState, Verdict, has_many_errors, shares_full_machine,
 };
 
-/// Between parts of a headline.
+/// Between the parts of a headline.
 const SEPARATOR: &str = " · ";
 
 /// The verdict, the thresholds and the errors of a run, such as `load met · 1 of 2 thresholds
@@ -30,7 +30,7 @@ pub fn headline(document: &Document) -> String {
     joined(parts)
 }
 
-/// The same of several runs.
+/// The headline of a campaign, with the same parts.
 #[must_use]
 pub fn campaign_headline(campaign: &CampaignDocument) -> String {
     let judged = campaign.runs.iter().flat_map(|run| &run.thresholds);
@@ -46,18 +46,18 @@ pub fn campaign_headline(campaign: &CampaignDocument) -> String {
     joined(parts)
 }
 
-/// The verdict's name. Of a closed loop whose limit nothing shows: what it carried, since that is
-/// what was asked.
+/// The verdict's name; for a closed loop that reached no limit, the rate it carried, since that is
+/// the question such a run answers.
 pub(crate) fn verdict(document: &Document) -> String {
     carried(document).unwrap_or_else(|| document.verdict.verdict.name().to_owned())
 }
 
-/// The verdict with what it means.
+/// The verdict and its meaning.
 pub(crate) fn verdict_sentence(document: &Document) -> String {
     format!("{} — {}", verdict(document), meaning(document))
 }
 
-/// What the verdict means.
+/// The verdict's meaning.
 pub(crate) fn meaning(document: &Document) -> &'static str {
     match carried(document) {
         Some(_) if shares_full_machine(document) => {
@@ -69,7 +69,7 @@ pub(crate) fn meaning(document: &Document) -> &'static str {
     }
 }
 
-/// How much a verdict should worry its reader.
+/// The verdict's severity, as a colour.
 pub(crate) fn tone(verdict: Verdict) -> Paint {
     match verdict {
         Verdict::LoadMet | Verdict::ServerBound => Paint::Good,

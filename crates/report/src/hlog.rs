@@ -1,6 +1,7 @@
-//! The text of `histograms.hlog`: HdrHistogram's interval log, version 1.3, readable by its tools.
-//! Source: `HistogramLogWriter.java` of HdrHistogram 2.1. Histograms in it are the `hdrhistogram`
-//! crate's; its own writer of logs would round each line's maximum to a bucket.
+//! The text of `histograms.hlog`: HdrHistogram's interval log, version 1.3, which its tools can
+//! read. Source: `HistogramLogWriter.java` of HdrHistogram 2.1. The histograms are encoded by the
+//! crate `hdrhistogram`; its log writer is not used, because it rounds each line's maximum to a
+//! bucket.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hdrhistogram::serialization::{Serializer as _, V2DeflateSerializer};
@@ -8,16 +9,16 @@ use measure::{CellKey, Distribution, Histogram, Metric, Outcome, Period, Snapsho
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 
-/// Values are nanoseconds; the log's own column of maxima is in milliseconds, as HdrHistogram's
+/// Values are in nanoseconds, but the log's column of maxima is in milliseconds, as HdrHistogram's
 /// tools expect.
 const NS_PER_MS: f64 = 1e6;
 
 /// Writes an interval log: the header once, then lines.
 ///
-/// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the warm-up's tags
-/// begin with `warm_up.`. Response times are under the second they were intended in, all others
-/// under the second they were recorded in. Lines of the same tag and second add up. Ratios, which
-/// are no times, are left out.
+/// A line is `Tag=<metric>.<outcome>,<start s>,<length s>,<max ms>,<histogram>`; the tags of the
+/// warm-up begin with `warm_up.`. Response times belong to the second in which they were intended,
+/// all other times to the second in which they were recorded. Several lines with the same tag and
+/// second add up. Ratios are left out, since they are not times.
 #[derive(Debug)]
 pub struct HlogWriter {
     started_at: String,
@@ -25,15 +26,15 @@ pub struct HlogWriter {
     encoder: HdrEncoder,
 }
 
-/// Histograms as HdrHistogram's tools read them.
+/// Encodes histograms for HdrHistogram's tools.
 struct HdrEncoder {
-    /// Kept, since an array of all buckets has 270 kB.
+    /// Reused, since an array of all buckets takes 270 kB.
     histogram: hdrhistogram::Histogram<u64>,
     serializer: V2DeflateSerializer,
     bytes: Vec<u8>,
 }
 
-/// What a line is of.
+/// Metric and outcome of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tag {
     period: Period,
@@ -41,11 +42,11 @@ pub(crate) struct Tag {
     outcome: Outcome,
 }
 
-/// What belongs to one second, by tag.
+/// The distributions of one second, by tag.
 pub(crate) type Second = BTreeMap<Tag, Distribution>;
 
 impl HlogWriter {
-    /// `started_at` is the start instant in UTC, RFC 3339, and `started_at_ms` the same in
+    /// `started_at` is the start of the run in UTC (RFC 3339), `started_at_ms` the same in
     /// milliseconds since 1970.
     #[must_use]
     pub fn new(started_at: &str, started_at_ms: u64) -> HlogWriter {
@@ -56,7 +57,7 @@ impl HlogWriter {
         }
     }
 
-    /// The lines a log begins with.
+    /// The first lines of a log.
     #[must_use]
     pub fn header(&self) -> String {
         let seconds = self.started_at_ms as f64 / 1000.0;
@@ -70,8 +71,8 @@ impl HlogWriter {
         )
     }
 
-    /// The lines of what one agent recorded in second `number` of the run clock, all requests and
-    /// addresses together. Their tags begin with `agent_<index>.`.
+    /// The lines for what one agent recorded in second `number` of the run clock, with all requests
+    /// and addresses added up. Their tags begin with `agent_<index>.`.
     #[must_use]
     pub fn of_agent(&mut self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let prefix = format!("agent_{agent}.");
@@ -82,13 +83,13 @@ impl HlogWriter {
         self.all_lines(&prefix, &seconds)
     }
 
-    /// The lines of seconds, in their order.
+    /// The lines of several seconds, in order.
     pub(crate) fn all_lines(&mut self, prefix: &str, seconds: &BTreeMap<u32, Second>) -> String {
         let lines = |(&second, content)| self.lines(prefix, second, content);
         seconds.iter().map(lines).collect()
     }
 
-    /// The lines of a second; an empty histogram has none.
+    /// The lines of one second; an empty histogram gets no line.
     fn lines(&mut self, prefix: &str, second: u32, content: &Second) -> String {
         let mut text = String::new();
         for (tag, distribution) in content
@@ -117,11 +118,11 @@ impl HdrEncoder {
         }
     }
 
-    /// The histogram in V2 deflate encoding.
+    /// The histogram in HdrHistogram's V2 encoding, compressed with deflate.
     fn encode(&mut self, histogram: &Histogram) -> &[u8] {
         self.histogram.reset();
         for bucket in histogram.iter() {
-            // The encoding has signed counts; no run comes near.
+            // The encoding has signed counts; no run reaches their limit.
             let count = bucket.count.min(i64::MAX as u64);
             self.histogram
                 .record_n(bucket.lowest_ns, count)
@@ -141,7 +142,7 @@ impl fmt::Debug for HdrEncoder {
     }
 }
 
-/// What was recorded in second `number`, with the second that it belongs to.
+/// Calls `take` for each distribution recorded in second `number`, with the second it belongs to.
 pub(crate) fn for_each(
     number: u32,
     snapshot: &Snapshot,
@@ -163,7 +164,7 @@ pub(crate) fn for_each(
                 metric: Metric::ResponseTime,
                 outcome,
             };
-            // Nothing is recorded before it is due; whoever says so must not open seconds at will.
+            // Nothing is recorded before it is due. A broken agent must not create seconds at will.
             let second = intended.min(number);
             take(second, tag, values);
         }

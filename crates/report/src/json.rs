@@ -1,4 +1,4 @@
-//! `result.json`: the document itself, a line for each fact or row, and back.
+//! Reads and writes `result.json`: the document itself, with one line per fact or row.
 
 mod layout;
 
@@ -6,24 +6,24 @@ use analysis::{CampaignDocument, Document};
 use layout::JsonLayout;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-/// Why a text is not a document this version can render.
+/// Why a text cannot be read as a document.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Not JSON, or not a document.
+    /// It is not JSON, or not a document.
     #[error(
         "not a result of this tool, or cut off: {0}; name another run, or bring the file again \
          from where it was copied"
     )]
     Malformed(serde_json::Error),
-    /// Written by a newer version.
+    /// It was written by a newer version.
     #[error(
         "the result has schema {found}, this version reads up to {known}; use the version that \
          wrote it, or a newer one"
     )]
     Newer {
-        /// The schema it says it has.
+        /// The schema it states.
         found: u32,
-        /// The newest this version reads.
+        /// The newest schema that this version reads.
         known: u32,
     },
 }
@@ -41,7 +41,7 @@ pub(crate) fn render(document: &impl Serialize) -> String {
 /// Reads a `result.json`.
 ///
 /// # Errors
-/// The text is not a document, or one of a newer schema.
+/// The text is not a document, or has a newer schema.
 pub fn read(text: &[u8]) -> Result<Document, ReadError> {
     read_up_to(Document::SCHEMA, text)
 }

@@ -1,4 +1,4 @@
-//! Thresholds as test cases, and the verdict as one more, for build servers that read JUnit's XML.
+//! Thresholds as test cases, and the verdict as another, for build servers that read JUnit XML.
 
 use crate::content::{limit_in_words, measured};
 use crate::headline::headline;
@@ -10,11 +10,11 @@ use std::fmt::Write as _;
 pub(crate) struct Case {
     pub(crate) class: String,
     pub(crate) name: String,
-    /// Why it failed; `None`: it passed, or was skipped.
+    /// Why it failed; `None` if it passed or was skipped.
     pub(crate) failure: Option<String>,
-    /// Why it could not be judged, if so.
+    /// Why it could not be judged; `None` if it was.
     pub(crate) skipped: Option<String>,
-    /// What its reader should know either way; empty where there is nothing.
+    /// A remark for the reader in either case; may be empty.
     pub(crate) output: String,
 }
 
@@ -37,7 +37,7 @@ pub(crate) fn render(document: &Document) -> String {
     suite(&title, &document.run.started_at, Some(seconds), &cases)
 }
 
-/// A build that passes must not hide that its run was forced.
+/// A passing build must not hide that its run was forced.
 fn verdict_name(document: &Document) -> &'static str {
     match document.forced_past().is_empty() {
         true => "verdict",
@@ -45,7 +45,7 @@ fn verdict_name(document: &Document) -> &'static str {
     }
 }
 
-/// A whole file of one suite.
+/// A complete file with one suite.
 pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &[Case]) -> String {
     let failures = cases.iter().filter(|case| case.failure.is_some()).count();
     let skipped = cases.iter().filter(|case| case.skipped.is_some()).count();
@@ -112,7 +112,7 @@ fn write_case(text: &mut String, case: &Case) {
     text.push_str("  </testcase>\n");
 }
 
-/// For an attribute; characters that XML 1.0 cannot hold are replaced.
+/// Escapes text for an attribute. Characters that XML 1.0 cannot hold are replaced.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

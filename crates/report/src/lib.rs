@@ -1,5 +1,5 @@
-//! A result document in, bytes out: one file per format. It knows no network, no clock and no file
-//! system, and decides nothing: figures and judgements are `analysis`'s.
+//! Renders result documents, with one file per format. This crate uses no network, clock or file
+//! system, and decides nothing: `analysis` makes figures and judgements.
 
 mod campaign;
 mod clock;
@@ -35,14 +35,14 @@ pub use style::Style;
 use analysis::{CampaignDocument, Document};
 use std::str::FromStr;
 
-/// A format a saved run can be rendered in.
+/// A format in which a saved run can be rendered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// As `result.json` is written.
+    /// The format of `result.json`.
     Json,
     /// The summary for a terminal.
     Console,
-    /// What fits on one screen of it.
+    /// The part of the summary that fits on one screen.
     Brief,
     /// Tables for a pull request or a wiki.
     Markdown,
@@ -50,20 +50,20 @@ pub enum Format {
     Csv,
     /// Thresholds as test cases.
     Junit,
-    /// A page for a browser, in one file.
+    /// A page for a browser, in a single file.
     Html,
 }
 
-/// No such format.
+/// There is no format of this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no format is called `{name}`; write json, console, brief, markdown, csv, junit or html")]
 pub struct UnknownFormat {
-    /// What was given.
+    /// The name that was given.
     pub name: String,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Format; 7] = [
         Format::Json,
         Format::Console,
@@ -74,7 +74,7 @@ impl Format {
         Format::Html,
     ];
 
-    /// Name on a command line.
+    /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,14 +88,14 @@ impl Format {
         }
     }
 
-    /// Whether people read it on a terminal, in its style.
+    /// Whether it is for terminals, and so depends on a style.
     #[must_use]
     pub fn is_for_terminal(self) -> bool {
         matches!(self, Format::Console | Format::Brief)
     }
 
-    /// The document in this format, UTF-8, with a newline at the end. Only those for a terminal
-    /// have a style.
+    /// Renders the document as UTF-8 text that ends with a newline. Only formats for terminals use
+    /// `style`.
     #[must_use]
     pub fn render(self, document: &Document, style: Style) -> String {
         match self {
@@ -109,8 +109,8 @@ impl Format {
         }
     }
 
-    /// A campaign in this format, as [`Format::render`] does it for a run. `campaign.json` is its
-    /// [`Format::Json`].
+    /// Renders a campaign, as [`Format::render`] does for a run. [`Format::Json`] gives the text of
+    /// `campaign.json`.
     #[must_use]
     pub fn render_campaign(self, document: &CampaignDocument, style: Style) -> String {
         match self {
@@ -124,23 +124,24 @@ impl Format {
     }
 }
 
-/// The page of the run that goes on, for a server: its script asks there for `events`, server-sent
-/// events that tell the version of the newest page, and then for that. Before the first run there
-/// is no document. The version is the time when this one was made, in milliseconds since 1970.
+/// The page of the current run, for a server; `document` is `None` before the first run. Its script
+/// asks the server for `events`, a stream of server-sent events with the version of the newest
+/// page, and then loads that page. `version` is the time when this one was made, in milliseconds
+/// since 1970.
 #[must_use]
 pub fn live_page(document: Option<&Document>, version: u64) -> String {
     html::render_live(document, version)
 }
 
-/// How a run, or a variant of several, differs from its baseline: a part of a page in Markdown,
-/// after [`Format::Markdown`]. `compared` has both as its variants, the baseline first.
+/// How a run or a variant differs from its baseline, as part of a Markdown page that follows
+/// [`Format::Markdown`]. `compared` has two variants, the baseline first.
 #[must_use]
 pub fn against_baseline(compared: &CampaignDocument) -> String {
     campaign::markdown::against_baseline(compared)
 }
 
-/// The page of a run ([`Format::Html`]) beside an earlier one: its percentiles, and what differs.
-/// `compared` has both as its variants, the earlier run first.
+/// The page of a run ([`Format::Html`]) with the percentiles of an earlier run, and the
+/// differences. `compared` has two variants, the earlier run first.
 #[must_use]
 pub fn page_against_baseline(document: &Document, compared: &CampaignDocument) -> String {
     html::render(document, Some(compared))

@@ -50,7 +50,7 @@ pub(crate) fn item(text: &mut String, sentence: &str) {
     let _ = writeln!(text, "- {}", escape(sentence));
 }
 
-/// The first column to the left, the others to the right.
+/// Aligns the first column to the left, the others to the right.
 pub(crate) fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]) {
     let line = |text: &mut String, cells: &[String]| {
         let cells: Vec<String> = cells.iter().map(|cell| escape(cell)).collect();
@@ -65,7 +65,7 @@ pub(crate) fn table(text: &mut String, headings: &[String], rows: &[Vec<String>]
     rows.iter().for_each(|row| line(text, row));
 }
 
-/// Cells and sentences must not end a table or become markup.
+/// Escapes characters that would end a table cell or become markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

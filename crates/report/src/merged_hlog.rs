@@ -1,42 +1,42 @@
-//! Which lines of `histograms.hlog` are due: one a tag and second over all agents.
+//! Merges the agents' seconds into lines of `histograms.hlog`: one per tag and second.
 
 use crate::HlogWriter;
 use crate::hlog::{Second, add, for_each};
 use measure::Snapshot;
 use std::collections::BTreeMap;
 
-/// Seconds that wait for an agent. One that lags farther behind, or is away for longer, gets lines
-/// of its own, which add up.
+/// Seconds kept for an agent that lags. If it lags farther behind, its values get lines of their
+/// own, which add up with the others.
 const WAITING_MAX: u32 = 60;
 
-/// Response times that come for a second already written are gathered for so long, and for so many
-/// seconds at most.
+/// Response times for a second that is already written are collected for this many seconds, or
+/// until they belong to more than [`LATE_MAX`] different seconds.
 const LATE_EVERY: u32 = 10;
 const LATE_MAX: usize = 60;
 
 /// Merges what agents deliver, second by second.
 ///
-/// A second is written when every agent that still fires has delivered it and the next one: most
-/// response times of its operations are known by then. Those that come later are merged too and
-/// written as further lines of the same tag and second, a few for each second. What is kept does
-/// not grow with the run.
+/// A second is written once every active agent has delivered it and the next one, because most
+/// response times of its operations are known by then. Later ones are merged too, and written as
+/// further lines with the same tag and second, a few per second. Memory does not grow with the
+/// length of the run.
 #[derive(Debug)]
 pub struct MergedHlog {
     writer: HlogWriter,
-    /// By agent: the second after the last one that it delivered; nothing once its run is over.
+    /// For each agent, the second after the last one it delivered; `None` once its run is over.
     next: Vec<Option<u32>>,
     /// Seconds that are not written yet.
     waiting: BTreeMap<u32, Second>,
-    /// What came for seconds that are.
+    /// Late values for seconds that are already written.
     late: BTreeMap<u32, Second>,
-    /// Seconds below it are written.
+    /// All seconds below it are written.
     written_below: u32,
-    /// When `late` was written last.
+    /// The second in which `late` was last written.
     late_written_at: u32,
 }
 
 impl MergedHlog {
-    /// Ready for second 0 of so many agents.
+    /// Expects second 0 from `agents` agents.
     #[must_use]
     pub fn new(writer: HlogWriter, agents: usize) -> MergedHlog {
         MergedHlog {
@@ -49,14 +49,14 @@ impl MergedHlog {
         }
     }
 
-    /// For the header, and for lines of one agent.
+    /// The writer, for the header and for lines of a single agent.
     #[must_use]
     pub fn writer(&mut self) -> &mut HlogWriter {
         &mut self.writer
     }
 
-    /// Takes in what `agent` recorded in second `number` of the run clock, once; the lines that are
-    /// due.
+    /// Adds what `agent` recorded in second `number` of the run clock. Returns the lines that are
+    /// due. Call it once per second.
     #[must_use]
     pub fn take(&mut self, agent: u32, number: u32, snapshot: &Snapshot) -> String {
         let MergedHlog {
@@ -76,8 +76,8 @@ impl MergedHlog {
         self.skip(agent, number)
     }
 
-    /// `agent` has delivered second `number`, and nothing in it can be read; the lines that are
-    /// due.
+    /// Notes that `agent` delivered second `number`, but that it is unreadable. Returns the lines
+    /// that are due.
     #[must_use]
     pub fn skip(&mut self, agent: u32, number: u32) -> String {
         if let Some(Some(next)) = self.next.get_mut(agent as usize) {
@@ -86,7 +86,7 @@ impl MergedHlog {
         self.due()
     }
 
-    /// `agent` delivers nothing any more; the lines that are due.
+    /// Notes that `agent` will not deliver any more. Returns the lines that are due.
     #[must_use]
     pub fn agent_ended(&mut self, agent: u32) -> String {
         if let Some(next) = self.next.get_mut(agent as usize) {
@@ -95,7 +95,7 @@ impl MergedHlog {
         self.due()
     }
 
-    /// All lines that are left.
+    /// Returns all remaining lines.
     #[must_use]
     pub fn finish(&mut self) -> String {
         self.write_below(u32::MAX) + &self.write_late()
@@ -109,7 +109,8 @@ impl MergedHlog {
             .waiting
             .last_key_value()
             .map_or(0, |(&newest, _)| newest);
-        // The last second that all have delivered still gets response times from the next one.
+        // The last second that all agents have delivered still gets response times from the next
+        // one.
         let known = complete.saturating_sub(1);
         let overdue = newest.saturating_sub(WAITING_MAX);
         let mut text = self.write_below(known.max(overdue));

@@ -1,5 +1,4 @@
-//! A run for an OpenTelemetry collector: the body of a push by OTLP, and what the answer to it
-//! says.
+//! A run for an OpenTelemetry collector: the body of an OTLP push, and the meaning of the answer.
 
 mod messages;
 
@@ -16,11 +15,11 @@ use messages::{
 use prost::Message as _;
 use std::time::Duration;
 
-/// Each push has all since the run's start, so that one that is lost is made up for by the next
-/// (`AGGREGATION_TEMPORALITY_CUMULATIVE`).
+/// `AGGREGATION_TEMPORALITY_CUMULATIVE`: each push covers everything since the start of the run, so
+/// the next push makes up for a lost one.
 const CUMULATIVE: i32 = 2;
 
-/// What is written behind the description of times.
+/// Appended to the description of times.
 const PRECISION: &str = "Bucket bounds are 1.6 % too high, since a second is no power of their \
                          base: read off a bucket's middle, a time is up to 6.1 % off. An operation \
                          that was cut short counts with the time it had until then.";
@@ -47,10 +46,11 @@ pub fn otlp(document: &Document, now: Duration) -> Vec<u8> {
     request.encode_to_vec()
 }
 
-/// What a collector did not take of a push that it answered well, in its own words.
+/// The reason, in the collector's words, why it rejected part of a push that it answered with
+/// success.
 #[must_use]
 pub fn otlp_refusal(answer: &[u8]) -> Option<String> {
-    // Whoever answers with something else, as some do, refuses nothing.
+    // Some collectors answer with something else; that is not a refusal.
     let partial = OtlpResponse::decode(answer).ok()?.partial_success?;
     let (points, why) = (partial.rejected_data_points, partial.error_message);
     (points > 0).then(|| format!("{points} data points were refused: {why}"))
@@ -79,7 +79,7 @@ fn attribute(key: &str, text: &str) -> OtlpAttribute {
     }
 }
 
-/// What all points of a push share.
+/// What all points of a push have in common.
 struct DataPoints<'d> {
     run: &'d str,
     started_ns: u64,
@@ -94,13 +94,14 @@ impl<'d> DataPoints<'d> {
         let started_ns = started.unwrap_or(0).saturating_mul(1_000_000_000);
         DataPoints {
             run: &document.run.id,
-            // The start instant is named before it comes.
+            // Before the run starts, its start lies in the future.
             started_ns: started_ns.min(now_ns),
             now_ns,
         }
     }
 
     fn metric(&self, metric: &RunMetric<'_>) -> OtlpMetric {
+        // UCUM; a thing that is counted is an annotation in braces.
         let unit = match metric.unit {
             MetricUnit::Things("") => String::new(),
             MetricUnit::Things(thing) => format!("{{{thing}}}"),

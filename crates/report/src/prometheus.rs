@@ -1,26 +1,26 @@
-//! A run for Prometheus to scrape, in the format that the scraper asks for: text 0.0.4, or
-//! protobuf, which alone has native histograms.
+//! A run for Prometheus, in the format that the scraper asks for: text 0.0.4, or protobuf, which is
+//! the only one with native histograms.
 
 mod protobuf;
 mod text;
 
 use analysis::{Document, TimeFigure};
 
-/// Bounds of classic time buckets as powers of two of nanoseconds: 16 µs to 137 s. They must not
-/// change from scrape to scrape.
+/// Bounds of classic time buckets as powers of two of nanoseconds, from 16 µs to 137 s. They must
+/// not change between scrapes.
 const BUCKETS: std::ops::RangeInclusive<u32> = 14..=37;
 
-/// What a scrape is answered in.
+/// The format of an answer to a scrape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrometheusFormat {
-    /// Lines for people too.
+    /// Readable lines.
     Text,
-    /// Messages of Prometheus's client model, each behind its length.
+    /// Messages of Prometheus's client model, each preceded by its length.
     Protobuf,
 }
 
 impl PrometheusFormat {
-    /// The one that the header field `accept` of a request prefers.
+    /// The format that a request's header field `accept` prefers.
     #[must_use]
     pub fn accepted(accept: &str) -> PrometheusFormat {
         let weight = |wanted: fn(&str) -> bool| {
@@ -45,7 +45,7 @@ impl PrometheusFormat {
         }
     }
 
-    /// The header field `content-type` of the answer.
+    /// The answer's header field `content-type`.
     #[must_use]
     pub fn content_type(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl PrometheusFormat {
         }
     }
 
-    /// Everything that a scrape tells of a run.
+    /// All metrics of a run.
     #[must_use]
     pub fn render(self, document: &Document) -> Vec<u8> {
         match self {
@@ -67,14 +67,14 @@ impl PrometheusFormat {
     }
 }
 
-/// How much a range of types is wanted, 0 to 1.
+/// The weight (`q`) of a media range, from 0 to 1 (RFC 9110, section 12.4.2).
 fn weight(range: &str) -> f64 {
     let mut parameters = range.split(';').map(str::trim);
     let weight = parameters.find_map(|parameter| parameter.strip_prefix("q="));
     weight.map_or(1.0, |weight| weight.parse().unwrap_or(0.0))
 }
 
-/// Upper bounds in seconds, each with all values up to it.
+/// Upper bounds in seconds, each with the number of all values up to it.
 fn classic_buckets(figure: &TimeFigure) -> impl Iterator<Item = (f64, u64)> {
     BUCKETS.map(|power| {
         let bound = 2_f64.powi(power as i32) / 1e9;
@@ -98,7 +98,7 @@ mod tests {
         let protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
                         encoding=delimited";
         for (accept, format) in [
-            // Prometheus 2.42 with and without native histograms.
+            // The headers that Prometheus 2.42 sends with and without native histograms.
             (
                 format!("{protobuf},text/plain;version=0.0.4;q=0.5,*/*;q=0.1"),
                 Protobuf,

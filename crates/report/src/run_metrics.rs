@@ -1,35 +1,35 @@
-//! What monitoring systems are told of a run: one table of metrics, whatever the format. Counters
-//! are of the measured part, and so begin with it.
+//! The metrics of a run for monitoring systems: one table, whatever the format. Counters cover the
+//! measured part, so they start with it.
 
 use analysis::{Document, FigureGroup, MachineRole, Operations, RunState, TimeFigure, Verdict};
 use std::borrow::Cow;
 
-/// What a metric's figures are counted in, by their names in UCUM, as OpenTelemetry writes them.
+/// Unit of a metric, as OpenTelemetry writes it (UCUM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetricUnit {
-    /// Of things: the name in braces, or nothing where it is a yes or no.
+    /// A number of things: the name in braces, or empty for a yes or no.
     Things(&'static str),
     Seconds,
     Bytes,
-    /// Parts of a whole.
+    /// A part of a whole.
     Ratio,
 }
 
-/// How a metric's samples go on.
+/// How the samples of a metric behave over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MetricKind {
-    /// They only grow.
+    /// Only grows.
     Counter,
-    /// They rise and fall.
+    /// Rises and falls.
     Gauge,
-    /// They are distributions of times.
+    /// A distribution of times.
     Times,
 }
 
 /// A value with its labels.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MetricSample<'d> {
-    /// Without the run, which is the same for all of them.
+    /// Without the label of the run, which all samples share.
     pub(crate) labels: Vec<MetricLabel<'d>>,
     pub(crate) value: MetricValue<'d>,
 }
@@ -46,7 +46,7 @@ pub(crate) enum MetricValue<'d> {
 /// A metric of a run with its samples.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunMetric<'d> {
-    /// What is measured, without the program's name and without the unit.
+    /// The name, without the program's name and the unit.
     pub(crate) name: &'static str,
     pub(crate) kind: MetricKind,
     pub(crate) unit: MetricUnit,
@@ -54,7 +54,7 @@ pub(crate) struct RunMetric<'d> {
     pub(crate) samples: Vec<MetricSample<'d>>,
 }
 
-/// All that is told of a run.
+/// All metrics of a run.
 pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
     let work = about(document).into_iter().chain(work(document));
     let parts = parts(document).into_iter().chain(times(document));
@@ -93,8 +93,8 @@ impl<'d> RunMetric<'d> {
         }
     }
 
-    /// The name at Prometheus: what OpenTelemetry's rules make of name, unit and kind, so that a
-    /// query finds a metric whichever way it came.
+    /// The name in Prometheus. It is what OpenTelemetry's rules make of name, unit and kind, so
+    /// that a query finds the metric whichever way it arrived.
     pub(crate) fn prometheus_name(&self) -> String {
         let unit = match self.unit {
             MetricUnit::Things(_) => "",
@@ -212,7 +212,7 @@ fn work(document: &Document) -> [RunMetric<'_>; 6] {
     ]
 }
 
-/// Operations by how they ended, each of these behind the labels of all.
+/// Operations by outcome; each sample also has `labels`.
 fn outcomes<'d>(operations: &Operations, labels: &[MetricLabel<'d>]) -> Vec<MetricSample<'d>> {
     let failed = operations.failed.saturating_sub(operations.not_sent);
     let outcomes = [
@@ -228,7 +228,7 @@ fn outcomes<'d>(operations: &Operations, labels: &[MetricLabel<'d>]) -> Vec<Metr
     outcomes.into_iter().map(sample).collect()
 }
 
-/// Operations of groups, each under its name.
+/// Operations of each group; `name` is the label for the group's name.
 fn groups<'d>(name: &'static str, groups: &'d [FigureGroup]) -> Vec<MetricSample<'d>> {
     groups
         .iter()
@@ -237,7 +237,7 @@ fn groups<'d>(name: &'static str, groups: &'d [FigureGroup]) -> Vec<MetricSample
 }
 
 fn parts(document: &Document) -> [RunMetric<'_>; 3] {
-    // Two agents may have one name, and two samples may not.
+    // Two agents may have the same name, but no two samples may have the same labels.
     let agents = document.agents.iter().zip(&document.by_agent);
     let agents = agents.flat_map(|(agent, group)| {
         let name = format!("{}#{}", agent.name, agent.index);
@@ -330,7 +330,7 @@ fn judged(document: &Document) -> [RunMetric<'_>; 2] {
         let is_it = document.verdict.verdict == verdict;
         MetricSample::count(vec![label("verdict", verdict.name())], u64::from(is_it))
     });
-    // What goes on still is no whole measurement, and nobody should be woken for that.
+    // A run in progress is not a complete measurement yet, which must not raise an alarm.
     let is_refused = !document.run.refusals.is_empty();
     let is_over = is_refused || document.run.state != RunState::Incomplete;
     [

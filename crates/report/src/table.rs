@@ -1,7 +1,7 @@
-//! A table with the first column to the left and the others to the right; a column without any
-//! figure is left out. Where the terminal is too narrow for it, each row becomes a paragraph of
-//! `heading value` lines, so that no figure is lost. A heading that leaves no room for its value
-//! has a line of its own.
+//! A table whose first column is aligned to the left and the others to the right. A column without
+//! figures is left out. If the terminal is too narrow, each row becomes a paragraph of `heading
+//! value` lines, so that no figure is lost; a heading that leaves no room for its value gets a line
+//! of its own.
 
 use crate::Style;
 use crate::style::Paint;
@@ -29,12 +29,12 @@ impl TextTable {
         }
     }
 
-    /// The same, without these columns where the terminal is too narrow for all.
+    /// Leaves out the columns in `optional` if the terminal is too narrow for all.
     pub(crate) fn with_optional(self, optional: &'static [usize]) -> TextTable {
         TextTable { optional, ..self }
     }
 
-    /// As many cells as there are headings.
+    /// Adds a row, which has one cell per heading.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.headings.len());
         self.rows.push(cells);
@@ -58,7 +58,7 @@ impl TextTable {
         .unwrap_or_else(|| self.stacked(&used().collect::<Vec<_>>(), style))
     }
 
-    /// These columns beside one another; `None` if they are too wide together.
+    /// The columns side by side; `None` if they are too wide.
     fn side_by_side(&self, columns: &[usize], style: Style) -> Option<Vec<String>> {
         let (headings, rows) = self.shown(columns, style);
         // By what is shown: ASCII for `≥` is one character longer.

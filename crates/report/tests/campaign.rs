@@ -1,5 +1,5 @@
 //! A campaign written by hand, rendered in every format and compared with golden files, as
-//! `formats.rs` does it for a run.
+//! `formats.rs` does for a run.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{CampaignDocument, ComparedPair, LimitOutcome, PairChange, RunState};

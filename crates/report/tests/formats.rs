@@ -1,5 +1,5 @@
 //! A document written by hand, rendered in every format and compared with golden files.
-//! `UPDATE_GOLDEN=1` writes them anew; the difference is then for a person to read.
+//! `UPDATE_GOLDEN=1` rewrites them; review the difference.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{
@@ -123,7 +123,7 @@ fn arrivals_that_were_never_sent_make_mean_and_maximum_lower_bounds_wherever_the
     assert!(second.ends_with(",false,1,false,true"), "{second}");
 }
 
-/// The figures in a text; one behind `≥` is another figure than the same without.
+/// The figures in a text; a figure with `≥` differs from the same one without.
 fn figures(text: &str) -> BTreeSet<String> {
     let text = text.replace("≥ ", "≥");
     let is_of_figure = |c: char| c.is_ascii_digit() || matches!(c, '≥' | '.' | ':' | '-');
@@ -135,7 +135,7 @@ fn figures(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The page without its styles, scripts and pictures, and what it escapes.
+/// The text of the page, without styles, scripts and pictures, and unescaped.
 fn words_of_page(page: &str) -> String {
     let mut text = page.split_once("<main>").unwrap().1.to_owned();
     for element in ["svg", "script", "pre"] {
@@ -164,7 +164,7 @@ fn every_figure_of_the_console_is_in_the_page_and_in_markdown_with_its_bound() {
         ..Style::PLAIN
     };
     let console = Format::Console.render(&document, wide);
-    // Its first lines are a title on the page, and are followed by the verdict in each format.
+    // The first lines are a title on the page. The verdict follows in each format.
     let (_, console) = console.split_once("Operations").unwrap();
     let page = words_of_page(&Format::Html.render(&document, Style::PLAIN));
     let markdown = Format::Markdown.render(&document, Style::PLAIN);
@@ -260,7 +260,7 @@ fn headline_says_what_was_carried_then_what_failed() {
 
 #[test]
 fn brief_summary_is_one_screen_with_its_last_lines() {
-    // Two lines of 80 columns follow it: the page, and the outcome.
+    // Two lines of 80 columns come after it: the page's address, and the outcome.
     let text = Format::Brief.render(&document(), Style::PLAIN);
     assert!(text.lines().count() <= 22, "{text}");
 }
@@ -281,7 +281,7 @@ fn rules_are_shown_with_what_they_saw_and_the_evidence_of_those_that_speak() {
                 Some(says) => format!("{} SPEAKS: {says}", reading.rule),
                 None => format!("{}: {}", reading.rule, reading.figure),
             };
-            // Words go to another line where there is no room.
+            // If there is no room, words go to another line.
             assert!(width < 5_000 || text.contains(&line), "{line}:\n{text}");
         }
     }
@@ -384,7 +384,7 @@ fn agents_that_did_not_always_contribute_are_said_in_one_line() {
         let text = format.render(&document, Style::PLAIN);
         assert!(text.contains(&said), "{text}");
     }
-    // Gaps without end become one line all the same.
+    // Any number of gaps must still fit on one line.
     document.fleet.contributions = (0..100)
         .map(|second| part(second, second, second % all, true))
         .collect();
@@ -466,8 +466,8 @@ fn agents_stand_by_name_in_whichever_order_they_joined() {
     );
 }
 
-/// What the schema of Jenkins's readers (`junit-10.xsd`) requires of a suite; a failed threshold is
-/// a failure and no error.
+/// The schema of Jenkins's readers (`junit-10.xsd`) requires these attributes of a suite. A failed
+/// threshold is a failure, not an error.
 #[test]
 fn suites_have_every_attribute_that_ci_requires() {
     let text = Format::Junit.render(&document(), Style::PLAIN);

@@ -1,4 +1,4 @@
-//! The interval log as another implementation of HdrHistogram reads it.
+//! Reads the interval log with another implementation of HdrHistogram.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 
 const MS: u64 = 1_000_000;
 
-/// What second 3 recorded: one request of the second before, one of its own, a time-out, and a
-/// warm-up's straggler.
+/// What second 3 recorded: one request of the previous second, one of its own, a time-out, and a
+/// late one of the warm-up.
 fn snapshot() -> Snapshot {
     let mut snapshot = Snapshot::default();
     let mut cell = Cell::default();
@@ -72,7 +72,7 @@ fn merged(agents: usize) -> MergedHlog {
     )
 }
 
-/// Operations of one kind, recorded in one second, that were intended in these.
+/// Operations of one kind, recorded in one second, that were intended in `seconds`.
 fn intended_in(seconds: &[u32]) -> Snapshot {
     let mut cell = Cell::default();
     for &second in seconds {
@@ -99,7 +99,7 @@ fn intended_in(seconds: &[u32]) -> Snapshot {
     }
 }
 
-/// Tag, second and number of values of each line.
+/// Tag, second, and number of values of each line.
 fn summary(lines: &str) -> Vec<(String, u64, u64)> {
     let entries = IntervalLogIterator::new(lines.as_bytes()).map(Result::unwrap);
     let line = |entry| match entry {
@@ -126,10 +126,10 @@ fn expected(lines: &[(&str, u64, u64)]) -> Vec<(String, u64, u64)> {
         .collect()
 }
 
-/// By tag and start second.
+/// Histograms by tag and start second.
 type Histograms = BTreeMap<(String, u64), Histogram<u64>>;
 
-/// The log's histograms, and the header's start in milliseconds.
+/// The log's histograms, and the start in its header in milliseconds.
 fn parsed(log: &str) -> (Histograms, Option<u128>) {
     let (mut histograms, mut start) = (BTreeMap::new(), None);
     for entry in IntervalLogIterator::new(log.as_bytes()) {
@@ -280,7 +280,7 @@ fn responses_that_come_very_late_make_few_lines_more_and_lose_nothing() {
     let (mut merged, mut lines) = (merged(1), String::new());
     let seconds = 1000_u32;
     for second in 0..seconds {
-        // Each second hears of operations that were due up to 20 s before.
+        // Each second records operations that were due up to 20 s earlier.
         let due: Vec<u32> = (second.saturating_sub(20)..=second).collect();
         lines += &merged.take(0, second, &intended_in(&due));
     }

@@ -1,5 +1,5 @@
-//! The report page: what it holds, and what hostile words cannot do in it. That a browser shows it
-//! is tried in the package `interop`.
+//! The report page: its content, and what hostile texts cannot do in it. The package `interop`
+//! tests that a browser shows it.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use analysis::{
@@ -23,7 +23,7 @@ fn page(document: &Document) -> String {
     Format::Html.render(document, Style::PLAIN)
 }
 
-/// Without the style and the program, which say nothing of the run.
+/// The page without style and script, which do not depend on the run.
 fn body(page: &str) -> &str {
     let begin = page.find("<body>").unwrap();
     let end = page.find("</body>").unwrap();
@@ -59,7 +59,7 @@ fn page_needs_nothing_but_itself() {
         ] {
             assert!(!text.contains(foreign), "{foreign}");
         }
-        // Only what stands here with its hash is run.
+        // Only scripts whose hash is in the policy are run.
         assert_eq!(text.matches("<script>").count(), 1);
         assert!(text.contains("script-src &apos;sha256-") || text.contains("script-src 'sha256-"));
         assert!(!text.contains("unsafe-inline"));
@@ -198,7 +198,7 @@ fn what_happened_to_the_run_is_marked_where_it_happened() {
 fn what_was_asked_for_is_drawn_beside_what_was_measured() {
     let mut document = document();
     let wanted = |document: &Document| page(document).matches(" wanted\"").count();
-    // Two thresholds are about response times, and a closed loop has users.
+    // Two thresholds are about response times, and a closed loop has a line of users.
     assert_eq!(wanted(&document), 3);
     document.plan.load = LoadRecord::Open {
         arrivals_per_second: 1_234.0,
@@ -377,7 +377,7 @@ fn parts_of_the_mean_time_lie_over_one_another() {
     let text = page(&document);
     let areas: Vec<&str> = text.split("<path class=\"area c").skip(1).collect();
     assert_eq!(areas.len(), 2, "drawn once for both widths");
-    // The sum is 40 ms, with 5 % of room above it; each goes down to the axis.
+    // The sum is 40 ms, with 5 % of room above it; each area reaches down to the axis.
     for (area, expected) in areas.iter().zip([40.0, 10.0]) {
         let place = area
             .split('V')
@@ -442,7 +442,7 @@ fn search_shows_how_its_range_closed() {
         closing.windows(2).all(|pair| pair[1] < pair[0]),
         "{closing:?}"
     );
-    // By powers of ten: half of what is left, each time.
+    // The axis is logarithmic, and each hold halves the rest.
     assert!((closing[1] / closing[2] - 2.0).abs() < 0.02, "{closing:?}");
     // A hold that contradicts others leaves no range.
     campaign.searches[0]

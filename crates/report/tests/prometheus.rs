@@ -1,4 +1,4 @@
-//! What Prometheus scrapes. That Prometheus itself takes it is tried in the package `interop`.
+//! What Prometheus scrapes. The package `interop` tests that Prometheus itself accepts it.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use report::{PrometheusFormat, read};

@@ -1,9 +1,9 @@
-//! How runs differ from their baseline, in what a reviewer asks for.
+//! How runs differ from their baseline, reduced to what a reviewer asks for.
 
 use super::side_by_side::{method, row};
 use analysis::{CampaignDocument, ComparedFigure, Comparison};
 
-/// Figures that a reviewer asks for; `compare` has all.
+/// The figures that a reviewer asks for; `compare` prints all of them.
 const FIGURES: [&str; 6] = [
     "rate",
     "response_time.p50",
@@ -13,7 +13,7 @@ const FIGURES: [&str; 6] = [
     "server.cpu_per_operation",
 ];
 
-/// In what the plans differ, and what the comparison rests on.
+/// How the plans differ, and what the comparison rests on.
 pub(crate) fn notes(compared: &CampaignDocument) -> Vec<String> {
     let differences = compared.differences.iter();
     let differences = differences.map(|it| format!("the plans differ: {}", it.display()));
@@ -24,12 +24,12 @@ pub(crate) fn notes(compared: &CampaignDocument) -> Vec<String> {
     differences.chain(rests).collect()
 }
 
-/// Of the columns of [`rows`].
+/// The headings for [`rows`].
 pub(crate) fn headings() -> [String; 4] {
     ["", "baseline", "this run", "change"].map(str::to_owned)
 }
 
-/// Both values of each figure, then what can be said of the change.
+/// Both values of each figure, and a sentence about the change.
 pub(crate) fn rows(comparison: &Comparison) -> Vec<Vec<String>> {
     let figures = FIGURES.iter().filter_map(|name| comparison.row(name));
     figures.map(change_row).collect()

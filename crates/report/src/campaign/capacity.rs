@@ -6,7 +6,7 @@ use crate::style::Paint;
 use analysis::human::number;
 use analysis::{CampaignDocument, CapacityRow, Knee};
 
-/// What the two columns of amounts are.
+/// Explains the two columns of amounts.
 const HOW: &str = "the limit lies between the highest load that passed, with nothing failing \
                    below it, and the lowest that failed, with nothing passing above it; how much \
                    another search would differ, only another one tells";

@@ -6,7 +6,7 @@ use crate::page::Page;
 use crate::table::TextTable;
 use analysis::CampaignDocument;
 
-/// Longest label that facts are lined up behind.
+/// Facts are aligned behind labels up to this length.
 const LABEL_MAX: usize = 28;
 
 pub(crate) fn render(campaign: &CampaignDocument, style: Style) -> String {

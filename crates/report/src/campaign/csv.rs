@@ -1,5 +1,5 @@
-//! A campaign as one long table, a value in a row, for spreadsheets and data frames (RFC 4180 with
-//! plain newlines).
+//! A campaign as one long table for spreadsheets and data frames, with one value per row (RFC 4180,
+//! but with plain newlines).
 
 use super::search::{outcome, purpose};
 use analysis::{
@@ -8,11 +8,11 @@ use analysis::{
 };
 use std::fmt::Write as _;
 
-/// `amount` is what was held, or the number of agents; `low` and `high` are the ends of a change's
-/// interval.
+/// `amount` is the load that was held, or the number of agents. `low` and `high` are the ends of
+/// the interval of a change.
 const HEADER: &str = "section,variant,repeat,step,amount,name,value,unit,low,high,remark";
 
-/// A row; empty cells say nothing.
+/// A row. An empty cell means that the column does not apply.
 #[derive(Debug, Clone, Default)]
 struct Line {
     section: &'static str,
@@ -107,7 +107,7 @@ fn figure(figure: &ComparedFigure, comparison: &Comparison) -> Vec<Line> {
     lines
 }
 
-/// Where two variants differ in one axis, both stand in the place of the variant.
+/// The variant column names both variants if the two differ in one axis.
 fn along_axis(pair: &ComparedPair, comparison: &Comparison) -> Vec<Line> {
     let changes = pair.changes.iter();
     let lines = changes.filter_map(|of_pair| {
@@ -129,7 +129,7 @@ fn change_line(section: &'static str, change: &Change, unit: Unit, at: Line) -> 
     Line {
         section,
         value: change.estimate,
-        // As a change's estimate is written: of shares the difference.
+        // The unit of a change's estimate: for shares it is a difference, not a ratio.
         unit: if unit == Unit::Share {
             "difference"
         } else {

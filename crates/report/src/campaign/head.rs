@@ -1,4 +1,4 @@
-//! What was done, the limits that were asked for, and notes.
+//! What was run, the limits that were asked for, and notes.
 
 use super::{ITEM, ReportSection};
 use crate::style::Paint;
@@ -51,7 +51,7 @@ pub(super) fn limits(campaign: &CampaignDocument) -> Option<ReportSection> {
     })
 }
 
-/// How many limits are kept, are not, or cannot be told; `None` without any.
+/// How many limits are kept, exceeded, or impossible to judge; `None` if there are no limits.
 pub(crate) fn limits_in_words(limits: &[LimitResult]) -> Option<String> {
     let number = |outcome| {
         let results = limits.iter();

@@ -1,5 +1,5 @@
-//! A campaign for build servers: a case for each threshold of each variant, each limit, each search
-//! and each row of numbers of agents.
+//! A campaign for build servers: a test case for each threshold of each variant, each limit, each
+//! search, and each row of a scaling table.
 
 use crate::content::limit_in_words;
 use crate::headline::campaign_headline;
@@ -108,7 +108,8 @@ fn search(searched: &VariantSearch) -> Case {
     }
 }
 
-/// Its runs are meant to meet a limit, so that only those fail it that cannot be trusted.
+/// Runs of a scaling series are meant to reach their limit, so only runs whose figures cannot be
+/// trusted fail.
 fn scaling(scaled: &VariantScaling) -> Case {
     let rows = scaled.scaling.rows.iter();
     let invalid: Vec<String> = rows

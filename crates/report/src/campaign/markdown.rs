@@ -19,8 +19,8 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
     text
 }
 
-/// How runs, or searches, differ from their baseline, as a part of a page: what is compared and
-/// judged stands in `campaign`, of two variants.
+/// How runs or searches differ from their baseline, as part of a page. `campaign` has two variants:
+/// the baseline and what is judged against it.
 pub(crate) fn against_baseline(campaign: &CampaignDocument) -> String {
     let mut text = format!("\n## {} against the baseline\n\n", escape(&campaign.name));
     let notes = baseline::notes(campaign);

@@ -1,4 +1,4 @@
-//! Every run in a line.
+//! Every run on one line.
 
 use super::{ReportSection, SectionSubject, headings_of};
 use crate::style::Paint;

@@ -1,4 +1,4 @@
-//! Variants side by side: a table of values, then what each changes against the first.
+//! Variants side by side: a table of values, then how each differs from the first.
 
 use super::{ReportSection, SectionSubject};
 use crate::style::Paint;
@@ -60,7 +60,7 @@ pub(super) fn method(comparison: &Comparison) -> String {
     )
 }
 
-/// A cell for each variant, also where a saved comparison has more of them or fewer.
+/// One cell for each variant. A saved comparison may have more or fewer values than variants.
 pub(super) fn row(figure: &ComparedFigure, variants: usize) -> Vec<String> {
     let value = |cell: &ComparedCell| {
         let sign = if cell.at_least { "≥ " } else { "" };
@@ -86,7 +86,7 @@ fn changes(comparison: &Comparison, index: usize, name: &str) -> ReportSection {
     against(comparison.method, (name, first), subject, &measured)
 }
 
-/// Two variants that differ in one axis of a matrix only.
+/// Two variants that differ only in one axis of a matrix.
 fn along_axis(comparison: &Comparison, pair: &ComparedPair) -> ReportSection {
     let changes = pair.changes.iter();
     let measured: Vec<(&str, &Change)> = changes
@@ -101,7 +101,7 @@ fn along_axis(comparison: &Comparison, pair: &ComparedPair) -> ReportSection {
     )
 }
 
-/// The changes of a variant against another, of these names, by figure.
+/// The changes of one variant against another; `measured` has each with the name of its figure.
 fn against(
     method: Method,
     (variant, other): (&str, &str),
@@ -120,7 +120,7 @@ fn against(
     }
 }
 
-/// The change of a figure that both the first variant and this one have.
+/// The change of a figure, if both the first variant and this one have the figure.
 fn change_of(row: &ComparedFigure, index: usize) -> Option<&Change> {
     let first = row.cells.first()?;
     let cell = row.cells.get(index)?;
@@ -130,8 +130,8 @@ fn change_of(row: &ComparedFigure, index: usize) -> Option<&Change> {
     cell.change.as_ref()
 }
 
-/// What a title says of few repeats; nothing where there are enough. Some figures may be of fewer
-/// runs than others: those with the most count.
+/// A remark for the title if there are few repeats; empty if there are enough. Some figures may
+/// come from fewer runs than others, so the largest number of runs counts.
 fn strength(method: Method, measured: &[(&str, &Change)]) -> String {
     let changes = || measured.iter().map(|(_, change)| change);
     let repeats = changes().map(|change| change.repeats).max().unwrap_or(0);

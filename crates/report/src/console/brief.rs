@@ -1,4 +1,4 @@
-//! The summary of `quick`: what its users look for, on one screen of 24 lines and 80 columns.
+//! The summary of `quick`: what its users look for, on a screen of 24 lines and 80 columns.
 
 use crate::Style;
 use crate::content::{
@@ -12,13 +12,13 @@ use crate::table::TextTable;
 use analysis::human::share;
 use analysis::{Document, Figures};
 
-/// Of each list; the rest stands in the whole summary.
+/// Items shown of each list; the full summary has the rest.
 const LISTED_MAX: usize = 2;
 
-/// Status codes in their line.
+/// Status codes shown on their line.
 const STATUSES_MAX: usize = 6;
 
-/// Quantities of the table of times.
+/// Rows of the table of times.
 const TIMES: [(&str, &str); 3] = [
     ("response time", "response_time"),
     ("connect (TCP)", "connect"),
@@ -46,7 +46,7 @@ pub(crate) fn render(document: &Document, style: Style) -> String {
 fn verdict(page: &mut Page, document: &Document) {
     let record = &document.verdict;
     page.paragraph(tone(record.verdict), "", &verdict_sentence(document));
-    // Where nothing succeeded no times are shown, and what to do about it stands last.
+    // Without a success there are no times to show, and the advice comes last.
     let has_success = document.measured.operations.ok > 0;
     let most = if has_success { LISTED_MAX } else { usize::MAX };
     let told = record.evidence.iter().take(most);
@@ -98,7 +98,7 @@ fn errors(page: &mut Page, figures: &Figures) {
     }
 }
 
-/// How many handshakes there were, and what most of them agreed on.
+/// The number of handshakes, and what most of them agreed on.
 fn tls(page: &mut Page, document: &Document) {
     let Some((figures, _)) = document.handshakes() else {
         return; // a plan without TLS, or no handshake was completed

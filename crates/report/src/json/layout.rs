@@ -1,20 +1,20 @@
-//! How a document is laid out: pretty, with each row of a table on a line of its own. Indentation
-//! was half of a long run's result.
+//! The layout of a document: indented, but with each table row on a single line. Indentation used
+//! to take up half of a long run's result.
 
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter};
 use std::io::{self, Write};
 
-/// An object within so many others is a line: a row of the series or of a machine, the figures of a
-/// group, a time with its percentiles.
+/// An object nested this deep is written on one line: a row of the series or of a machine, the
+/// figures of a group, or a time with its percentiles.
 const LINE_WITHIN: usize = 3;
 
-/// Pretty outside, compact within.
+/// Indented outside, compact inside.
 #[derive(Default)]
 pub(super) struct JsonLayout {
     pretty: PrettyFormatter<'static>,
-    /// Objects and arrays that are open.
+    /// Depth of open objects and arrays.
     open: usize,
-    /// How many were when the line began that is being written.
+    /// The depth at which the current single line began; `None` outside of one.
     line_from: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ impl JsonLayout {
         self.open += 1;
     }
 
-    /// Whether what ends now stands in a line.
+    /// Returns whether the value that ends is part of a single line.
     fn end(&mut self) -> bool {
         self.open -= 1;
         let is_in_line = self.line_from.is_some();

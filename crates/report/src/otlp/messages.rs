@@ -1,6 +1,6 @@
-//! What OTLP 1.9 has of metrics, as far as it is used here; fields by their numbers in
-//! `opentelemetry/proto`. An absent field costs nothing, so that a choice of fields (`oneof`) is
-//! written as fields of which one is there.
+//! The messages of OTLP 1.9 that are used here, with the field numbers of `opentelemetry/proto`. A
+//! `oneof` is written as optional fields of which exactly one is set, since absent fields take no
+//! bytes.
 
 use prost::Message;
 
@@ -70,14 +70,14 @@ pub(super) struct OtlpAttribute {
     pub(super) value: Option<OtlpText>,
 }
 
-/// `common.v1.AnyValue`, which may be more than a text.
+/// `common.v1.AnyValue`, of which only texts are used.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct OtlpText {
     #[prost(string, optional, tag = "1")]
     pub(super) text: Option<String>,
 }
 
-/// `metrics.v1.Metric`; one of its last three fields is there.
+/// `metrics.v1.Metric`; exactly one of the last three fields is set.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct OtlpMetric {
     #[prost(string, tag = "1")]
@@ -112,7 +112,7 @@ pub(super) struct OtlpSum {
     pub(super) is_monotonic: bool,
 }
 
-/// `metrics.v1.NumberDataPoint`; one of the last two fields is there.
+/// `metrics.v1.NumberDataPoint`; exactly one of the last two fields is set.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct OtlpNumber {
     #[prost(message, repeated, tag = "7")]

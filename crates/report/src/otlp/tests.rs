@@ -20,7 +20,7 @@ fn named(metrics: &[OtlpMetric], name: &str) -> OtlpMetric {
     metric.unwrap_or_else(|| panic!("{name}")).clone()
 }
 
-/// What Prometheus's rules for OpenTelemetry make of a name.
+/// The name that Prometheus derives from an OpenTelemetry metric.
 fn at_prometheus(metric: &OtlpMetric) -> String {
     let unit = match metric.unit.as_str() {
         "s" => "_seconds",
@@ -123,7 +123,7 @@ fn refusal_is_told_in_the_collectors_words() {
     };
     let told = otlp_refusal(&partial(3).encode_to_vec());
     assert_eq!(told.as_deref(), Some("3 data points were refused: too old"));
-    // An empty answer takes all, and so does a warning.
+    // An empty answer accepts everything, and so does a mere warning.
     assert_eq!(otlp_refusal(&partial(0).encode_to_vec()), None);
     assert_eq!(otlp_refusal(b""), None);
     assert_eq!(otlp_refusal(b"{}"), None);

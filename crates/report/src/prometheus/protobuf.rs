@@ -1,18 +1,18 @@
-//! The format with native histograms: messages of `io.prometheus.client`, as far as they are used
-//! here, fields by their numbers in `prometheus/client_model`.
+//! The format with native histograms: the messages of `io.prometheus.client` that are used here,
+//! with the field numbers of `prometheus/client_model`.
 
 use super::{classic_buckets, sum_seconds};
 use crate::run_metrics::{MetricKind, MetricSample, MetricValue, RunMetric, run_metrics};
 use analysis::{Document, TimeFigure};
 use prost::Message;
 
-/// Numbers of kinds of metrics.
+/// Numbers of the enum `MetricType`.
 const COUNTER: i32 = 0;
 const GAUGE: i32 = 1;
 const HISTOGRAM: i32 = 4;
 
-/// 2^-128 s, which Prometheus's own libraries take: a histogram with it is a native one though it
-/// has no value yet.
+/// 2^-128 s, the default of Prometheus's own libraries. It marks a histogram as native even if it
+/// has no values yet.
 const ZERO_UP_TO: f64 = 2.938_735_877_055_719e-39;
 
 #[derive(Clone, PartialEq, Message)]
@@ -27,7 +27,7 @@ struct PrometheusFamily {
     metrics: Vec<PrometheusSample>,
 }
 
-/// One of its last three fields is there.
+/// Exactly one of the last three fields is set.
 #[derive(Clone, PartialEq, Message)]
 struct PrometheusSample {
     #[prost(message, repeated, tag = "1")]
@@ -70,7 +70,7 @@ struct PrometheusHistogram {
     zero_count: u64,
     #[prost(message, repeated, tag = "12")]
     spans: Vec<PrometheusSpan>,
-    /// Each bucket's count, less that of the one before.
+    /// The difference of each bucket's count to that of the previous bucket.
     #[prost(sint64, repeated, tag = "13")]
     deltas: Vec<i64>,
 }
@@ -91,7 +91,7 @@ struct PrometheusSpan {
     length: u32,
 }
 
-/// Each metric behind its length.
+/// All metrics, each preceded by its length.
 pub(super) fn messages(document: &Document) -> Vec<u8> {
     let families = run_metrics(document).into_iter();
     let families = families.map(|metric| family(&document.run.id, &metric));
@@ -170,7 +170,7 @@ fn histogram(figure: &TimeFigure) -> PrometheusHistogram {
         zero_count: buckets.zero_count,
         deltas: deltas.collect(),
         spans: vec![PrometheusSpan {
-            // Numbered by upper bounds, and OpenTelemetry's by lower ones.
+            // Prometheus numbers buckets by their upper bounds, OpenTelemetry by their lower ones.
             offset: buckets.offset + 1,
             length: u32::try_from(buckets.counts.len()).unwrap_or(u32::MAX),
         }],
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn buckets_are_numbered_by_their_upper_bound() {
-        // Three of a second, and one of 2^(2/8) seconds.
+        // Three values of 1 s, and one of 2^(2/8) s.
         let figure = TimeFigure {
             count: 4,
             exponential_histogram: ExponentialHistogram {

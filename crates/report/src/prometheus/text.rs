@@ -17,7 +17,7 @@ pub(super) fn page(document: &Document) -> String {
     page.text
 }
 
-/// Metrics of one run. Samples of a metric stand together, behind what it is.
+/// The metrics of a run. All samples of a metric follow its description.
 struct MetricsPage<'d> {
     run: &'d str,
     text: String,
