@@ -1,4 +1,4 @@
-//! What every fixture serves, so that one plan fits all of them.
+//! The content that every fixture serves, so that one plan fits all of them.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(crate) fn body() -> String {
     "x".repeat(BODY_BYTES)
 }
 
-/// Writes the body of `/big`, in which no two parts are alike.
+/// Writes the body of `/big`, which does not repeat itself.
 pub(crate) fn write_big(path: &Path) {
     write_numbers(path, BIG_BYTES);
 }

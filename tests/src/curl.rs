@@ -1,9 +1,9 @@
-//! curl as a client that shares nothing with ours.
+//! curl as a client that shares no code with ours.
 
 use crate::require;
 use std::process::Command;
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Curl {
     /// Exit code, see curl(1).
@@ -14,7 +14,7 @@ pub struct Curl {
     pub error: String,
 }
 
-/// Calls curl with these arguments and a time-out of 10 s; none where it is not installed.
+/// Calls curl with these arguments and a time-out of 10 s; `None` if it is not installed.
 #[must_use]
 pub fn curl(args: &[&str]) -> Option<Curl> {
     let output = Command::new(require("curl")?)

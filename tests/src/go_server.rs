@@ -20,13 +20,13 @@ pub struct GoOptions {
     pub ip: IpAddr,
     /// Kind of its key.
     pub key: KeyKind,
-    /// The one version it speaks.
+    /// The only TLS version it speaks.
     pub version: ServerTlsVersion,
     /// Session tickets; Go has no session cache on the server's side.
     pub tickets: bool,
-    /// HTTP/2 where the client asks for it by ALPN.
+    /// HTTP/2, if the client offers it by ALPN.
     pub http2: bool,
-    /// Require a client certificate; one that is missing or wrong fails the handshake.
+    /// Requires a client certificate; a missing or wrong one fails the handshake.
     pub client_certificate: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct GoServer {
 }
 
 impl GoServer {
-    /// Builds and starts the server; none where Go is not installed.
+    /// Builds and starts the server; `None` if Go is not installed.
     #[must_use]
     pub fn start(pki: &Pki, options: GoOptions) -> Option<GoServer> {
         let program = build(&require("go")?);
@@ -95,7 +95,7 @@ impl GoServer {
         if options.client_certificate {
             command.arg("-client-ca").arg(pki.ca());
         }
-        // Go has its defaults by the version in go.mod, which is older than these groups.
+        // Go takes its defaults from the version in go.mod, which is older than these groups.
         command.env("GODEBUG", "tlsmlkem=1,tlssecpmlkem=1");
         let mut process = Process::start(&mut command, &folder.path().join("go.out"));
         let (address, counting) = wait_until("the Go server's addresses", || {
@@ -127,15 +127,15 @@ impl GoServer {
     }
 
     /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356
-    /// bytes in two chunks), `/204`, `/500`, `/length` (says the request body's length). Others are
-    /// as `/`.
+    /// bytes in two chunks), `/204`, `/500`, `/length` (returns the length of the request body).
+    /// All others are like `/`.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)
     }
 
-    /// The group it agrees on of these, which a client offers; the first, where its version of Go
-    /// has it.
+    /// The group it chooses if a client offers both: `first` if its version of Go supports it, else
+    /// `otherwise`.
     #[must_use]
     pub fn agrees_on(&self, first: &'static str, otherwise: &'static str) -> &'static str {
         let since = match first {
@@ -169,7 +169,7 @@ impl GoServer {
     }
 }
 
-/// 26 of `built by go1.26.8`.
+/// Returns 26 for `built by go1.26.8`.
 fn minor_version(output: &str) -> u32 {
     let version = output
         .lines()
@@ -204,11 +204,12 @@ fn addresses(output: &str) -> Option<(SocketAddr, SocketAddr)> {
     Some((find("serving ")?, find("counting ")?))
 }
 
-/// The program, beside the calling test's own binary. Two test processes may build at once: each
-/// writes a file of its own and the last rename wins.
+/// The program, next to the calling test's binary. Two test processes may build it at once: each
+/// writes a file of its own, and the last rename wins.
 fn build(go: &Path) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    // A test that failed in here fails the others with its own message, not with the lock's.
+    // If a test fails in here, the others must fail with their own message, not with that of the
+    // lock.
     let _guard = ONE_AT_A_TIME
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -246,7 +247,7 @@ fn build(go: &Path) -> PathBuf {
     program
 }
 
-/// FNV-1a: the same in every build, unlike the standard library's hasher.
+/// FNV-1a, which is the same in every build, unlike the standard library's hasher.
 fn hash(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

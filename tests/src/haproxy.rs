@@ -1,4 +1,4 @@
-//! HAProxy, which ends TLS and answers by itself, with its own statistics per frontend.
+//! HAProxy, which terminates TLS and answers by itself, with its own statistics per frontend.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -18,7 +18,7 @@ const ROW: &str = "row\\ %[ssl_fc_protocol]\\ %[ssl_fc_cipher]\\ %[ssl_fc_sni]\\
 
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A frontend: one way to speak.
+/// A frontend, each with its own kind of TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum HaproxyFrontend {
     /// Plain HTTP.
@@ -33,17 +33,16 @@ pub enum HaproxyFrontend {
     Tls13Tickets,
     /// TLS 1.3, P-256, tickets, early data.
     EarlyData,
-    /// TLS 1.3, P-256, no tickets, HTTP/2 where the client asks for it by ALPN.
+    /// TLS 1.3, P-256, no tickets, HTTP/2 if the client offers it by ALPN.
     Http2,
-    /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets; it alone has
-    /// [`Haproxy::wait_for_rows`].
+    /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, no tickets. The only one
+    /// with [`Haproxy::wait_for_rows`].
     AnyTls,
-    /// TLS 1.3, P-256, client certificate required; one that is missing or wrong fails the
-    /// handshake.
+    /// TLS 1.3, P-256, client certificate required; a missing or wrong one fails the handshake.
     ClientCertificate,
 }
 
-/// What differs between two HAProxy.
+/// Options of an HAProxy.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HaproxyOptions {
     /// A session cache for all frontends: those without tickets then resume TLS 1.2 by session id.
@@ -67,16 +66,16 @@ pub struct HaproxyCounts {
     pub answers_2xx: u64,
 }
 
-/// A request in the log, by what was agreed on for its connection.
+/// A request in the log, with the parameters of its connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HaproxyRow {
     /// `TLSv1.2` or `TLSv1.3`.
     pub protocol: String,
     /// Cipher suite by OpenSSL's name.
     pub cipher: String,
-    /// Name that the client sent (SNI); empty without one.
+    /// The name that the client sent (SNI); empty if it sent none.
     pub server_name: String,
-    /// Protocol of ALPN; empty without one.
+    /// The protocol chosen by ALPN; empty if there is none.
     pub alpn: String,
 }
 
@@ -132,7 +131,7 @@ impl HaproxyFrontend {
         };
         let files = pki.server(kind);
         let versions = format!("ssl-min-ver {version} ssl-max-ver {version}");
-        // What every OpenSSL has; newer ones would prefer ML-KEM.
+        // Groups that every OpenSSL supports; newer versions would prefer ML-KEM.
         let alpn = if self == F::Http2 {
             "h2,http/1.1"
         } else {
@@ -146,7 +145,7 @@ impl HaproxyFrontend {
 }
 
 impl Haproxy {
-    /// Starts HAProxy; none where it is not installed.
+    /// Starts HAProxy; `None` if it is not installed.
     #[must_use]
     pub fn start(pki: &Pki, options: HaproxyOptions) -> Option<Haproxy> {
         let program = require("haproxy")?;
@@ -180,8 +179,8 @@ impl Haproxy {
         SocketAddr::new(IP, self.ports[&frontend])
     }
 
-    /// The URL of a path on a frontend, which begins with `/`: `/500` is answered 500, all others
-    /// 200 with 356 bytes.
+    /// The URL of a path on a frontend, which begins with `/`: `/500` is answered with 500, all
+    /// others with 200 and 356 bytes.
     #[must_use]
     pub fn url(&self, frontend: HaproxyFrontend, path: &str) -> String {
         let scheme = if frontend == HaproxyFrontend::Plain {
@@ -192,30 +191,31 @@ impl Haproxy {
         format!("{scheme}://{}{path}", self.address(frontend))
     }
 
-    /// What HAProxy has counted for a frontend so far. It counts a request just after the answer.
+    /// What HAProxy has counted for a frontend so far. It counts a request just after it has
+    /// answered.
     ///
     /// # Panics
-    /// Where HAProxy has gone.
+    /// If HAProxy has gone.
     #[must_use]
     pub fn counts(&self, frontend: HaproxyFrontend) -> HaproxyCounts {
         let table = statistics(self.folder.path()).expect("haproxy is there");
         counts(&table, frontend)
     }
 
-    /// Requests of [`HaproxyFrontend::AnyTls`] in its log, once there are so many.
+    /// Requests of [`HaproxyFrontend::AnyTls`] in its log, once there are `number` of them.
     ///
     /// # Panics
-    /// Where there are fewer at the deadline.
+    /// If there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_rows(&self, number: usize) -> Vec<HaproxyRow> {
         let look = || Some(rows(&self.process.output())).filter(|rows| rows.len() >= number);
         wait_until(&format!("{number} rows of haproxy's log"), look)
     }
 
-    /// The counts once there are `requests` of them.
+    /// The counts, once there are `requests` requests.
     ///
     /// # Panics
-    /// Where there are fewer at the deadline.
+    /// If there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_requests(&self, frontend: HaproxyFrontend, requests: u64) -> HaproxyCounts {
         let look = || Some(self.counts(frontend)).filter(|counts| counts.requests >= requests);
@@ -282,7 +282,7 @@ fn socket(folder: &Path) -> std::path::PathBuf {
     folder.join("stats.sock")
 }
 
-/// A line without its end is still being written.
+/// A line without a newline is still being written.
 fn rows(log: &str) -> Vec<HaproxyRow> {
     let whole = log
         .split_inclusive('\n')
@@ -310,7 +310,7 @@ fn row(line: &str) -> HaproxyRow {
     }
 }
 
-/// The statistics as CSV; none where nobody answers.
+/// The statistics as CSV; `None` if HAProxy does not answer.
 fn statistics(folder: &Path) -> Option<String> {
     let mut stream = UnixStream::connect(socket(folder)).ok()?;
     stream.set_read_timeout(Some(crate::DEADLINE)).ok()?;
@@ -339,7 +339,7 @@ fn counts(table: &str, frontend: HaproxyFrontend) -> HaproxyCounts {
             .iter()
             .position(|own| *own == name)
             .unwrap_or_else(|| panic!("haproxy has no column {name}"));
-        // Empty where it does not apply.
+        // Empty if it does not apply.
         row[column].parse().unwrap_or(0)
     };
     HaproxyCounts {

@@ -1,4 +1,4 @@
-//! HAProxy before a backend of the test's own, which it asks a few requests at once.
+//! HAProxy before a backend of the test, with a limit of concurrent requests.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A running HAProxy that passes plain HTTP on, and lets the rest wait in its queue.
+/// A running HAProxy that forwards plain HTTP, and holds excess requests in its queue.
 pub struct HaproxyRelay {
     process: Process,
     address: SocketAddr,
@@ -15,14 +15,14 @@ pub struct HaproxyRelay {
 }
 
 impl HaproxyRelay {
-    /// Starts one on `ip`, with so many requests at `backend` at once; none where it is not
+    /// Starts one on `ip` with at most `at_once` requests at `backend`; `None` if it is not
     /// installed.
     #[must_use]
     pub fn start(ip: IpAddr, backend: SocketAddr, at_once: u32) -> Option<HaproxyRelay> {
         HaproxyRelay::start_with("", ip, backend, at_once)
     }
 
-    /// Starts one that never sleeps: it asks for events again and again.
+    /// Starts one that never sleeps, but polls for events again and again.
     #[must_use]
     pub fn polling(ip: IpAddr, backend: SocketAddr) -> Option<HaproxyRelay> {
         HaproxyRelay::start_with("busy-polling", ip, backend, 1000)

@@ -1,4 +1,4 @@
-//! nghttpd, the server of nghttp2, in plain text: it holds clients to HPACK to the letter.
+//! nghttpd, the server of nghttp2, in plain text; it is strict about HPACK.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -17,8 +17,7 @@ pub struct Nghttpd {
 }
 
 impl Nghttpd {
-    /// Starts it with these options; it sends back what it is sent. `None` where it is not
-    /// installed.
+    /// Starts it with these options; it echoes request bodies. `None` if it is not installed.
     #[must_use]
     pub fn start(options: &[&str]) -> Option<Nghttpd> {
         let program = require("nghttpd")?;

@@ -1,5 +1,5 @@
-//! nginx with one server per way to speak TLS, its counters, and its log of every request and every
-//! connection.
+//! nginx with one server for each way to speak TLS, its counters, and a log of every request and
+//! every connection.
 
 mod config;
 mod log;
@@ -21,26 +21,26 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// What differs between two nginx.
+/// Options of an nginx.
 #[derive(Debug, Clone)]
 pub struct NginxOptions {
     /// Where all servers listen.
     pub ip: IpAddr,
-    /// Requests per connection of [`NginxServer::KeepAliveLimited`] and
+    /// Most requests per connection of [`NginxServer::KeepAliveLimited`] and
     /// [`NginxServer::Http2Limited`].
     pub keepalive_requests: u32,
-    /// Streams at once of a connection of [`NginxServer::Http2Limited`].
+    /// Concurrent streams per connection of [`NginxServer::Http2Limited`].
     pub http2_streams: u32,
     /// After how long [`NginxServer::KeepAliveIdle`] closes an idle connection.
     pub keepalive_idle: Duration,
-    /// Key of session tickets, for two nginx that are to accept each other's; a random one where
-    /// absent. They also need the same [`Pki`]: nginx binds sessions to the certificate.
+    /// Key of session tickets, for two nginx that accept each other's tickets; random if `None`.
+    /// They also need the same [`Pki`], because nginx binds sessions to the certificate.
     pub ticket_key: Option<[u8; 80]>,
-    /// Groups of key exchange, by OpenSSL's names.
+    /// Groups for key exchange, by OpenSSL's names.
     pub groups: &'static str,
-    /// Response in DER that [`NginxServer::AnyTls`] staples.
+    /// An OCSP response in DER that [`NginxServer::AnyTls`] staples.
     pub ocsp_response: Option<PathBuf>,
-    /// Processes that serve; 1 is one process that is master and worker in one.
+    /// Worker processes; with 1 a single process is master and worker.
     pub workers: u32,
 }
 
@@ -65,13 +65,13 @@ pub struct Nginx {
     ip: IpAddr,
     ports: BTreeMap<NginxServer, u16>,
     status_port: u16,
-    /// Our own looks at the status page, which nginx counts as well.
+    /// This fixture's requests for the status page, which nginx counts too.
     status_calls: Mutex<u64>,
     folder: TempDir,
 }
 
 impl Nginx {
-    /// Starts nginx; none where it, or its stream module, is not installed.
+    /// Starts nginx; `None` if nginx or its stream module is not installed.
     #[must_use]
     pub fn start(pki: &Pki, options: &NginxOptions) -> Option<Nginx> {
         let program = require("nginx")?;
@@ -113,10 +113,10 @@ impl Nginx {
         SocketAddr::new(self.ip, self.ports[&server])
     }
 
-    /// The URL of a path on a server, which begins with `/`. There are `/` (356 bytes), `/big` (1.9
-    /// MB), `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (says the request body's
-    /// length), `/packed` (100 KB, compressed anew for each client that takes gzip), and 404 for
-    /// the rest.
+    /// The URL of a path on a server, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB),
+    /// `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (returns the length of the
+    /// request body), `/packed` (100 KB, compressed anew for each client that accepts gzip), and
+    /// 404 for all others.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {
         let scheme = if server.is_tls() { "https" } else { "http" };
@@ -129,10 +129,10 @@ impl Nginx {
         self.process.id()
     }
 
-    /// nginx's counters over all servers, without the looks of this fixture itself.
+    /// nginx's counters over all servers, without the requests of this fixture.
     ///
     /// # Panics
-    /// Where nginx has gone.
+    /// If nginx has gone.
     #[must_use]
     pub fn status(&self) -> NginxStatus {
         let address = SocketAddr::new(self.ip, self.status_port);
@@ -140,8 +140,8 @@ impl Nginx {
             .unwrap_or_else(|| panic!("nginx has gone: {}", self.process.output()))
     }
 
-    /// Every HTTP request so far. nginx writes a line just after the answer: to have all, see
-    /// [`Nginx::wait_for_requests`].
+    /// Every HTTP request so far. nginx writes a line just after it has answered; to get all of
+    /// them see [`Nginx::wait_for_requests`].
     #[must_use]
     pub fn requests(&self) -> Vec<NginxRequest> {
         log::requests(&self.read("access.log"), &self.ports)
@@ -150,7 +150,7 @@ impl Nginx {
     /// Every HTTP request so far, once there are `count`.
     ///
     /// # Panics
-    /// Where there are fewer at the deadline.
+    /// If there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize) -> Vec<NginxRequest> {
         wait_until(&format!("{count} requests in nginx's log"), || {
@@ -158,16 +158,16 @@ impl Nginx {
         })
     }
 
-    /// Every ended connection to the stream servers so far.
+    /// Every finished connection to the stream servers so far.
     #[must_use]
     pub fn connections(&self) -> Vec<NginxConnection> {
         log::connections(&self.read("stream.log"), &self.ports)
     }
 
-    /// Every ended connection to the stream servers so far, once there are `count`.
+    /// Every finished connection to the stream servers so far, once there are `count`.
     ///
     /// # Panics
-    /// Where there are fewer at the deadline.
+    /// If there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_connections(&self, count: usize) -> Vec<NginxConnection> {
         wait_until(&format!("{count} connections in nginx's log"), || {
@@ -175,7 +175,7 @@ impl Nginx {
         })
     }
 
-    /// Process ids of what serves, the only one or the workers.
+    /// Process ids of the workers, or of the only process.
     #[must_use]
     pub fn workers(&self) -> Vec<u32> {
         let path = format!("/proc/{0}/task/{0}/children", self.id());
@@ -193,7 +193,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // A master that is killed leaves its workers.
+        // A killed master leaves its workers behind.
         let patience = Instant::now();
         while self.process.ended().is_none() && patience.elapsed() < Duration::from_secs(2) {
             kill(self.id(), Signal::TERM);
@@ -224,7 +224,7 @@ fn write_content(folder: &Path, options: &NginxOptions) {
 fn run(program: &Path, folder: &Path, config: &str) -> Process {
     let path = folder.join("nginx.conf");
     std::fs::write(&path, config).unwrap();
-    // -e: else the first messages go to the system's log file, which may not be ours to write.
+    // -e: otherwise the first messages go to the system's log file, which may not be writable.
     let mut command = Command::new(program);
     command
         .arg("-p")

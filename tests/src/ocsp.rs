@@ -4,12 +4,12 @@ use crate::require;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A response in DER that is good for a week from now on, in a folder where there may be other
-/// files; none where OpenSSL is not installed. It is about a certificate that nobody has: servers
-/// and clients of these tests staple it and read its times.
+/// An OCSP response in DER, valid for a week, written to `folder`, which may contain other files;
+/// `None` if OpenSSL is not installed. It is about a certificate that no server has; servers and
+/// clients of these tests only staple it and read its times.
 ///
 /// # Panics
-/// Where OpenSSL cannot make one.
+/// If OpenSSL cannot make one.
 #[must_use]
 pub fn ocsp_response(folder: &Path) -> Option<PathBuf> {
     let program = require("openssl")?;

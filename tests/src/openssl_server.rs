@@ -1,5 +1,5 @@
-//! OpenSSL's `s_server`: one connection at a time, each answered once and closed, with OpenSSL's
-//! own counts.
+//! OpenSSL's `s_server`, which serves one connection at a time, answers once and closes, with
+//! OpenSSL's own counts.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -16,13 +16,13 @@ const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 pub struct OpensslOptions {
     /// Kind of its key.
     pub key: KeyKind,
-    /// The one version it speaks.
+    /// The only TLS version it speaks.
     pub version: ServerTlsVersion,
     /// Session tickets.
     pub tickets: bool,
     /// Session cache: TLS 1.2 by session id, TLS 1.3 by tickets that name a cached session.
     pub session_cache: bool,
-    /// It takes early data, and marks it in its output; with [`OpensslAnswers::Typed`] alone.
+    /// Accepts early data, and marks it in its output; only with [`OpensslAnswers::Typed`].
     pub early_data: bool,
     /// What it answers.
     pub answers: OpensslAnswers,
@@ -31,12 +31,12 @@ pub struct OpensslOptions {
 /// What `s_server` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpensslAnswers {
-    /// `-www`: its status page for every path, without a length, ended by the close. Has
+    /// `-www`: its status page for every path, without a length, ended by closing. Has
     /// [`OpensslServer::counts`].
     StatusPage,
-    /// Nothing but what is typed: see [`OpensslServer::type_in`].
+    /// Only what is typed; see [`OpensslServer::type_in`].
     Typed,
-    /// `-WWW`: the files `body` (356 bytes) and `big` (1.9 MB), ended by the close.
+    /// `-WWW`: the files `body` (356 bytes) and `big` (1.9 MB), ended by closing.
     Files,
 }
 
@@ -56,7 +56,7 @@ impl Default for OpensslOptions {
 /// What OpenSSL has counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpensslCounts {
-    /// Handshakes completed, resumed ones included.
+    /// Completed handshakes, including resumed ones.
     pub handshakes: u64,
     /// Handshakes resumed.
     pub handshakes_resumed: u64,
@@ -68,20 +68,19 @@ pub struct OpensslServer {
     address: SocketAddr,
     ca: String,
     answers: OpensslAnswers,
-    /// Our own looks at the status page, which OpenSSL counts as well.
+    /// This fixture's requests for the status page, which OpenSSL counts too.
     own: std::sync::Mutex<u64>,
     _folder: TempDir,
 }
 
 impl OpensslServer {
-    /// Starts `openssl s_server`; none where it is not installed.
+    /// Starts `openssl s_server`; `None` if it is not installed.
     #[must_use]
     pub fn start(pki: &Pki, options: OpensslOptions) -> Option<OpensslServer> {
         OpensslServer::with_certificate(pki, options, &pki.server(options.key))
     }
 
-    /// The same with a certificate that need not be one of `pki`, nor one that OpenSSL thinks well
-    /// of.
+    /// Starts it with a certificate that need not be one of `pki`, nor one that OpenSSL accepts.
     #[must_use]
     pub fn with_certificate(
         pki: &Pki,
@@ -104,8 +103,7 @@ impl OpensslServer {
                 address,
             )
         };
-        // `ACCEPT` stands in its output once it listens; a connection tried would be a handshake
-        // failed.
+        // It prints `ACCEPT` once it listens; a trial connection would count as a failed handshake.
         let output = folder.path().join("openssl.out");
         let ready =
             |_: &_| std::fs::read_to_string(&output).is_ok_and(|text| text.contains("ACCEPT"));
@@ -137,26 +135,25 @@ impl OpensslServer {
         format!("https://{}{path}", self.address)
     }
 
-    /// Types a line for the connection of now: a command such as `R` to renegotiate, or what it is
-    /// sent.
+    /// Types a line for the current connection: a command such as `R` to renegotiate, or an answer.
     ///
     /// # Panics
-    /// Where the server has ended.
+    /// If the server has ended.
     pub fn type_in(&mut self, line: &str) {
         self.process.type_in(&format!("{line}\n"));
     }
 
-    /// What the server has written, with what it was sent where it answers nothing by itself.
+    /// The server's output, including requests if it does not answer by itself.
     #[must_use]
     pub fn output(&self) -> String {
         self.process.output()
     }
 
-    /// What OpenSSL has counted, without the looks of this fixture itself; none where curl is not
+    /// What OpenSSL has counted, without the requests of this fixture; `None` if curl is not
     /// installed.
     ///
     /// # Panics
-    /// Where the server answers with files, which tell nothing, or has gone.
+    /// If the server answers with files, and so has no status page, or has gone.
     #[must_use]
     pub fn counts(&self) -> Option<OpensslCounts> {
         assert_eq!(
@@ -164,7 +161,7 @@ impl OpensslServer {
             OpensslAnswers::StatusPage,
             "only the status page has counts"
         );
-        // Held over the look, so that no two looks see each other uncounted.
+        // Held during the request, so that no two requests count each other.
         let mut own = self.own.lock().unwrap();
         let page = curl(&["--cacert", &self.ca, &self.url("/")])?;
         assert_eq!(page.code, 0, "{}: {}", page.error, self.process.output());
@@ -191,7 +188,7 @@ fn arguments(
         .arg(&files.cert)
         .arg("-key")
         .arg(&files.key);
-    // Level 0 takes short keys and SHA-1 too.
+    // Level 0 accepts short keys and SHA-1 too.
     command.args(["-cipher", "DEFAULT@SECLEVEL=0"]);
     command.arg(if options.version == ServerTlsVersion::V12 {
         "-tls1_2"
@@ -206,7 +203,7 @@ fn arguments(
     if options.early_data {
         command.arg("-early_data");
     }
-    // What every OpenSSL has; newer ones would prefer ML-KEM.
+    // Groups that every OpenSSL supports; newer versions would prefer ML-KEM.
     command.args(["-groups", "X25519:P-256:P-384"]);
     if !options.tickets {
         command.arg("-no_ticket");

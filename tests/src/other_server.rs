@@ -1,5 +1,5 @@
-//! Servers of eight more hands behind one interface: each answers the same paths over TLS and tells
-//! of every request.
+//! Eight more servers behind one interface: each answers the same paths over TLS and reports every
+//! request.
 
 mod apache;
 mod caddy;
@@ -42,25 +42,25 @@ pub enum OtherKind {
     Lighttpd,
     /// nghttp2's server: HTTP/2 only.
     Nghttpd,
-    /// Node: HTTP/1.1 and HTTP/2. It has paths of its own, see `servers/node/server.mjs`.
+    /// Node: HTTP/1.1 and HTTP/2. It has additional paths, see `servers/node/server.mjs`.
     Node,
-    /// Python's `http.server` over `ssl`: HTTP/1.1. It has paths of its own, see
+    /// Python's `http.server` over `ssl`: HTTP/1.1. It has additional paths, see
     /// `servers/python/server.py`.
     Python,
 }
 
-/// What differs between two servers of a kind.
+/// Options of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct OtherOptions {
-    /// Where it listens. Java alone; the others are on 127.0.0.1.
+    /// Where it listens; only for Java, since all others listen on 127.0.0.1.
     pub ip: IpAddr,
     /// Kind of its key.
     pub key: KeyKind,
-    /// `SETTINGS_HEADER_TABLE_SIZE` that it announces, of nghttpd and Node alone; their default
-    /// where absent.
+    /// The `SETTINGS_HEADER_TABLE_SIZE` that it announces, only for nghttpd and Node; `None` for
+    /// their default.
     pub header_table_bytes: Option<u32>,
-    /// The first answer of a connection leaves as soon as the handshake is over, before the request
-    /// has come. Python alone.
+    /// Whether the first answer of a connection is sent right after the handshake, before the
+    /// request has arrived; only for Python.
     pub answers_first: bool,
 }
 
@@ -85,7 +85,7 @@ pub struct OtherServer {
 }
 
 impl OtherServer {
-    /// Starts the server; none where it is not installed.
+    /// Starts the server; `None` if it is not installed.
     #[must_use]
     pub fn start(kind: OtherKind, pki: &Pki, options: OtherOptions) -> Option<OtherServer> {
         let recipe = recipe(kind);
@@ -145,7 +145,7 @@ impl OtherServer {
         self.address
     }
 
-    /// The first line with a digit of what it says of its version.
+    /// The first line of its version output that contains a digit.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
@@ -157,11 +157,10 @@ impl OtherServer {
         format!("https://{}{path}", self.address)
     }
 
-    /// Every request that it has told of, once there are `count`, in the order in which they were
-    /// answered.
+    /// Every request that it has reported, once there are `count`, in the order of the answers.
     ///
     /// # Panics
-    /// Where there are fewer at the deadline.
+    /// If there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_requests(&self, count: usize) -> Vec<OtherRow> {
         let look = || Some(self.requests()).filter(|rows| rows.len() >= count);
@@ -171,7 +170,7 @@ impl OtherServer {
         )
     }
 
-    /// Every request that it has told of.
+    /// Every request that it has reported.
     #[must_use]
     pub fn requests(&self) -> Vec<OtherRow> {
         let text = match self.recipe.log {
@@ -184,7 +183,7 @@ impl OtherServer {
         (self.recipe.rows)(whole)
     }
 
-    /// Handshakes that it has completed; none where it does not tell.
+    /// The handshakes it has completed; `None` if it does not report them.
     #[must_use]
     pub fn handshakes(&self) -> Option<usize> {
         let (name, word) = self.recipe.handshakes?;
@@ -211,7 +210,8 @@ fn recipe(kind: OtherKind) -> Recipe {
     }
 }
 
-/// The folder is open to all, since some servers, started by root, go on as somebody else.
+/// The folder is readable for all users, because some servers that root starts switch to another
+/// user.
 fn write_content(folder: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();

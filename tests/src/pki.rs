@@ -1,4 +1,4 @@
-//! Certificates in files, sound and unsound, of one CA for each kind of key.
+//! Certificates in files, valid and defective, with one CA for each kind of key.
 
 use std::path::{Path, PathBuf};
 use target::{CertificateDefect, KeyKind, Leaf, TestAuthority, TestIdentity};
@@ -14,7 +14,7 @@ const NAMES: [&str; 6] = [
     "::1",
 ];
 
-/// Certificates in a folder of their own, which goes with it.
+/// Certificates in a folder of their own, which is removed with this.
 pub struct Pki {
     folder: TempDir,
     p256: TestAuthority,
@@ -28,7 +28,7 @@ pub struct CertificateFiles {
     pub cert: PathBuf,
     /// PEM of its key.
     pub key: PathBuf,
-    /// Both in one file, as HAProxy wants them.
+    /// Both in one file, as HAProxy needs them.
     pub both: PathBuf,
 }
 
@@ -58,27 +58,27 @@ impl Pki {
         pki
     }
 
-    /// PEM of both CAs: what a client has to trust, and what a server trusts of clients.
+    /// PEM of both CAs, for clients to trust, and for servers to trust in clients.
     #[must_use]
     pub fn ca(&self) -> PathBuf {
         self.folder.path().join("ca.pem")
     }
 
-    /// The sound server certificate of this kind.
+    /// The valid server certificate of this kind.
     #[must_use]
     pub fn server(&self, kind: KeyKind) -> CertificateFiles {
         self.files(server_stem(kind))
     }
 
-    /// Makes a server certificate with a fault.
+    /// Makes a server certificate with a defect.
     #[must_use]
     pub fn unsound_server(&self, kind: KeyKind, fault: CertificateDefect) -> CertificateFiles {
         let stem = format!("{}-{fault:?}", server_stem(kind));
         self.write(&stem, &self.server_identity(kind, Some(fault)))
     }
 
-    /// Makes a server certificate with so many more names, of 21 bytes each in DER: 1,000 of them
-    /// are some 20 KB.
+    /// Makes a server certificate with `count` additional names of 21 bytes each in DER; 1,000 of
+    /// them take about 20 KB.
     #[must_use]
     pub fn server_of_names(&self, kind: KeyKind, count: u32) -> CertificateFiles {
         let more: Vec<String> = (0..count)
@@ -107,7 +107,7 @@ impl Pki {
         )
     }
 
-    /// The CA itself, for those who issue client certificates on their own.
+    /// The CA itself, for tests that issue client certificates.
     #[must_use]
     pub fn authority_files(&self, kind: KeyKind) -> CertificateFiles {
         let authority = self.authority(kind);

@@ -1,5 +1,5 @@
-//! Python's `socketserver`, with a thread per connection, whose answers take the time they are told
-//! to: `servers/python/sleeping.py`.
+//! Python's `socketserver` with a thread per connection, whose answers take a given time:
+//! `servers/python/sleeping.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const SOURCE: &str = include_str!("../servers/python/sleeping.py");
 
-/// A running server of plain HTTP/1.1 that uses next to no CPU, unless it computes.
+/// A running server of plain HTTP/1.1 that uses almost no CPU, unless it computes.
 pub struct PythonServer {
     process: Process,
     address: SocketAddr,
@@ -18,10 +18,11 @@ pub struct PythonServer {
 }
 
 impl PythonServer {
-    /// Starts one on `ip` whose answers take these arguments; `None` if Python is not installed.
-    /// `["lock", "5"]`: each holds one lock for 5 ms. `["between", "10", "100"]`: each takes 10 to
-    /// 100 ms, whatever the others do. `["compute", "10000"]`: each computes so many rounds under
-    /// the interpreter's lock. `["paced", "1e6", "200000"]`: bodies of 200 kB leave at 1 MB/s.
+    /// Starts one on `ip` that answers as the arguments say; `None` if Python is not installed.
+    /// `["lock", "5"]`: each answer holds one lock for 5 ms. `["between", "10", "100"]`: each takes
+    /// 10 to 100 ms, independently of the others. `["compute", "10000"]`: each computes this many
+    /// rounds under the interpreter's lock. `["paced", "1e6", "200000"]`: bodies of 200 kB are sent
+    /// at 1 MB/s.
     #[must_use]
     pub fn start(ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         let program = require("python3")?;

@@ -1,5 +1,5 @@
-//! A server of plain HTTP/1.1 that answers when a script says so, and remembers when it was asked
-//! and when it answered.
+//! A server of plain HTTP/1.1 that answers when a script says so, and records when it was asked and
+//! when it answered.
 
 mod connection;
 mod script;
@@ -24,12 +24,12 @@ pub struct ScriptedRequest {
     pub asked_at: Instant,
 }
 
-/// What the script says.
+/// The script's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reply {
-    /// 200 with two bytes, at this instant or, where it has passed, at once.
+    /// 200 with two bytes, at this instant, or at once if it has passed.
     At(Instant),
-    /// Nothing, for as long as the connection is open.
+    /// None, as long as the connection is open.
     Never,
 }
 
@@ -38,12 +38,12 @@ pub enum Reply {
 pub struct Exchange {
     /// When the request's last byte was read.
     pub asked_at: Instant,
-    /// When the answer was written; none so far.
+    /// When the answer was written; `None` until then.
     pub answered_at: Option<Instant>,
 }
 
-/// A server on a thread of its own; cuts its connections when dropped. A connection's requests are
-/// answered in turn.
+/// A server on a thread of its own, which closes its connections when dropped. The requests of a
+/// connection are answered in order.
 pub struct ScriptedServer {
     address: SocketAddr,
     exchanges: Arc<Mutex<Vec<Exchange>>>,
@@ -52,14 +52,13 @@ pub struct ScriptedServer {
 }
 
 impl ScriptedServer {
-    /// Serves on loopback. The script is called once for each request, in the order in which they
-    /// come.
+    /// Serves on loopback. The script is called once for each request, in order of arrival.
     #[must_use]
     pub fn start(script: impl FnMut(&ScriptedRequest) -> Reply + Send + 'static) -> ScriptedServer {
         ScriptedServer::at(IpAddr::V4(Ipv4Addr::LOCALHOST), script)
     }
 
-    /// The same on another address, such as the near one of a link.
+    /// Serves on another address, such as the near one of a link.
     #[must_use]
     pub fn at(
         ip: IpAddr,
@@ -68,7 +67,7 @@ impl ScriptedServer {
         ScriptedServer::on(listen(ip), script)
     }
 
-    /// Serves on a listener, such as one of another network namespace.
+    /// Serves on a listener, such as one in another network namespace.
     #[must_use]
     pub fn on(
         listener: TcpListener,
@@ -91,7 +90,7 @@ impl ScriptedServer {
         }
     }
 
-    /// Answers so many requests a second; see [`one_at_a_time`].
+    /// Answers `per_second` requests per second; see [`one_at_a_time`].
     #[must_use]
     pub fn of_capacity(per_second: u32) -> ScriptedServer {
         ScriptedServer::start(one_at_a_time(per_second))
@@ -115,7 +114,7 @@ impl ScriptedServer {
         format!("http://{}/", self.address)
     }
 
-    /// Every request so far, in the order in which they came.
+    /// Every request so far, in order of arrival.
     #[must_use]
     pub fn exchanges(&self) -> Vec<Exchange> {
         self.exchanges
@@ -129,7 +128,7 @@ impl Drop for ScriptedServer {
     fn drop(&mut self) {
         self.stop.take();
         let ended = self.thread.take().map_or(Ok(()), JoinHandle::join);
-        // A second panic while one unwinds would abort the process and lose the first message.
+        // A second panic during a panic would abort the process and lose the first message.
         if !std::thread::panicking() {
             ended.expect("the script does not panic");
         }

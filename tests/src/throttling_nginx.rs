@@ -1,5 +1,5 @@
-//! nginx of a known capacity: `limit_req` lets so many requests a second pass, and holds up or
-//! refuses the rest; and it may have few connections.
+//! nginx with a known capacity: `limit_req` lets a fixed rate of requests pass, and delays or
+//! refuses the rest. The number of its connections can be limited too.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A running nginx of one process that uses next to no CPU.
+/// A running nginx with a single process, which uses almost no CPU.
 pub struct ThrottlingNginx {
     process: Process,
     address: SocketAddr,
@@ -17,21 +17,22 @@ pub struct ThrottlingNginx {
 }
 
 impl ThrottlingNginx {
-    /// Answers so many requests a second, and lets the rest wait.
+    /// Answers `per_second` requests per second, and delays the rest.
     #[must_use]
     pub fn that_holds_up(ip: IpAddr, per_second: u32) -> Option<ThrottlingNginx> {
         let limit = format!("rate={per_second}r/s");
         ThrottlingNginx::start(ip, 8192, &limit, "burst=100000")
     }
 
-    /// Answers so many requests a second, and refuses the rest with 503.
+    /// Answers `per_second` requests per second, and refuses the rest with 503.
     #[must_use]
     pub fn that_refuses(ip: IpAddr, per_second: u32) -> Option<ThrottlingNginx> {
         let limit = format!("rate={per_second}r/s");
         ThrottlingNginx::start(ip, 8192, &limit, "burst=5 nodelay")
     }
 
-    /// The same, and has so many connections at most, its listener among them: cuts the rest.
+    /// As [`ThrottlingNginx::that_refuses`], with at most `connections` connections, including the
+    /// listener; further ones are closed.
     #[must_use]
     pub fn of_connections(
         ip: IpAddr,

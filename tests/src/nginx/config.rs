@@ -9,10 +9,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
 
-/// File of the ticket key in nginx's folder.
+/// The file of the ticket key in nginx's folder.
 pub(super) const TICKET_KEY: &str = "ticket.key";
 
-/// One line per request, fields split by tabs; read by [`super::log`].
+/// One line per request, with fields separated by tabs; read by [`super::log`].
 const REQUEST_LOG: &str = concat!(
     r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t",
     r"$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t",
@@ -26,7 +26,7 @@ const CONNECTION_LOG: &str = concat!(
     r"$remote_addr'",
 );
 
-/// What a configuration is made of.
+/// The input of a configuration.
 pub(super) struct Input<'a> {
     pub pki: &'a Pki,
     pub options: &'a NginxOptions,
@@ -35,8 +35,7 @@ pub(super) struct Input<'a> {
     pub status_port: u16,
 }
 
-/// The directive that loads the stream module, empty where it is built in; none where it is
-/// missing.
+/// The directive that loads the stream module, empty if it is built in; `None` if it is missing.
 pub(super) fn stream_module(nginx: &Path) -> Option<String> {
     let output = Command::new(nginx).arg("-V").output().unwrap();
     let built = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -102,8 +101,8 @@ stream {{
     )
 }
 
-/// One that serves by itself is stopped by its id. Others serve as whoever runs the test, since the
-/// folder is not for everybody to read.
+/// A single process is stopped by its id. Workers run as the user of the test, because the folder
+/// is not readable for others.
 fn processes(workers: u32) -> String {
     if workers == 1 {
         "master_process off; worker_processes 1;".to_owned()
@@ -146,7 +145,7 @@ fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
         input.folder.join("html"),
         content::body(),
     );
-    // SSI takes the length away, so that nginx answers chunked.
+    // SSI removes the length, so nginx answers in chunks.
     format!(
         "  server {{ {listen} {keep_alive} {tls} root {};
     location = / {{ return 200 '{body}'; }} location = /204 {{ return 204; }} location = /500 {{ \

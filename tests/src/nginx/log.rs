@@ -1,4 +1,4 @@
-//! Reads nginx's logs as rows.
+//! Reads the rows of nginx's logs.
 
 use super::NginxServer;
 use std::collections::BTreeMap;
@@ -19,36 +19,36 @@ pub struct NginxRequest {
     pub protocol: String,
     /// Cipher suite by OpenSSL's name; empty without TLS.
     pub cipher: String,
-    /// Key exchange group; empty without TLS, and where OpenSSL does not say.
+    /// Key exchange group; empty without TLS, or if OpenSSL does not say.
     pub curve: String,
     /// Whether the connection's handshake was resumed.
     pub resumed: bool,
-    /// nginx's number of the connection.
+    /// nginx's number for the connection.
     pub connection: u64,
-    /// The how-manieth request of its connection, from 1.
+    /// The number of the request on its connection, from 1.
     pub nth: u64,
     /// `SUCCESS`, `NONE`, `FAILED:reason`; empty without TLS.
     pub client_verify: String,
-    /// Bytes of the body sent, chunked coding included.
+    /// Bytes of the body sent, including chunked coding.
     pub body_bytes: u64,
-    /// Where it came from.
+    /// The client's address.
     pub client: IpAddr,
-    /// Subject of the client's certificate as RFC 2253 writes it; empty without one.
+    /// Subject of the client's certificate in the format of RFC 2253; empty if there is none.
     pub client_subject: String,
-    /// Whether the request came as early data, before the handshake was complete.
+    /// Whether the request arrived as early data, before the handshake was complete.
     pub is_early: bool,
-    /// Name that the client sent (SNI); empty without one.
+    /// The name that the client sent (SNI); empty if it sent none.
     pub server_name: String,
-    /// Protocol of ALPN; empty without one.
+    /// The protocol chosen by ALPN; empty if there is none.
     pub alpn: String,
 }
 
-/// A connection to a stream server that has ended.
+/// A finished connection to a stream server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NginxConnection {
     /// Which server.
     pub server: NginxServer,
-    /// 200, or 500 where the handshake failed.
+    /// 200, or 500 if the handshake failed.
     pub status: u16,
     /// As in [`NginxRequest`].
     pub protocol: String,
@@ -58,7 +58,7 @@ pub struct NginxConnection {
     pub curve: String,
     /// Whether the handshake was resumed.
     pub resumed: bool,
-    /// Where it came from.
+    /// The client's address.
     pub client: IpAddr,
 }
 
@@ -76,7 +76,7 @@ pub(super) fn connections(log: &str, ports: &BTreeMap<NginxServer, u16>) -> Vec<
         .collect()
 }
 
-/// A line without its end is still being written.
+/// A line without a newline is still being written.
 fn whole_lines(log: &str) -> impl Iterator<Item = &str> {
     log.split_inclusive('\n')
         .filter_map(|line| line.strip_suffix('\n'))

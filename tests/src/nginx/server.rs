@@ -1,11 +1,11 @@
-//! The servers of one nginx: one per way to speak.
+//! The servers of one nginx, each with its own kind of TLS.
 
 use crate::{CertificateFiles, Pki};
 use std::path::Path;
 use target::KeyKind;
 
-/// A server. Suites are pinned to AES-256-GCM, as clients differ in what they prefer; the groups
-/// are those of the options.
+/// A server. Its suites are limited to AES-256-GCM, because clients prefer different ones; the
+/// groups are those of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NginxServer {
     /// Plain HTTP.
@@ -24,22 +24,22 @@ pub enum NginxServer {
     Tls13Cache,
     /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, never resumes.
     AnyTls,
-    /// TLS 1.2 and 1.3, P-256, client certificate required. Without one nginx completes the
+    /// TLS 1.2 and 1.3, P-256, client certificate required. Without one, nginx completes the
     /// handshake and then answers 400.
     ClientCertificate,
-    /// The same with tickets.
+    /// As [`NginxServer::ClientCertificate`], with tickets.
     ClientCertificateTickets,
     /// TLS 1.3, P-256, tickets, early data.
     EarlyData,
-    /// TLS 1.3, P-256, closes after so many requests, which it announces.
+    /// TLS 1.3, P-256, closes connections after a number of requests, which it announces.
     KeepAliveLimited,
     /// TLS 1.3, P-256, closes idle connections.
     KeepAliveIdle,
-    /// TLS 1.3, P-256, HTTP/2 where the client asks for it by ALPN.
+    /// TLS 1.3, P-256, HTTP/2 if the client offers it by ALPN.
     Http2,
     /// HTTP/2 by prior knowledge, without TLS.
     Http2Plain,
-    /// [`NginxServer::Http2`] with the options' `http2_streams`, and closes after their
+    /// [`NginxServer::Http2`] with `http2_streams` of the options, which closes connections after
     /// `keepalive_requests`.
     Http2Limited,
     /// No HTTP: logs each connection, TLS 1.2, RSA-2048, never resumes.
@@ -54,7 +54,7 @@ pub enum NginxServer {
     StreamTls13Tickets,
 }
 
-/// What a server resumes by.
+/// How a server resumes sessions.
 enum Resumes {
     Never,
     ByTicket,
@@ -93,7 +93,7 @@ impl NginxServer {
         !matches!(self, NginxServer::Plain | NginxServer::Http2Plain)
     }
 
-    /// Whether it has no HTTP.
+    /// Whether it does not speak HTTP.
     #[must_use]
     pub fn is_stream(self) -> bool {
         use NginxServer as S;
@@ -164,7 +164,7 @@ fn resumption(resumes: &Resumes, is_stream: bool, ticket_key: Option<&Path>) -> 
             )
         }
         Resumes::ByCache => {
-            // HTTP and stream cannot share a zone.
+            // HTTP and stream servers cannot share a zone.
             let zone = if is_stream { "stream" } else { "http" };
             format!(
                 "ssl_session_cache shared:{zone}:4m; ssl_session_tickets off; ssl_session_timeout \

@@ -9,18 +9,18 @@ use std::sync::Mutex;
 pub struct NginxStatus {
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections handled; below `accepted` only where nginx ran out of something.
+    /// Connections handled; below `accepted` only if nginx ran out of some resource.
     pub handled: u64,
     /// HTTP requests.
     pub requests: u64,
-    /// Connections open now, without the one that asks.
+    /// Connections open now, except that of this request.
     pub active: u64,
 }
 
-/// Reads the page, and takes from it the looks counted in `calls`, this one included; none where
-/// nothing answers.
+/// Reads the page, and subtracts this fixture's requests in `calls`, including this one; `None` if
+/// nginx does not answer.
 pub(super) fn read(address: SocketAddr, calls: &Mutex<u64>) -> Option<NginxStatus> {
-    // Held over the look, so that no two looks see each other uncounted.
+    // Held during the request, so that no two requests count each other.
     let mut calls = calls.lock().unwrap();
     let page = page(address)?;
     *calls += 1;

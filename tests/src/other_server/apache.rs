@@ -1,4 +1,4 @@
-//! Apache's httpd, from its own folder and configuration.
+//! Apache's httpd, with a folder and configuration of its own.
 
 use super::recipe::{Need, Recipe, Setting};
 use super::row::rows;

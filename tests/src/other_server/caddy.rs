@@ -1,4 +1,4 @@
-//! Caddy, configured by JSON, which it also logs.
+//! Caddy, configured by JSON, with a log in JSON.
 
 use super::OtherRow;
 use super::recipe::{Need, Recipe, Setting};

@@ -15,7 +15,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     handshakes: None,
 };
 
-/// With HTTP/2 a connection has a row of its own at its end, whose path is that of the preface.
+/// An HTTP/2 connection gets an additional row at its end, whose path is that of the preface.
 fn rows(text: &str) -> Vec<OtherRow> {
     row::rows(text)
         .into_iter()

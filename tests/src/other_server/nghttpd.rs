@@ -1,4 +1,4 @@
-//! nghttp2's own server, which writes every frame that it sees.
+//! nghttp2's server, which prints every frame that it receives.
 
 use super::OtherRow;
 use super::recipe::{Need, Recipe, Setting};
@@ -28,7 +28,7 @@ fn command(command: &mut Command, setting: &Setting<'_>) {
         .arg(&setting.files.cert);
 }
 
-/// A field stands in a line of its own: `[id=3] [  0.012] recv (stream_id=1) :path: /`.
+/// Each field is on a line of its own: `[id=3] [  0.012] recv (stream_id=1) :path: /`.
 fn rows(text: &str) -> Vec<OtherRow> {
     text.lines().filter_map(row).collect()
 }

@@ -1,24 +1,24 @@
-//! How a server is started, and how it tells what it has seen.
+//! How a server is started, and how it reports what it has seen.
 
 use super::{OtherOptions, OtherRow};
 use crate::CertificateFiles;
 use std::path::Path;
 use std::process::Command;
 
-/// Whether CI has it.
+/// Whether CI has the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Need {
     /// `.ci/run` installs it.
     Required,
-    /// It is large, or not every distribution has it.
+    /// It is large, or some distributions lack it.
     Optional,
 }
 
-/// What a command is made of.
+/// The input of a command.
 pub(super) struct Setting<'a> {
     pub files: &'a CertificateFiles,
     pub options: OtherOptions,
-    /// Its content is in `html` of this folder, where it runs.
+    /// The folder it runs in; its content is in `html`.
     pub folder: &'a Path,
     pub port: u16,
 }
@@ -35,17 +35,18 @@ impl Setting<'_> {
 pub(super) struct Recipe {
     pub program: &'static str,
     pub need: Need,
-    /// Files that it cannot do without, where Debian has them.
+    /// Files that it needs, where Debian installs them.
     pub modules: &'static [&'static str],
-    /// Arguments with which it tells its version.
+    /// Arguments that print its version.
     pub version: &'static [&'static str],
-    /// Completes the command. It is one process in the foreground, so that its id is all there is
-    /// to stop.
+    /// Completes the command. It must be a single process in the foreground, so that stopping its
+    /// id stops everything.
     pub command: fn(&mut Command, &Setting<'_>),
-    /// File with its requests in its folder; its output where absent.
+    /// The file in its folder with its requests; `None` if it prints them.
     pub log: Option<&'static str>,
-    /// The requests in whole lines of that.
+    /// Extracts the requests from complete lines of that file.
     pub rows: fn(&str) -> Vec<OtherRow>,
-    /// File (its output where absent), and what stands there once for each handshake completed.
+    /// A file (`None` for its output), and the text that appears there once per completed
+    /// handshake.
     pub handshakes: Option<(Option<&'static str>, &'static str)>,
 }

@@ -1,23 +1,23 @@
-//! A request as a server tells of it.
+//! A request in a server's log.
 
 use std::str::SplitWhitespace;
 
-/// A request as a server tells of it.
+/// A request in a server's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherRow {
-    /// What tells connections apart: most often the client's port.
+    /// What distinguishes connections, usually the client's port.
     pub connection: u64,
-    /// Whether its session was resumed; none where the server does not tell.
+    /// Whether its session was resumed; `None` if the server does not say.
     pub resumed: Option<bool>,
     /// Version of HTTP: `1.1` or `2`.
     pub http: String,
-    /// Status of the answer; none where the server does not tell.
+    /// Status of the answer; `None` if the server does not say.
     pub status: Option<u16>,
-    /// Path as it came.
+    /// The path as received.
     pub path: String,
 }
 
-/// The rows among lines: `row CONNECTION RESUMED HTTP STATUS PATH`.
+/// Reads rows such as `row CONNECTION RESUMED HTTP STATUS PATH`.
 pub(super) fn rows(text: &str) -> Vec<OtherRow> {
     text.lines()
         .filter_map(|line| line.strip_prefix("row "))
@@ -39,7 +39,7 @@ fn row(line: &str) -> OtherRow {
     }
 }
 
-/// Every server has its own word.
+/// Every server has its own word for it.
 fn resumed(word: &str) -> Option<bool> {
     match word {
         "Resumed" | "true" | "1" => Some(true),
@@ -48,7 +48,7 @@ fn resumed(word: &str) -> Option<bool> {
     }
 }
 
-/// `HTTP/2.0`, `HTTP/2` and `2.0` are 2.
+/// `HTTP/2.0`, `HTTP/2` and `2.0` all mean 2.
 pub(super) fn http(word: &str) -> String {
     let number = word.trim_start_matches("HTTP/");
     if number.starts_with('2') {

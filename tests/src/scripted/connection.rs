@@ -1,10 +1,10 @@
-//! A connection of the scripted server: where requests end in what was read, and what is still to
+//! A connection of the scripted server: where requests end in the bytes read, and what remains to
 //! be written.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
 
-/// No request of a test has a body, so this ends one.
+/// No request of a test has a body, so this ends a request.
 const END: &[u8] = b"\r\n\r\n";
 
 /// A connection that does not block.
@@ -13,9 +13,9 @@ pub(super) struct Connection {
     unread: Vec<u8>,
 }
 
-/// What a look at a connection found.
+/// What was found when a connection was read.
 pub(super) enum Found {
-    /// So many requests, and it goes on.
+    /// A number of requests; the connection stays open.
     Requests(usize),
     /// The client has closed it.
     End,
@@ -50,7 +50,7 @@ impl Connection {
         }
     }
 
-    /// Answers are far smaller than a socket's buffer, which so is never full.
+    /// Answers are far smaller than a socket's buffer, so it never fills up.
     pub(super) fn answer(&mut self) -> io::Result<()> {
         self.stream
             .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")

@@ -1,10 +1,10 @@
-//! Scripts that several tests need.
+//! Scripts that several tests use.
 
 use super::{Reply, ScriptedRequest};
 use std::time::{Duration, Instant};
 
-/// Answers so many requests a second in the order in which they come, as a single server behind
-/// a queue without end does.
+/// Answers `per_second` requests per second in order of arrival, as a single server behind an
+/// unbounded queue does.
 pub fn one_at_a_time(per_second: u32) -> impl FnMut(&ScriptedRequest) -> Reply + Send + 'static {
     let service_time = Duration::from_secs(1) / per_second;
     let mut free_at: Option<Instant> = None;

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-/// What the epoll instance knows the listener and the owner's pipe by; connections count from 0.
+/// Keys of the listener and the owner's pipe in the epoll instance; connections count from 0.
 const LISTENER: u64 = u64::MAX;
 const STOPPED: u64 = u64::MAX - 1;
 
@@ -22,7 +22,7 @@ const EVENTS: usize = 256;
 pub(super) struct Serving {
     epoll: OwnedFd,
     listener: TcpListener,
-    /// Hangs up when the owner goes.
+    /// Closed when the owner goes.
     _stopped: PipeReader,
     connections: HashMap<u64, Connection>,
     accepted: u64,
@@ -30,7 +30,7 @@ pub(super) struct Serving {
     exchanges: Arc<Mutex<Vec<Exchange>>>,
 }
 
-/// An answer to come.
+/// A pending answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Due {
     at: Instant,
@@ -73,8 +73,8 @@ impl Serving {
     }
 
     pub(super) fn run(mut self, mut script: impl FnMut(&ScriptedRequest) -> Reply) {
-        // An answer must not wait for the CPU behind the programs under test. 0 is this thread;
-        // only root may.
+        // An answer must not wait for a CPU behind the programs under test. 0 is this thread; only
+        // root may do this.
         let _ = rustix::process::setpriority_process(None, -20);
         let mut events = Vec::with_capacity(EVENTS);
         loop {
@@ -97,7 +97,7 @@ impl Serving {
             .map(|Reverse(due)| due.at.saturating_duration_since(Instant::now()));
         let timeout =
             timeout.map(|timeout| Timespec::try_from(timeout).expect("an answer is due soon"));
-        // Interrupted by a signal, there is no event.
+        // After a signal there is no event.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), timeout.as_ref());
     }
 
@@ -157,11 +157,11 @@ impl Serving {
             let Some(Reverse(due)) = self.due.pop() else {
                 return;
             };
-            // To a client that has gone nothing is answered.
+            // If the client has gone, there is no answer.
             let Some(connection) = self.connections.get_mut(&due.connection) else {
                 continue;
             };
-            // Remembered by the time at which anybody can have the answer.
+            // Recorded at the time from which a client can have the answer.
             let mut exchanges = self
                 .exchanges
                 .lock()
