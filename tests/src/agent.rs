@@ -1,4 +1,5 @@
-//! The binary `agent` as a user runs it: joined to a coordinator, for run after run, or watching.
+//! The binary `agent` as users run it: joined to a coordinator for one run after another, or as a
+//! monitor.
 
 use crate::coordinator::kill;
 use crate::{Process, binary, wait_until};
@@ -7,29 +8,29 @@ use std::net::SocketAddr;
 use std::process::{Command, ExitStatus};
 use tempfile::TempDir;
 
-/// An `agent join` or `agent monitor` that goes on; killed when dropped.
+/// A running `agent join` or `agent monitor`; killed when dropped.
 pub struct Agent {
     process: Process,
     _folder: TempDir,
 }
 
 impl Agent {
-    /// `agent join`, with the token in the environment, where `ps` does not show it.
+    /// Starts `agent join`, with the token in the environment, where `ps` does not show it.
     #[must_use]
     pub fn join(coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
         let program = Command::new(binary("agent"));
         Agent::start(program, "join", coordinator, token, arguments)
     }
 
-    /// `agent monitor`, likewise.
+    /// Starts `agent monitor` in the same way.
     #[must_use]
     pub fn monitor(coordinator: SocketAddr, token: &str, arguments: &[&str]) -> Agent {
         let program = Command::new(binary("agent"));
         Agent::start(program, "monitor", coordinator, token, arguments)
     }
 
-    /// The same by way of another program, such as `ip netns exec`, whose last argument the agent's
-    /// path becomes.
+    /// Starts `agent join` through another program, such as `ip netns exec`, which gets the agent's
+    /// path as its last argument.
     #[must_use]
     pub fn join_by(
         mut by: Command,
@@ -66,22 +67,22 @@ impl Agent {
         self.process.id()
     }
 
-    /// What it has written so far.
+    /// What it has printed so far.
     #[must_use]
     pub fn output(&self) -> String {
         self.process.output()
     }
 
-    /// Whether it goes on.
+    /// Whether it is still running.
     #[must_use]
     pub fn is_alive(&mut self) -> bool {
         self.process.ended().is_none()
     }
 
-    /// Waits until it has said `word` so many times.
+    /// Waits until it has printed `word` `times` times.
     ///
     /// # Panics
-    /// Where it has not at the deadline.
+    /// If it has not at the deadline.
     pub fn wait_for(&self, word: &str, times: usize) {
         wait_until(&format!("{word:?} of an agent, {times} times"), || {
             (self.output().matches(word).count() >= times).then_some(())
@@ -91,7 +92,7 @@ impl Agent {
     /// Waits for its end.
     ///
     /// # Panics
-    /// Where it goes on until the deadline.
+    /// If it is still running at the deadline.
     pub fn wait(&mut self) -> ExitStatus {
         wait_until("the end of an agent", || self.process.ended())
     }
@@ -99,7 +100,7 @@ impl Agent {
     /// Sends a signal to it alone.
     ///
     /// # Panics
-    /// Where it has ended.
+    /// If it has ended.
     pub fn signal(&self, signal: Signal) {
         kill(self.id(), signal);
     }

@@ -1,4 +1,4 @@
-//! Our own binaries, built as they are in this checkout.
+//! Our own binaries, built from this checkout.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 /// first call in a process lets cargo bring both up to date.
 ///
 /// # Panics
-/// Where they do not build.
+/// If they do not build.
 #[must_use]
 pub fn binary(name: &str) -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
@@ -18,7 +18,7 @@ pub fn binary(name: &str) -> PathBuf {
 }
 
 fn build() -> PathBuf {
-    // Tests are at <target folder>/<profile>/deps/<name>.
+    // A test is at <target folder>/<profile>/deps/<name>.
     let test = std::env::current_exe().unwrap();
     let folder = test
         .ancestors()

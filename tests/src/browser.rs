@@ -1,5 +1,5 @@
-//! Chromium without a window, driven by its own protocol over a pipe: what a reader of the report
-//! page sees and does.
+//! Headless Chromium, driven by its DevTools protocol over a pipe: what a reader of the report page
+//! sees and does.
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
 use crate::{DEADLINE, require};
@@ -14,19 +14,19 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
-/// What a message ends with.
+/// Ends each message.
 const END: u8 = 0;
 
-/// Chromium reads at descriptor 3 and writes to descriptor 4; a shell moves them there.
+/// Chromium reads from descriptor 3 and writes to descriptor 4; a shell moves the pipes there.
 const ON_PIPES: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
 
-/// A browser with a page, or several. Killed when dropped.
+/// A browser with one page or several. Killed when dropped.
 pub struct Browser {
     child: Child,
     input: ChildStdin,
     messages: Receiver<Value>,
     reader: Option<JoinHandle<()>>,
-    /// Of the page that is talked to; empty until it is there.
+    /// The session of the current page; empty until there is one.
     session: String,
     last_call: u64,
     events: Vec<Value>,
@@ -34,10 +34,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it; none where it is not installed, see [`crate::require()`].
+    /// Starts the browser; `None` if it is not installed, see [`crate::require()`].
     ///
     /// # Panics
-    /// Where it does not answer.
+    /// If it does not answer.
     #[must_use]
     pub fn start() -> Option<Browser> {
         let program = require("chromium")?;
@@ -79,10 +79,11 @@ impl Browser {
         Some(browser)
     }
 
-    /// Opens one more page, which is talked to from now on; what [`Browser::turn_to`] knows it by.
+    /// Opens another page, which becomes the current one, and returns its name for
+    /// [`Browser::turn_to`].
     ///
     /// # Panics
-    /// Where it does not open.
+    /// If it does not open.
     pub fn add_page(&mut self) -> String {
         self.session.clear();
         let page = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
@@ -95,15 +96,15 @@ impl Browser {
         self.session.clone()
     }
 
-    /// Talks to another page.
+    /// Makes another page the current one.
     pub fn turn_to(&mut self, page: &str) {
         page.clone_into(&mut self.session);
     }
 
-    /// Calls a method of the protocol and gives its result.
+    /// Calls a method of the protocol and returns its result.
     ///
     /// # Panics
-    /// Where it fails, or does not end.
+    /// If it fails, or does not return.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.last_call += 1;
         let id = self.last_call;
@@ -132,19 +133,19 @@ impl Browser {
         })
     }
 
-    /// Shows a file in a window so wide, in pixels, and waits until it is loaded. Forgets what went
-    /// wrong on the page before.
+    /// Shows a file in a window `width` pixels wide, and waits until it is loaded. Forgets the
+    /// previous page's complaints.
     ///
     /// # Panics
-    /// Where it does not load.
+    /// If it does not load.
     pub fn open(&mut self, file: &Path, width: u32) {
         self.visit(&format!("file://{}", file.display()), width);
     }
 
-    /// The same of an address.
+    /// Does the same for an address.
     ///
     /// # Panics
-    /// Where it does not load.
+    /// If it does not load.
     pub fn visit(&mut self, url: &str, width: u32) {
         let size = json!({
             "width": width,
@@ -169,7 +170,7 @@ impl Browser {
     /// The value of an expression in the page.
     ///
     /// # Panics
-    /// Where it throws.
+    /// If it throws.
     pub fn value(&mut self, expression: &str) -> Value {
         let parameters = json!({
             "expression": expression,
@@ -182,28 +183,28 @@ impl Browser {
         answer["result"]["value"].clone()
     }
 
-    /// The same where it is a number.
+    /// The value of an expression that is a number.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is not.
     pub fn number(&mut self, expression: &str) -> f64 {
         let value = self.value(expression);
         let number = value.as_f64();
         number.unwrap_or_else(|| panic!("{expression} is {value}"))
     }
 
-    /// The same where it is text.
+    /// The value of an expression that is text.
     ///
     /// # Panics
-    /// Where it is none.
+    /// If it is not.
     pub fn text(&mut self, expression: &str) -> String {
         let value = self.value(expression);
         let found = value.as_str().map(str::to_owned);
         found.unwrap_or_else(|| panic!("{expression} is {value}"))
     }
 
-    /// What the pointer does at a place in the window: `mouseMoved`, `mousePressed` or
-    /// `mouseReleased`.
+    /// Moves, presses or releases the pointer at a place in the window; `kind` is `mouseMoved`,
+    /// `mousePressed` or `mouseReleased`.
     pub fn pointer(&mut self, kind: &str, place: (f64, f64), clicks: u32) {
         let button = if clicks == 0 { "none" } else { "left" };
         let parameters = json!({
@@ -217,10 +218,10 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &parameters);
     }
 
-    /// Errors, warnings and messages of the page since it was opened, refused scripts and styles
-    /// among them.
+    /// Errors, warnings and messages of the page since it was opened, including refused scripts and
+    /// styles.
     pub fn complaints(&mut self) -> Vec<String> {
-        // Everything that was said comes before this answer.
+        // All messages arrive before this answer.
         self.value("0");
         let is_complaint = |event: &&Value| {
             let method = text(&event["method"]);
@@ -239,10 +240,10 @@ impl Browser {
             .collect()
     }
 
-    /// Seconds that scripts ran since the page was opened.
+    /// Seconds of script time since the page was opened.
     ///
     /// # Panics
-    /// Where the browser does not say.
+    /// If the browser does not say.
     pub fn script_seconds(&mut self) -> f64 {
         let metrics = self.call("Performance.getMetrics", &json!({}));
         let metrics = metrics["metrics"].as_array().expect("a list");
@@ -254,7 +255,7 @@ impl Browser {
     /// The page as PDF.
     ///
     /// # Panics
-    /// Where it cannot be printed.
+    /// If it cannot be printed.
     pub fn pdf(&mut self) -> Vec<u8> {
         let printed = self.call("Page.printToPDF", &json!({}));
         STANDARD.decode(text(&printed["data"])).unwrap()
@@ -263,10 +264,10 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Both fail only where it has ended and been reaped.
+        // Both fail only if it has ended and been reaped.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        // Its processes have the other end of the pipe, and go with it.
+        // Its child processes hold the other end of the pipe, and end with it.
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();
         }
@@ -277,7 +278,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-/// Gives each message, until the browser has ended or nobody takes them.
+/// Passes on each message, until the browser has ended or `take` returns false.
 fn read_messages(output: ChildStdout, mut take: impl FnMut(Value) -> bool) {
     let mut output = BufReader::new(output);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! A capture of loopback by dumpcap, read by tshark with the secrets of its connections.
+//! A capture of loopback by dumpcap, read by tshark with the secrets of the connections.
 
 use crate::process::Process;
 use crate::require::{require, skip};
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// More than the head of a capture file, which has no packet yet.
+/// More than the header of a capture file without packets.
 const HEAD_BYTES: u64 = 600;
 
-/// What goes to and from one port of loopback, from its start on.
+/// The packets to and from one port of loopback since its start.
 pub struct Capture {
     program: PathBuf,
     file: PathBuf,
@@ -21,11 +21,11 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Captures what goes to and from this server; none where tshark is not installed, or this user
+    /// Captures packets to and from this server; `None` if tshark is not installed, or this user
     /// may not capture.
     #[must_use]
     pub fn start(server: SocketAddr) -> Option<Capture> {
-        // tshark would capture by dumpcap as a child, which outlives it where it is killed.
+        // tshark would start dumpcap as a child, which outlives tshark if that is killed.
         let (program, capturing) = (require("tshark")?, require("dumpcap")?);
         let folder = tempfile::tempdir().unwrap();
         let (file, port) = (folder.path().join("capture.pcapng"), server.port());
@@ -34,7 +34,7 @@ impl Capture {
             .args(["-q", "-i", "lo", "-f", &format!("tcp port {port}"), "-w"])
             .arg(&file);
         let mut process = Process::start(&mut command, &folder.path().join("dumpcap.out"));
-        // Nothing that it says tells for certain that it has begun; a packet does.
+        // None of its messages proves that it has begun; a captured packet does.
         let captures = wait_until("dumpcap's first packet", || {
             drop(TcpStream::connect(server).unwrap());
             let begun = file
@@ -62,7 +62,7 @@ impl Capture {
         })
     }
 
-    /// The paths of all requests that have been captured and can be read with these secrets.
+    /// The paths of all requests captured so far that can be read with these secrets.
     #[must_use]
     pub fn requests(&self, secrets: &str) -> Vec<String> {
         let keys = self.folder.path().join("keys");
@@ -84,7 +84,7 @@ impl Capture {
             "-e",
             "http.request.uri",
         ]);
-        // It complains of a last packet that is still being written.
+        // It complains if the last packet is still being written.
         let output = command.output().unwrap().stdout;
         String::from_utf8(output)
             .unwrap()
@@ -93,10 +93,10 @@ impl Capture {
             .collect()
     }
 
-    /// The same, once there are so many.
+    /// As [`Capture::requests`], once there are `number` of them.
     ///
     /// # Panics
-    /// Where there are fewer at the deadline.
+    /// If there are fewer at the deadline.
     #[must_use]
     pub fn wait_for_requests(&self, secrets: &str, number: usize) -> Vec<String> {
         let look = || Some(self.requests(secrets)).filter(|requests| requests.len() >= number);

@@ -1,5 +1,4 @@
-//! The binary `coordinator` as a user runs it, with a folder of its own for the plan and for what
-//! it leaves.
+//! The binary `coordinator` as users run it, with a folder of its own for the plan and the results.
 
 use crate::{Finished, binary, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
@@ -9,11 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A run that goes on for longer hangs: none of the plans here is for more than a few seconds, and
-/// a lost agent is waited for for half a minute.
+/// A run that takes longer hangs: no plan here lasts longer than a few seconds, and a lost agent is
+/// waited for half a minute.
 pub const RUN_MAX: Duration = Duration::from_secs(70);
 
-/// A `coordinator` that goes on. Killed when dropped, and with it its local agents, which end with
+/// A running `coordinator`. Killed when dropped, together with its local agents, which end with
 /// their standard input.
 pub struct Coordinator {
     child: Child,
@@ -21,7 +20,7 @@ pub struct Coordinator {
     started_at: Instant,
 }
 
-/// A command line of `coordinator` before it runs.
+/// A command line of `coordinator`, not started yet.
 pub struct CoordinatorCommand {
     command: Command,
     folder: TempDir,
@@ -34,8 +33,8 @@ impl CoordinatorCommand {
         CoordinatorCommand::from_command(Command::new(binary("coordinator")), arguments)
     }
 
-    /// `coordinator start --local` with one agent and this plan by way of another program, such as
-    /// [`Link::command`], whose last argument the coordinator's path becomes.
+    /// `coordinator start --local` with one agent and this plan, through another program such as
+    /// [`Link::command`], which gets the coordinator's path as its last argument.
     ///
     /// [`Link::command`]: crate::Link::command
     #[must_use]
@@ -66,7 +65,7 @@ impl CoordinatorCommand {
         CoordinatorCommand::start(&["--local", "--agents", &agents.to_string()], plan)
     }
 
-    /// `coordinator start` with these arguments and this plan, whose run folder comes into the
+    /// `coordinator start` with these arguments and this plan. Its run folder is created in the
     /// folder of the command.
     #[must_use]
     pub fn start(arguments: &[&str], plan: &str) -> CoordinatorCommand {
@@ -80,14 +79,14 @@ impl CoordinatorCommand {
         CoordinatorCommand::new(&all).file("plan.toml", plan.as_bytes())
     }
 
-    /// Writes a file into the folder in which the command runs.
+    /// Writes a file into the folder of the command.
     #[must_use]
     pub fn file(self, name: &str, content: &[u8]) -> CoordinatorCommand {
         std::fs::write(self.folder.path().join(name), content).unwrap();
         self
     }
 
-    /// The command itself, for what only one test wants of it.
+    /// Changes the command itself, for what only one test needs.
     #[must_use]
     pub fn with(mut self, change: impl FnOnce(&mut Command)) -> CoordinatorCommand {
         change(&mut self.command);
@@ -134,16 +133,16 @@ impl Coordinator {
         text(&self.folder.path().join("stderr"))
     }
 
-    /// The folder in which it runs.
+    /// The folder it runs in.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Its run folder, once there is one.
+    /// Its run folder, once it exists.
     ///
     /// # Panics
-    /// Where there is none at the deadline.
+    /// If it does not exist at the deadline.
     #[must_use]
     pub fn run_folder(&self) -> PathBuf {
         wait_until("a run folder", || {
@@ -151,10 +150,10 @@ impl Coordinator {
         })
     }
 
-    /// Waits until standard error holds `word`, and gives all of it.
+    /// Waits until standard error contains `word`, and returns all of it.
     ///
     /// # Panics
-    /// Where it does not at the deadline, or has ended before.
+    /// If it does not at the deadline, or if the coordinator ends first.
     pub fn wait_for(&mut self, word: &str) -> String {
         wait_until(&format!("{word:?} of the coordinator"), || {
             let (ended, stderr) = (self.child.try_wait().unwrap(), self.stderr());
@@ -166,7 +165,7 @@ impl Coordinator {
         })
     }
 
-    /// Processes that it has started and that go on.
+    /// Its running child processes.
     #[must_use]
     pub fn children(&self) -> Vec<u32> {
         let path = format!("/proc/{0}/task/{0}/children", self.id());
@@ -186,7 +185,7 @@ impl Coordinator {
     /// Sends a signal to it alone.
     ///
     /// # Panics
-    /// Where it has ended.
+    /// If it has ended.
     pub fn signal(&self, signal: Signal) {
         kill(self.id(), signal);
     }
@@ -194,16 +193,17 @@ impl Coordinator {
     /// Waits for its end.
     ///
     /// # Panics
-    /// Where it goes on for longer than any run here may.
+    /// If it runs longer than any run here may.
     #[must_use]
     pub fn wait(self) -> Finished {
         self.wait_within(RUN_MAX)
     }
 
-    /// The same where it may take longer than most, from its start on.
+    /// Waits for its end, for a run that may take longer than most; `longest` counts from its
+    /// start.
     ///
     /// # Panics
-    /// Where it takes longer than that.
+    /// If it takes longer than that.
     #[must_use]
     pub fn wait_within(mut self, longest: Duration) -> Finished {
         let status = loop {
@@ -226,7 +226,7 @@ impl Coordinator {
 
 impl Drop for Coordinator {
     fn drop(&mut self) {
-        // Both fail only where the process has ended and been reaped.
+        // Both fail only if the process has ended and been reaped.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -235,7 +235,7 @@ impl Drop for Coordinator {
 /// Sends a signal to one process.
 ///
 /// # Panics
-/// Where there is none with this id.
+/// If no process has this id.
 pub fn kill(id: u32, signal: Signal) {
     let pid = Pid::from_raw(i32::try_from(id).unwrap()).expect("a process id is not 0");
     kill_process(pid, signal)

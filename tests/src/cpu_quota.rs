@@ -1,4 +1,4 @@
-//! A CPU quota by control groups, of version 1 or 2, as containers have it. Needs root.
+//! A CPU quota by control groups of version 1 or 2, as containers have it. Needs root.
 
 use crate::require::skip;
 use std::io;
@@ -7,11 +7,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Of the quota, in microseconds: what container runtimes take.
+/// Period of the quota in microseconds, the default of container runtimes.
 const PERIOD_US: u64 = 100_000;
 
-/// Whoever runs in here waits once it has used its share of each tenth of a second. Gone when
-/// dropped; so must be those in it.
+/// A process in this group waits once it has used up its share of a tenth of a second. The group is
+/// removed when dropped; its processes must have ended by then.
 pub struct CpuQuota {
     folder: PathBuf,
     version: Version,
@@ -24,10 +24,10 @@ enum Version {
 }
 
 impl CpuQuota {
-    /// So many CPUs, such as 0.25; none where this process may not make a control group.
+    /// A quota of `cpus` CPUs, such as 0.25; `None` if this process may not make a control group.
     ///
     /// # Panics
-    /// Where there is none and `CI=true`.
+    /// If it may not and `CI=true`.
     #[must_use]
     pub fn new(cpus: f64) -> Option<CpuQuota> {
         static MADE: AtomicU32 = AtomicU32::new(0);
@@ -53,13 +53,14 @@ impl CpuQuota {
         }
     }
 
-    /// What runs a program, to be added as an argument, under the quota. It keeps its process id.
+    /// A command that runs the program in its arguments under the quota. The process id stays the
+    /// same.
     #[must_use]
     pub fn command(&self) -> Command {
         self.around(&Command::new("env"))
     }
 
-    /// The same within another such command.
+    /// Runs `inner`, another such command, under the quota.
     #[must_use]
     pub fn around(&self, inner: &Command) -> Command {
         let mut command = Command::new("sh");
@@ -70,18 +71,18 @@ impl CpuQuota {
         command
     }
 
-    /// Puts a process that runs under the quota, with what it starts from now on.
+    /// Moves a process under the quota, with the children that it starts from now on.
     ///
     /// # Panics
-    /// Where it has ended.
+    /// If it has ended.
     pub fn add(&self, process: u32) {
         self.write("cgroup.procs", &process.to_string()).unwrap();
     }
 
-    /// For how long those in here have had to wait.
+    /// How long its processes have had to wait in total.
     ///
     /// # Panics
-    /// Where the kernel does not say.
+    /// If the kernel does not say.
     #[must_use]
     pub fn throttled(&self) -> Duration {
         let text = std::fs::read_to_string(self.folder.join("cpu.stat")).unwrap();
@@ -113,7 +114,7 @@ impl CpuQuota {
 
 impl Drop for CpuQuota {
     fn drop(&mut self) {
-        // A process that was just killed is still in it for a moment; so it is tried for a while.
+        // A killed process remains in it for a moment, so this is tried several times.
         for _ in 0..100 {
             if std::fs::remove_dir(&self.folder).is_ok() || !self.folder.exists() {
                 return;
@@ -124,7 +125,7 @@ impl Drop for CpuQuota {
     }
 }
 
-/// Where control groups that can have a quota are made.
+/// The folder in which control groups with a quota can be made.
 fn root() -> Option<(PathBuf, Version)> {
     let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     mounts.lines().find_map(|line| {
@@ -145,7 +146,7 @@ fn root() -> Option<(PathBuf, Version)> {
     })
 }
 
-/// Whether groups in this one can have the controller, which it may have to be told to give.
+/// Whether groups in this one can use the controller, which may have to be enabled for them first.
 fn gives_cpu(folder: &Path) -> bool {
     let given = folder.join("cgroup.subtree_control");
     let has_cpu = || {

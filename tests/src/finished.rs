@@ -1,4 +1,4 @@
-//! What a `coordinator` that has ended leaves: its exit code, its output, and its run folder.
+//! What a finished `coordinator` leaves: its exit code, its output, and its run folder.
 
 use crate::Histograms;
 use analysis::Document;
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 /// A `coordinator` that has ended.
 pub struct Finished {
-    /// Exit code; 128 and the number of the signal that ended it, as shells say it.
+    /// Exit code, or 128 plus the number of the signal that ended it, as in shells.
     pub code: i32,
     /// What it wrote to standard output.
     pub stdout: String,
     /// What it wrote to standard error.
     pub stderr: String,
-    /// From its start to its end.
+    /// Time from its start to its end.
     pub took: Duration,
     folder: TempDir,
 }
@@ -42,11 +42,11 @@ impl Finished {
         }
     }
 
-    /// The same, where it ended with `code`; or rightly with 3, since this machine was too busy
-    /// with something else to let the agents begin together, which changes no count.
+    /// Returns itself if it ended with `code`, or with 3 only because this machine was too busy to
+    /// let the agents begin together, which changes no count.
     ///
     /// # Panics
-    /// Where it ended otherwise; with all it wrote.
+    /// If it ended otherwise; the message has all of its output.
     #[must_use]
     pub fn expect(self, code: i32) -> Finished {
         assert!(
@@ -56,7 +56,7 @@ impl Finished {
         self
     }
 
-    /// Whether nothing but that speaks against it.
+    /// Whether that is the only reason for 3.
     fn began_apart(&self) -> bool {
         let is_about_the_beginning = |line: &String| line.starts_with("agents began ");
         self.code == 3
@@ -72,17 +72,17 @@ impl Finished {
     /// Its result.
     ///
     /// # Panics
-    /// Where there is none, or it is not one that this version reads.
+    /// If there is none, or this version cannot read it.
     #[must_use]
     pub fn document(&self) -> Document {
         report::read(&self.result_bytes())
             .unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
     }
 
-    /// Its result as any other program reads it: names and values.
+    /// Its result as other programs read it: names and values.
     ///
     /// # Panics
-    /// Where there is none.
+    /// If there is none.
     #[must_use]
     pub fn result(&self) -> serde_json::Value {
         serde_json::from_slice(&self.result_bytes())
@@ -97,19 +97,19 @@ impl Finished {
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; {self}", path.display()))
     }
 
-    /// Its histograms, all agents together.
+    /// Its histograms, with all agents added up.
     ///
     /// # Panics
-    /// Where there are none.
+    /// If there are none.
     #[must_use]
     pub fn histograms(&self) -> Histograms {
         self.histograms_in("histograms.hlog")
     }
 
-    /// Its histograms, agents apart.
+    /// Its histograms by agent.
     ///
     /// # Panics
-    /// Where it was not asked for them.
+    /// If the run did not write them.
     #[must_use]
     pub fn histograms_by_agent(&self) -> Histograms {
         self.histograms_in("histograms-by-agent.hlog")
@@ -122,23 +122,23 @@ impl Finished {
         Histograms::read(&folder.join(log))
     }
 
-    /// Its run folder, where it left one.
+    /// Its run folder, if there is one.
     #[must_use]
     pub fn run_folder(&self) -> Option<PathBuf> {
         run_folder(self.folder.path())
     }
 
-    /// The folder in which it ran.
+    /// The folder it ran in.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Output without a panic, a backtrace or a terminal's escapes, and the rest of it for more
-    /// checks.
+    /// Checks that the output has no panic, no backtrace and no escape sequence, and returns itself
+    /// for further checks.
     ///
     /// # Panics
-    /// Where there is such a thing.
+    /// If it has.
     #[must_use]
     pub fn clean(&self) -> &Finished {
         for bad in ["panicked", "RUST_BACKTRACE", "\u{1b}"] {
@@ -168,7 +168,7 @@ impl std::fmt::Display for Finished {
     }
 }
 
-/// The one run folder in `runs`, if there is one, beside the link to it.
+/// The only run folder in `runs`, if there is one; the link to the latest one does not count.
 pub(crate) fn run_folder(folder: &Path) -> Option<PathBuf> {
     let mut runs: Vec<PathBuf> = std::fs::read_dir(folder.join("runs"))
         .ok()?

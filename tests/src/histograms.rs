@@ -1,4 +1,4 @@
-//! `histograms.hlog` as another implementation of HdrHistogram reads it.
+//! Reads `histograms.hlog` with another implementation of HdrHistogram.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hdrhistogram::Histogram;
@@ -7,9 +7,9 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The histograms of a run by tag, all seconds together. A tag is `<metric>.<outcome>`, in the
-/// warm-up `warm_up.<metric>.<outcome>`, of one agent `agent_<index>.<metric>.<outcome>`; values
-/// are nanoseconds.
+/// The histograms of a run by tag, with all seconds added up. A tag is `<metric>.<outcome>`,
+/// `warm_up.<metric>.<outcome>` in the warm-up, and `agent_<index>.<metric>.<outcome>` for a single
+/// agent. Values are nanoseconds.
 pub struct Histograms {
     by_tag: BTreeMap<String, Histogram<u64>>,
 }
@@ -18,7 +18,7 @@ impl Histograms {
     /// Reads a log.
     ///
     /// # Panics
-    /// Where it is not one.
+    /// If it is not one.
     #[must_use]
     pub fn read(path: &Path) -> Histograms {
         let log = std::fs::read_to_string(path)
@@ -36,7 +36,7 @@ impl Histograms {
         self.by_tag.get(tag).cloned().unwrap_or_else(nothing)
     }
 
-    /// Every tag there is.
+    /// Every tag in the log.
     #[must_use]
     pub fn tags(&self) -> Vec<&str> {
         self.by_tag.keys().map(String::as_str).collect()

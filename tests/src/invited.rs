@@ -1,11 +1,11 @@
-//! A coordinator that waits for agents elsewhere: where it listens, and by which token they join.
+//! A coordinator that waits for agents: where it listens, and the token they join with.
 
 use crate::{Agent, Coordinator, CoordinatorCommand};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
-/// File of the token, in the folder in which the coordinator runs.
+/// The file of the token, in the coordinator's folder.
 const TOKEN: &str = "token";
 
 /// A `coordinator start` without `--local`, which listens.
@@ -19,14 +19,14 @@ pub struct Invited {
 }
 
 impl Invited {
-    /// `coordinator start --agents <agents> --listen <listen> --state <state>` with this plan, once
-    /// it listens.
+    /// `coordinator start --agents <agents> --listen <listen> --state <state>` with this plan;
+    /// returns once it listens.
     #[must_use]
     pub fn start(agents: u32, listen: SocketAddr, state: &Path, plan: &str) -> Invited {
         Invited::start_with(&[], agents, listen, state, plan)
     }
 
-    /// The same with more flags.
+    /// As [`Invited::start`], with more flags.
     #[must_use]
     pub fn start_with(
         flags: &[&str],
@@ -64,20 +64,20 @@ impl Invited {
         }
     }
 
-    /// An agent of this name that joins it.
+    /// Starts an agent of this name, which joins it.
     #[must_use]
     pub fn agent(&self, name: &str) -> Agent {
         Agent::join(self.address, &self.token, &["--name", name])
     }
 
-    /// A monitor of this name that joins it, with more arguments.
+    /// Starts a monitor of this name, which joins it, with more arguments.
     #[must_use]
     pub fn monitor(&self, name: &str, more: &[&str]) -> Agent {
         let arguments = [&["--name", name], more].concat();
         Agent::monitor(self.address, &self.token, &arguments)
     }
 
-    /// The same as [`Invited::agent`] by way of another program; see [`Agent::join_by`].
+    /// As [`Invited::agent`], through another program; see [`Agent::join_by`].
     #[must_use]
     pub fn agent_by(&self, by: Command, name: &str) -> Agent {
         Agent::join_by(by, self.address, &self.token, &["--name", name])

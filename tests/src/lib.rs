@@ -1,8 +1,8 @@
-//! Servers that others wrote, as fixtures for end-to-end tests: nginx, HAProxy, OpenSSL, Go and
-//! eight more, each on free ports of loopback and in a folder of its own, stopped and removed when
-//! dropped, and each telling what it has counted. A server of our own that follows a script, a link
-//! that is slow or loses packets, and a CPU quota. And our own binaries, run as users run them.
-//! Fixtures are test code: what goes wrong in them is a panic that says what to look at.
+//! Fixtures for end-to-end tests: nginx, HAProxy, OpenSSL, Go and eight more servers of other
+//! authors, each on free ports of loopback and in a folder of its own, stopped and removed when
+//! dropped, and each reporting what it has counted; a server of our own that follows a script; a
+//! link that is slow or loses packets; a CPU quota; and our own binaries, run as users run them. A
+//! fixture that fails panics, and says what to look at.
 #![expect(clippy::unwrap_used, reason = "the whole package is test code")]
 
 mod agent;

@@ -1,5 +1,5 @@
-//! A link with delay, loss and rate between this process's network namespace and one of its own, in
-//! user space over two TUN devices: for kernels without netem. Needs root.
+//! A link with delay, loss and a limited rate between this process's network namespace and one of
+//! its own, in user space over two TUN devices, for kernels without netem. Needs root.
 
 mod forwarder;
 mod quality;
@@ -18,12 +18,12 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 
-/// The device in the namespace of the link's far end.
+/// The device in the namespace at the far end.
 const FAR_DEVICE: &str = "link0";
 
-/// A link from here to a namespace of its own; both directions are alike and independent. The far
-/// end is for the client, started by [`Link::command`], so that servers run here like any other.
-/// All of it is gone when dropped.
+/// A link from here to a namespace of its own; both directions are alike and independent. The
+/// client runs at the far end, started with [`Link::command`]; servers run here as usual.
+/// Everything is removed when dropped.
 pub struct Link {
     far: Namespace,
     network: [u8; 2],
@@ -31,15 +31,15 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link that is up; none where this process may not make one.
+    /// A new link; `None` if this process may not make one.
     ///
     /// # Panics
-    /// Where there is none and `CI=true`.
+    /// If it may not and `CI=true`.
     #[must_use]
     pub fn new(quality: LinkQuality) -> Option<Link> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        // Two of these at once, in different processes, most likely differ in this.
+        // Two of them at once in different processes most likely get different networks.
         let network = [214 + (number % 40) as u8, (process % 250) as u8];
         let [near_address, far_address] =
             [1, 2].map(|last| format!("{}/30", address(network, last)));
@@ -53,7 +53,7 @@ impl Link {
             }
         };
         run_ip(&ip, &["addr", "add", &near_address, "dev", &name]);
-        // Nothing but what is sent is to go over it: no router is looked for.
+        // Only the test's own packets are to cross it, so no router is looked for.
         run_ip(&ip, &["link", "set", &name, "addrgenmode", "none"]);
         run_ip(&ip, &["link", "set", &name, "txqueuelen", "10000", "up"]);
         let far_device = far.enter(|| tun::open(FAR_DEVICE)).unwrap();
@@ -80,19 +80,19 @@ impl Link {
         address(self.network, 2)
     }
 
-    /// What runs a program, to be added as an argument, at the other end.
+    /// A command that runs the program in its arguments at the far end.
     #[must_use]
     pub fn command(&self) -> Command {
         self.far.command()
     }
 
-    /// The namespace of the other end.
+    /// The namespace at the far end.
     #[must_use]
     pub fn far(&self) -> &Namespace {
         &self.far
     }
 
-    /// Changes the link while it runs. What is on the way arrives as it would have.
+    /// Changes the link while it is in use. Packets under way arrive as before.
     pub fn change(&self, change: impl FnOnce(&mut LinkQuality)) {
         change(
             &mut self

@@ -1,4 +1,4 @@
-//! A network namespace: a machine of its own, as far as the network goes. Needs root.
+//! A network namespace: a machine of its own as far as the network is concerned. Needs root.
 
 use crate::require;
 use crate::require::skip;
@@ -12,17 +12,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Where iproute2 keeps namespaces, see ip-netns(8).
 const FOLDER: &str = "/run/netns";
 
-/// A network namespace with nothing but loopback; gone when dropped.
+/// A network namespace with only loopback; removed when dropped.
 pub struct Namespace {
     ip: PathBuf,
     name: String,
 }
 
 impl Namespace {
-    /// A new one; none where this process may not make one, or iproute2 is not installed.
+    /// A new namespace; `None` if this process may not make one, or iproute2 is not installed.
     ///
     /// # Panics
-    /// Where there is none and `CI=true`.
+    /// If it may not and `CI=true`.
     #[must_use]
     pub fn new() -> Option<Namespace> {
         Namespace::make(require("ip")?)
@@ -30,7 +30,7 @@ impl Namespace {
             .ok()
     }
 
-    /// A new one, or why this process may not make it.
+    /// A new namespace, or why this process may not make it.
     pub(crate) fn make(ip: PathBuf) -> Result<Namespace, String> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let name = format!(
@@ -53,13 +53,14 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Its name, as `ip netns` knows it.
+    /// Its name in `ip netns`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What runs a program, to be added as an argument, in here. It keeps its process id.
+    /// A command that runs the program in its arguments in this namespace. The process id stays the
+    /// same.
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.ip);
@@ -67,8 +68,8 @@ impl Namespace {
         command
     }
 
-    /// The same, with the view of files that this process has: `ip netns exec` hides the control
-    /// groups. Network interfaces in `/sys` are then those of here.
+    /// As [`Namespace::command`], but with this process's view of files: `ip netns exec` hides the
+    /// control groups. Network interfaces in `/sys` are then those of the namespace.
     #[must_use]
     pub fn command_among_files(&self) -> Command {
         let mut command = Command::new("nsenter");
@@ -76,22 +77,22 @@ impl Namespace {
         command
     }
 
-    /// Gives what `body` makes in here. Sockets made in here stay of here, wherever they are used.
+    /// Runs `body` in this namespace. Sockets made there remain there, wherever they are used.
     ///
     /// # Panics
-    /// Where `body` does.
+    /// If `body` does.
     pub fn enter<T: Send>(&self, body: impl FnOnce() -> T + Send) -> T {
         let inside = || {
             let namespace = File::open(Path::new(FOLDER).join(&self.name)).unwrap();
             move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
             body()
         };
-        // A namespace is entered by a thread, and this one ends with it.
+        // Threads enter a namespace, so this one ends with it.
         std::thread::scope(|scope| scope.spawn(inside).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    /// Runs `ip` with these arguments in here.
+    /// Runs `ip` with these arguments in this namespace.
     pub(crate) fn ip(&self, arguments: &[&str]) {
         run_ip(&self.ip, &[&["-n", &self.name], arguments].concat());
     }
@@ -99,7 +100,7 @@ impl Namespace {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // Fails only where somebody else has removed it.
+        // Fails only if another process has removed it.
         let _ = Command::new(&self.ip)
             .args(["netns", "del", &self.name])
             .output();

@@ -1,4 +1,5 @@
-//! Network namespaces on a bridge: machines of their own, as far as the network goes. Needs root.
+//! Network namespaces on a bridge: separate machines as far as the network is concerned. Needs
+//! root.
 
 use crate::namespace::run_ip;
 use crate::require::skip;
@@ -8,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Namespaces with an address each, on one bridge, which has an address too; all gone when dropped.
+/// Namespaces with an address each, on a bridge that has an address too; all removed when dropped.
 pub struct Namespaces {
     ip: PathBuf,
     bridge: String,
@@ -17,7 +18,7 @@ pub struct Namespaces {
 }
 
 impl Namespaces {
-    /// So many namespaces; none where this process may not make them, or iproute2 is not installed.
+    /// `count` namespaces; `None` if this process may not make them, or iproute2 is not installed.
     #[must_use]
     pub fn new(count: u8) -> Option<Namespaces> {
         let ip = require("ip")?;
@@ -38,7 +39,7 @@ impl Namespaces {
         Some(made)
     }
 
-    /// Address of the bridge, where this process and all namespaces reach it.
+    /// Address of the bridge, under which all namespaces reach this process.
     #[must_use]
     pub fn bridge_address(&self) -> Ipv4Addr {
         self.address_of(1)
@@ -50,19 +51,19 @@ impl Namespaces {
         self.address_v6_of(1)
     }
 
-    /// Address of a namespace, from 0.
+    /// Address of the namespace `index`, from 0.
     #[must_use]
     pub fn address(&self, index: u8) -> Ipv4Addr {
         self.address_of(index + 11)
     }
 
-    /// What runs a program, to be added as an argument, in a namespace, from 0.
+    /// A command that runs the program in its arguments in the namespace `index`, from 0.
     #[must_use]
     pub fn command(&self, index: u8) -> Command {
         self.namespaces[usize::from(index)].command()
     }
 
-    /// A namespace, from 0.
+    /// The namespace `index`, from 0.
     #[must_use]
     pub fn namespace(&self, index: u8) -> &Namespace {
         &self.namespaces[usize::from(index)]
@@ -115,8 +116,8 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // A namespace takes its end of a link with it, and so the other. The bridge was perhaps
-        // never made.
+        // A namespace takes its end of a link with it, and with that the other end. The bridge may
+        // not exist.
         self.namespaces.clear();
         let _ = Command::new(&self.ip)
             .args(["link", "del", &self.bridge])
@@ -124,10 +125,10 @@ impl Drop for Namespaces {
     }
 }
 
-/// A new bridge and the network that is its own: its name says which, so that no two bridges have
-/// the same, whichever process made them and whether or not it lived to remove them.
+/// A new bridge and a network of its own. The bridge's name contains the network, so that no two
+/// bridges share one, whichever process made them and whether or not it lived to remove them.
 fn make_bridge(ip: &Path) -> (u8, String) {
-    // The kernel removes the devices of earlier ones in its own time.
+    // The kernel takes its time to remove the devices of earlier bridges.
     static LAST: AtomicU8 = AtomicU8::new(0);
     for _ in 0..=u8::MAX {
         let network = LAST.fetch_add(1, Ordering::Relaxed);
@@ -143,8 +144,8 @@ fn make_bridge(ip: &Path) -> (u8, String) {
     panic!("all 256 bridges of tests are there: `ip link del` those that nobody uses");
 }
 
-/// Says that a test is skipped. In CI it may be, except where root of a whole machine cannot do it:
-/// that is to work.
+/// Reports that a test is skipped. In CI that is allowed only if not even root of the whole machine
+/// can do it.
 fn skip_for_lack_of_rights(why: &str) {
     if rustix::process::geteuid().is_root() && !is_container(why) {
         skip(why);
@@ -153,7 +154,7 @@ fn skip_for_lack_of_rights(why: &str) {
     }
 }
 
-/// Root of a container without the right to do it is no root.
+/// Root of a container may lack the right to do it.
 fn is_container(why: &str) -> bool {
     why.contains("ermitted") || why.contains("denied") || Path::new("/.dockerenv").exists()
 }

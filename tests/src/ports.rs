@@ -4,17 +4,17 @@ use std::net::{IpAddr, TcpListener};
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
-/// So many free ports, none of which this process was given before. They lie outside the range from
-/// which the kernel gives clients their ports and listeners theirs where they ask for any, so
-/// that nobody takes one before the server does, as long as the suites run one after the other.
+/// `count` free ports that this process has not used before. They lie outside the range from which
+/// the kernel picks ports for clients, and for listeners that ask for any port. So no other program
+/// takes one before the server does, as long as the suites run one after the other.
 ///
 /// # Panics
-/// Where there are not so many.
+/// If there are fewer.
 pub(crate) fn free_ports(ip: IpAddr, count: usize) -> Vec<u16> {
     static LAST: Mutex<Option<u16>> = Mutex::new(None);
     let mut last = LAST.lock().unwrap();
     let candidates = ports_outside(kernels_range());
-    // Servers that a killed process has left behind are at the ports that it was given.
+    // Servers left behind by a killed process may still use the ports that it was given.
     let begin = match *last {
         Some(port) => candidates.partition_point(|candidate| *candidate <= port),
         None => std::process::id() as usize % candidates.len(),
@@ -29,8 +29,8 @@ pub(crate) fn free_ports(ip: IpAddr, count: usize) -> Vec<u16> {
     ports
 }
 
-/// The ports that need no privilege and that the kernel gives nobody by itself; all that need
-/// none, where the kernel gives each of them.
+/// The unprivileged ports that the kernel never picks by itself; all unprivileged ports if it may
+/// pick any.
 fn ports_outside(kernels: RangeInclusive<u16>) -> Vec<u16> {
     const FIRST: u16 = 10_000;
     let outside: Vec<u16> = (FIRST..=u16::MAX)
@@ -50,11 +50,11 @@ fn kernels_range() -> RangeInclusive<u16> {
     next()..=next()
 }
 
-/// A listener on a free port, with the longest queue that the namespace allows: a thousand clients
-/// may come at once.
+/// A listener on a free port, with the longest queue that the namespace allows, because a thousand
+/// clients may arrive at once.
 ///
 /// # Panics
-/// Where the address is not of this machine.
+/// If this machine does not have the address.
 #[must_use]
 pub fn listen(ip: IpAddr) -> TcpListener {
     let listener = TcpListener::bind((ip, 0)).unwrap();

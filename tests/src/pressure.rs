@@ -1,13 +1,12 @@
-//! How much threads of this machine, of whatever program, waited for a CPU while something was
-//! measured.
+//! How long threads of any program on this machine waited for a CPU while something was measured.
 
 use std::time::Instant;
 
-/// A quiet machine has threads that wait for a CPU for less than this share of the time.
+/// On a quiet machine threads wait for a CPU for less than this share of the time.
 const QUIET: f64 = 0.05;
 
-/// The share of the time in which at least one thread waited for a CPU, by the kernel's pressure
-/// stall information (Documentation/accounting/psi.rst); unknown where it keeps none.
+/// The share of the time in which at least one thread waited for a CPU, from the kernel's pressure
+/// stall information (Documentation/accounting/psi.rst); `None` if the kernel has none.
 #[derive(Debug)]
 pub struct Pressure(Option<f64>);
 
@@ -27,7 +26,7 @@ impl Pressure {
         }
     }
 
-    /// Whether other programs left the CPUs alone, as far as is known.
+    /// Whether other programs left the CPUs alone, as far as that is known.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
         self.0.is_none_or(|share| share < QUIET)
@@ -35,7 +34,7 @@ impl Pressure {
 }
 
 impl PressureWatch {
-    /// Since it began.
+    /// The pressure since it began.
     #[must_use]
     pub fn end(self) -> Pressure {
         let waited_us = waited_us()

@@ -5,17 +5,17 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// A child process with its output in a file; killed by its id and reaped when dropped.
+/// A child process that writes its output to a file; killed by its id and reaped when dropped.
 pub struct Process {
     child: Child,
     output: PathBuf,
 }
 
 impl Process {
-    /// Starts `command`; standard output and error go to the file `output`.
+    /// Starts `command` with standard output and error written to the file `output`.
     ///
     /// # Panics
-    /// Where it cannot be started.
+    /// If it cannot be started.
     #[must_use]
     pub fn start(command: &mut Command, output: &Path) -> Process {
         let file = File::create(output).unwrap();
@@ -38,16 +38,16 @@ impl Process {
         self.child.id()
     }
 
-    /// What it has written so far.
+    /// What it has printed so far.
     #[must_use]
     pub fn output(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.output).unwrap()).into_owned()
     }
 
-    /// Types into its standard input, which is open until the process is dropped.
+    /// Types into its standard input, which stays open until the process is dropped.
     ///
     /// # Panics
-    /// Where it has ended.
+    /// If it has ended.
     pub fn type_in(&mut self, text: &str) {
         let input = self.child.stdin.as_mut().expect("a pipe that nobody takes");
         input
@@ -56,7 +56,7 @@ impl Process {
             .unwrap();
     }
 
-    /// Its status where it has ended.
+    /// Its status, if it has ended.
     #[must_use]
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
@@ -65,14 +65,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Both fail only where the process has ended and been reaped.
+        // Both fail only if the process has ended and been reaped.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Starts a server and waits until it is ready, with new ports where it ends before that: most
-/// likely one was taken.
+/// Starts a server and waits until it is ready. If it ends before that, most likely because a port
+/// was taken, it is started again with new ports.
 pub(crate) fn start_ready<T>(
     name: &str,
     start: impl Fn() -> (Process, T),

@@ -1,4 +1,4 @@
-//! Prometheus, which scrapes an address every second and is asked by its HTTP API.
+//! Prometheus, which scrapes an address every second and is queried by its HTTP API.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -13,14 +13,14 @@ use tempfile::TempDir;
 
 const IP: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// What a query found: the labels of a sample, and its value as Prometheus writes it; a native
-/// histogram as JSON.
+/// The result of a query: the labels of each sample, and its value as Prometheus writes it; a
+/// native histogram is JSON.
 pub type PrometheusSamples = Vec<(BTreeMap<String, String>, String)>;
 
-/// What histograms it asks for.
+/// The kind of histograms it scrapes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrometheusHistograms {
-    /// In text, with buckets by name.
+    /// In text, with named buckets.
     Classic,
     /// In protobuf, as one sample each.
     Native,
@@ -34,7 +34,7 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts a Prometheus that scrapes `/metrics` of this address; none where it is not installed.
+    /// Starts a Prometheus that scrapes `/metrics` of this address; `None` if it is not installed.
     #[must_use]
     pub fn start(scraped: SocketAddr, histograms: PrometheusHistograms) -> Option<Prometheus> {
         let program = require("prometheus")?;
@@ -62,10 +62,10 @@ impl Prometheus {
         })
     }
 
-    /// What a query in PromQL gives, at a time since 1970 in seconds or else now.
+    /// The result of a PromQL query at a time in seconds since 1970, or now.
     ///
     /// # Panics
-    /// Where Prometheus has gone, or does not understand the query.
+    /// If Prometheus has gone, or does not understand the query.
     #[must_use]
     pub fn query(&self, query: &str, at: Option<&str>) -> PrometheusSamples {
         let at = at.map(|at| format!("&time={at}")).unwrap_or_default();
@@ -85,7 +85,7 @@ impl Prometheus {
         samples.map(sample).collect()
     }
 
-    /// What it has written.
+    /// What it has printed.
     #[must_use]
     pub fn output(&self) -> String {
         self.process.output()
@@ -102,7 +102,7 @@ fn command(program: &Path, folder: &Path, address: SocketAddr) -> Command {
     command
 }
 
-/// The body of a good answer; HTTP/1.0 has no chunks.
+/// The body of a successful answer. HTTP/1.0 has no chunks.
 fn get(address: SocketAddr, path: &str) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
     write!(stream, "GET {path} HTTP/1.0\r\nhost: {address}\r\n\r\n").ok()?;

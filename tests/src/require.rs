@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where servers live that a user's `PATH` often lacks.
+/// Folders of server programs, which are often missing from a user's `PATH`.
 const SYSTEM_FOLDERS: [&str; 2] = ["/usr/sbin", "/usr/local/sbin"];
 
-/// The program's path. Where it is missing a line says so and the test is to return.
+/// The program's path. If it is missing, a line says so, and the test is to return.
 ///
 /// # Panics
-/// Where it is missing and `CI=true`: in CI a skipped test is a test that has silently gone.
+/// If it is missing and `CI=true`: in CI a skipped test would go unnoticed.
 #[must_use]
 pub fn require(program: &str) -> Option<PathBuf> {
     let found = find(program);
@@ -18,7 +18,7 @@ pub fn require(program: &str) -> Option<PathBuf> {
     found
 }
 
-/// The same for a file that a package brings, such as a library of Java.
+/// Does the same for a file of a package, such as a Java library.
 ///
 /// # Panics
 /// As [`require`].
@@ -31,8 +31,8 @@ pub fn require_file(path: &str) -> Option<PathBuf> {
     found
 }
 
-/// The same for a server that is large, or that not every distribution has: where it is missing the
-/// test is skipped in CI too, and says so.
+/// Does the same for a server that is large, or missing from some distributions: without it the
+/// test is skipped in CI too, with a line that says so.
 #[must_use]
 pub fn require_optional(program: &str) -> Option<PathBuf> {
     let found = find(program);
@@ -42,10 +42,10 @@ pub fn require_optional(program: &str) -> Option<PathBuf> {
     found
 }
 
-/// Says that a test is skipped.
+/// Reports that a test is skipped.
 ///
 /// # Panics
-/// Where `CI=true`.
+/// If `CI=true`.
 pub(crate) fn skip(why: &str) {
     assert_ne!(
         std::env::var("CI").as_deref(),

@@ -1,23 +1,23 @@
-//! A terminal as a person has one, by tmux with a server of its own: what stands on its screen, its
-//! size, and its keys.
+//! A terminal as people use it, by tmux with a server of its own: the text on its screen, its size,
+//! and its keys.
 
 use crate::{require, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A terminal with one shell. Its server is ended when dropped.
+/// A terminal with one shell. Its server is stopped when dropped.
 pub struct Tmux {
     program: PathBuf,
     folder: TempDir,
 }
 
 impl Tmux {
-    /// A terminal of this size whose shell is in an empty folder; none where tmux is not installed,
+    /// A terminal of this size whose shell is in an empty folder; `None` if tmux is not installed,
     /// see [`crate::require()`].
     ///
     /// # Panics
-    /// Where it cannot be started.
+    /// If it cannot be started.
     #[must_use]
     pub fn start(columns: u16, rows: u16) -> Option<Tmux> {
         let program = require("tmux")?;
@@ -34,7 +34,7 @@ impl Tmux {
         Some(tmux)
     }
 
-    /// The folder in which its shell begins.
+    /// The folder in which its shell starts.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -43,7 +43,7 @@ impl Tmux {
     /// Types a line.
     ///
     /// # Panics
-    /// Where the terminal is gone.
+    /// If the terminal is gone.
     pub fn line(&self, line: &str) {
         self.tell(&["send-keys", "-l", line]);
         self.key("Enter");
@@ -52,43 +52,43 @@ impl Tmux {
     /// Presses a key by tmux's name for it, such as `C-c`.
     ///
     /// # Panics
-    /// Where the terminal is gone.
+    /// If the terminal is gone.
     pub fn key(&self, key: &str) {
         self.tell(&["send-keys", key]);
     }
 
-    /// Makes it another size.
+    /// Changes its size.
     ///
     /// # Panics
-    /// Where the terminal is gone.
+    /// If the terminal is gone.
     pub fn resize(&self, columns: u16, rows: u16) {
         let (columns, rows) = (columns.to_string(), rows.to_string());
         self.tell(&["resize-window", "-x", &columns, "-y", &rows]);
     }
 
-    /// What stands on its screen, without blanks at the ends of lines and empty lines at the end.
+    /// The text on its screen, without blanks at the ends of lines and empty lines at the end.
     ///
     /// # Panics
-    /// Where the terminal is gone.
+    /// If the terminal is gone.
     #[must_use]
     pub fn screen(&self) -> String {
         self.tell(&["capture-pane", "-p"]).trim_end().to_owned()
     }
 
-    /// All of it that can be scrolled to.
+    /// The text on its screen and above, as far as one can scroll.
     ///
     /// # Panics
-    /// Where the terminal is gone.
+    /// If the terminal is gone.
     #[must_use]
     pub fn history(&self) -> String {
         let all = ["capture-pane", "-p", "-S", "-"];
         self.tell(&all).trim_end().to_owned()
     }
 
-    /// Waits until the screen holds `words`, and gives all of it.
+    /// Waits until the screen contains `words`, and returns all of its text.
     ///
     /// # Panics
-    /// Where it does not at the deadline.
+    /// If it does not at the deadline.
     pub fn wait_for(&self, words: &str) -> String {
         let mut last = String::new();
         let seen = || {
@@ -116,7 +116,7 @@ impl Drop for Tmux {
     fn drop(&mut self) {
         let socket = self.folder.path().join(".socket");
         let mut command = Command::new(&self.program);
-        // Fails only where the server has ended.
+        // Fails only if the server has ended.
         let _ = command.arg("-S").arg(socket).arg("kill-server").output();
     }
 }

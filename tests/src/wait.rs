@@ -1,14 +1,14 @@
-//! Waiting for another process, always with a deadline.
+//! Waiting for other processes, always with a deadline.
 
 use std::time::{Duration, Instant};
 
-/// How long anything that a fixture waits for may take.
+/// Longest time that a fixture waits for anything.
 pub const DEADLINE: Duration = Duration::from_secs(20);
 
-/// Time between two looks.
+/// Time between two attempts.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Looks again and again until `look` gives something.
+/// Calls `look` until it returns something.
 ///
 /// # Panics
 /// After [`DEADLINE`], naming `what`.

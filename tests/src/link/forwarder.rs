@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// Packets read from one end before those that are due are looked at again.
+/// Packets read from one end before due packets are delivered again.
 const BATCH: usize = 64;
 
 /// No packet is longer.
@@ -60,7 +60,7 @@ impl Drop for Forwarder {
     fn drop(&mut self) {
         self.stop.take();
         let ended = self.thread.take().map_or(Ok(()), JoinHandle::join);
-        // A second panic while one unwinds would abort the process and lose the first message.
+        // A second panic during a panic would abort the process and lose the first message.
         if !std::thread::panicking() {
             ended.expect("nothing in this thread panics");
         }
@@ -71,15 +71,15 @@ struct Moving {
     devices: [OwnedFd; 2],
     /// What is sent from each of the devices.
     wires: [Wire; 2],
-    /// Hangs up when the owner goes.
+    /// Closed when the owner goes.
     stopped: PipeReader,
     shared: Arc<Shared>,
 }
 
 impl Moving {
     fn run(&mut self) {
-        // A packet must not wait for the CPU behind the programs under test. 0 is this thread, and
-        // root may.
+        // A packet must not wait for a CPU behind the programs under test. 0 is this thread; only
+        // root may do this.
         let _ = rustix::process::setpriority_process(None, -20);
         let mut packet = vec![0; PACKET_BYTES_MAX];
         while !self.wait() {
@@ -101,7 +101,7 @@ impl Moving {
         }
     }
 
-    /// Until a packet is sent or due; whether the owner has gone.
+    /// Waits until a packet is sent or due. Returns whether the owner has gone.
     fn wait(&self) -> bool {
         let next_at = self.wires.iter().filter_map(Wire::next_at).min();
         let timeout = next_at.map(|at| at.saturating_duration_since(Instant::now()));
@@ -112,7 +112,7 @@ impl Moving {
             .each_ref()
             .map(|device| PollFd::new(device, PollFlags::IN));
         let mut all = [near, far, PollFd::new(&self.stopped, PollFlags::IN)];
-        // Interrupted by a signal, it is as if a packet had come.
+        // After a signal it is as if a packet had arrived.
         let _ = poll(&mut all, timeout.as_ref());
         !all[2].revents().is_empty()
     }
@@ -122,7 +122,7 @@ impl Moving {
             match read(&self.devices[from], &mut *packet) {
                 Ok(length) => self.wires[from].send(Instant::now(), &packet[..length], quality),
                 Err(Errno::INTR) => {}
-                // Nothing is there, or the device is down.
+                // There is no packet, or the device is down.
                 Err(_) => return,
             }
         }
@@ -130,7 +130,7 @@ impl Moving {
 
     fn deliver(&mut self, from: usize) {
         while let Some(packet) = self.wires[from].receive(Instant::now()) {
-            // A device that takes no more loses it, as a wire does.
+            // A device that is full loses the packet, as a wire does.
             let _ = write(&self.devices[1 - from], &packet);
         }
     }

@@ -1,25 +1,25 @@
-//! How good a link is.
+//! The quality of a link.
 
 use std::time::Duration;
 
-/// How good a link is in each direction. The default is up, and has no delay, no loss and no limit.
+/// The quality of a link in each direction. The default is up, without delay, loss or limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkQuality {
-    /// From one end to the other; a round trip has two of them.
+    /// From one end to the other; a round trip takes twice as long.
     pub delay: Duration,
-    /// Added to the delay of each packet, evenly from nothing to this. It changes no order.
+    /// Added to the delay of each packet, uniformly from 0 to this. It does not reorder packets.
     pub jitter: Duration,
     /// Share of the packets that are lost.
     pub loss: f64,
-    /// Share of the packets that take twice the delay, so that those behind them overtake.
+    /// Share of the packets that take twice the delay, so that later packets overtake them.
     pub reordered: f64,
-    /// Bits per second, headers of IP included; no limit where absent.
+    /// Bits per second, including IP headers; `None` for no limit.
     pub rate: Option<u64>,
-    /// Packets on the way in one direction; more are lost.
+    /// Most packets under way in one direction; further ones are lost.
     pub packets_max: usize,
     /// Whether anything goes through.
     pub is_up: bool,
-    /// Of losses and jitter: the same seed loses the same packets. Read once, at the start.
+    /// Seed of losses and jitter: the same seed loses the same packets. Read only at the start.
     pub seed: u64,
 }
 

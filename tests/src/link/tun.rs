@@ -27,8 +27,8 @@ struct InterfaceRequest {
     rest: [u8; 22],
 }
 
-/// Makes a device of this name in the namespace of the calling thread; it goes with its descriptor,
-/// which does not block.
+/// Makes a device of this name in the namespace of the calling thread. It exists as long as its
+/// descriptor, which does not block.
 pub(super) fn open(name: &str) -> io::Result<OwnedFd> {
     assert!(name.len() < NAME_BYTES, "{name} is too long for a device");
     let mut request = InterfaceRequest {
@@ -42,8 +42,8 @@ pub(super) fn open(name: &str) -> io::Result<OwnedFd> {
         OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC,
         Mode::empty(),
     )?;
-    // SAFETY: the request is a whole `struct ifreq`, 40 bytes, which is all that the kernel copies,
-    // and outlives the call.
+    // SAFETY: the request is a complete `struct ifreq` of 40 bytes, which is all the kernel copies,
+    // and it outlives the call.
     unsafe { ioctl(&device, Setter::<TUNSETIFF, InterfaceRequest>::new(request))? };
     Ok(device)
 }

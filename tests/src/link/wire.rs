@@ -1,16 +1,16 @@
-//! One direction of a link: which packets are lost, and when the others arrive. Without I/O; time
-//! is an argument.
+//! One direction of a link: which packets are lost, and when the others arrive. No I/O; time is an
+//! argument.
 
 use super::LinkQuality;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// What became of the packets of one direction.
+/// Counts of the packets of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LinkCounts {
     /// Packets sent.
     pub sent: u64,
-    /// Those lost by chance, because the link was down, or because too many were on the way.
+    /// Packets lost by chance, because the link was down, or because too many were under way.
     pub lost: u64,
     /// Those that have arrived.
     pub arrived: u64,
@@ -19,11 +19,11 @@ pub struct LinkCounts {
 /// One direction.
 pub(super) struct Wire {
     draw: Draw,
-    /// When the packet before has left; only a rate makes that later than it came.
+    /// When the previous packet has left; later than its arrival only if the rate is limited.
     free_at: Option<Instant>,
-    /// In the order in which they arrive.
+    /// In order of arrival.
     on_the_way: VecDeque<Packet>,
-    /// Those that others overtake, in no order.
+    /// Packets that others overtake, in no particular order.
     overtaken: Vec<Packet>,
     counts: LinkCounts,
 }
@@ -47,7 +47,7 @@ impl Wire {
     /// A packet is sent.
     pub(super) fn send(&mut self, now: Instant, bytes: &[u8], quality: &LinkQuality) {
         self.counts.sent += 1;
-        // Drawn for every packet, so that what else happens to one does not change which of the
+        // Drawn for every packet, so that what else happens to a packet does not change which
         // others are lost.
         let (fate, jitter) = (self.draw.next(), self.draw.next());
         if !quality.is_up || fate < quality.loss || self.is_full(quality) {
@@ -58,7 +58,7 @@ impl Wire {
         let left_at = begin + sending_time(bytes.len(), quality.rate);
         self.free_at = Some(left_at);
         let alone = left_at + quality.delay + quality.jitter.mul_f64(jitter);
-        // Not drawn where nothing is reordered: what else a seed does stays as it was.
+        // Drawn only if packets are reordered, which keeps the effects of older seeds.
         if quality.reordered > 0.0 && self.draw.next() < quality.reordered {
             self.overtaken.push(Packet {
                 due_at: alone + quality.delay,
@@ -137,7 +137,7 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// Milliseconds after which packets of 1,000 bytes arrive that are sent at once.
+    /// After how many milliseconds packets of 1,000 bytes arrive that are sent at once.
     fn arrivals_ms(packets: usize, quality: LinkQuality) -> Vec<u128> {
         let (mut wire, start) = (Wire::new(7), Instant::now());
         (0..packets).for_each(|_| wire.send(start, &[0; 1000], &quality));
