@@ -1,4 +1,4 @@
-//! Client certificates that a server wants and does not get: counted on both sides alike.
+//! Client certificates that a server requires and does not get: both sides count the same failures.
 
 use interop::{
     CoordinatorCommand, GoOptions, GoServer, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx,
@@ -11,10 +11,10 @@ const REQUESTS: u64 = 12;
 /// Alert 116, RFC 8446 §6.2.
 const MISSING: &str = "tls.alert_received.certificate_required";
 
-/// Alert 48: of an authority that the server does not know.
+/// Alert 48: the server does not know the certificate's authority.
 const UNKNOWN: &str = "tls.alert_received.unknown_ca";
 
-/// The one kind that every operation ended as; `requests` are those of a connection, 0 for
+/// The single kind that every operation failed with; `requests` is the number per connection, 0 for
 /// handshakes alone.
 fn kind_of(url: &str, pki: &Pki, requests: u32, identity: &str) -> String {
     let more = format!(
@@ -43,7 +43,7 @@ fn kind_of(url: &str, pki: &Pki, requests: u32, identity: &str) -> String {
     measured.errors[0].name.clone()
 }
 
-/// A certificate of an authority that nobody else knows.
+/// A certificate of an authority that neither side knows.
 fn stranger(strangers: &Pki) -> String {
     let files = strangers.client(KeyKind::P256, "stranger");
     format!(

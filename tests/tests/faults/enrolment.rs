@@ -1,4 +1,5 @@
-//! Who may not join: by a wrong token, a mistyped one, none, or with another version of the wire.
+//! Agents that may not join: with a wrong token, a mistyped one, none, or with another version of
+//! the wire.
 
 use crate::hand_made::Attached;
 use interop::{Agent, Invited};
@@ -12,7 +13,7 @@ fn listening(state: &Path) -> Invited {
     Invited::start(1, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), state, PLAN)
 }
 
-/// An agent that must end by itself, with exit code 4 and one line that has all of these words.
+/// Asserts that the agent ends by itself with exit code 4, and one line with all of these words.
 fn assert_turned_away(case: &str, mut agent: Agent, words: &[&str]) {
     let status = agent.wait();
     let output = agent.output();

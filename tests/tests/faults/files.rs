@@ -1,10 +1,10 @@
-//! Files that a plan names, and that are not there or not what they should be.
+//! Files that a plan names, and that are missing or wrong.
 
 use crate::assert_refused;
 use interop::{CoordinatorCommand, Finished, KeyKind, Pki};
 use target::{Config, RunningTarget};
 
-/// A run with this `[tls]`, where the certificates of `pki` lie.
+/// A run with this `[tls]` in a folder with the certificates of `pki`.
 fn run(pki: &Pki, url: &str, tls: &str) -> Finished {
     let text =
         format!("target.url = {url:?}\nload = {{ connections = 1, requests = 2 }}\n[tls]\n{tls}\n");
@@ -32,7 +32,7 @@ fn files_that_are_missing_or_wrong_are_told_before_any_load() {
         format!("ca = \"ca.pem\"\nclient_certificates = [{{ cert = {cert:?}, key = {key:?} }}]")
     };
     let (cert, key) = ("client-alice-P256.pem", "client-alice-P256.key");
-    // (what stands in [tls], words of one line)
+    // (content of [tls], words of one line)
     let cases: Vec<(String, Vec<&str>)> = vec![
         (
             "ca = \"none.pem\"".to_owned(),
@@ -66,7 +66,7 @@ fn files_that_are_missing_or_wrong_are_told_before_any_load() {
     ];
     for (tls, words) in cases {
         let finished = run(&pki, &server.url("/"), &tls);
-        // A file that cannot be read is a wrong plan (2); what is in it may show on the agents only
+        // A file that cannot be read is a wrong plan (2); wrong content may only show on the agents
         // (4).
         let code = if words.contains(&"no such file") || finished.code == 2 {
             2

@@ -1,5 +1,6 @@
-//! An agent made by hand, byte by byte: it can say what ours never would. TLS is `openssl
-//! s_client`'s, HTTP/2 is written out (RFC 9113), and headers are literal (RFC 7541 §6.2.2).
+//! An agent made by hand, byte by byte, which can send what ours never would. TLS is that of
+//! `openssl s_client`, HTTP/2 is written by hand (RFC 9113), and headers are literal (RFC 7541,
+//! section 6.2.2).
 
 use proto::Message as _;
 use proto::{FromAgent, FromCoordinator, Hello, Refused, from_agent, from_coordinator};
@@ -13,7 +14,7 @@ const HEADERS: u8 = 1;
 const SETTINGS: u8 = 4;
 const END_HEADERS: u8 = 4;
 
-/// A stream to a coordinator that has let it in by its token.
+/// A stream to a coordinator that accepted its token.
 pub struct Attached {
     client: Child,
     to: ChildStdin,
@@ -21,7 +22,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Attaches to a coordinator; none where openssl is not installed.
+    /// Attaches to a coordinator; `None` if openssl is not installed.
     pub fn new(coordinator: SocketAddr, token: &str) -> Option<Attached> {
         let program = interop::require("openssl")?;
         let mut command = Command::new("timeout");
@@ -48,20 +49,20 @@ impl Attached {
         Some(attached)
     }
 
-    /// Says hello.
+    /// Sends a hello.
     pub fn say(&mut self, hello: &Hello) {
         let message = FromAgent {
             message: Some(from_agent::Message::Hello(hello.clone())),
         }
         .encode_to_vec();
-        // gRPC: not compressed, length, message.
+        // gRPC framing: not compressed, length, message.
         let mut frame = vec![0];
         frame.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
         frame.extend(message);
         self.send(DATA, 0, 1, &frame);
     }
 
-    /// What the coordinator refuses this agent for.
+    /// The coordinator's reason for refusing this agent.
     pub fn refusal(&mut self) -> Refused {
         loop {
             let (kind, payload) = self.receive();
@@ -82,8 +83,7 @@ impl Attached {
         self.to.flush().unwrap();
     }
 
-    /// The next frame: its type and its payload. Ends, with a panic, when `timeout` ends the
-    /// client.
+    /// The next frame: its type and its payload. Panics when `timeout` ends the client.
     fn receive(&mut self) -> (u8, Vec<u8>) {
         let mut head = [0; 9];
         self.from.read_exact(&mut head).unwrap();
@@ -96,8 +96,7 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // Both fail only where it has ended and been reaped. `timeout` passes its end on to the
-        // client.
+        // Both fail only if it has ended and been reaped. `timeout` ends the client with it.
         let _ = rustix::process::kill_process(
             rustix::process::Pid::from_child(&self.client),
             rustix::process::Signal::TERM,

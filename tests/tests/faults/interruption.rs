@@ -1,4 +1,4 @@
-//! Ctrl-C: once drains and keeps the result, twice stops at once; nothing is left behind.
+//! Ctrl-C: the first drains and keeps the result, the second stops at once; nothing is left behind.
 
 use interop::{Coordinator, CoordinatorCommand, Signal, wait_until};
 use std::path::Path;
@@ -33,7 +33,7 @@ fn ctrl_c_drains_and_keeps_what_was_measured() {
             "{finished}"
         );
         let operations = &document.measured.operations;
-        // What was under way was let finish, so that both sides counted the same.
+        // Operations under way were allowed to finish, so both sides counted the same.
         assert_eq!(
             (operations.ok, operations.errors),
             (server.stop().requests, 0),

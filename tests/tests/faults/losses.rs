@@ -1,5 +1,5 @@
-//! Processes that are killed in the middle of a run: load ends with the lease, and what is missing
-//! is said.
+//! Processes that are killed in the middle of a run: the load ends with the lease, and the result
+//! says what is missing.
 
 use interop::{
     Agent, CoordinatorCommand, Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan,
@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 use target::{Config, RunningTarget};
 
-/// Firing lease and one second: DESIGN's promise.
+/// The firing lease and one second, as the design promises.
 const LOAD_MAX: Duration = Duration::from_secs(6);
 
 /// Long enough never to end by itself here.
@@ -38,7 +38,7 @@ fn load_ends_within_the_lease_and_a_second_where_the_coordinator_is_killed() {
 
     let killed_at = Instant::now();
     invited.coordinator.signal(Signal::KILL);
-    // Load goes on for most of the lease, and then ends for good.
+    // The load continues for most of the lease, and then ends for good.
     let (mut requests, mut last_at) = (nginx.status().requests, killed_at);
     while last_at.elapsed() < Duration::from_secs(2) {
         std::thread::sleep(Duration::from_millis(20));
@@ -144,8 +144,8 @@ fn agent_that_is_killed_makes_the_run_invalid_and_leaves_a_visible_gap() {
         finished.stdout.contains("invalid") && finished.stdout.contains("goes"),
         "{finished}"
     );
-    // The others' load went on to the end of the plan: a lost share is not handed to them, and does
-    // not stop them.
+    // The other agents fired to the end of the plan: they neither take over a lost share nor stop
+    // because of it.
     let last = document
         .series
         .rows
@@ -186,8 +186,7 @@ fn agent_that_stops_for_longer_than_its_lease_fires_no_more() {
     agent.signal(Signal::CONT);
     let finished = invited.coordinator.wait();
     let sent = server.stop().requests - before;
-    // What was under way when it stopped may still be counted, one request for each user; nothing
-    // new begins.
+    // Operations under way at the stop may still be counted, one for each user; no new ones begin.
     assert!(
         sent <= 2,
         "{sent} requests after the lease had run out; {finished}\n{}",

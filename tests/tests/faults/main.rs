@@ -1,5 +1,5 @@
-//! What goes wrong, end to end: each fault is one clear message or one counted kind, has its
-//! documented exit code, and takes no longer than it has to.
+//! What goes wrong, end to end: each fault gives one clear message or one counted kind of failure,
+//! has its documented exit code, and takes no longer than necessary.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"
@@ -22,11 +22,11 @@ mod terminal;
 use interop::Finished;
 use std::time::Duration;
 
-/// Longest time for what fails before there is any load.
+/// Longest time for a failure before there is any load.
 const AT_ONCE: Duration = Duration::from_secs(15);
 
-/// It ended with `code` before it could have waited for anything, and one line of standard error
-/// has all of these words.
+/// Asserts that it ended with `code` without waiting for anything, and that one line of standard
+/// error has all of these words.
 fn assert_refused(finished: &Finished, code: i32, words: &[&str]) {
     let finished = finished.clean();
     assert_eq!(finished.code, code, "{finished}");

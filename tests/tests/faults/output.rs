@@ -1,4 +1,4 @@
-//! What is written where: to a pipe, to one that nobody reads, to a narrow terminal, to a file.
+//! What is written where: to a pipe, to a pipe without a reader, to a narrow terminal, to a file.
 
 use interop::{CoordinatorCommand, wait_until};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -62,7 +62,7 @@ fn full_disk_is_told_and_is_no_success() {
     assert!(finished.stderr.contains("space"), "{finished}");
 }
 
-/// A terminal of so many columns: the side for the program, and the side that sees what it writes.
+/// A terminal of this width: the side for the program, and the side that receives what it writes.
 fn terminal(columns: u16) -> (OwnedFd, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -98,7 +98,7 @@ fn read_all(mut master: File) -> std::thread::JoinHandle<String> {
     })
 }
 
-/// Lines as they are seen, without escape sequences.
+/// Lines as a person sees them, without escape sequences.
 fn lines(seen: &str) -> Vec<String> {
     let mut text = String::new();
     let mut characters = seen.chars();
@@ -144,7 +144,7 @@ fn nothing_is_wider_than_a_narrow_terminal() {
             .iter()
             .filter(|line| line.chars().count() > usize::from(columns))
             .collect();
-        // What cannot be broken, such as a path, may stand out.
+        // Words that cannot be broken, such as a path, may stick out.
         let breakable: Vec<_> = too_wide
             .iter()
             .filter(|line| line.trim().contains(' '))

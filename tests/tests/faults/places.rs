@@ -1,4 +1,4 @@
-//! Ports and folders that cannot be had.
+//! Ports and folders that cannot be used.
 
 use crate::assert_refused;
 use interop::{CoordinatorCommand, Invited};
@@ -47,7 +47,7 @@ fn address_of_another_machine_is_told() {
 
 #[test]
 fn run_folder_that_cannot_be_written_is_told_before_any_load() {
-    // Root may write anywhere, but nobody can make a folder under a file, or in /proc.
+    // Root may write anywhere, but not even root can make a folder below a file, or in /proc.
     for output in ["plan.toml/runs", "/proc/runs"] {
         let arguments = ["start", "--local", "--output", output, "plan.toml"];
         let finished = CoordinatorCommand::new(&arguments)

@@ -1,9 +1,9 @@
-//! Plans that are none.
+//! Files that are not plans.
 
 use crate::assert_refused;
 use interop::{CoordinatorCommand, Finished};
 
-/// A plan as bytes, and what one line about it must say.
+/// A plan as bytes, and words of one line about it.
 type Case = (&'static str, Vec<u8>, &'static [&'static str]);
 
 fn start(plan: &[u8]) -> Finished {

@@ -1,5 +1,5 @@
-//! A server of TLS 1.2 that wishes to renegotiate under a request: it is told no, and OpenSSL's
-//! gives up at once.
+//! A TLS 1.2 server that requests a renegotiation during a request: it is refused, and OpenSSL's
+//! server gives up at once.
 
 use interop::{
     CoordinatorCommand, KeyKind, OpensslAnswers, OpensslOptions, OpensslServer, Pki,
@@ -7,13 +7,14 @@ use interop::{
 };
 use std::time::Duration;
 
-/// The request's time-out, which is not to be waited for.
+/// The request's time-out, which must not be reached.
 const TIME_OUT: Duration = Duration::from_secs(40);
 
 #[test]
 fn server_that_wishes_to_renegotiate_hears_no_at_once() {
     let pki = Pki::new();
-    // With one request rustls has the connection to its end, with more our own record layer.
+    // With one request rustls keeps the connection to its end, with more our own record layer takes
+    // over.
     for requests in [1, 5] {
         let (version, answers) = (ServerTlsVersion::V12, OpensslAnswers::Typed);
         let options = OpensslOptions {

@@ -1,5 +1,5 @@
-//! Certificates of servers as people make them by hand, each with what rustls dislikes of it: it is
-//! told by name, with a cure.
+//! Server certificates as people make them by hand, each with something that rustls rejects: the
+//! message names it, with a cure.
 
 use interop::{
     CertificateFiles, CoordinatorCommand, Finished, OpensslOptions, OpensslServer, Pki,
@@ -10,10 +10,10 @@ use std::process::Command;
 
 const REQUESTS: u64 = 3;
 
-/// A subjectAltName of every case that is not about it.
+/// A subjectAltName for the cases that are not about it.
 const NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1";
 
-/// Makes certificates by OpenSSL's command line.
+/// Makes certificates with OpenSSL's command line.
 struct Workshop {
     folder: tempfile::TempDir,
     openssl: PathBuf,
@@ -49,14 +49,14 @@ impl Workshop {
         );
     }
 
-    /// A certificate that signs itself.
+    /// A self-signed certificate.
     fn self_signed(&self, name: &str, words: &str) -> CertificateFiles {
         let names = format!("-nodes -days 30 -subj /CN={name} -keyout {name}.key -out {name}.pem");
         self.openssl(&format!("req -x509 -new {names} {words}"));
         self.files(name)
     }
 
-    /// A certificate of `ca`, with these extensions, or of version 1 where there are none.
+    /// A certificate issued by `ca` with these extensions, or of version 1 if there are none.
     fn issued(
         &self,
         name: &str,
@@ -193,7 +193,7 @@ fn what_is_wrong_with_a_certificate_is_told_with_a_cure() {
                 "{cure:?} is not in the output; {what}"
             );
         }
-        // As the cure says.
+        // Follows the cure.
         let Some(finished) = run(&as_server, &as_server.cert, version) else {
             return;
         };

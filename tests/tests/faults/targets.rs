@@ -1,4 +1,4 @@
-//! Targets that are not there, not themselves, or not well.
+//! Targets that do not exist, are not what they claim, or are faulty.
 
 use crate::assert_refused;
 use interop::{CoordinatorCommand, Finished};
@@ -16,7 +16,7 @@ const REQUESTS: u64 = 12;
 /// Virtual users of each run.
 const USERS: u64 = 3;
 
-/// Each user runs into a few time-outs of 300 ms, one after the other, and backs off in between.
+/// Each user runs into a few time-outs of 300 ms, one after the other, with back-offs in between.
 const RUN_MAX: Duration = Duration::from_secs(20);
 
 /// Runs against `url` with a threshold that any error fails.
@@ -36,8 +36,8 @@ fn run(url: &str, ca: Option<&str>) -> Finished {
         .run()
 }
 
-/// Every operation ended as this kind, in the result and in words on the console, and the threshold
-/// failed for it.
+/// Asserts that every operation failed with this kind, in the result and on the console, and that
+/// this made the threshold fail.
 fn assert_counted(case: &str, finished: Finished, kind: &str) -> Finished {
     println!("{case}");
     let finished = finished.expect(1);
@@ -186,7 +186,7 @@ fn refused_connections_are_tried_again_with_back_off() {
         (REQUESTS, 0),
         "{connections:?}"
     );
-    // A user waits after each failure but the last of all.
+    // A user waits after each failure, except after the very last one.
     assert!(
         connections.back_offs >= REQUESTS - USERS && connections.back_offs <= REQUESTS,
         "{connections:?}"
@@ -199,7 +199,7 @@ fn refused_connections_are_tried_again_with_back_off() {
 
 #[test]
 fn full_queue_of_a_listener_is_a_time_out_of_the_connect() {
-    // Its queue holds one connection, or two; the kernel drops what else comes.
+    // Its queue holds one connection, or two; the kernel drops all others.
     let listener = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP)).unwrap();
     bind(&listener, &SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();
     listen(&listener, 0).unwrap();
@@ -239,7 +239,7 @@ fn name_that_does_not_resolve_is_told_before_the_run() {
 
 #[test]
 fn public_address_needs_a_word_of_the_machine_that_fires() {
-    // TEST-NET-1, RFC 5737: nobody's.
+    // TEST-NET-1, RFC 5737: an address without a host.
     let finished = run("http://192.0.2.1/", None);
     assert_refused(&finished, 4, &["192.0.2.1", "--allow 192.0.2.1"]);
 }

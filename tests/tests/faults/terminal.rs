@@ -1,13 +1,13 @@
 //! A run as a person at a terminal sees it, by tmux: while it goes on, after its end, stopped by a
-//! key, in another size.
+//! key, and in another size.
 
 use interop::{Tmux, binary, wait_until};
 use target::{Config, RunningTarget};
 
-/// What stands below everything when the program has ended.
+/// The text below everything once the program has ended.
 const OVER: &str = "over:";
 
-/// A plan in the terminal's folder, and the command line for it.
+/// Writes a plan to the terminal's folder, and returns the command line for it.
 fn plan(tmux: &Tmux, server: &RunningTarget, seconds: u32) -> String {
     let load = format!("{{ connections = 2, duration = \"{seconds}s\", think_time = \"5ms\" }}");
     let plan = format!(
@@ -20,7 +20,7 @@ fn plan(tmux: &Tmux, server: &RunningTarget, seconds: u32) -> String {
     format!("{} {start} plan.toml", coordinator.display())
 }
 
-/// The panel while it fires, when it has members.
+/// The panel while it fires, once it has members.
 fn firing(tmux: &Tmux) -> String {
     let mut last = String::new();
     wait_until("a panel with members", || {
@@ -32,7 +32,7 @@ fn firing(tmux: &Tmux) -> String {
     })
 }
 
-/// The end of a command, and that nothing of the panel is left above it.
+/// Waits for the end of a command, and asserts that nothing of the panel is left above it.
 fn ended(tmux: &Tmux, code: i32) -> String {
     tmux.wait_for(&format!("{OVER} {code}"));
     let all = tmux.history();
@@ -53,7 +53,7 @@ fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
         let line = plan(&tmux, &server, 8);
         tmux.line(&format!("{line}; echo {OVER} $?"));
         let screen = firing(&tmux);
-        // Wide enough, agents stand beside the figures.
+        // If it is wide enough, agents are beside the figures.
         let is_beside = |line: &str| line.starts_with("edge  ") && line.contains("CPU");
         let is_wide = screen.lines().any(is_beside);
         assert_eq!(is_wide, columns == 200, "{screen}");
@@ -76,7 +76,7 @@ fn panel_is_drawn_once_in_a_terminal_that_changes_its_size() {
     for columns in [44, 200, 60] {
         tmux.resize(columns, 24);
         let mut last = String::new();
-        // A redrawing may be under way.
+        // It may be in the middle of redrawing.
         wait_until("one panel", || {
             last = tmux.screen();
             let is_one = ["p50", "p99", "errors"]
@@ -161,7 +161,7 @@ fn step_of_a_search_stands_in_the_panel_with_what_is_known() {
     tmux.line(&format!("{line}; echo {OVER} $?"));
     tmux.wait_for("search: hold 1 at 80/s\n");
     let has_ended = |screen: &str| screen.lines().any(|line| line.starts_with(OVER));
-    // A busy machine may be the limit of the first hold.
+    // On a busy machine the client may limit the first hold.
     let has_second = wait_until("the second hold, or the end", || {
         let screen = tmux.screen();
         let is_second = screen.contains("search: hold 2 at 100/s, 80/s passed");

@@ -1,4 +1,4 @@
-//! The commands of `examples/ci`, as the runners of GitHub and GitLab run them.
+//! The commands of `examples/ci`, as the runners of GitHub and GitLab execute them.
 
 use crate::{of_the_repository, read};
 use interop::{binary, require};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use tempfile::TempDir;
 
-/// A checkout with the plan, which takes a tenth of its time.
+/// A checkout with the plan, shortened to a tenth of its time.
 fn checkout() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let plan = read(of_the_repository("examples/ci/plan.toml"));
@@ -18,7 +18,8 @@ fn checkout() -> TempDir {
     folder
 }
 
-/// The lines below the first one that is `head`, as far as they are indented more, without that.
+/// The lines below the first line `head` that are indented more, without that additional
+/// indentation.
 fn block(text: &str, head: &str) -> String {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut lines = text.lines().skip_while(|line| line.trim() != head);

@@ -25,7 +25,7 @@ fn text(output: Output) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What the programs print for a shell, each in a file.
+/// The scripts that the programs print for a shell, each in a file.
 fn scripts(shell: &str) -> (TempDir, [PathBuf; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let paths = PROGRAMS.map(|program| {
@@ -37,8 +37,8 @@ fn scripts(shell: &str) -> (TempDir, [PathBuf; 2]) {
     (folder, paths)
 }
 
-/// What bash offers for the last word, as it calls a completion: the function that the script has
-/// registered, with the line in `COMP_WORDS`.
+/// What bash offers for the last word, when called as bash calls completions: the function that the
+/// script has registered, with the line in `COMP_WORDS`.
 fn completed(script: &Path, words: &[&str]) -> Vec<String> {
     let ask = r#"
         source "$1"; shift
@@ -73,7 +73,7 @@ fn bash_completes_commands_flags_and_words() {
     assert_eq!(completed(&agent, &["agent", "join", "--wo"]), ["--workers"]);
 }
 
-/// Whose shell is not there is looked at for its commands only.
+/// If a shell is not installed, its script is only searched for the commands.
 #[test]
 fn every_shell_gets_a_script_that_it_reads() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {

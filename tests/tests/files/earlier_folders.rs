@@ -1,4 +1,5 @@
-//! What earlier versions left is read and rendered, with the figures that they wrote.
+//! Folders of earlier versions can be read and rendered, with the figures that those versions
+//! wrote.
 
 use crate::of_the_repository;
 use interop::{CoordinatorCommand, Finished};
@@ -6,7 +7,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The versions' folders, each named by its commit.
+/// The folders of the versions, each named by its commit.
 fn versions() -> Vec<PathBuf> {
     let folders = fs::read_dir(of_the_repository("tests/golden-folders")).unwrap();
     let folders = folders.map(|entry| entry.unwrap().path());
@@ -30,7 +31,7 @@ fn reported(folder: &Path, format: &str) -> String {
     run(&arguments).expect(0).stdout
 }
 
-/// Where figures stand that are the same in every version.
+/// Figures that have the same name in every version.
 const FIGURES: [&str; 9] = [
     "/schema",
     "/run/name",
@@ -113,7 +114,7 @@ fn folders_of_earlier_versions_render_in_every_format() {
     assert!(campaigns >= 2, "{campaigns} campaigns");
 }
 
-/// What may come of a comparison that was made; 2 and 4 are refusals.
+/// Any outcome of a comparison is fine; 2 and 4 are refusals.
 #[test]
 fn folders_of_earlier_versions_are_compared() {
     let versions = versions();
@@ -125,7 +126,7 @@ fn folders_of_earlier_versions_are_compared() {
                     continue;
                 }
                 let [first, other] = [&first, &other].map(|path| path.to_str().unwrap());
-                // The first versions did not say which key share was sent.
+                // The first versions did not record which key share was sent.
                 let compared = run(&["compare", "--force", first, other]);
                 assert!(
                     matches!(compared.code, 0 | 1 | 3),

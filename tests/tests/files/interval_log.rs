@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Where Debian's libhdrhistogram-java puts it.
+/// Where Debian's libhdrhistogram-java installs it.
 const JAR: &str = "/usr/share/java/hdrhistogram.jar";
 
 const PLAN: &str = r#"
@@ -14,7 +14,7 @@ target.builtin = true
 load = { connections = 2, think_time = "10ms", warm_up = "1s", duration = "2s" }
 "#;
 
-/// What Java's processor says of a tag: number of values, mean and largest in nanoseconds.
+/// What Java's processor reports for a tag: number of values, mean and largest in nanoseconds.
 #[derive(Debug, PartialEq)]
 struct Summary {
     count: u64,

@@ -1,4 +1,4 @@
-//! The files that other programs read: what they say of themselves is so.
+//! Files for other programs: what they claim about themselves is true.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod ci_examples;
@@ -10,7 +10,7 @@ mod schemas;
 
 use std::path::{Path, PathBuf};
 
-/// A file of this repository.
+/// The path of a file in this repository.
 fn of_the_repository(path: &str) -> PathBuf {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap().join(path)

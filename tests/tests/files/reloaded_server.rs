@@ -1,5 +1,5 @@
-//! The example of `examples/nginx` in which the server has another key for each cell of a matrix,
-//! as its plan says it.
+//! The example of `examples/nginx` in which the server gets another key for each cell of a matrix,
+//! run as the comment in its plan says.
 
 use crate::{of_the_repository, read};
 use interop::{Process, binary, require, wait_until};
@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
-/// The lines of a command in a comment of a plan, without what makes them a comment.
+/// The lines of a command in a plan's comment, uncommented.
 fn command_of(plan: &str) -> String {
     let lines = plan.lines().filter_map(|line| line.strip_prefix("#     "));
     lines.map(|line| format!("{line}\n")).collect()
@@ -19,7 +19,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
-            // With its permissions: scripts can be run.
+            // With its permissions, since scripts must be executable.
             fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
         }
     }
@@ -47,7 +47,7 @@ fn server_has_the_key_and_the_suite_of_each_cell() {
         .env("PATH", path())
         .output()
         .unwrap();
-    // 3: a busy machine may be the limit.
+    // 3: a busy machine may have been the limit.
     let code = output.status.code();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(code, Some(0 | 3)), "{told}");
@@ -83,7 +83,8 @@ fn server_has_the_key_and_the_suite_of_each_cell() {
     assert_eq!(runs, 8, "{told}");
 }
 
-/// The nginx of `start.sh`. Killed, its master would leave a worker behind, and its ports taken.
+/// The nginx of `start.sh`. If it were killed, the master would leave a worker behind that holds
+/// its ports.
 struct ExampleServer {
     process: Process,
 }
@@ -112,7 +113,7 @@ impl Drop for ExampleServer {
     }
 }
 
-/// With the program under test first, and nginx where Debian has it.
+/// A PATH that begins with the program under test, and contains Debian's folder of nginx.
 fn path() -> String {
     let programs = binary("coordinator").parent().unwrap().to_owned();
     let path = std::env::var("PATH").unwrap();

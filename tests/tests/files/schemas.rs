@@ -1,5 +1,5 @@
-//! The JSON Schemas of `docs/schema` are those of the types, and everything that is written fits
-//! them. `WRITE_GENERATED=1` writes them anew.
+//! The JSON Schemas of `docs/schema` match the types, and all files written match the schemas.
+//! `WRITE_GENERATED=1` rewrites them.
 
 use crate::{of_the_repository, read};
 use analysis::{CampaignDocument, Document, EventLine};
@@ -33,7 +33,7 @@ thresholds = { "errors.count" = "<= 0" }
 search = { rate = { from = "50/s", to = "100/s" }, hold = "1s" }
 "#;
 
-/// The schema of what this version writes. What a version may leave out is not required.
+/// The schema of what this version writes. Fields that a version may leave out are not required.
 fn schema<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
@@ -41,7 +41,7 @@ fn schema<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// A link of rustdoc leads nowhere from a schema.
+/// A rustdoc link leads nowhere in a schema.
 fn without_links(schema: &mut schemars::Schema) {
     if let Some(Value::String(text)) = schema.get_mut("description") {
         *text = text.replace("[`", "`").replace("`]", "`");
@@ -56,7 +56,7 @@ fn schemas() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// By the file that others read, not by the types.
+/// Uses the file that other programs read, not the types.
 fn validator(name: &str) -> Validator {
     let text = read(of_the_repository("docs/schema").join(name));
     let schema: Value = serde_json::from_str(&text).unwrap();
@@ -87,14 +87,14 @@ fn assert_events_fit(text: &str) {
     }
 }
 
-/// Every file that a run's folder holds for other programs.
+/// Every file in a run's folder that is meant for other programs.
 #[track_caller]
 fn assert_folder_fits(folder: &Path) {
     assert_fits("result.schema.json", &read(folder.join("result.json")));
     assert_events_fit(&read(folder.join("events.jsonl")));
 }
 
-/// Below the folder of several runs; holds of a search stand deeper.
+/// All run folders below a campaign's folder; those of a search's holds are nested deeper.
 fn run_folders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).unwrap();
     let folders = entries.map(|entry| entry.unwrap().path());
@@ -135,7 +135,7 @@ fn golden_documents_fit_their_schemas() {
     )));
 }
 
-/// A run of which a threshold fails, variants, and a search.
+/// A run with a failed threshold, variants, and a search.
 #[test]
 fn what_runs_write_fits_the_schemas() {
     let run = CoordinatorCommand::local(2, RUN).run();

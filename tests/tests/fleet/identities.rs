@@ -1,5 +1,5 @@
-//! Private keys go where they are used: an agent's memory holds those of its own virtual users, and
-//! no other.
+//! Private keys only go where they are used: an agent's memory contains those of its own virtual
+//! users, and no others.
 
 use crate::alone;
 use interop::{Agent, Invited, KeyKind, Nginx, NginxOptions, NginxServer, Pki, plan};
@@ -10,8 +10,7 @@ use std::path::Path;
 
 const NAMES: [&str; 2] = ["alice", "bob"];
 
-/// Whether the agent's memory holds these bytes anywhere; whole mappings are read in steps that
-/// overlap.
+/// Whether the agent's memory contains these bytes. Mappings are read in overlapping steps.
 fn holds(agent: &Agent, wanted: &[u8]) -> bool {
     const STEP: usize = 1 << 20;
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", agent.id())).unwrap();
@@ -22,7 +21,7 @@ fn holds(agent: &Agent, wanted: &[u8]) -> bool {
         let [from, to] = [from, to].map(|at| u64::from_str_radix(at, 16).unwrap());
         for at in (from..to).step_by(STEP) {
             let length = buffer.len().min((to - at) as usize);
-            // A mapping may go while it is read.
+            // A mapping may disappear while it is read.
             let Ok(bytes) = memory.read_at(&mut buffer[..length], at) else {
                 break;
             };
@@ -37,7 +36,7 @@ fn holds(agent: &Agent, wanted: &[u8]) -> bool {
     false
 }
 
-/// The line of a key's PEM that no other key has.
+/// The line of a key's PEM that is in no other key.
 fn secret(key: &Path) -> Vec<u8> {
     let pem = std::fs::read_to_string(key).unwrap();
     pem.lines().nth(2).unwrap().as_bytes().to_vec()

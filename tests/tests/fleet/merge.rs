@@ -5,7 +5,7 @@ use analysis::{Document, TimeFigure};
 use hdrhistogram::Histogram;
 use interop::{CoordinatorCommand, Histograms, Nginx, NginxOptions, NginxServer, Pki, plan};
 
-/// No multiple of any number of agents here.
+/// Not a multiple of any number of agents here.
 const REQUESTS: u64 = 2003;
 const USERS: u64 = 9;
 
@@ -124,7 +124,7 @@ fn assert_percentiles(metric: &str, figure: &TimeFigure, histogram: &Histogram<u
     }
 }
 
-/// The histogram's buckets in the columns of the figure's picture.
+/// The histogram's buckets, counted in the columns of the figure's picture.
 fn columns(figure: &TimeFigure, histogram: &Histogram<u64>) -> Vec<u64> {
     let mut counts = vec![0; figure.histogram.len()];
     for bucket in histogram.iter_recorded() {

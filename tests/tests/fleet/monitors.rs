@@ -1,4 +1,4 @@
-//! A monitor beside an agent: what both machines did stands in the result, on one time axis.
+//! A monitor beside an agent: the result has the figures of both machines, on one time axis.
 
 use crate::alone;
 use analysis::{Document, MachineResult, MachineRole};

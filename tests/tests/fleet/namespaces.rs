@@ -1,5 +1,5 @@
-//! Four machines, as far as the network goes: namespaces with addresses of their own, nginx and
-//! coordinator outside.
+//! Four machines as far as the network is concerned: namespaces with addresses of their own, and
+//! nginx and the coordinator outside.
 
 use crate::{alone, shares};
 use interop::{Invited, Namespaces, Nginx, NginxOptions, NginxServer, Pki, plan};
@@ -57,7 +57,7 @@ fn four_agents_in_namespaces_of_their_own_make_one_run() {
     let shares = shares(REQUESTS, USERS, u64::from(AGENTS));
     for (share, group) in shares.into_iter().zip(&document.by_agent) {
         assert_eq!(group.figures.operations.ok, share);
-        // Named after the namespace it is in: what its address sent is what it reports.
+        // The agent is named after its namespace: what it reports is what its address sent.
         let number: u8 = group.name.trim_start_matches("load-").parse().unwrap();
         let from = IpAddr::V4(namespaces.address(number));
         assert_eq!(
@@ -82,7 +82,7 @@ fn target_at_an_interface_of_an_agents_machine_is_told_for_that_agent() {
     let Some(namespaces) = Namespaces::new(1) else {
         return;
     };
-    // The bridge is an interface of this machine, and the namespace reaches it over the network.
+    // The bridge is an interface of this machine, which the namespace reaches over the network.
     let listen = SocketAddr::new(IpAddr::V4(namespaces.bridge_address()), 0);
     let server = RunningTarget::new(Config {
         address: listen,
@@ -123,7 +123,7 @@ fn target_without_a_route_is_a_counted_kind() {
     let Some(namespaces) = Namespaces::new(1) else {
         return;
     };
-    // The namespace has a route to its own network and to nothing else.
+    // The namespace only has a route to its own network.
     let text = "target.url = \"http://10.1.2.3/\"\nload = { connections = 2, requests = 6 }\n";
     let listen = SocketAddr::new(IpAddr::V4(namespaces.bridge_address()), 0);
     let invited = Invited::start(1, listen, state.path(), text);

@@ -1,5 +1,5 @@
-//! A CPU profile of the server under test in the middle of a run. It is taken where `perf` is
-//! there and allowed; containers of CI may forbid it, so that it is not asked for there.
+//! A CPU profile of the server under test in the middle of a run. It is skipped if `perf` is
+//! missing or not permitted; CI does not require it, because containers may forbid it.
 
 use crate::alone;
 use analysis::{Document, MachineResult, MachineRole};
@@ -7,7 +7,7 @@ use interop::{Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, plan, re
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-/// A run of full handshakes for 8 s whose server is profiled for 3 s.
+/// A run of full handshakes for 8 s, whose server is profiled for 3 s.
 fn profiled() -> Option<(Finished, String)> {
     let (pki, state) = (Pki::new(), tempfile::tempdir().unwrap());
     let nginx = Nginx::start(&pki, &NginxOptions::default())?;

@@ -1,14 +1,14 @@
-//! Agents of one machine begin at one instant.
+//! Agents on one machine begin at the same instant.
 
 use crate::alone;
 use interop::{CoordinatorCommand, Pki, plan};
 use target::{Config, RunningTarget};
 
-/// Agents on one machine begin no farther apart.
+/// Agents on one machine begin at most this far apart.
 const SKEW_MAX_NS: u64 = 2_000_000;
 
-/// The best of so many counts: a machine that is busy with something else lets a process wait for
-/// its turn for milliseconds.
+/// The best of this many runs counts: on a busy machine a process waits for its turn for
+/// milliseconds.
 const TRIES: usize = 12;
 
 #[test]

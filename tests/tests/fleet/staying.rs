@@ -1,4 +1,4 @@
-//! Agents that joined by a token stay, and serve the next run of the same coordinator.
+//! Agents that joined with a token stay, and serve the coordinator's next run.
 
 use crate::{alone, shares};
 use interop::{Invited, Nginx, NginxOptions, NginxServer, Pki, Signal, plan};
