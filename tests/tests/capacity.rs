@@ -1,20 +1,20 @@
-//! The search for capacity, end to end, against a server whose capacity is known to the digit. Runs
-//! alone, since it measures.
+//! The search for capacity, end to end, against a server whose capacity is known exactly. Runs
+//! alone, because it measures.
 //!
-//! Nothing that the rest of the machine does lets more be answered than the server can do, so no
-//! answer may ever be above the truth by more than its bound. Below it a busy machine has a say: an
-//! answer that is too low, or none, counts only where other programs have left the CPUs alone.
+//! Other programs cannot raise the number of answers above what the server can do, so no answer may
+//! exceed the truth by more than its bound. But a busy machine can lower it: an answer that is too
+//! low, or missing, only counts if other programs left the CPUs alone.
 
 use analysis::{SearchAnswer, SearchRecord};
 use interop::{CoordinatorCommand, Finished, Pressure};
 
-/// As a user gets it: six servers of 10 ms each.
+/// The example that users get: six servers of 10 ms each.
 const EXAMPLE: &str = include_str!("../../examples/capacity.toml");
 
-/// Requests per second that they can do.
+/// The requests per second that they can answer.
 const TRUTH: f64 = 600.0;
 
-/// An answer is this near to it.
+/// An answer is this close to it.
 const NEAR: f64 = 0.03;
 
 /// Each takes about 40 s.
@@ -29,8 +29,8 @@ fn capacity_that_is_known_is_found_within_three_percent() {
         let pressure = watch.end();
         let search = search(&finished);
         println!("try {number}: {}; {pressure:?}", search.statement);
-        // Holds that agree are at most ten: 800/s fails, 200/s, six halvings, both ends again.
-        // Others are for what the machine does.
+        // At most ten holds if they agree: 800/s fails, 200/s, six halvings, and both ends again.
+        // Further ones are due to the machine.
         let held = (
             search.steps.len() as u32,
             search.bounds.holds_agreeing(),

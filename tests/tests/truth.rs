@@ -1,11 +1,11 @@
-//! The engine, and what makes a result of its intervals, against servers whose every answer is
-//! known in advance: what is reported is what has happened. Runs alone, since it measures;
+//! The engine, and the code that makes a result of its intervals, against servers whose answers are
+//! known in advance: what is reported is what happened. Runs alone, because it measures;
 //! `--nocapture` shows every figure of every try, and docs/MEASURING.md explains the stall.
 //!
-//! The goal is 1 % or 100 µs, and every figure that misses it says so. No figure may ever be below
-//! the truth by more. Above it the rest of the machine has a say too: each figure must keep a
-//! looser bound in one of a few tries, and only tries count in which other programs have left the
-//! CPUs alone ([`Pressure`]).
+//! The goal is 1 % or 100 µs, and every figure that misses it is printed. No figure may ever be
+//! further below the truth. Above the truth the rest of the machine has an influence too: each
+//! figure must stay within a looser bound in one of a few tries, and only tries count in which
+//! other programs left the CPUs alone ([`Pressure`]).
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"
@@ -25,13 +25,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use target::{Config, Pace, RunningTarget, ServerTls, TargetAnswer, Timetable};
 
-/// From setting up to the first arrival: more than setting up takes.
+/// Time from set-up to the first arrival, longer than the set-up takes.
 const START_IN: Duration = Duration::from_millis(300);
 
-/// Tries to keep the bounds, for each scene.
+/// Tries to stay within the bounds, for each scene.
 const TRIES: usize = 3;
 
-/// After so long no scene is tried again, so that the whole file stays below a minute.
+/// After this time no scene is tried again, so that the whole file takes less than a minute.
 const NO_TRY_AFTER: Duration = Duration::from_secs(30);
 
 /// The goal: 1 % or 100 µs.
@@ -40,30 +40,30 @@ const GOAL: Bound = Bound {
     absolute: Duration::from_micros(100),
 };
 
-/// What most operations keep on a machine with nothing else to do.
+/// The bound for most operations on an idle machine.
 const BODY: Bound = Bound {
     share: 0.05,
     absolute: Duration::from_millis(2),
 };
 
-/// What the slowest of a thousand keep there: one slice of the CPU for another program, or for the
-/// hypervisor's other guests, is among them.
+/// The bound for the slowest of a thousand there: they include one slice of the CPU for another
+/// program, or for other guests of the hypervisor.
 const TAIL: Bound = Bound {
     share: 0.05,
     absolute: Duration::from_millis(50),
 };
 
-/// What a backlog keeps: at the end of a stall a thousand answers are due at one instant, and each
-/// takes the machine some time.
+/// The bound for a backlog: at the end of a stall a thousand answers are due at the same instant,
+/// and each takes the machine some time.
 const BACKLOG: Bound = Bound {
     share: 0.15,
     absolute: Duration::from_millis(2),
 };
 
-/// Figures of a load that is even.
+/// Figures of a constant load.
 const STEADY: [(f64, Bound); 4] = [(50.0, BODY), (90.0, BODY), (99.0, TAIL), (99.9, TAIL)];
 
-/// Figures of a load with stalls; their slowest operations all end at the end of a stall.
+/// Figures of a load with stalls, whose slowest operations all end at the end of a stall.
 const STALLED: [(f64, Bound); 5] = [
     (50.0, BODY),
     (90.0, BACKLOG),
@@ -72,20 +72,19 @@ const STALLED: [(f64, Bound); 5] = [
     (100.0, BODY),
 ];
 
-/// The server of the example in docs/MEASURING.md: for half a second in every two and a half it
-/// answers nothing.
+/// The server of the example in docs/MEASURING.md: it answers nothing for half a second in every
+/// two and a half.
 const STALLS: Pace = Pace::Stall {
     every: Duration::from_millis(2500),
     lasts: Duration::from_millis(500),
     first: Duration::from_millis(2000),
 };
 
-/// The example's open loop. The warm-up opens connections, so that their handshakes are not among
-/// the times.
+/// The example's open loop. The warm-up opens connections, so that times do not include handshakes.
 const OPEN: &str =
     "rate = \"2000/s\", max_connections = 50, warm_up = \"300ms\", duration = \"6s\"";
 
-/// The example's closed loop: about the same load, while the server answers.
+/// The example's closed loop, which has about the same load while the server answers.
 const CLOSED: &str =
     "connections = 20, think_time = \"10ms\", warm_up = \"300ms\", duration = \"6s\"";
 
@@ -93,8 +92,8 @@ const CLOSED: &str =
 #[ignore = "takes minutes on a quiet machine"]
 fn fixed_delay_is_what_is_reported() {
     let _alone = alone();
-    // No multiple of the 2 ms between arrivals: the worker would have to read an answer whenever it
-    // has to send a request.
+    // Not a multiple of the 2 ms between arrivals: the worker would have to read an answer whenever
+    // it has to send a request.
     let answer = TargetAnswer {
         delay: Duration::from_millis(41),
         ..TargetAnswer::default()
@@ -141,7 +140,7 @@ fn servers_below_their_capacity_make_poisson_arrivals_wait_as_computed() {
 #[ignore = "takes minutes on a quiet machine"]
 fn servers_give_their_capacity_and_no_more() {
     let _alone = alone();
-    // 8 servers of 5 ms: 1,600/s, and 32 users are served after 32 / 1,600 s = 20 ms each.
+    // 8 servers of 5 ms: 1,600/s, so 32 users are served in 32 / 1,600 s = 20 ms each.
     let load = "connections = 32, warm_up = \"300ms\", duration = \"2s\"";
     let run = Scene::plain(servers(8, Duration::from_millis(5)), load).run();
     let operations = run.document.measured.operations.ended;
@@ -168,7 +167,7 @@ fn stall_is_one_slow_operation_for_each_who_waits_and_a_thousand_for_a_world_tha
     let _alone = alone();
     let open = Scene::plain(STALLS, OPEN);
     // By hand: 1,000 arrivals in each of two stalls, which wait 500 ms, 499.5 ms, …, 0.5 ms; 12,000
-    // arrivals in all.
+    // arrivals in total.
     let target = RunningTarget::new(Config::plain()).unwrap();
     let truth = open.truth(&open.plan(&target));
     assert_eq!(
@@ -238,7 +237,7 @@ impl Files for Ca {
     }
 }
 
-/// Load on a server that keeps a timetable.
+/// A load on a server that follows a timetable.
 struct Scene {
     config: Config,
     load: &'static str,
@@ -258,7 +257,7 @@ impl Scene {
         }
     }
 
-    /// Runs once: the server lives on the first CPU, the load on the last.
+    /// Runs once, with the server on the first CPU and the load on the last.
     fn run(&self) -> Run {
         let cpus = cpus();
         keep_to(cpus[0]);
@@ -328,8 +327,8 @@ impl Scene {
             .unwrap_or_else(|problems| panic!("{problems}\n{text}"))
     }
 
-    /// What the response times would be if client and network took no time, ascending: the same
-    /// schedule, through the timetable.
+    /// What the response times would be, in ascending order, if client and network took no time:
+    /// the same schedule applied to the timetable.
     fn truth(&self, plan: &Plan) -> Vec<u64> {
         let TargetAnswer { pace, delay, .. } = self.config.answer;
         let mut timetable = Timetable::new(pace, delay).unwrap().counted_from(0);
@@ -349,7 +348,7 @@ impl Scene {
         times
     }
 
-    /// Runs until each figure has kept its bound, and gives what was measured last.
+    /// Runs until each figure has stayed within its bound once, and returns the last measurement.
     fn must_be_true(&self, figures: &[(f64, Bound)]) -> Run {
         let round_trip = round_trip();
         let (mut missing, mut quiet) = (figures.to_vec(), 0);
@@ -397,11 +396,11 @@ fn keeps(readings: &[Reading], percentile: f64, bound: Bound, round_trip: Durati
         .any(|reading| reading.percentile == percentile && reading.is_within(bound, round_trip))
 }
 
-/// A run as its result tells it.
+/// A run, as its result describes it.
 struct Run {
     plan: Plan,
     document: Document,
-    /// Of what ended ok, which is everything.
+    /// Times of successful operations, which are all of them.
     response_times: Distribution,
     pressure: Pressure,
 }
@@ -412,7 +411,7 @@ impl Run {
     }
 }
 
-/// A percentile of a figure; 100 is the largest value.
+/// A percentile of a figure; 100 means the largest value.
 fn value_ns(times: &TimeFigure, percentile: f64) -> u64 {
     if percentile == 100.0 {
         times.max_ns
@@ -446,8 +445,8 @@ fn began() -> Instant {
     *BEGAN.get_or_init(Instant::now)
 }
 
-/// What a request and an answer at once take on this machine: half of what a client of a few lines
-/// finds take no longer. It shares nothing with the engine, and answers cannot be seen any sooner.
+/// The time of a request with an immediate answer on this machine: the median of a minimal client.
+/// It shares no code with the engine, and answers cannot be seen any sooner.
 fn round_trip() -> Duration {
     static ROUND_TRIP: OnceLock<Duration> = OnceLock::new();
     *ROUND_TRIP.get_or_init(|| {
@@ -469,7 +468,7 @@ fn round_trip() -> Duration {
 }
 
 fn round_trip_of(client: &mut TcpStream) -> Duration {
-    // As rare as requests of the scenes: a CPU that has slept answers later.
+    // As rarely as the scenes send requests: a CPU that has slept answers later.
     std::thread::sleep(Duration::from_millis(2));
     let sent_at = Instant::now();
     client
@@ -483,17 +482,17 @@ fn round_trip_of(client: &mut TcpStream) -> Duration {
     sent_at.elapsed()
 }
 
-/// Those of the process, before any thread has been kept to one.
+/// The CPUs of the process, before any thread is pinned.
 fn cpus() -> &'static [u32] {
     static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
     CPUS.get_or_init(allowed_cpus)
 }
 
-/// This thread and those it starts from now on.
+/// Pins this thread and those it starts from now on.
 fn keep_to(cpu: u32) {
     let mut set = CpuSet::new();
     set.set(cpu as usize);
-    // Without it client and server disturb each other a little more.
+    // If this fails, client and server disturb each other a little more.
     let _ = sched_setaffinity(None, &set);
 }
 
@@ -510,9 +509,9 @@ impl Bound {
     }
 }
 
-/// A figure as it should be and as it is.
+/// A figure's expected and actual value.
 struct Reading {
-    /// 100 is the largest value.
+    /// 100 means the largest value.
     percentile: f64,
     truth_ns: u64,
     reported_ns: u64,
@@ -565,9 +564,10 @@ fn readings(figures: &[(f64, Bound)], truth: &[u64], reported: &TimeFigure) -> V
     figures.iter().map(reading).collect()
 }
 
-/// The smallest value that so many percent do not exceed.
+/// The smallest value that at least this percentage of the values do not exceed.
 fn at(ascending: &[u64], percentile: f64) -> u64 {
-    // In whole tenths of a percent: floats would make 99.9 % of 1,000 values more than 999 of them.
+    // In whole tenths of a percent: with floats, 99.9 % of 1,000 values would be more than 999 of
+    // them.
     let rank = (ascending.len() * (percentile * 10.0).round() as usize).div_ceil(1000);
     ascending[rank.clamp(1, ascending.len()) - 1]
 }

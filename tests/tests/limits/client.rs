@@ -10,10 +10,10 @@ use interop::{
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A client that was stopped for longer than this was no witness.
+/// A client that was stopped for longer than this was disturbed.
 const THROTTLED: Duration = Duration::from_millis(300);
 
-/// nginx on the stage, on its own CPU.
+/// nginx of this stage, on its own CPU.
 fn nginx(stage: &Stage) -> Option<Nginx> {
     let options = NginxOptions {
         ip: stage.server_ip(),
@@ -24,7 +24,7 @@ fn nginx(stage: &Stage) -> Option<Nginx> {
     Some(nginx)
 }
 
-/// An agent on a quota against a server that is fast.
+/// An agent with a quota against a fast server.
 fn throttled(load: &str) -> Option<Finished> {
     let stage = Stage::apart()?;
     let (nginx, quota) = (nginx(&stage)?, CpuQuota::new(0.25)?);
@@ -116,7 +116,7 @@ fn agent_that_stands_still() {
     );
 }
 
-/// Users have no arrivals that are late. Failed with: undetermined, and a loop lag of 0.51 ms.
+/// Users have no arrivals that could be late. Failed with: undetermined, and a loop lag of 0.51 ms.
 #[test]
 #[ignore = "takes minutes on a quiet machine"]
 fn agent_of_users_that_stands_still() {
@@ -152,7 +152,7 @@ fn without_descriptors(play: impl Fn(&Stage, Command, &str) -> Finished) -> Opti
     Some(play(&stage, by, &plan))
 }
 
-/// It is refused before the first packet, and goes on where that is forced.
+/// Preflight refuses it; if forced, it continues.
 #[test]
 #[ignore = "takes minutes on a quiet machine"]
 fn agent_without_descriptors() {
@@ -166,7 +166,7 @@ fn agent_without_descriptors() {
     }
 }
 
-/// 2,000 connections a second of an agent with 200 ports.
+/// 2,000 connections per second from an agent with 200 ports.
 fn without_ports(play: impl Fn(&Stage, Command, &str) -> Finished) -> Option<Finished> {
     let stage = Stage::apart()?;
     let nginx = nginx(&stage)?;
@@ -211,7 +211,7 @@ fn refused_with(refused: &Finished, parts: &[&str]) {
     }
 }
 
-/// The verdict says what the run was forced past.
+/// The verdict says which check the run was forced past.
 fn marked(forced: &Finished, by: &str) {
     let document = forced.document();
     let is_mark = |line: &&String| line.starts_with("forced past preflight") && line.contains(by);

@@ -1,5 +1,5 @@
-//! Open loops at servers of a known capacity: carried, not carried, or too short to tell. Clients
-//! have room in all of them, and no monitor watches unless a case says so.
+//! Open loops against servers of a known capacity: carried, not carried, or too short to tell. The
+//! clients have spare capacity in all of them, and there is no monitor unless a case says so.
 
 use crate::right::Right;
 use crate::stage::{Stage, plan, staged};
@@ -9,16 +9,16 @@ use interop::{
 };
 use std::time::Duration;
 
-/// What a server's answers wait for.
+/// What delays a server's answers.
 #[derive(Debug, Clone, Copy)]
 enum Queue {
-    /// A script that answers so many a second, one at a time.
+    /// A script that answers this many requests per second, one at a time.
     Scripted(u32),
-    /// nginx, whose `limit_req` lets so many a second pass.
+    /// nginx, whose `limit_req` lets this many requests per second pass.
     Nginx(u32),
-    /// `HAProxy`, which asks a server with answers of 20 ms so many at once.
+    /// `HAProxy`, with at most this many concurrent requests to a server whose answers take 20 ms.
     Haproxy(u32),
-    /// Nothing: each is ready after this time.
+    /// Nothing: each answer is ready after this time.
     None(Duration),
 }
 
@@ -50,17 +50,17 @@ fn play(queue: Queue, load: &str) -> Option<Finished> {
     }
 }
 
-/// More is due in some part of the run than the server answers, and it piles up there.
+/// In some part of the run more is due than the server answers, and a queue builds up.
 fn beyond(name: &str, queue: Queue, load: &str) {
     staged(name, &Right::is(ServerBound), || play(queue, load));
 }
 
-/// All of it is answered as it comes.
+/// Everything is answered as it arrives.
 fn carried(name: &str, queue: Queue, load: &str) {
     staged(name, &Right::is(LoadMet), || play(queue, load));
 }
 
-/// Whatever it is, so short a run does not show it.
+/// Whatever the limit is, such a short run does not show it.
 fn too_short(name: &str, queue: Queue, load: &str) {
     let right = Right::is(Undetermined).named("too short");
     staged(name, &right, || play(queue, load));
@@ -271,7 +271,8 @@ fn run_of_six_arrivals() {
     );
 }
 
-/// Python with a lock that each answer holds for 5 ms: 190 to 200/s, with its CPU idle.
+/// Python with a lock that each answer holds for 5 ms: 190 to 200 answers per second, with an idle
+/// CPU.
 fn locked(times: f64, seconds: u32, watched: bool) -> Option<Finished> {
     let mut stage = Stage::apart()?;
     let server = PythonServer::start(stage.server_ip(), &["lock", "5"])?;
@@ -303,8 +304,8 @@ fn lock_at_twice_its_capacity() {
     );
 }
 
-/// The connections are full before the first second ends, and an unfair lock makes answers scatter:
-/// without a monitor nothing need show that more connections would bring no more.
+/// All connections are in use before the first second ends, and an unfair lock makes answers
+/// scatter: without a monitor nothing need show that more connections would not help.
 #[test]
 #[ignore = "takes minutes on a quiet machine"]
 fn lock_at_three_times_its_capacity() {

@@ -1,7 +1,7 @@
-//! Whose limit was it? Each case stages a limit of the client, of the server or of the network with
-//! real servers, and the verdict must be that one, or none: a wrong one is worse than none. It
-//! measures, so it runs alone; it takes minutes, so it is asked for by `-- --ignored`. `REPEAT=10`
-//! plays each case ten times.
+//! Each case stages a limit of the client, of the server or of the network with real servers, and
+//! the verdict must name it, or name none: a wrong verdict is worse than none. The cases measure,
+//! so they run alone; they take minutes, so they only run with `-- --ignored`. `REPEAT=10` plays
+//! each case ten times.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"

@@ -67,7 +67,7 @@ fn link_that_loses_packets() {
     });
 }
 
-/// Answers of 1 kB, or bodies of 10 kB that are sent, with nobody who watches the server.
+/// Answers of 1 kB, or request bodies of 10 kB, without a monitor of the server.
 fn small(quality: LinkQuality, load: &str, path: &str, more: &str) -> Option<Finished> {
     let stage = Stage::linked(quality)?;
     let options = NginxOptions {
@@ -79,7 +79,7 @@ fn small(quality: LinkQuality, load: &str, path: &str, more: &str) -> Option<Fin
     Some(stage.play(stage.agent_side(), &plan, |_| ()))
 }
 
-/// A link of so many bit/s.
+/// A link with this rate in bit/s.
 fn slow(rate: u64, delay_ms: u64) -> LinkQuality {
     LinkQuality {
         delay: Duration::from_millis(delay_ms),
@@ -124,7 +124,7 @@ fn uploads_over_a_slow_link() {
     }
 }
 
-/// A server in Python at the end of an idle link, watched.
+/// A server in Python at the end of an idle link, with a monitor.
 fn python(delay_ms: u64, arguments: &[&str], load: &str) -> Option<Finished> {
     let idle = LinkQuality {
         delay: Duration::from_millis(delay_ms),

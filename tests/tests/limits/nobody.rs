@@ -1,4 +1,4 @@
-//! Nobody is the limit, or nobody can say.
+//! Nothing is the limit, or nothing shows it.
 
 use crate::right::Right;
 use crate::stage::{Stage, plan, staged};

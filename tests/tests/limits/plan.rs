@@ -1,4 +1,4 @@
-//! The plan's own limit, a server that is slower later on, and errors.
+//! Limits of the plan itself, a server that gets slower over time, and errors.
 
 use crate::right::Right;
 use crate::stage::{Stage, plan, staged};
@@ -7,10 +7,10 @@ use interop::{Finished, PythonServer, Reply, ScriptedRequest, ScriptedServer, Th
 use measure::SplitMix;
 use std::time::{Duration, Instant};
 
-/// What a server that answers each request by itself must not be blamed for.
+/// What a server that answers each request independently must not be blamed for.
 const NO_QUEUE: &[&str] = &["server waits for something", "stopped following the load"];
 
-/// An idle server, each of whose answers takes the time that `time` says, whatever the load.
+/// An idle server whose answers take the time that `time` returns, whatever the load.
 fn idle(time: impl FnMut() -> Duration + Send + Clone + 'static, load: &str) -> Option<Finished> {
     let stage = Stage::apart()?;
     let mut time = time.clone();
@@ -19,7 +19,7 @@ fn idle(time: impl FnMut() -> Duration + Send + Clone + 'static, load: &str) -> 
     Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
 }
 
-/// Without a monitor a server that is idle may not show it, and is not to blame all the same.
+/// Without a monitor an idle server may not look idle, and still must not be blamed.
 fn bound_by_the_plan(name: &str, case: impl Fn() -> Option<Finished>) {
     let right = Right::is(PlanBound).or(&[Undetermined]).without(NO_QUEUE);
     staged(name, &right, case);
@@ -118,7 +118,7 @@ fn server_that_is_slower_with_time() {
     });
 }
 
-/// The same number of users before and after has different times.
+/// Times differ before and after with the same number of users.
 #[test]
 #[ignore = "takes minutes on a quiet machine"]
 fn server_that_is_slower_with_time_under_users_up_and_down() {
@@ -146,7 +146,7 @@ fn slower_later(load: &str) -> Option<Finished> {
     Some(stage.play(stage.agent_side(), &plan(&server.url(), load, ""), |_| ()))
 }
 
-/// Errors are what there is to say first, by their name.
+/// Errors come first in the evidence, by their name.
 fn errors(name: &str, leads: &'static str, case: impl Fn() -> Option<Finished>) {
     let right = Right::is(Undetermined).or(&[ServerBound]).leads(leads);
     staged(name, &right, case);

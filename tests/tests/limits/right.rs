@@ -1,9 +1,9 @@
-//! What may be said of a case.
+//! The acceptable verdicts of a case.
 
 use analysis::Verdict;
 use interop::Finished;
 
-/// What may be said of a case; anything else is wrong.
+/// What a case may say; anything else is wrong.
 #[derive(Debug)]
 pub struct Right {
     verdict: Verdict,
@@ -14,7 +14,7 @@ pub struct Right {
 }
 
 impl Right {
-    /// This verdict.
+    /// This verdict is right.
     pub fn is(verdict: Verdict) -> Right {
         Right {
             verdict,
@@ -25,27 +25,27 @@ impl Right {
         }
     }
 
-    /// With this word in its evidence.
+    /// Its evidence must contain this word.
     pub fn named(self, resource: &'static str) -> Right {
         Right { resource, ..self }
     }
 
-    /// Or one of these, which say less and nothing wrong.
+    /// These verdicts are acceptable too: they say less, and nothing wrong.
     pub fn or(self, also: &'static [Verdict]) -> Right {
         Right { also, ..self }
     }
 
-    /// With this word in one of the first two sentences, whatever the verdict.
+    /// One of the first two sentences must contain this word, whatever the verdict.
     pub fn leads(self, leads: &'static str) -> Right {
         Right { leads, ..self }
     }
 
-    /// Without these words in its evidence, whatever the verdict: they would be false.
+    /// The evidence must not contain these words, whatever the verdict: they would be false.
     pub fn without(self, never: &'static [&'static str]) -> Right {
         Right { never, ..self }
     }
 
-    /// Whether it was said.
+    /// Whether the run said what it should.
     pub fn holds(&self, finished: &Finished) -> bool {
         let record = finished.document().verdict;
         let says = |word: &str| record.evidence.iter().any(|line| line.contains(word));

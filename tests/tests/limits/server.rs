@@ -14,17 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Answers that cost the server some milliseconds of CPU, and the client little.
+/// Answers that cost the server several milliseconds of CPU time, and the client little.
 const PACKED: &str = "request = { path = \"/packed\", headers = { accept-encoding = \"gzip\" } }";
 
-/// Whether somebody looks at the server.
+/// Whether there is a monitor of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Watched {
     ByMonitor,
     ByNobody,
 }
 
-/// nginx on a quota, whose every answer is CPU.
+/// nginx with a quota, whose answers cost CPU time.
 fn throttled(load: &str, watched: Watched) -> Option<Finished> {
     let mut stage = Stage::apart()?;
     let options = NginxOptions {
@@ -182,7 +182,7 @@ fn java_on_one_cpu() {
             let server = OtherServer::start(OtherKind::Java, &Pki::new(), options)?;
             pin(server.id());
             stage.watch(server.id());
-            // Its code is compiled while it runs.
+            // Java compiles its code while it runs.
             let load = "connections = 32, warm_up = \"2s\", duration = \"4s\"";
             let plan = plan(&server.url("/"), load, HANDSHAKES);
             Some(stage.play(stage.agent_side(), &plan, |_| ()))
@@ -227,7 +227,7 @@ fn accept_queue_of_eight() {
     );
 }
 
-/// Takes a connection each twentieth of a second, from a queue of eight, and answers it at once.
+/// Accepts a connection every twentieth of a second from a queue of eight, and answers it at once.
 struct Reluctant {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -259,13 +259,13 @@ impl Reluctant {
 impl Drop for Reluctant {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Wakes it where it waits for somebody.
+        // Wakes the thread if it waits for a connection.
         let _ = TcpStream::connect(self.address);
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
-/// A client that has gone is no matter.
+/// A client may have gone.
 fn answer(mut stream: TcpStream) {
     let _ = stream.set_read_timeout(Some(Duration::from_millis(100)));
     if stream.read(&mut [0; 4096]).is_ok_and(|count| count > 0) {

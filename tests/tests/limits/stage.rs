@@ -1,4 +1,4 @@
-//! Where a case is played, and what came of it.
+//! The stage on which a case is played, and its outcome.
 
 use crate::right::Right;
 use analysis::Verdict;
@@ -7,47 +7,47 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// CPUs of servers and of agents: neither takes the other's.
+/// CPUs of servers and agents, so that neither takes the other's.
 const SERVER_CPU: u32 = 0;
 const AGENT_CPU: u32 = 1;
 
-/// Tries of a case whose CPUs others take.
+/// Tries of a case if other programs take its CPUs.
 const TRIES: usize = 4;
 
-/// A machine busier than this leaves no room for a case, which takes a CPU and a half at most.
+/// A machine busier than this has no room for a case, which needs one and a half CPUs at most.
 const BUSY: f64 = 0.85;
 
-/// Part of a CPU that a hypervisor took away in a second, and that can be the client's limit.
+/// Share of a CPU taken by the hypervisor in a second that can make the client the limit.
 const STOLEN: f64 = 0.05;
 
 /// An agent, and the machine of its servers, which is this one.
 pub struct Stage {
     place: Place,
-    /// Arguments of the monitor of the servers, where there is one.
+    /// Arguments of the servers' monitor; `None` if there is none.
     monitor: Option<Vec<String>>,
 }
 
 enum Place {
-    /// The agent on a machine of its own, as far as the network goes.
+    /// The agent is on a machine of its own, as far as the network is concerned.
     Apart(Namespaces),
-    /// The same, at the far end of a link.
+    /// As before, at the far end of a link.
     Linked(Link),
-    /// On the machine of the servers.
+    /// The agent is on the servers' machine.
     Together,
 }
 
 impl Stage {
-    /// Agent and servers apart; none where this process may not make them so.
+    /// Agent and servers apart; `None` if this process may not separate them.
     pub fn apart() -> Option<Stage> {
         Some(Stage::new(Place::Apart(Namespaces::new(1)?)))
     }
 
-    /// The same with a link like this between them.
+    /// Agent and servers apart, with such a link between them.
     pub fn linked(quality: LinkQuality) -> Option<Stage> {
         Some(Stage::new(Place::Linked(Link::new(quality)?)))
     }
 
-    /// Both on this machine.
+    /// Agent and servers on this machine.
     pub fn together() -> Option<Stage> {
         Some(Stage::new(Place::Together))
     }
@@ -59,12 +59,12 @@ impl Stage {
         }
     }
 
-    /// Lets a monitor watch this process and its children.
+    /// Adds a monitor that watches this process and its children.
     pub fn watch(&mut self, process: u32) {
         self.monitor = Some(vec!["--process".to_owned(), process.to_string()]);
     }
 
-    /// Lets a monitor watch the machine of the servers.
+    /// Adds a monitor that watches the whole machine of the servers.
     pub fn watch_machine(&mut self) {
         self.monitor = Some(Vec::new());
     }
@@ -78,26 +78,26 @@ impl Stage {
         })
     }
 
-    /// What runs a program, to be added as an argument, where the agent is, on its CPU alone.
+    /// A command that runs the program in its arguments on the agent's machine and CPU.
     pub fn agent_side(&self) -> Command {
         let mut command = match &self.place {
             Place::Apart(machines) => machines.namespace(0).command_among_files(),
             Place::Linked(link) => link.far().command_among_files(),
             Place::Together => Command::new("env"),
         };
-        // Where server and agent share a machine, they share its CPUs.
+        // If server and agent share a machine, they share its CPUs.
         if !matches!(self.place, Place::Together) {
             command.args(["taskset", "-c", &AGENT_CPU.to_string()]);
         }
         command
     }
 
-    /// Runs a plan from an agent by way of `by`; `meanwhile` is called once it joins.
+    /// Runs a plan with an agent started through `by`; `meanwhile` is called once it has joined.
     pub fn play(&self, by: Command, plan: &str, meanwhile: impl FnOnce(&Agent)) -> Finished {
         self.play_with(&[], by, plan, meanwhile)
     }
 
-    /// The same past what the agent's preflight refuses.
+    /// As [`Stage::play`], past a refusal of the agent's preflight.
     pub fn play_forced(&self, by: Command, plan: &str) -> Finished {
         self.play_with(&["--force"], by, plan, |_| ())
     }
@@ -117,7 +117,7 @@ impl Stage {
             arguments.extend(watched.iter().map(String::as_str));
             Agent::monitor(run.address, &run.token, &arguments)
         });
-        // The run begins with the agent, and waits for no monitor.
+        // The run begins with the agent, and does not wait for a monitor.
         if let Some(monitor) = &monitor {
             monitor.wait_for("joined", 1);
         }
@@ -127,8 +127,8 @@ impl Stage {
     }
 }
 
-/// Plays a case as often as `REPEAT` says, and looks at each verdict. The case gives nothing where
-/// something is missing here.
+/// Plays a case as often as `REPEAT` says, and checks each verdict. `case` returns `None` if
+/// something it needs is missing here.
 pub fn staged(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
     let _alone = alone();
     println!("{name}: to be {right}");
@@ -137,9 +137,9 @@ pub fn staged(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
     }
 }
 
-/// What holds a client up for a moment may well have been its limit, or have made it late, and
-/// what takes the CPUs leaves fewer proofs: that is right then, and the case is played again. Where
-/// programs of others or the hypervisor had the CPUs in some try, none need hold.
+/// If something held the client up for a moment, that may really have been its limit, or made it
+/// late, and a shortage of CPUs leaves less evidence. Such a verdict is acceptable, and the case is
+/// played again. If other programs or the hypervisor took the CPUs in any try, no try need succeed.
 fn play_undisturbed(name: &str, right: &Right, case: impl Fn() -> Option<Finished>) {
     let mut said = Vec::new();
     let mut disturbed = false;
@@ -171,7 +171,7 @@ fn play_undisturbed(name: &str, right: &Right, case: impl Fn() -> Option<Finishe
     println!("{name}: disturbed in all tries, so that it shows nothing; it was\n  {said}");
 }
 
-/// Whether the agent's machine was full in a second, or on average, or was taken away.
+/// Whether the agent's machine was full in some second or on average, or its CPUs were taken away.
 fn was_disturbed(finished: &Finished) -> bool {
     let document = finished.document();
     let agents = document.agents.iter().filter_map(|agent| agent.cpu);
@@ -182,12 +182,14 @@ fn was_disturbed(finished: &Finished) -> bool {
     is_taken || busy.any(|busy| busy > BUSY)
 }
 
-/// One case at a time: two CPUs hold one.
+/// One case at a time, since two CPUs have room for one.
 pub fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
-    // What this thread starts comes before other programs; 0 is this thread, and only root may.
+    // Programs started by this thread get priority over others; 0 is this thread, and only root may
+    // do this.
     let _ = rustix::process::setpriority_process(None, -20);
-    // A case that failed in here fails the others with its own message, not with the lock's.
+    // If a case fails in here, the others must fail with their own message, not with that of the
+    // lock.
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -210,7 +212,7 @@ fn print(name: &str, finished: &Finished) {
     }
 }
 
-/// Lets a process of the server run on the server's CPU alone.
+/// Pins a process of the server to the server's CPU.
 pub fn pin(process: u32) {
     let cpu = SERVER_CPU.to_string();
     let output = Command::new("taskset")
@@ -220,7 +222,7 @@ pub fn pin(process: u32) {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// A plan for this URL with this load; `more` are further lines.
+/// A plan for this URL and load; `more` has further lines.
 pub fn plan(url: &str, load: &str, more: &str) -> String {
     format!("name = \"limits\"\ntarget.url = {url:?}\nload = {{ {load} }}\n{more}\n")
 }

@@ -1,5 +1,5 @@
 //! Resources of the server that are used up while ten users wait for a round trip: none of them is
-//! their limit.
+//! the limit.
 
 use crate::right::Right;
 use crate::stage::{Stage, pin, plan, staged};
@@ -58,7 +58,7 @@ fn haproxy_that_polls() {
     );
 }
 
-/// Whoever looks: with a chosen process, or at the whole machine.
+/// Plays it with both kinds of monitors: of a single process, and of the whole machine.
 fn beside_another_program<T>(name: &str, other: impl Fn(&Stage) -> T) {
     for is_chosen in [true, false] {
         nobodys(name, || {
@@ -117,7 +117,7 @@ fn descriptors_that_suffice() {
     );
 }
 
-/// Somebody else's listener with a queue of one, and those who connect to it in vain.
+/// Another program's listener with a queue of one, and clients that try to connect to it in vain.
 struct Dropping(Arc<AtomicBool>);
 
 impl Dropping {
@@ -153,13 +153,13 @@ fn knock(address: SocketAddr) -> rustix::fd::OwnedFd {
     socket
 }
 
-/// Two programs that take what CPU is left.
+/// Two programs that use all remaining CPU time.
 struct Spinning([Child; 2]);
 
 impl Spinning {
     fn start() -> Spinning {
         Spinning([(); 2].map(|()| {
-            // From the priority of the test, which may be the highest, to the lowest.
+            // The test may have the highest priority; these get the lowest.
             let mut command = Command::new("nice");
             command.args(["-n", "39", "sh", "-c", "while :; do :; done"]);
             command.spawn().unwrap()

@@ -1,5 +1,5 @@
-//! What a server did not carry while it was asked to: it is not *load met*, and it is in the
-//! percentiles.
+//! Load that a server did not carry while it was offered: the run is not *load met*, and the
+//! percentiles include it.
 
 use crate::reading::{Reading, is_near};
 use crate::{alone, ensure, must_hold, plan};
@@ -17,7 +17,7 @@ fn backlog_that_the_drain_works_off_is_not_load_met() {
     )
     .run();
     let reading = Reading::new(&finished);
-    // All of them are answered at last, half of them after the end.
+    // All of them are answered in the end, half of them after the measured part.
     assert_eq!(reading.count("/measured/operations/ok"), 1600, "{finished}");
     assert_ne!(reading.verdict(), "load_met", "{finished}");
 }
@@ -81,7 +81,7 @@ fn sent_as_seen(finished: &Finished, exchanges: &[Exchange]) -> Result<(), Strin
         is_near(reported, truth, 0.03),
         "{reported:.1}/s is reported where the server saw {truth:.1}/s; {finished}"
     );
-    // Said only where the client was in time, which a busy machine may prevent.
+    // Said only if the client was in time, which a busy machine may prevent.
     let said = said_to_be_sent(&reading.evidence())?;
     assert!(
         is_near(said, truth, 0.03),

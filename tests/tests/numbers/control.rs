@@ -1,5 +1,5 @@
-//! Between coordinator and agent is a bad link: no second is lost or counted twice, and who is cut
-//! off stops.
+//! A bad link between coordinator and agent: no second is lost or counted twice, and an agent that
+//! is cut off stops.
 
 use crate::reading::Reading;
 use crate::{alone, must_be_trusted, must_hold};
@@ -7,10 +7,10 @@ use interop::{Invited, Link, LinkQuality, Reply, ScriptedServer, listen, wait_un
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// A lease, and the second that the load may take to end.
+/// A lease, plus a second in which the load may end.
 const LEASE: Duration = Duration::from_secs(6);
 
-/// 2 % of the packets are lost, and the others do not take the same time.
+/// 2 % of the packets are lost, and the others take different times.
 const BAD: LinkQuality = LinkQuality {
     delay: Duration::from_millis(20),
     jitter: Duration::from_millis(10),
@@ -22,7 +22,7 @@ const BAD: LinkQuality = LinkQuality {
     seed: 7,
 };
 
-/// The server is on the agent's side of the link, so that only what the agents say goes over it.
+/// The server is on the agent's side of the link, so only the control stream crosses it.
 struct Scene {
     link: Link,
     server: ScriptedServer,
@@ -111,8 +111,8 @@ fn agent_that_is_cut_off_stops_within_its_lease_and_hands_over_what_it_has() {
         "{went_on:?} after it was cut off it still asked; {finished}"
     );
     let reading = Reading::new(&finished);
-    // The lease may run out while a request is under way: that one is cut, and the server has seen
-    // it or not.
+    // The lease may run out during a request: that request is cut off, and the server may or may
+    // not have seen it.
     let ok = reading.count("/measured/operations/ok");
     let ended = reading.count("/measured/operations/ended");
     let asked = exchanges.len() as u64;

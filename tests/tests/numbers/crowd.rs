@@ -1,4 +1,4 @@
-//! Many users at once: what a connect takes is what the network takes.
+//! Many users at once: a connect takes as long as the network takes.
 
 use crate::reading::Reading;
 use crate::{alone, ensure, must_hold, plan};
@@ -6,13 +6,13 @@ use interop::{CoordinatorCommand, Namespace, Reply, ScriptedServer, listen};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// Users, and so connections.
+/// Users, and therefore connections.
 const USERS: usize = 15_000;
 
-/// On loopback the kernel answers within the call; the rest is the client's own.
+/// On loopback the kernel answers within the call; the rest is the client's own delay.
 const CONNECT_P99_MS: f64 = if cfg!(debug_assertions) { 150.0 } else { 50.0 };
 
-/// Files that a process of this machine may have open.
+/// The number of files that a process of this machine may open.
 fn files_max() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits
@@ -28,7 +28,7 @@ fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
     if files_max().is_some_and(|max| max < USERS + 1000) {
         return println!("skipped: too few files may be open");
     }
-    // A queue for all of them: the usual 4,096 would drop a SYN, which then takes a second.
+    // A queue that holds all of them: the usual 4,096 would drop a SYN, which costs a second.
     let Some(namespace) = Namespace::new() else {
         return;
     };
@@ -49,7 +49,7 @@ fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
                 .run();
         let reading = Reading::new(&finished);
         let opened = reading.count("/measured/connections/opened");
-        // A machine that is busy with something else may not get to all of them in time.
+        // A busy machine may not serve all of them in time.
         ensure(opened >= USERS as u64, || {
             format!("{opened} connections\n{finished}")
         })?;

@@ -12,7 +12,7 @@ use std::time::Duration;
 /// From one end to the other.
 const ONE_WAY: Duration = Duration::from_millis(10);
 
-/// A round trip, what a busy machine may add to half of them, and to most of them.
+/// A round trip, and what a busy machine may add to half of them and to most of them.
 const ROUND_TRIP_MS: [(f64, Range<f64>); 2] = [(50.0, 20.0..23.0), (90.0, 20.0..30.0)];
 
 /// nginx at this end of a link, and the client at the other.
@@ -157,8 +157,8 @@ fn both_ends_count_the_same_where_packets_are_lost() {
         let finished = distant.run(server, load, more);
         let reading = Reading::new(&finished);
         let count = |name: &str| reading.count(&format!("/measured/operations/{name}"));
-        // 130 × 3.3. Those that wait for a connection at the end are not sent, and all others are
-        // answered.
+        // 130 × 3.3. Arrivals that still wait for a connection at the end are not sent; all others
+        // are answered.
         let [ok, not_sent] = [count("ok"), count("not_sent")];
         assert_eq!(
             (ok + not_sent, count("errors")),
@@ -221,7 +221,7 @@ fn phases_are_so_many_round_trips() {
 
 #[test]
 fn bytes_per_second_are_what_the_link_carries() {
-    // Of each 1,500 bytes 52 are heads of IP and TCP.
+    // 52 of each 1,500 bytes are headers of IP and TCP.
     const RATE: u64 = 40_000_000;
     let truth = RATE as f64 / 8.0 * 1448.0 / 1500.0;
     let _alone = alone();

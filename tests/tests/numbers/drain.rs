@@ -1,4 +1,4 @@
-//! What comes after the measured part is not in its figures: CPU shares and connections in use.
+//! What happens after the measured part is not in its figures: CPU shares and connections in use.
 
 use crate::reading::{Reading, is_near, under_way};
 use crate::{alone, ensure, must_hold, plan};
@@ -9,10 +9,10 @@ use interop::{Reply, ScriptedServer, wait_until};
 use std::process::Command;
 use std::time::Duration;
 
-/// Of `/proc/<id>/stat`, see proc_pid_stat(5).
+/// Unit of the CPU times in `/proc/<id>/stat`, see proc_pid_stat(5).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// CPU seconds of the busiest thread of a process's children.
+/// CPU seconds of the busiest thread of the coordinator's child processes.
 fn busiest_thread_seconds(coordinator: &Coordinator) -> f64 {
     let threads = coordinator
         .children()
@@ -21,8 +21,7 @@ fn busiest_thread_seconds(coordinator: &Coordinator) -> f64 {
         .flatten();
     let seconds = threads.filter_map(|thread| {
         let stat = std::fs::read_to_string(thread.ok()?.path().join("stat")).ok()?;
-        // Behind the name, which may hold anything, the 12th and 13th fields are user and system
-        // time.
+        // After the name, which may contain anything, fields 12 and 13 are user and system time.
         let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
         let ticks: f64 = [11, 12]
             .into_iter()
@@ -42,7 +41,7 @@ fn worker_is_as_busy_as_it_was_while_it_was_measured() {
         let mut hangs = false;
         let server = ScriptedServer::start(move |request| {
             let begin = *first.get_or_insert(request.asked_at);
-            // One request of the last moments is answered long after the measured part.
+            // One request near the end is answered long after the measured part.
             if !hangs && request.asked_at > begin + Duration::from_millis(2800) {
                 hangs = true;
                 return Reply::At(request.asked_at + Duration::from_secs(12));
@@ -56,16 +55,15 @@ fn worker_is_as_busy_as_it_was_while_it_was_measured() {
         )
         .spawn();
         wait_until("load", || (!server.exchanges().is_empty()).then_some(()));
-        // Into the drain, in which the worker sleeps: from here on its CPU time is that of the
-        // measured part.
+        // In the drain the worker sleeps: from here on its CPU time is that of the measured part.
         std::thread::sleep(Duration::from_secs(5));
         let truth = busiest_thread_seconds(&coordinator) / 3.0;
         let finished = coordinator.wait();
         let reading = Reading::new(&finished);
         let reported = reading.number("/agents/0/cpu/busiest_worker_share_mean");
         println!("the busiest worker: {reported:.2} reported, {truth:.2} by the kernel");
-        // The drain is four times as long as the measured part: with it in the mean, a fifth would
-        // be reported.
+        // The drain is four times as long as the measured part: if the mean included it, a fifth
+        // would be reported.
         ensure(is_near(reported, truth, 0.2), || {
             format!("a worker busy for {truth:.2} is reported as {reported:.2}")
         })
@@ -92,7 +90,7 @@ fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
     ) else {
         return;
     };
-    // A full handshake takes the client more than twice of what it takes nginx.
+    // A full handshake takes the client more than twice as long as nginx.
     let tls = format!(
         "tls = {{ ca = {:?}, server_name = \"localhost\" }}",
         pki.ca()
@@ -153,7 +151,7 @@ fn operations_under_way_are_as_many_as_there_are() {
             );
             let truth = under_way(&exchanges, second);
             println!("second {second}: {reported:.2} reported, {truth:.2} by the server's count");
-            // One more or less where a second ends, and what a busy machine adds to each.
+            // One more or less if a second ends, plus what a busy machine adds to each.
             ensure((reported - truth).abs() < 1.0, || {
                 format!(
                     "in second {second} {reported:.1} were under way, it says; {truth:.1} by the \

@@ -1,6 +1,6 @@
-//! Numbers from outside, one test each: what a run says against what its server knows, with odd
-//! values, distance, losses and too little CPU. Runs alone, since it measures. What depends on time
-//! must hold in one of a few tries; counts must hold in each.
+//! Numbers checked from outside, one test each: what a run says against what its server knows, with
+//! odd values, distance, losses and too little CPU. Results that
+//! depend on time must be right in one of a few tries; counts must be right in each.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"
@@ -20,7 +20,7 @@ use interop::{Finished, Pressure};
 use reading::Reading;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Tries to keep what depends on time.
+/// Tries for results that depend on time.
 const TRIES: usize = 4;
 
 /// One test at a time: two CPUs hold one run.
@@ -64,7 +64,7 @@ fn must_be_trusted(finished: &Finished) -> Result<(), String> {
     })
 }
 
-/// A plan for this URL with this load; `more` are further lines.
+/// A plan for this URL and load; `more` has further lines.
 fn plan(url: &str, load: &str, more: &str) -> String {
     format!("name = \"numbers\"\ntarget.url = {url:?}\nload = {{ {load} }}\n{more}\n")
 }

@@ -1,4 +1,4 @@
-//! Rates are what the server counted between the two instants of the measured part.
+//! Rates are what the server counted between the beginning and the end of the measured part.
 
 use crate::reading::{
     Reading, answered_per_second, answered_per_second_in_all, carried_per_second, is_near,
@@ -19,7 +19,7 @@ struct Scene {
 const USERS: &str = "connections = 20";
 const ARRIVALS: &str = "rate = \"150/s\"";
 
-/// The last round of the first one ends at the very end.
+/// In the first one, the last round ends exactly at the end.
 const CLOSED: [Scene; 6] = [
     Scene {
         delay_ms: 200,
@@ -59,8 +59,8 @@ const CLOSED: [Scene; 6] = [
     },
 ];
 
-/// No answer comes within 20 ms of an end of the measured part, so one count is right: at 150/s
-/// one arrival more or less is less than a percent of any of these.
+/// No answer arrives within 20 ms of an end of the measured part, so there is only one right count:
+/// at 150/s one arrival more or less is below one percent of any of these.
 const OPEN: [Scene; 4] = [
     Scene {
         delay_ms: 100,
@@ -114,7 +114,7 @@ impl Scene {
     }
 }
 
-/// Side by side: they ask for next to nothing.
+/// Side by side, since they need almost no CPU.
 fn must_all_hold(scenes: &[Scene]) {
     let _alone = alone();
     std::thread::scope(|scope| {
@@ -178,7 +178,7 @@ fn server_at_its_limit_is_not_reported_above_it() {
         truth <= 201.0,
         "the server of this test is too fast: {truth}/s"
     );
-    // The server is fixed from below too, so more than it can do is wrong on any machine.
+    // The server has a lower limit too, so more than it can do is wrong on any machine.
     assert!(
         reported <= 202.0,
         "{reported:.1}/s of a server that can do 200/s, {truth:.1}/s by its own count; {finished}"

@@ -1,10 +1,10 @@
-//! `result.json` as any other program reads it, and what a server knows of the same run.
+//! `result.json` as other programs read it, and what a server knows about the same run.
 
 use interop::{Exchange, Finished};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// What is read of `result.json`.
+/// The parts of `result.json` that are read.
 pub struct Reading {
     result: Value,
 }
@@ -23,14 +23,14 @@ impl Reading {
             .unwrap_or_else(|| panic!("result.json has no number {path}"))
     }
 
-    /// The same as a count.
+    /// A count, by its path.
     pub fn count(&self, path: &str) -> u64 {
         self.find(path)
             .and_then(Value::as_u64)
             .unwrap_or_else(|| panic!("result.json has no count {path}"))
     }
 
-    /// A percentile in milliseconds of times by their path: `/measured/times/first_byte`.
+    /// A percentile of times by their path, in milliseconds: `/measured/times/first_byte`.
     pub fn percentile_ms(&self, path: &str, percentile: f64) -> f64 {
         let figures = self
             .find(&format!("{path}/percentiles"))
@@ -48,7 +48,7 @@ impl Reading {
             .to_owned()
     }
 
-    /// The verdict's evidence, one sentence a line.
+    /// The verdict's evidence, one sentence per line.
     pub fn evidence(&self) -> String {
         let sentences = self.result["verdict"]["evidence"].as_array().unwrap();
         sentences
@@ -67,7 +67,7 @@ impl Reading {
     }
 }
 
-/// Answers per second of a part of the run, counted from the first request, by the server's own
+/// Answers per second in a part of the run, counted from the first request, by the server's own
 /// clock.
 pub fn answered_per_second(exchanges: &[Exchange], skip: Duration, length: Duration) -> f64 {
     let begin = first(exchanges) + skip;
@@ -78,8 +78,8 @@ pub fn answered_per_second(exchanges: &[Exchange], skip: Duration, length: Durat
         / length.as_secs_f64()
 }
 
-/// The same; a request that was under way at an end of the part counts by the part of its time
-/// that lies in it.
+/// As [`answered_per_second`], but a request under way at an end of the part counts with the
+/// fraction of its time that lies within.
 pub fn carried_per_second(exchanges: &[Exchange], skip: Duration, length: Duration) -> f64 {
     let begin = first(exchanges) + skip;
     let end = begin + length;
@@ -93,14 +93,14 @@ pub fn carried_per_second(exchanges: &[Exchange], skip: Duration, length: Durati
     within.sum::<f64>() / length.as_secs_f64()
 }
 
-/// Requests per second from the first one that was asked to the last one that was answered.
+/// Requests per second, from the first request to the last answer.
 pub fn answered_per_second_in_all(exchanges: &[Exchange]) -> f64 {
     let answered = exchanges.iter().filter_map(|exchange| exchange.answered_at);
     let last = answered.max().expect("there were answers");
     exchanges.len() as f64 / (last - first(exchanges)).as_secs_f64()
 }
 
-/// Requests under way on average in a second of the run, counted from the first one, by the
+/// Mean number of requests under way in a second of the run, counted from the first one, by the
 /// server's own clock.
 pub fn under_way(exchanges: &[Exchange], second: u64) -> f64 {
     let begin = first(exchanges) + Duration::from_secs(second);
@@ -115,12 +115,12 @@ pub fn under_way(exchanges: &[Exchange], second: u64) -> f64 {
     within.sum()
 }
 
-/// When the server was first asked for anything.
+/// When the server received its first request.
 fn first(exchanges: &[Exchange]) -> Instant {
     exchanges.first().expect("there were requests").asked_at
 }
 
-/// Whether `value` is as near to `truth` as this share of it.
+/// Whether `value` differs from `truth` by at most this share of it.
 pub fn is_near(value: f64, truth: f64, share: f64) -> bool {
     (value - truth).abs() <= truth * share
 }

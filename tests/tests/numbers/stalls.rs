@@ -1,11 +1,11 @@
-//! A server that stops for a while is no fault of the client: the wait for a connection is told
-//! apart from the client's own delay.
+//! A server that stops for a while is not the client's fault: waiting for a connection is separate
+//! from the client's own delay.
 
 use crate::reading::Reading;
 use crate::{alone, ensure, must_hold};
 use interop::{CoordinatorCommand, Finished};
 
-/// The client's own delays stay below this, or the machine was too busy.
+/// The client's own delays stay below this, unless the machine was too busy.
 const OWN_MS: f64 = 10.0;
 
 /// 500 arrivals per second at a server that answers nothing from 1.2 s to 1.7 s and from 4.2 s to
@@ -43,7 +43,7 @@ fn stall_that_fills_every_connection_is_not_an_invalid_run() {
             format!("{finished}")
         })?;
         client_was_in_time(&reading)?;
-        // 480 of 2,500 arrivals wait for a connection, evenly up to half a second.
+        // 480 of 2,500 arrivals wait for a connection, uniformly between 0 and half a second.
         let waited = reading.count("/measured/times/connection_wait/count");
         ensure((400..=520).contains(&waited), || {
             format!("{waited} arrivals waited for a connection")
@@ -63,7 +63,7 @@ fn stall_that_fills_every_connection_is_not_an_invalid_run() {
 fn stall_with_connections_enough_is_load_met() {
     let _alone = alone();
     must_hold(|| {
-        // In a stall 250 arrivals come; a few more connections, since the machine may be busy.
+        // 250 arrivals come during a stall; a few more connections, in case the machine is busy.
         let finished = run(300);
         let reading = Reading::new(&finished);
         ensure(reading.verdict() == "load_met", || format!("{finished}"))?;

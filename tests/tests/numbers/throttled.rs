@@ -5,10 +5,10 @@ use crate::{alone, plan};
 use interop::{CoordinatorCommand, CpuQuota, ScriptedServer};
 use std::time::Duration;
 
-/// The server answers everybody after this time, whatever the load.
+/// The server answers every request after this time, whatever the load.
 const DELAY: Duration = Duration::from_millis(20);
 
-/// A load that takes far more than a tenth of a CPU, from a client that has no more.
+/// A load that needs far more than a tenth of a CPU, from a client that has only that.
 fn throttled(load: &str) {
     let _alone = alone();
     let server = ScriptedServer::of_delay(DELAY);
