@@ -1,4 +1,4 @@
-//! The page of many runs.
+//! The page of a campaign.
 
 use crate::stage::{HOSTILE, PageFile, assert_fits, assert_quiet, campaign};
 use interop::Browser;
@@ -61,7 +61,7 @@ fn campaign_of_twenty_variants_is_readable() {
     }
     let bars = browser.number("document.querySelectorAll('.margin svg').length");
     assert_eq!(bars, 20.0, "response times of each");
-    // One for each variant but the first, and three for all of them.
+    // One for each variant but the first, and three for all of them together.
     let forests = "document.querySelectorAll('.wide[aria-label$=\"against variant-0\"]').length";
     assert_eq!(browser.number(forests), 22.0);
 }

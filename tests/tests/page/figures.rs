@@ -1,4 +1,4 @@
-//! What the page says is what `result.json` says.
+//! The page shows the figures of `result.json`.
 
 use crate::stage::{HOSTILE, PageFile, assert_quiet, document};
 use interop::{Browser, CoordinatorCommand};
@@ -19,7 +19,7 @@ const PLAN: &str = r#"
     expect.status = [404]
 "#;
 
-/// The text of a tile's line: 1 is its value, 2 what it is about.
+/// The text of a tile's line: line 1 is its value, line 2 what it refers to.
 fn tile(browser: &mut Browser, name: &str, line: u32) -> String {
     browser.text(&format!(
         "[...document.querySelectorAll('.tiles div')]
@@ -95,7 +95,7 @@ fn run_leaves_a_page_that_says_what_its_result_says() {
     for request in result["by_request"].as_array().unwrap() {
         assert!(rows.contains(request["name"].as_str().unwrap()), "{rows}");
     }
-    // What was drawn is live: as many plots as figures wait for one.
+    // Static pictures have become plots: there are as many plots as figures for one.
     let plots = browser.number("document.querySelectorAll('.timeline .uplot').length");
     let figures = browser.number("document.querySelectorAll('.timeline').length");
     assert_eq!((plots, figures >= 6.0), (figures, true));
@@ -136,7 +136,7 @@ fn hostile_names_run_nothing_and_are_shown() {
         browser.number("document.querySelectorAll('img').length"),
         0.0
     );
-    // In the names of the plots too, which the script writes.
+    // Also in the names of the plots, which the script writes.
     let named = "[...document.querySelectorAll('h1, .u-label')]
         .filter((name) => name.textContent.includes('onerror')).length";
     assert!(browser.number(named) >= 3.0);

@@ -1,4 +1,4 @@
-//! The page while a run goes on: `start --dashboard`.
+//! The page during a run: `start --dashboard`.
 
 use crate::plots::{instant_at, on_plot};
 use crate::stage::assert_quiet;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// A run that goes on until it is stopped.
 const ENDLESS: &str = "target.builtin = true\nload = { rate = \"200/s\", duration = \"10m\" }\n";
 
-/// Seconds that there are, by what the page says of the run; 0 before the first.
+/// The number of seconds on the page; 0 before the first.
 const SECONDS: &str = "document.querySelector('header progress')?.value ?? 0";
 
 const CONNECTION: &str = "document.getElementById('connection').textContent";
@@ -47,7 +47,7 @@ fn wait_for_second(browser: &mut Browser, second: f64) {
     );
 }
 
-/// What the page says of its run.
+/// The run that the page shows; waits for it, since a page may be half loaded.
 fn run_id(browser: &mut Browser) -> String {
     let text = browser.text("document.querySelector('main > section:last-child').textContent");
     let (_, rest) = text.split_once("run ").unwrap();
@@ -63,7 +63,7 @@ fn wait_for_other_run(browser: &mut Browser, before: &str) {
     wait_for_second(browser, 2.0);
 }
 
-/// What the page draws begins with the run's first second.
+/// Asserts that the page's plots begin with the run's first second.
 fn assert_shows_the_beginning(browser: &mut Browser) {
     let seconds = browser.value("JSON.parse(document.getElementById('data').textContent).seconds");
     let seconds: Vec<f64> = serde_json::from_value(seconds).unwrap();
@@ -147,7 +147,7 @@ fn what_somebody_did_stays_as_the_page_goes_on() {
         closer
     );
 
-    // A page that shows all goes on showing all.
+    // A page that shows the whole run continues to do so.
     let place = on_plot(&mut browser, 0, (0.5, 0.5));
     for clicks in [1, 2] {
         browser.pointer("mousePressed", place, clicks);
@@ -165,7 +165,7 @@ fn silence_of_a_coordinator_is_a_lost_connection() {
     let Some(mut browser) = Browser::start() else {
         return;
     };
-    // Where other machines reach it: the page and its news have a path that nobody guesses.
+    // If other machines can reach it, the page and its events have a path that cannot be guessed.
     let run = ShownRun::at(":0", ENDLESS);
     let (_, behind_host) = run.url.rsplit_once(':').unwrap();
     browser.visit(&format!("http://127.0.0.1:{behind_host}"), 1280);

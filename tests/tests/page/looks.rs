@@ -27,7 +27,7 @@ fn percentiles_are_legible_on_a_telephone() {
     let page = PageFile::run(&hour());
     for width in [1280, 400] {
         browser.open(&page.path(), width);
-        // As they are drawn: what is hidden has no size.
+        // As displayed: a hidden element has no size.
         let shown = browser.value(
             "(() => {
                 const curves = [...document.querySelectorAll('[aria-label*=\"by percentile\"]')]
@@ -64,7 +64,7 @@ fn no_picture_is_wider_than_a_telephone() {
                 .map((picture) => picture.scrollWidth - picture.clientWidth))",
         );
         assert!(beyond < 1.0, "{beyond} px, without: {is_without_scripts}");
-        // What is squeezed is there, too.
+        // The compressed content is displayed too.
         let drawn = browser.number(
             "Math.min(...[...document.querySelectorAll('.picture > .narrow use')]
                 .map((inside) => inside.getBoundingClientRect().width))",
@@ -127,7 +127,7 @@ fn page_can_be_printed() {
     };
     let page = PageFile::run(&hour());
     browser.open(&page.path(), 1280);
-    // Paper cannot be unfolded.
+    // Paper cannot be expanded.
     let unfolded = "new Promise((done) => requestAnimationFrame(() =>
         done(document.querySelector('details pre').checkVisibility())))";
     assert_eq!(browser.value(unfolded), json!(false));
@@ -156,7 +156,7 @@ fn page_says_everything_without_scripts() {
     };
     off(&mut browser, true);
     browser.open(&page.path(), 1280);
-    // The protocol may look where the page's own script may not run.
+    // The protocol can look at the page even if its own scripts may not run.
     let count = |browser: &mut Browser, what: &str| {
         browser.number(&format!("document.querySelectorAll('{what}').length"))
     };

@@ -1,5 +1,5 @@
-//! The report page in a browser: it says what `result.json` says, its plots can be worked with, and
-//! it is readable on every screen, on paper and without scripts.
+//! The report page in a browser: it says what `result.json` says, its plots can be used, and it is
+//! readable on every screen, on paper and without scripts.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"

@@ -1,13 +1,14 @@
-//! The plots as somebody uses them, with a pointer.
+//! The plots in use, with a pointer.
 
 use crate::stage::{PageFile, assert_quiet, document, hour};
 use interop::Browser;
 use serde_json::json;
 
-/// Script time of a page may be this, in seconds.
+/// Most script time of a page, in seconds.
 const SCRIPT_MAX: f64 = 1.0;
 
-/// A place on a plot, as parts of its width and height, in the window; scrolls there.
+/// The position in the window of a point on a plot, given as shares of its width and height;
+/// scrolls there.
 pub(crate) fn on_plot(browser: &mut Browser, plot: usize, part: (f64, f64)) -> (f64, f64) {
     let place = browser.value(&format!(
         "(() => {{
@@ -23,7 +24,7 @@ pub(crate) fn on_plot(browser: &mut Browser, plot: usize, part: (f64, f64)) -> (
     (place[0].as_f64().unwrap(), place[1].as_f64().unwrap())
 }
 
-/// What each plot's legend says of the instant below the pointer, once it is drawn.
+/// What each plot's legend says about the instant below the pointer, once it is drawn.
 fn instants(browser: &mut Browser) -> Vec<String> {
     browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))");
     let shown = browser.value(
@@ -102,7 +103,7 @@ fn second_is_drawn_over_its_whole_length() {
         let seen = [0.04, 0.96, 0.999].map(|part| instant_at(&mut browser, 0, part));
         assert_eq!(seen, ["0 s", "11.0 s", "11.0 s"], "at {width} px");
     }
-    // Without scripts the last step ends where the picture does.
+    // Without scripts the last step ends at the edge of the picture.
     let svg = std::fs::read_to_string(page.path()).unwrap();
     assert!(svg.contains("H888\">"), "no line reaches the end");
     assert_quiet(&mut browser);
@@ -199,14 +200,14 @@ fn hour_of_four_agents_is_there_at_once() {
         return;
     };
     let page = PageFile::run(&hour());
-    // The best of a few: other programs take the CPUs too.
+    // The best of a few, since other programs use the CPUs too.
     let mut tries = Vec::new();
     while tries.len() < 5 && !tries.iter().any(|&seconds| seconds < SCRIPT_MAX) {
         let before = browser.script_seconds();
         browser.open(&page.path(), 1280);
         browser.value("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))");
         let after = browser.script_seconds();
-        // A new document may begin to count again.
+        // After a navigation the browser may start to count anew.
         tries.push(if after >= before {
             after - before
         } else {

@@ -1,4 +1,4 @@
-//! Documents that pages are made of, and pages in files for the browser.
+//! Documents to make pages of, and pages in files for the browser.
 
 use analysis::{
     CampaignDocument, ComparedCell, Document, HeatColumn, HeatMap, LoadRecord, MachineRow,
@@ -9,7 +9,7 @@ use report::{Format, Style, read, read_campaign};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// What a name could try.
+/// Markup that a hostile name could contain.
 pub(crate) const HOSTILE: &str =
     "</script><script>window.broken=1</script><img src=x onerror=window.broken=1>\u{202e}\"'`";
 
@@ -18,12 +18,12 @@ fn golden(name: &str) -> Vec<u8> {
     std::fs::read(reports.join(name)).unwrap()
 }
 
-/// The result that `report` has its golden files of.
+/// The result that the golden files of `report` are made from.
 pub(crate) fn document() -> Document {
     read(&golden("result-v1.json")).unwrap()
 }
 
-/// An hour of four agents, with everything that a page has a picture of.
+/// An hour of four agents, with everything that a page can draw.
 pub(crate) fn hour() -> Document {
     let mut document = document();
     document.run.duration_ns = 3_590_000_000_000;
@@ -136,7 +136,7 @@ fn row(second: u32) -> Row {
     }
 }
 
-/// A comparison of so many variants.
+/// A comparison of `variants` variants.
 pub(crate) fn campaign(variants: usize) -> CampaignDocument {
     let mut campaign = read_campaign(&golden("campaign-v1.json")).unwrap();
     let name = |number: usize| format!("variant-{number}");
@@ -184,13 +184,13 @@ impl PageFile {
     }
 }
 
-/// Nothing of the page was refused, and no script has failed.
+/// Asserts that nothing on the page was refused, and no script failed.
 pub(crate) fn assert_quiet(browser: &mut Browser) {
     let complaints = browser.complaints();
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
-/// The page itself does not scroll sideways; names what sticks out.
+/// Asserts that the page itself does not scroll sideways; names what sticks out.
 pub(crate) fn assert_fits(browser: &mut Browser) {
     let wide = browser.value(
         "(() => {

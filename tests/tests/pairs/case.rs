@@ -1,4 +1,4 @@
-//! One case: a value of each axis, and the plan and the people that they make.
+//! One case: a value for each axis, and the plan and agents that result.
 
 use std::fmt::Write as _;
 
@@ -45,7 +45,7 @@ const FAULTS: [&str; 5] = [
     "agent killed, redistribute",
 ];
 
-/// What goes wrong while the load is on.
+/// What goes wrong under load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     Nothing,
@@ -54,7 +54,7 @@ pub(crate) enum Fault {
     Lost,
 }
 
-/// A value of each axis, by its index.
+/// A value for each axis, by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Case(pub(crate) [usize; AXES.len()]);
 
@@ -62,13 +62,13 @@ impl Case {
     /// The first value of each axis.
     pub(crate) const PLAIN: Case = Case([0; AXES.len()]);
 
-    /// The same with another value of one axis.
+    /// The same case with another value of one axis.
     pub(crate) fn with(mut self, axis: usize, value: usize) -> Case {
         self.0[axis] = value;
         self
     }
 
-    /// Its values in words.
+    /// Its values as words.
     pub(crate) fn words(self) -> [&'static str; AXES.len()] {
         std::array::from_fn(|axis| AXES[axis].1[self.0[axis]])
     }
@@ -107,17 +107,17 @@ impl Case {
         CONNECTIONS[self.0[3]] == "handshakes alone"
     }
 
-    /// Whether several runs look for something: their amounts are the search's.
+    /// Whether several runs search for something, with amounts that the search chooses.
     pub(crate) fn is_search(self) -> bool {
         self.runs().starts_with("search")
     }
 
-    /// A lost local agent is not replaced, so the runs after it cannot be made.
+    /// A lost local agent is not replaced, so later runs cannot be made.
     pub(crate) fn ends_with_its_agent(self) -> bool {
         self.fault() == Fault::Lost && self.is_local() && self.runs() != "one"
     }
 
-    /// Measured operations of each run, where the plan says how many.
+    /// Measured operations of each run, if the plan states their number.
     pub(crate) fn requests(self) -> Option<u64> {
         let each = if self.fault() == Fault::Nothing {
             23
@@ -131,9 +131,9 @@ impl Case {
         RUNS[self.0[4]]
     }
 
-    /// Why its plan cannot be tried here, though a plan may say it.
+    /// Whether it makes no sense here, though a plan may say it.
     pub(crate) fn has_no_meaning(self) -> bool {
-        // Local agents end with their coordinator, so there is no agent to go on with.
+        // Local agents end with their coordinator, so a resumed run would have no agents.
         self.is_local() && self.fault() == Fault::Resumed
     }
 

@@ -1,4 +1,4 @@
-//! As few cases as a simple search finds that hold each pair of values which a plan may have.
+//! A small set of cases, found by a simple search, that covers each pair of values a plan may have.
 
 use crate::case::{AXES, Case};
 use plan::{Campaign, Files};
@@ -11,7 +11,7 @@ pub(crate) struct Pair {
     other: (usize, usize),
 }
 
-/// Cases that hold every possible pair, and the pairs that a plan may not have, with the reason.
+/// Cases that cover every possible pair, and the pairs that a plan may not have, with the reason.
 pub(crate) struct Cover {
     pub(crate) cases: Vec<Case>,
     pub(crate) refused: Vec<(Pair, String)>,
@@ -22,8 +22,8 @@ impl Pair {
         Pair { one, other }
     }
 
-    /// A case that holds it, as plain as its plan allows, or why there is none: some values need a
-    /// third beside them, such as a search of a rate an open loop.
+    /// A case with this pair that is otherwise as plain as its plan allows, or why there is none.
+    /// Some values need a third one: a search of a rate needs an open loop.
     fn case(self) -> Result<Case, String> {
         let case = Case::PLAIN
             .with(self.one.0, self.one.1)
@@ -37,7 +37,7 @@ impl Pair {
         all.find(|&case| refusal(case).is_none()).ok_or(why)
     }
 
-    /// Cases that differ from `case` in one axis, and hold the pair.
+    /// Cases that differ from `case` in one axis, and contain the pair.
     fn changed(self, case: Case) -> Vec<Case> {
         let others = (0..AXES.len()).filter(|&axis| axis != self.one.0 && axis != self.other.0);
         others
@@ -94,7 +94,7 @@ impl Cover {
     }
 }
 
-/// The case that holds `first` and, axis by axis, as many of the `open` pairs as fit.
+/// The case that contains `first` and, axis by axis, as many of the `open` pairs as possible.
 fn filled(first: Pair, open: &BTreeSet<Pair>) -> Case {
     let mut case = first.case().expect("it was possible before");
     let fixed = [first.one.0, first.other.0];
@@ -104,7 +104,7 @@ fn filled(first: Pair, open: &BTreeSet<Pair>) -> Case {
             open.iter().filter(|pair| pair.is_in(candidate)).count()
         };
         let possible = (0..AXES[axis].1.len()).filter(|&v| refusal(case.with(axis, v)).is_none());
-        // `max_by_key` takes the last of equals: the first is the plainest.
+        // `max_by_key` takes the last of equals: reversed, that is the plainest.
         if let Some(best) = possible.rev().max_by_key(|&value| gain(value)) {
             case = case.with(axis, best);
         }

@@ -1,6 +1,6 @@
-//! Pairs of features: each value of each axis meets each value of each other axis in a run of the
-//! real programs. Whatever is combined, what the server counted is in the result, the log makes the
-//! same result again, and the parts of a result agree.
+//! Pairs of features: each value of each axis meets each value of every other axis in a run of the
+//! real programs. Whatever is combined, the result contains what the server counted, the log gives
+//! the same result again, and the parts of a result agree.
 #![expect(clippy::unwrap_used, reason = "the suite is test code throughout")]
 
 mod case;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::thread;
 
-/// Cases at once: they mostly wait.
+/// Cases at once, since they mostly wait.
 const AT_ONCE: usize = 4;
 
 #[test]

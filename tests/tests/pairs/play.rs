@@ -1,4 +1,5 @@
-//! Plays a case with the real programs against a server that counts, and says what does not agree.
+//! Plays a case with the real programs against a server that counts, and reports what does not
+//! agree.
 
 use crate::case::{Case, Fault};
 use analysis::{Document, RunState};
@@ -20,17 +21,17 @@ pub(crate) type Played = Result<(), String>;
 const SERVERS: u32 = 4;
 const SERVICE_TIME: Duration = Duration::from_millis(10);
 
-/// Operations after which something goes wrong.
+/// Operations before something goes wrong.
 const BEFORE_THE_FAULT: u64 = 40;
 
-/// With faults, agents end some seconds after their load.
+/// With faults, agents end several seconds after their load.
 const LONGEST: Duration = Duration::from_secs(180);
 
 /// A case that is being played.
 struct Stage {
     case: Case,
     server: RunningTarget,
-    /// By which agents know the coordinator.
+    /// The state by which agents know the coordinator.
     _state: TempDir,
     coordinator: Coordinator,
     /// Where agents join; `None` if they are local.
@@ -39,7 +40,7 @@ struct Stage {
     _monitor: Option<Agent>,
 }
 
-/// Where agents of a case join, and how.
+/// Where and how the agents of a case join.
 struct Door {
     address: SocketAddr,
     token: String,
@@ -128,12 +129,12 @@ impl Stage {
         }
     }
 
-    /// What the server counts of operations.
+    /// The operations that the server counted.
     fn counted(&self) -> u64 {
         counted(self.case, &self.server)
     }
 
-    /// Kills an agent. Another one joins, for the runs that follow, if agents join at all.
+    /// Kills an agent. If agents join over the network, another one joins for the following runs.
     fn replace_an_agent(&mut self) {
         let Some(door) = &self.door else {
             let children = self.coordinator.children();
@@ -179,7 +180,7 @@ fn counted(case: Case, server: &RunningTarget) -> u64 {
     }
 }
 
-/// Compares what a case has left with what the server counted, and with itself.
+/// Compares the results of a case with what the server counted, and with each other.
 fn judge(
     case: Case,
     finished: &Finished,
@@ -188,7 +189,7 @@ fn judge(
 ) -> Played {
     let wrong = |what: String| Err(format!("{what}; {}", finished.clean()));
     let expected: &[i32] = match case.fault() {
-        // A machine that is busy makes a run invalid, and agents of equal load begin apart.
+        // A busy machine makes a run invalid, or lets agents begin apart.
         Fault::Nothing | Fault::Resumed => &[0, 1, 3],
         Fault::CtrlC => &[130],
         // With 4 there is no agent left for the next run.
@@ -213,7 +214,7 @@ fn judge(
     }
     let begun: u64 = results.iter().map(|(_, document)| begun(document)).sum();
     let counted = counted(case, server);
-    // What a killed agent sent in its last seconds is stored nowhere.
+    // What a killed agent sent in its last seconds is not stored anywhere.
     let is_counted = match case.fault() {
         Fault::Lost => begun <= counted,
         _ => begun == counted,
@@ -273,7 +274,7 @@ fn agrees_with_itself(case: Case, document: &Document) -> Played {
     )?;
     let is_whole = document.run.state == RunState::Complete && case.fault() != Fault::Lost;
     if let Some(requests) = case.requests().filter(|_| is_whole) {
-        // A search of agents has as many for each agent.
+        // In a search for agents, each agent performs this many.
         let agents = document.agents.len().max(1) as u64;
         ensure(
             operations.ended == requests || operations.ended == requests * agents,
@@ -290,7 +291,7 @@ fn agrees_with_itself(case: Case, document: &Document) -> Played {
         ),
     )?;
     let seconds = document.run.duration_ns as f64 / 1e9;
-    // Those of the warm-up may end in the measured part.
+    // Operations of the warm-up may end in the measured part.
     let most = operations.ok
         + document
             .warm_up
@@ -328,7 +329,7 @@ fn is_made_again(folder: &Path, document: &Document) -> Played {
     Ok(())
 }
 
-/// Lines that only one of two results has.
+/// Lines that only one of two results contains.
 fn difference(one: &Document, other: &Document) -> String {
     let [one, other] = [one, other].map(|document| format!("{document:#?}"));
     let only = |sign: char, these: &str, those: &str| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The cases as a page of the documentation.
+//! The cases, as a page of the documentation.
 
 use crate::case::{AXES, Case, Fault};
 use crate::cover::Cover;
@@ -42,7 +42,7 @@ pub(crate) fn page(cover: &Cover) -> String {
     page
 }
 
-/// What a case must show, in words.
+/// What a case must show, as words.
 fn shows(case: Case) -> &'static str {
     match case.fault() {
         Fault::Nothing => "the server counted what the results say",

@@ -6,12 +6,12 @@ use analysis::{AgentEndCause, Verdict};
 use interop::LinkQuality;
 use std::time::Duration;
 
-/// What becomes of a run whose link was cut.
+/// What happens to a run whose link was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
-    /// Nothing is missing, and nobody noticed more than a pause.
+    /// Nothing is missing; there was only a pause.
     Survives,
-    /// Agents stopped by themselves; what they had is there.
+    /// Agents stopped by themselves; what they had measured is in the result.
     LosesItsLease,
 }
 
@@ -42,7 +42,8 @@ const CUTS: [Cut; 6] = [
         agents: 2,
         ending: Ending::Survives,
     },
-    // Longer than HTTP/2 waits for a sign of life, and than an agent is waited for that left.
+    // Longer than HTTP/2 waits for a sign of life, and than the coordinator waits for an agent that
+    // left.
     Cut {
         seconds: 28,
         lease: "60s",
@@ -91,8 +92,8 @@ fn cut_in_the_middle(cut: &Cut) -> Tried {
     let (finished, told) = run.finish();
     let document = finished.clean().document();
     let (counted, operations) = (field.requests(), &document.measured.operations);
-    // On a busy machine an arrival may find no free connection, and a request may be cut at the
-    // end: both are in the result.
+    // On a busy machine an arrival may find no free connection, and a request may be cut off at the
+    // end; the result contains both.
     ensure(operations.started == counted, || {
         format!("the target counted {counted}, {finished}\n{told}")
     })?;

@@ -1,4 +1,4 @@
-//! Disks that fill up and folders that go, in the middle of a run.
+//! Disks that fill up and folders that disappear in the middle of a run.
 
 use crate::field::{Field, has_event};
 use interop::{Agent, CoordinatorCommand, LinkQuality, wait_until};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// A file system of few bytes; unmounted when dropped.
+/// A small file system; unmounted when dropped.
 struct SmallDisk {
     folder: TempDir,
 }
 
 impl SmallDisk {
-    /// Of so many KiB; none where this process may not mount one.
+    /// One of `kilobytes` KiB; `None` if this process may not mount it.
     fn new(kilobytes: u32) -> Option<SmallDisk> {
         let folder = tempfile::tempdir().unwrap();
         let size = format!("size={kilobytes}k");
@@ -42,7 +42,7 @@ impl SmallDisk {
         assert!(grown.success());
     }
 
-    /// Takes all but so many KiB.
+    /// Uses up all but `kilobytes` KiB.
     fn fill_up_to(&self, kilobytes: u64) {
         let free = rustix::fs::statvfs(self.path()).unwrap();
         let bytes = (free.f_bfree * free.f_frsize).saturating_sub(kilobytes * 1024);
@@ -52,7 +52,7 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Fails only where somebody else has unmounted it.
+        // Fails only if another process has unmounted it.
         let _ = Command::new("umount")
             .arg("--lazy")
             .arg(self.path())
@@ -66,7 +66,7 @@ fn run_folder_in(folder: &Path) -> PathBuf {
         let entries = std::fs::read_dir(folder).ok()?;
         entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            // Not the link to the newest.
+            // Not the link to the latest one.
             .find(|path| path.is_dir() && !path.is_symlink())
     })
 }
@@ -74,7 +74,7 @@ fn run_folder_in(folder: &Path) -> PathBuf {
 const LOAD: &str = "rate = \"40/s\", max_connections = 8, duration = \"12s\"";
 const ARRIVALS: u64 = 480;
 
-/// `coordinator start` that saves in `output`.
+/// `coordinator start` with results in `output`.
 fn start_in(field: &Field, output: &Path) -> (interop::Coordinator, Agent) {
     let listen = format!("{}:0", field.link.near_address());
     let state = field.state().to_str().unwrap();
@@ -132,7 +132,7 @@ fn full_disk_is_told_while_it_is_full_and_costs_nothing_once_there_is_room() {
     let _ = coordinator.wait_for("storing again, after ");
     let finished = coordinator.wait().expect(0);
     let document = crate::field::document(&folder);
-    // On a busy machine an arrival may find no free connection, which the result says.
+    // On a busy machine an arrival may find no free connection; the result says so.
     let operations = &document.measured.operations;
     assert_eq!(
         (operations.started, operations.ended),

@@ -1,4 +1,4 @@
-//! A control link with a machine at its far end: agents, and what they load, over loopback there.
+//! A control link with a machine at its far end, where agents fire at a target over loopback.
 
 use analysis::Document;
 use interop::{
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use target::{Config, RunningTarget};
 use tempfile::TempDir;
 
-/// Without load for so long, it has ended: plans here fire several times in it.
+/// The load has ended if there is none for this long; plans here fire several times in it.
 const QUIET: Duration = Duration::from_millis(1500);
 
 /// Agents and target at the far end of a control link, the coordinator's state at the near one.
@@ -29,12 +29,12 @@ pub(crate) struct FieldRun {
 }
 
 impl Field {
-    /// With a control link like this; none where this process may not make one.
+    /// With this kind of control link; `None` if this process may not make one.
     pub(crate) fn new(quality: LinkQuality) -> Option<Field> {
         Field::with_target(quality, Config::plain())
     }
 
-    /// The same with a target of this kind.
+    /// As [`Field::new`], with this kind of target.
     pub(crate) fn with_target(quality: LinkQuality, target: Config) -> Option<Field> {
         let link = Link::new(quality)?;
         let server = link.far().enter(|| RunningTarget::new(target)).unwrap();
@@ -52,7 +52,7 @@ impl Field {
         format!("name = \"field\"\ntarget.url = {url:?}\nload = {{ {load} }}\n{more}\n")
     }
 
-    /// A coordinator that waits for so many agents.
+    /// A coordinator that waits for `agents` agents.
     pub(crate) fn invite(&self, agents: u32, plan: &str) -> Invited {
         let listen = SocketAddr::new(self.link.near_address().into(), 0);
         Invited::start(agents, listen, self.state.path(), plan)
@@ -63,7 +63,7 @@ impl Field {
         invited.agent_by(self.link.command(), name)
     }
 
-    /// A run by so many agents.
+    /// A run by `agents` agents.
     pub(crate) fn start(&self, agents: u32, plan: &str) -> FieldRun {
         let invited = self.invite(agents, plan);
         let agents = (0..agents)
@@ -72,24 +72,24 @@ impl Field {
         FieldRun { invited, agents }
     }
 
-    /// Folder by which agents know the coordinator.
+    /// The folder by which agents know the coordinator.
     pub(crate) fn state(&self) -> &Path {
         self.state.path()
     }
 
-    /// Requests so far.
+    /// The number of requests so far.
     pub(crate) fn requests(&self) -> u64 {
         self.server.counts().requests
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until the target has received `requests` requests.
     pub(crate) fn wait_for_requests(&self, requests: u64) {
         wait_until(&format!("{requests} requests"), || {
             (self.requests() >= requests).then_some(())
         });
     }
 
-    /// Waits until the load has ended, and gives how long after `since` the last request came.
+    /// Waits until the load has ended. Returns the time from `since` to the last request.
     pub(crate) fn wait_for_quiet(&self, since: Instant) -> Duration {
         let (mut requests, mut last_at) = (self.requests(), since);
         loop {
@@ -109,14 +109,14 @@ impl Field {
         }
     }
 
-    /// Goes on with an interrupted run.
+    /// Continues an interrupted run.
     pub(crate) fn resume(&self, run_folder: &Path, more: &[&str]) -> Coordinator {
         let folder = run_folder.to_str().unwrap();
         let arguments = [&["start", "--resume", folder], more].concat();
         CoordinatorCommand::new(&arguments).spawn()
     }
 
-    /// Cuts the control link for so long.
+    /// Cuts the control link for `duration`.
     pub(crate) fn cut_for(&self, duration: Duration) {
         self.set_link(false);
         std::thread::sleep(duration);
@@ -130,19 +130,19 @@ impl Field {
 }
 
 impl FieldRun {
-    /// What coordinator and agents have said so far.
+    /// What coordinator and agents have printed so far.
     pub(crate) fn told(&self) -> String {
         let agents: Vec<String> = self.agents.iter().map(Agent::output).collect();
         let coordinator = self.invited.coordinator.stderr();
         format!("{coordinator}---\n{}", agents.join("---\n"))
     }
 
-    /// Waits for the coordinator's end, and gives what the agents said too.
+    /// Waits for the coordinator's end. Returns the agents' output too.
     pub(crate) fn finish(self) -> (Finished, String) {
         self.finish_within(RUN_MAX)
     }
 
-    /// The same where it may take longer than most.
+    /// As [`FieldRun::finish`], for a run that may take longer than most.
     pub(crate) fn finish_within(self, longest: Duration) -> (Finished, String) {
         let finished = self.invited.coordinator.wait_within(longest);
         let told: Vec<String> = self.agents.iter().map(Agent::output).collect();
@@ -156,7 +156,8 @@ pub(crate) fn document(run_folder: &Path) -> Document {
     report::read(&bytes).unwrap()
 }
 
-/// The words of `events.jsonl` with their lines, in order; a line that is being written is left.
+/// The events in `events.jsonl` with their lines, in order, without a line that is still being
+/// written.
 pub(crate) fn events(run_folder: &Path) -> Vec<(String, Value)> {
     let text = std::fs::read_to_string(run_folder.join("events.jsonl")).unwrap_or_default();
     text.split_inclusive('\n')

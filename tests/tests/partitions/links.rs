@@ -7,14 +7,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use target::Config;
 
-/// Ten requests and eight addresses: a second of an agent has figures for each of both.
+/// Ten requests and eight addresses: an agent's second has figures for each combination.
 const REQUESTS: u64 = 10;
 const ADDRESSES: u8 = 8;
 
-/// At 64 kbit/s half a minute of figures takes two to arrive.
+/// On 64 kbit/s half a minute of figures takes two minutes to arrive.
 const LONGEST: Duration = Duration::from_secs(170);
 
-/// A link, and how many agents share it.
+/// A link, and the number of agents that share it.
 struct Narrow {
     agents: u32,
     quality: LinkQuality,
@@ -27,7 +27,7 @@ fn slow_and_lossy_links_carry_everything_over_one_connection() {
     }
     let slow = |kilobits: u64| LinkQuality {
         rate: Some(kilobits * 1000),
-        // A home router's: half a second to two seconds of packets.
+        // A home router's queue: half a second to two seconds of packets.
         packets_max: 12,
         ..LinkQuality::default()
     };

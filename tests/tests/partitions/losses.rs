@@ -1,4 +1,4 @@
-//! Agents that are killed where the plan allows it: the others go on, or take over its share.
+//! Agents that are killed in plans that allow it: the others continue, or take over its share.
 
 use crate::field::{Field, events};
 use crate::{Tried, each, ensure};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const RATE: u64 = 90;
 const SECONDS: u64 = 20;
 
-/// A share of the rate goes to the others by then: the lease, and a second to say it.
+/// By then the others have a lost share of the rate: the lease, plus a second to announce it.
 const DEALT: Duration = Duration::from_secs(7);
 
 #[derive(Debug, Clone, Copy)]
@@ -71,14 +71,14 @@ fn one_killed(loss: Loss) -> Tried {
     field.wait_for_requests(2 * RATE);
     run.agents[1].signal(Signal::KILL);
     let killed_at = Instant::now();
-    // A new process of the same name is another agent: it waits for the next run.
+    // A new process of the same name is a different agent, which waits for the next run.
     run.agents.push(field.agent(&run.invited, "agent-1"));
     let late_rate = rate_in_the_end(&field, killed_at);
     let (finished, told) = run.finish();
     let all = || format!("{finished}\n{told}\n{late_rate:.1}/s late");
     let document = finished.clean().document();
     let verdict = document.verdict.verdict;
-    // Other programs may have had the CPUs; that comes before a tolerated loss.
+    // Other programs may have had the CPUs, which takes precedence over a tolerated loss.
     let is_busy = verdict == Verdict::ClientBound && loss.verdict == Verdict::Degraded;
     let is_as_said = finished.code == loss.code && verdict == loss.verdict;
     ensure(
@@ -95,7 +95,7 @@ fn one_killed(loss: Loss) -> Tried {
         rows.filter(|row| row.agents == agents).count()
     };
     ensure(seconds(3) >= 1 && seconds(2) >= 10, all)?;
-    // What nobody stored of it is at most what it sent in two seconds.
+    // At most what it sent in two seconds is not stored anywhere.
     let (counted, stored) = (field.requests(), document.measured.operations.ok);
     ensure(
         stored <= counted && counted - stored <= 2 * RATE / 3 + 12,
@@ -111,7 +111,7 @@ fn one_killed(loss: Loss) -> Tried {
     )
 }
 
-/// Requests a second once the loss is known.
+/// Requests per second once the loss is known.
 fn rate_in_the_end(field: &Field, killed_at: Instant) -> f64 {
     std::thread::sleep(DEALT.saturating_sub(killed_at.elapsed()));
     let (before, from) = (field.requests(), Instant::now());

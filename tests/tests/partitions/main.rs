@@ -1,7 +1,7 @@
 //! Real processes that lose each other: links that are cut, slow or lossy, processes that are
-//! killed or stopped at every stage of a run, coordinators that come back, disks that fill. The
-//! load goes over the loopback of the agents' namespace, so that a cut is one of the control link
-//! alone. Cases that only wait run at once; the load is small.
+//! killed or stopped at every stage of a run, coordinators that come back, and disks that fill up.
+//! The load crosses the loopback of the agents' namespace, so a cut only affects the control link.
+//! Cases that mostly wait run at the same time; the load is small.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"
@@ -19,7 +19,7 @@ mod terminals;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-/// Tries of what depends on time: other programs may have had the CPU in one of them.
+/// Tries for what depends on time: other programs may have had the CPU in one of them.
 const TRIES: usize = 3;
 
 /// Runs every case in a thread of its own, each until it holds in one of its tries, and tells of

@@ -1,4 +1,4 @@
-//! A coordinator that is killed in the middle of a run, and the one that goes on with it.
+//! A coordinator that is killed in the middle of a run, and another one that continues the run.
 
 use crate::field::{Field, FieldRun, document, has_event};
 use crate::{Tried, each, ensure};
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 const ARRIVALS: u64 = 600;
 const LOAD: &str = "rate = \"40/s\", max_connections = 8, duration = \"15s\"";
 
-/// What the agents do when the new coordinator comes.
+/// What the agents are doing when the new coordinator arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found {
-    /// They fire: their lease has not run out.
+    /// They fire, since their lease has not run out.
     Firing,
-    /// Their lease has run out, and they hold what is not stored.
+    /// Their lease has run out, and they hold data that is not stored yet.
     Holding,
 }
 
@@ -87,7 +87,7 @@ fn killed_and_resumed(found: Found) -> Tried {
     refused(&again, &["this run is over", "coordinator report"])
 }
 
-/// `coordinator report` on the folder of a coordinator that died.
+/// Checks `coordinator report` on the folder of a dead coordinator.
 fn shown_while_it_is_dead(folder: &Path, counted: u64) -> Tried {
     let arguments = ["report", "--format", "json", folder.to_str().unwrap()];
     let shown = CoordinatorCommand::new(&arguments).run();
@@ -102,7 +102,7 @@ fn shown_while_it_is_dead(folder: &Path, counted: u64) -> Tried {
     )
 }
 
-/// It ended with one clear message, and at once.
+/// Checks that it ended at once, with one clear message.
 fn refused(finished: &Finished, words: &[&str]) -> Tried {
     let is_told = |line: &str| words.iter().all(|word| line.contains(word));
     ensure(
@@ -146,7 +146,7 @@ fn resumption_that_cannot_be_says_why_and_disturbs_nothing() {
     );
 }
 
-/// While the first coordinator goes on: of its folder, and of its port.
+/// While the first coordinator is still running: refused because of its folder, and of its port.
 fn resumptions_beside_it(field: &Field, run: &FieldRun, folder: &Path) -> Tried {
     let beside = field.resume(folder, &[]).wait();
     refused(&beside, &["another coordinator is writing this run"])?;
@@ -174,7 +174,7 @@ fn run_whose_end_some_agents_did_not_see_is_gone_on_with_by_the_port_that_they_k
     );
 }
 
-/// The second coordinator is one that no agent finds.
+/// No agent finds the second coordinator.
 fn resumed_on_another_port(interrupts: usize) -> Tried {
     let field = Field::new(LinkQuality::default()).unwrap();
     let plan = field.plan(LOAD, "fleet = { lease = \"4s\", max_skew = \"1s\" }\n");
@@ -201,7 +201,7 @@ fn resumed_on_another_port(interrupts: usize) -> Tried {
             break;
         }
     }
-    // With one Ctrl-C it waits until it has given the agents up.
+    // After one Ctrl-C it waits until it has given the agents up.
     let wrong = wrong.wait_within(Duration::from_secs(100));
     let resumed = field.resume(&folder, &[]).wait();
     let told: Vec<String> = run.agents.iter().map(|agent| agent.output()).collect();
@@ -212,11 +212,11 @@ fn resumed_on_another_port(interrupts: usize) -> Tried {
     })?;
     let is_whole = |agent: &analysis::AgentResult| agent.totals_match == Some(true);
     ensure(document.agents.iter().all(is_whole), all)?;
-    // The agents' leases are over: it is not what was asked for.
+    // The agents' leases are over, so this is not the run that was asked for.
     ensure(wrong.code == 130 && resumed.code == 3, all)
 }
 
-/// With a folder of a later version, and with one that is none.
+/// With a folder of a later version, and with a folder that is not one.
 fn other_versions(field: &Field, folder: &Path) -> Tried {
     let copy = tempfile::tempdir().unwrap();
     refused(
@@ -236,6 +236,6 @@ fn other_versions(field: &Field, folder: &Path) -> Tried {
     refused(&later.wait(), &["log version", "use the version"])
 }
 
-/// A version of the log that there is none of yet, and where the head has it.
+/// A future version of the log, and where it is in the head.
 const VERSION_OF_LATER: u32 = 99;
 const VERSION_AT: u64 = 8;

@@ -8,22 +8,22 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use target::{Config, TargetAnswer};
 
-/// Cases at once: most of a case is waiting.
+/// Cases at once, since they mostly wait.
 const AT_ONCE: usize = 9;
 
-/// Of the plans here: virtual users, and how long they fire; and where they are to be firing still
+/// Virtual users of the plans here, how long they fire, and how long if they must still be firing
 /// when their lease runs out.
 const USERS: u64 = 4;
 const FIRING: Duration = Duration::from_secs(4);
 const FIRING_ON: Duration = Duration::from_secs(12);
 
-/// Each answer takes so long where draining is to last.
+/// Time of each answer if draining is to last.
 const SLOW: Duration = Duration::from_millis(2500);
 
 /// Firing lease and one second.
 const LOAD_MAX: Duration = Duration::from_secs(6);
 
-/// A run, its agents' time to come back included, is over by then.
+/// By then a run is over, including the time for its agents to come back.
 const HANG: Duration = Duration::from_secs(65);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +45,7 @@ enum Side {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blow {
     Kill,
-    /// Stopped for so many seconds.
+    /// Stopped for this many seconds.
     Stop(u64),
 }
 
@@ -67,29 +67,28 @@ const STAGES: [Stage; 6] = [
 const BLOWS: [Blow; 3] = [Blow::Kill, Blow::Stop(3), Blow::Stop(10)];
 
 impl Case {
-    /// Exit codes that may follow. A stage lasts for milliseconds, and the blow may come in the
-    /// next one.
+    /// Possible exit codes. A stage lasts milliseconds, so the blow may hit the next one.
     fn codes(self) -> &'static [i32] {
         match (self.side, self.stage, self.blow) {
             (Side::Coordinator, _, Blow::Kill) => &[137],
-            // Who comes later takes the place of who has gone.
+            // A process that comes later takes the place of the one that has gone.
             (_, Stage::Joining, _) => &[0],
-            // Before the start nothing is lost but the run; a moment later an agent is.
+            // Before the start only the run is lost; a moment later an agent is.
             (Side::Agent, Stage::Preparing | Stage::Armed, Blow::Kill) => &[3, 4],
-            // The start is tried again until everybody has asked for its lease: then who was
-            // stopped begins too late or not at all.
+            // The start is repeated until all agents have asked for their lease: then an agent that
+            // was stopped begins too late or not at all.
             (_, Stage::Preparing | Stage::Armed, _) => &[0, 3, 4],
             (Side::Agent, _, Blow::Kill) => &[3],
             // It stands still in the measured part.
             (Side::Agent, Stage::Firing, Blow::Stop(3)) => &[3],
             (_, _, Blow::Stop(3)) => &[0],
-            // It has fired all of it, or finds that its lease has run out.
+            // It has fired everything, or finds that its lease has run out.
             (_, Stage::Draining | Stage::Uploading, _) => &[0, 3],
             (_, Stage::Firing, _) => &[3],
         }
     }
 
-    /// What says it to the user.
+    /// Words of the message to the user.
     fn words(self, code: i32) -> &'static [&'static str] {
         match (code, self.side, self.blow) {
             (4, ..) => &[
@@ -157,7 +156,7 @@ fn nobody_hangs_and_each_end_is_as_documented_whoever_is_struck_and_when() {
     );
 }
 
-/// One run, one blow, and what must be true after it.
+/// One run, one blow, and what must be true afterwards.
 fn struck(case: Case) -> Tried {
     let field = Field::with_target(LinkQuality::default(), case.target()).unwrap();
     let load = format!(
@@ -201,7 +200,7 @@ fn strike(process: u32, blow: Blow) {
     }
 }
 
-/// Until the run is at that stage; or what it does instead.
+/// Waits until the run is at that stage; returns what it does instead.
 fn wait_for_stage(field: &Field, run: &FieldRun, stage: Stage) -> Tried {
     let folder = run.invited.coordinator.run_folder();
     let event = |word: &str| -> Tried {
@@ -225,7 +224,7 @@ fn wait_for_stage(field: &Field, run: &FieldRun, stage: Stage) -> Tried {
         Stage::Draining => {
             event("began")?;
             field.wait_for_requests(1);
-            // By the plan nothing begins any more, and what has begun goes on for longer.
+            // According to the plan nothing begins any more, but what has begun takes longer.
             std::thread::sleep(FIRING + Duration::from_millis(300));
         }
         Stage::Uploading => {
@@ -262,14 +261,14 @@ fn outcome(case: Case, field: &Field, run: FieldRun, struck_at: Instant) -> Trie
     all_counted(case, field, &finished, &all)
 }
 
-/// Where nobody was killed, the result has what the target counted.
+/// If no process was killed, the result has what the target counted.
 fn all_counted(case: Case, field: &Field, finished: &Finished, all: &impl Fn() -> String) -> Tried {
     let has_run = finished.code == 0 || (finished.code == 3 && case.blow != Blow::Kill);
     if !has_run {
         return Ok(());
     }
     let (counted, operations) = (field.requests(), finished.document().measured.operations);
-    // Of a process that is stopped, requests may be cut short that the target has answered.
+    // If a process was stopped, requests may be cut off that the target has answered.
     let ended = operations.ok + operations.errors;
     ensure(ended == counted, || {
         format!("{counted} at the target, {operations:?}; {}", all())

@@ -1,11 +1,11 @@
-//! Places that take no more of what a program says.
+//! Outputs that do not accept any more of what a program prints.
 
 use crate::field::Field;
 use crate::{each, ensure};
 use interop::{LinkQuality, Process, binary};
 use std::process::Command;
 
-/// Where an agent's standard error goes, in the words of a shell.
+/// Where an agent's standard error goes, in shell syntax.
 const PLACES: [&str; 3] = ["2>&1 | head -1", "2>/dev/full", "2>&-"];
 
 #[test]

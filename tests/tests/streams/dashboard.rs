@@ -1,9 +1,9 @@
-//! The dashboard for Grafana in `examples`.
+//! The Grafana dashboard in `examples`.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// What stands behind the names of a histogram's metrics.
+/// Suffixes of the names of a histogram's metrics.
 const PARTS: [&str; 3] = ["_bucket", "_sum", "_count"];
 
 /// A panel of the dashboard.

@@ -1,5 +1,5 @@
-//! OpenTelemetry: a collector that follows a script, nginx as one that speaks HTTPS and takes
-//! nothing, and the real one where it is installed.
+//! OpenTelemetry: a collector that follows a script, nginx as an HTTPS collector that accepts
+//! nothing, and the real collector if it is installed.
 
 use interop::{
     CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, Process, listen,
@@ -13,19 +13,19 @@ use std::sync::{Arc, Mutex};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Long enough for a push while the run goes on.
+/// Long enough for a push during the run.
 const PLAN: &str = r#"
 name = "pushed"
 target.builtin = { body_bytes = 100 }
 load = { rate = "100/s", duration = "7s" }
 "#;
 
-/// How often a run is made where this machine is too busy for it.
+/// How often a run is repeated if this machine is too busy for it.
 const ATTEMPTS: usize = 5;
 
 const VERDICT: &str = "cannonade.verdict";
 
-/// A push as it came.
+/// A push as received.
 #[derive(Debug, Clone)]
 struct Push {
     /// In lower case.
@@ -34,14 +34,14 @@ struct Push {
 }
 
 impl Push {
-    /// Names stand in a message as they are.
+    /// Names appear in a message unchanged.
     fn has(&self, name: &str) -> bool {
         let windows = self.body.windows(name.len());
         windows.into_iter().any(|bytes| bytes == name.as_bytes())
     }
 }
 
-/// A collector that answers what a function of all pushes so far says, the latest last.
+/// A collector whose answers are chosen by a function of all pushes so far, in order.
 struct ScriptedCollector {
     address: SocketAddr,
     pushes: Arc<Mutex<Vec<Push>>>,
@@ -57,7 +57,7 @@ impl ScriptedCollector {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                // Who breaks off has pushed nothing.
+                // A client that breaks off has pushed nothing.
                 let Some(push) = pushed(&stream) else {
                     continue;
                 };
@@ -111,7 +111,7 @@ fn files(folder: &Path) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Runs again where this machine was too busy for an answer within seconds.
+/// Runs again if this machine was too busy for an answer within seconds.
 fn in_time<T>(run: impl Fn() -> (T, Finished)) -> (T, Finished) {
     let is_late = |finished: &Finished| finished.stderr.contains("no answer within");
     (0..ATTEMPTS)
@@ -124,7 +124,7 @@ fn in_time<T>(run: impl Fn() -> (T, Finished)) -> (T, Finished) {
 fn collector_gets_the_verdict_last_and_headers_stay_secret() {
     let headers = "authorization=Bearer%20planted-secret";
     let (collector, finished) = in_time(|| {
-        // It asks for a pause where the verdict comes first.
+        // It asks for a pause when the verdict arrives first.
         let collector = ScriptedCollector::start(|pushes| {
             let verdicts = pushes.iter().filter(|push| push.has(VERDICT));
             match (verdicts.count(), pushes.last()) {
@@ -179,7 +179,7 @@ fn collector_that_fails_is_told_once_and_once_more_when_it_is_well() {
         assert!(told(&finished).len() <= 2, "{finished}");
         finished
     };
-    // Where the machine is too busy for an answer to the last one, nothing is well in the end.
+    // If the machine is too busy to answer the last one, the run ends with a complaint.
     let finished = (0..ATTEMPTS).map(run).find(|run| told(run).len() == 2);
     let finished = finished.expect("a machine that answers");
     let told = told(&finished);
@@ -231,7 +231,7 @@ fn https_is_spoken_to_those_whom_the_machine_trusts() {
     );
 }
 
-/// What the real collector prints of a metric's points, in its last report of it.
+/// What the real collector prints about a metric's points, in its last report.
 fn printed<'o>(output: &'o str, metric: &str) -> &'o str {
     let (_, rest) = output.rsplit_once(&format!("-> Name: {metric}\n")).unwrap();
     rest.split("Descriptor:").next().unwrap()

@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Two runs: while nothing is sent between them, the first one's last figures are shown. A part of
-/// the answers is an error.
+/// Two runs: until the second one sends something, the last figures of the first are shown. Some of
+/// the answers are errors.
 const PLAN: &str = r#"
 name = "scraped"
 target.builtin = { body_bytes = 100 }
@@ -27,7 +27,7 @@ request = [
 "errors.share" = "< 1%"
 "#;
 
-/// A machine that was busy may have kept Prometheus from looking between the two runs.
+/// On a busy machine Prometheus may not have scraped between the two runs.
 const ATTEMPTS: usize = 5;
 
 fn golden(name: &str) -> Vec<u8> {
@@ -75,13 +75,13 @@ fn prometheus_has_the_figures_of_the_result() {
     assert!(looked, "the machine is too busy for a scrape a second");
 }
 
-/// How Prometheus is asked for response times; `RUN` is which.
+/// Queries for response times; `RUN` stands for the run.
 struct TimeQueries {
-    /// Of how many values they are.
+    /// The number of values.
     count: &'static str,
     /// Their buckets.
     buckets: &'static str,
-    /// How far a quantile of it may be off, as a factor.
+    /// By which factor a quantile may be off.
     off: f64,
 }
 
@@ -98,8 +98,8 @@ const NATIVE: TimeQueries = TimeQueries {
     off: 1.11,
 };
 
-/// The plan's first run, and those that looked, without and with native histograms; none where
-/// Prometheus is not installed.
+/// The plan's first run, and two Prometheus that scraped it, without and with native histograms;
+/// `None` if Prometheus is not installed.
 fn scraped() -> Option<([Prometheus; 2], Document)> {
     let arguments = ["--local", "--metrics", "127.0.0.1:0"];
     let running = CoordinatorCommand::start(&arguments, PLAN).spawn();
@@ -112,7 +112,7 @@ fn scraped() -> Option<([Prometheus; 2], Document)> {
         Prometheus::start(address, PrometheusHistograms::Classic)?,
         Prometheus::start(address, PrometheusHistograms::Native)?,
     ];
-    // Its code is about thresholds and a busy machine, and not about what is shown.
+    // The exit code depends on thresholds and on a busy machine, which do not matter here.
     let finished = running.wait();
     let campaign = finished.run_folder().unwrap();
     let first = std::fs::read(campaign.join("campaign.json")).unwrap();
@@ -121,18 +121,18 @@ fn scraped() -> Option<([Prometheus; 2], Document)> {
     Some((scrapers, report::read(&first).unwrap()))
 }
 
-/// What a Prometheus saw of a run when it looked at it last.
+/// What a Prometheus saw of a run when it last scraped it.
 struct Look<'a> {
     prometheus: &'a Prometheus,
     document: &'a Document,
-    /// Selects the run, behind a metric's name.
+    /// Selects the run, after a metric's name.
     selector: String,
     /// When that was.
     at: String,
 }
 
 impl<'a> Look<'a> {
-    /// None where it did not look after the run's end.
+    /// `None` if it did not scrape after the run's end.
     fn new(prometheus: &'a Prometheus, document: &'a Document) -> Option<Look<'a>> {
         let run = format!("{{run=\"{}\"}}", document.run.id);
         let last = format!("max(max_over_time(timestamp(cannonade_verdict{run})[10m:1s]))");
@@ -149,7 +149,7 @@ impl<'a> Look<'a> {
         self.prometheus.query(query, Some(&self.at))
     }
 
-    /// Samples by their labels but for those of every sample.
+    /// Samples by their labels, without the labels that all samples have.
     fn asked(&self, metric: &str) -> BTreeMap<String, f64> {
         let samples = self.query(&format!("{metric}{}", self.selector));
         let is_own = |name: &str| !["__name__", "instance", "job", "run"].contains(&name);
@@ -194,7 +194,7 @@ impl<'a> Look<'a> {
         assert_eq!(self.prometheus.output(), "", "it warns of what it scrapes");
     }
 
-    /// Each panel of the dashboard for Grafana shows something.
+    /// Asserts that each panel of the Grafana dashboard shows something.
     fn assert_dashboard(&self) {
         for panel in dashboard::panels() {
             let found = panel.queries.iter().map(|query| {
