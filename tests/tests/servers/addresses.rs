@@ -1,5 +1,5 @@
-//! Two nginx behind one plan with two addresses: which of them accepted what stands in the result,
-//! as in their logs.
+//! Two nginx behind one plan with two addresses: the result says which of them accepted what, and
+//! agrees with their logs.
 
 use crate::{REQUESTS, run};
 use analysis::{Document, SessionOffers};
@@ -84,8 +84,8 @@ fn each_address_says_what_its_server_logs_with_one_ticket_key_and_with_two() {
     }
 }
 
-/// Each address takes what it has issued itself, and what the other has issued where both have one
-/// key.
+/// Each address accepts what it has issued itself, and what the other has issued if both have the
+/// same key.
 fn check_matrix(document: &Document, one_key: bool) {
     let offers = &document.session_offers;
     assert_eq!(

@@ -1,5 +1,5 @@
-//! `key_exchange = "cheap"`: servers that others wrote complete every handshake, on the group that
-//! was to come, and count as many as are reported.
+//! `key_exchange = "cheap"`: real servers complete every handshake, on the expected group, and
+//! count as many as are reported.
 
 use crate::{REQUESTS, assert_all_ok, run};
 use analysis::Document;
@@ -14,9 +14,9 @@ struct Case {
     version: ServerTlsVersion,
     /// Groups of the plan.
     offered: &'static str,
-    /// What a server with ML-KEM agrees on.
+    /// The group that a server with ML-KEM chooses.
     agreed: &'static str,
-    /// What one without agrees on.
+    /// The group that a server without ML-KEM chooses.
     without_ml_kem: &'static str,
 }
 
@@ -34,7 +34,7 @@ const fn case(
     }
 }
 
-/// A server without ML-KEM takes the classical part of a hybrid that is offered beside it, without
+/// A server without ML-KEM uses the classical part of a hybrid that is offered beside it, without
 /// asking for a second hello.
 const CASES: [Case; 8] = [
     case(ServerTlsVersion::V12, "secp256r1", "secp256r1", "secp256r1"),
@@ -58,7 +58,7 @@ const CASES: [Case; 8] = [
 ];
 
 impl Case {
-    /// Runs it against a server; all handshakes must be full, at once, and on `group`.
+    /// Runs it against a server; all handshakes must be full, without a retry, and on `group`.
     fn run(&self, url: &str, pki: &Pki, group: &str) -> Document {
         let document = run(&plan(url, pki, &self.sections()));
         let (counted, negotiated) = (&document.measured.resumption, &document.measured.negotiated);
@@ -97,7 +97,7 @@ impl Case {
         format!("{tls}connection.requests = 1\n")
     }
 
-    /// In TLS 1.2 OpenSSL holds its certificate's curve against the client's groups.
+    /// In TLS 1.2 OpenSSL checks its certificate's curve against the client's groups.
     fn key(&self) -> KeyKind {
         if self.version == ServerTlsVersion::V12 {
             KeyKind::Rsa2048
@@ -207,8 +207,8 @@ fn openssl_completes_cheap_handshakes() {
     }
 }
 
-/// Of these servers Go alone speaks ML-KEM, since 1.24: the others are held to what every OpenSSL
-/// has.
+/// Among these servers only Go supports ML-KEM, since version 1.24; the others are limited to what
+/// every OpenSSL has.
 #[test]
 fn go_completes_cheap_handshakes_with_ml_kem_too() {
     let pki = Pki::new();

@@ -1,4 +1,4 @@
-//! How many requests a connection carries, and who ends it, as nginx counts it.
+//! How many requests a connection carries, and which side ends it, as nginx counts it.
 
 use crate::{REQUESTS, USERS, assert_all_ok, run};
 use interop::{BIG_BYTES, Nginx, NginxOptions, NginxServer, Pki, plan};
@@ -50,7 +50,7 @@ fn connections_carry_as_many_requests_as_the_plan_says() {
                 by_connection.values().all(|&requests| requests <= most),
                 "{by_connection:?}"
             );
-            // All but the last connection of each user are used up.
+            // All connections of a user except its last one are used up.
             let unused = by_connection
                 .values()
                 .filter(|&&requests| requests < most)

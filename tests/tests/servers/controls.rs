@@ -1,5 +1,5 @@
-//! Every control of `[tls]` that chooses what is agreed on or what is checked: what the server saw
-//! is what the plan says and what the result reports.
+//! Every control of `[tls]` that affects what is negotiated or verified: the server saw what the
+//! plan says and what the result reports.
 
 use crate::{REQUESTS, USERS, assert_all_ok, run};
 use analysis::Document;
@@ -8,19 +8,19 @@ use interop::{
     Pki, plan,
 };
 
-/// What a handshake comes to.
+/// The outcome of a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Agreed<'a> {
     version: &'a str,
     /// IANA's name.
     suite: &'a str,
-    /// IANA's name; servers that do not log it have none.
+    /// IANA's name; empty for servers that do not log it.
     group: &'a str,
     server_name: &'a str,
     alpn: &'a str,
 }
 
-/// What these servers choose where a plan says nothing.
+/// What these servers choose if a plan says nothing.
 const USUAL: Agreed<'static> = Agreed {
     version: "TLS 1.3",
     suite: "TLS_AES_256_GCM_SHA384",
@@ -46,7 +46,7 @@ const fn suite(name: &'static str) -> Agreed<'static> {
     }
 }
 
-/// HAProxy chooses among its certificates only where it knows the name.
+/// HAProxy only chooses among its certificates if it knows the name.
 const fn rsa(name: &'static str) -> Agreed<'static> {
     Agreed {
         server_name: "localhost",
@@ -54,7 +54,7 @@ const fn rsa(name: &'static str) -> Agreed<'static> {
     }
 }
 
-/// Lines of `[tls]`, and what they come to.
+/// Lines of `[tls]`, and their outcome.
 const CASES: [(&str, Agreed<'static>); 19] = [
     ("", USUAL),
     ("versions = [\"1.2\"]", OLD),
@@ -150,8 +150,8 @@ fn sections(tls: &str) -> String {
         + "connection.requests = 1\n"
 }
 
-/// The one thing that all handshakes of the result agreed on; the name that was sent stands in no
-/// result.
+/// The one combination that all handshakes of the result negotiated; results do not contain the
+/// name that was sent.
 fn reported<'a>(document: &'a Document, server_name: &'a str) -> Agreed<'a> {
     let [one] = &document.measured.negotiated[..] else {
         panic!("{:?}", document.measured.negotiated)
@@ -166,7 +166,7 @@ fn reported<'a>(document: &'a Document, server_name: &'a str) -> Agreed<'a> {
     }
 }
 
-/// OpenSSL's names in IANA's.
+/// OpenSSL's names as IANA's.
 fn iana(name: &str) -> String {
     match name {
         "prime256v1" => "secp256r1".to_owned(),
@@ -264,7 +264,7 @@ fn haproxy_sees_what_the_plan_chooses() {
 /// The plan trusts an authority of the same name with another key.
 const OTHER_KEY: &str = "tls.certificate.bad_signature";
 
-/// How much is checked of a server, and what comes of it.
+/// How much of a server is verified, and the outcome.
 #[test]
 fn servers_are_checked_as_much_as_the_plan_says() {
     let (pki, strangers) = (Pki::new(), Pki::new());
@@ -274,7 +274,7 @@ fn servers_are_checked_as_much_as_the_plan_says() {
     let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::default()) else {
         return;
     };
-    // (verify, whether the plan trusts its authority, name, what comes of it; nothing: ok)
+    // (verify, whether the plan trusts the authority, name, outcome; empty: ok)
     let cases = [
         ("full", true, "localhost", None),
         ("full", false, "localhost", Some(OTHER_KEY)),
@@ -346,7 +346,7 @@ fn staple_of_nginx_is_reported_with_its_age() {
             (REQUESTS, 1.0, false),
             "TLS {version}"
         );
-        // The clock of OpenSSL has whole seconds, and this test is over in minutes.
+        // OpenSSL's clock has whole seconds, and this test takes less than minutes.
         assert!(
             staple
                 .age_at_start_s
@@ -384,7 +384,7 @@ fn names_of_openssl_are_understood() {
     }
 }
 
-/// Shares and kinds of resumption beside nginx, where `nginx.rs` has them.
+/// Shares and kinds of resumption, as `nginx.rs` tests them with nginx.
 #[test]
 fn haproxy_resumes_as_often_and_by_what_the_plan_says() {
     use HaproxyFrontend::{Tls12Rsa, Tls12Tickets, Tls13Tickets};

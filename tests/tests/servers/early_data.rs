@@ -1,5 +1,5 @@
-//! 0-RTT: what goes out with the ClientHello is what nginx sees come before the handshake is
-//! complete, and what it rejects comes again.
+//! 0-RTT: nginx sees what is sent with the ClientHello before the handshake is complete, and what
+//! it rejects is sent again.
 
 use crate::{REQUESTS, USERS, assert_all_ok, run};
 use interop::{
@@ -8,12 +8,12 @@ use interop::{
 };
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Two requests on each connection: the first may be early; while the second is answered the
-/// tickets of the connection come, which a server sends once it has our Finished.
+/// Two requests on each connection: the first may be early; during the second the tickets arrive,
+/// which a server sends once it has our Finished.
 const EARLY: &str = "tls.resumption = \"always\"\ntls.early_data = true\nconnection.requests = 2\n";
 
-/// nginx says "early" of a request that it has answered before it has read our Finished; where it
-/// is slow to read on, it finds both, and says nothing.
+/// nginx only marks a request as early if it has answered it before it reads our Finished; if it is
+/// slow to read, it finds both at once, and does not mark it.
 fn assert_seen(seen: u64, accepted: u64) {
     assert!(
         seen <= accepted && (seen > 0) == (accepted > 0),
@@ -94,7 +94,8 @@ fn rejected_early_data_is_sent_again_after_the_handshake() {
             },
         )
     };
-    // Both know the ticket key; the second one's tickets allow no early data, and it takes none.
+    // Both know the ticket key, but the second one's tickets allow no early data, and it accepts
+    // none.
     let (Some(first), Some(second)) = (start(1), start(2)) else {
         return;
     };
@@ -136,7 +137,7 @@ fn rejected_early_data_is_sent_again_after_the_handshake() {
         "addresses are taken in turn: {:?}",
         document.session_offers
     );
-    // A rejected request is one request, whose session is resumed all the same.
+    // A rejected request counts once, and its session is resumed all the same.
     let (here, there) = (first.wait_for_requests(1), second.wait_for_requests(1));
     assert_eq!((here.len() + there.len()) as u64, REQUESTS);
     assert_seen(
@@ -182,7 +183,7 @@ fn haproxy_takes_early_requests_and_counts_each_once() {
     );
 }
 
-/// With early data `s_server` does not answer by itself, so that the answers are typed.
+/// With early data `s_server` does not answer by itself, so the answers are typed.
 #[test]
 fn openssl_takes_early_requests_and_marks_them() {
     let pki = Pki::new();

@@ -1,4 +1,4 @@
-//! Go's net/http and crypto/tls: requests, connections and handshakes are those it counts.
+//! Go's net/http and crypto/tls count the same requests, connections and handshakes.
 
 use crate::{REQUESTS, USERS, assert_all_ok, assert_resumed, resumed_of, run};
 use interop::{GoOptions, GoServer, KeyKind, Pki, ServerTlsVersion, plan};

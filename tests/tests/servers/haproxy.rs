@@ -1,4 +1,4 @@
-//! HAProxy: requests, connections and handshakes are those of its statistics.
+//! HAProxy's statistics have the same requests, connections and handshakes.
 
 use crate::{REQUESTS, assert_all_ok, assert_resumed, resumed_of, run};
 use interop::{Haproxy, HaproxyFrontend, HaproxyOptions, KeyKind, Pki, plan};

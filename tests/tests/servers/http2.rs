@@ -13,7 +13,7 @@ fn http2(streams: u64) -> String {
     format!("connection.http = \"2\"\nconnection.streams = {streams}\n")
 }
 
-/// Every handshake agreed on HTTP/2.
+/// Asserts that every handshake negotiated HTTP/2.
 fn assert_h2(figures: &Figures) {
     assert!(
         figures.negotiated.iter().all(|agreed| agreed.alpn == "h2"),
@@ -199,7 +199,7 @@ fn request_bodies_keep_to_the_windows_of_the_server() {
     );
     let document = run(&plan(&server.url("/length"), &pki, &sections));
     assert_eq!(document.measured.operations.ok, REQUESTS);
-    // The answers are "200000": what came is what was sent.
+    // The answers are "200000": the server received what was sent.
     assert_eq!(document.measured.bytes.payload_bytes, REQUESTS * 6);
     assert_eq!(
         (server.counts().requests, server.counts().connections),

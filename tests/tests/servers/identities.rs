@@ -1,13 +1,14 @@
-//! Many client identities: each virtual user shows its own, in full handshakes and in resumed ones,
+//! Many client identities: each virtual user presents its own, in full and in resumed handshakes,
 //! as nginx logs it.
 
 use crate::{REQUESTS, USERS, assert_all_ok, assert_resumed, run};
 use interop::{KeyKind, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan};
 
-/// Each request says whose it is.
+/// Each request names its user.
 const REQUEST: &str = "request.path = \"/?{user}\"\nconnection.requests = 1\n";
 
-/// Runs users against nginx, which wants certificates, and gives the users and subjects of its log.
+/// Runs users against nginx, which requires certificates, and returns the users and subjects in its
+/// log.
 fn subjects_of(
     nginx: &Nginx,
     pki: &Pki,
@@ -34,8 +35,8 @@ fn minted_identity_is_its_users_in_full_and_in_resumed_handshakes() {
     let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
         return;
     };
-    // In TLS 1.2 OpenSSL holds a certificate's curve against the server's groups, and these nginx
-    // have X25519 only.
+    // In TLS 1.2 OpenSSL checks a certificate's curve against the server's groups, and these nginx
+    // only have X25519.
     for (kind, mint) in [(KeyKind::P256, 100), (KeyKind::Rsa2048, 3)] {
         let ca = pki.authority_files(kind);
         let sections = format!(

@@ -1,11 +1,11 @@
-//! `tls.key_log`: tshark reads a capture with what agents write, and nothing without it.
+//! `tls.key_log`: tshark can decrypt a capture with what agents write, and not without it.
 
 use crate::REQUESTS;
 use interop::{Capture, CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Runs a plan by so many local agents that may write secrets into the folder `keys`.
+/// Runs a plan with `agents` local agents, which may write secrets to the folder `keys`.
 fn run(agents: u32, plan: &str) -> Finished {
     let load = format!("load = {{ connections = 4, requests = {REQUESTS} }}\n");
     CoordinatorCommand::local(agents, &format!("{load}{plan}"))
@@ -13,7 +13,7 @@ fn run(agents: u32, plan: &str) -> Finished {
         .run()
 }
 
-/// What the agents of a run have written, which nobody else may read.
+/// What the agents of a run have written; other users must not be able to read it.
 fn secrets(finished: &Finished, agents: usize) -> String {
     let files: Vec<_> = std::fs::read_dir(finished.folder().join("keys"))
         .unwrap()
@@ -79,7 +79,7 @@ fn capture_is_read_with_the_secrets_of_all_connections() {
     }
 }
 
-/// Notes of the result that say what was written where.
+/// Number of notes in the result that say what was written where.
 fn notes_of(finished: &Finished) -> usize {
     let notes = finished.document().notes;
     notes
@@ -88,7 +88,7 @@ fn notes_of(finished: &Finished) -> usize {
         .count()
 }
 
-/// Nothing of a run folder, which is kept and handed on, reads anything.
+/// Asserts that no file of the run folder, which is kept and shared, helps to decrypt anything.
 fn assert_no_secret(finished: &Finished, secrets: &str) {
     let words: Vec<&str> = secrets
         .lines()
@@ -113,7 +113,7 @@ fn sample_holds_the_first_connections_that_failed_or_were_slow() {
     let Some(capture) = Capture::start(nginx.address(NginxServer::Tls13)) else {
         return;
     };
-    // Whatever ends ok takes longer than a microsecond.
+    // Every successful operation takes longer than a microsecond.
     let sections = "tls.key_log = { failed = 3, slow = 2, over = \"1us\" }\nconnection.requests = \
                     1\n[[request]]\npath = \"/\"\n[[request]]\npath = \"/500\"\n";
     let finished = run(

@@ -1,5 +1,5 @@
-//! An agent's machine with few local ports: each is used, and where they run out the result says
-//! so, with what helps. Ports of other programs and reserved ones are left alone.
+//! An agent's machine with few local ports: all of them are used, and if they run out the result
+//! says so, with a cure. Ports of other programs and reserved ports are left alone.
 
 use analysis::{Document, Verdict};
 use interop::{CoordinatorCommand, Namespaces, Nginx, NginxOptions, NginxServer, Pki, plan};
@@ -11,10 +11,10 @@ use std::sync::Mutex;
 
 const PORTS: RangeInclusive<u16> = 40_000..=40_199;
 
-/// Ports that coordinator and agents take for themselves.
+/// Ports that coordinator and agents use themselves.
 const OWN_PORTS: u64 = 10;
 
-/// An agent's machine that connects from [`PORTS`].
+/// An agent's machine whose local ports are [`PORTS`].
 struct FewPorts(Namespaces);
 
 impl FewPorts {
@@ -27,7 +27,7 @@ impl FewPorts {
         Some(machine)
     }
 
-    /// A setting of IPv4, which goes for IPv6 as well.
+    /// Sets a setting of IPv4, which applies to IPv6 as well.
     fn set(&self, name: &str, value: &str) {
         self.run(&["sysctl", "-qw", &format!("net.ipv4.{name}={value}")]);
     }
@@ -37,7 +37,7 @@ impl FewPorts {
         assert!(status.success(), "{arguments:?}: {status}");
     }
 
-    /// Runs a plan past preflight, which knows that it cannot work.
+    /// Runs a plan past preflight, which would refuse it.
     fn play(&self, agents: u32, plan: &str) -> Document {
         self.play_to(0, agents, plan)
     }
@@ -163,8 +163,8 @@ fn address_that_cannot_be_connected_to_or_from_is_not_told_as_a_lack_of_ports() 
     assert!(refused.stderr.contains(why), "{refused}");
 }
 
-/// As many operations succeeded as there are ports, and the server served; all others found no
-/// port, and the verdict says what to do about it.
+/// Asserts that as many operations succeeded as there are ports and as the server served, that all
+/// others found no port, and that the verdict says what to do about it.
 fn assert_ran_out(document: &Document, ports: u64, served: u64, case: &str) {
     let measured = &document.measured;
     let ok = measured.operations.ok;
@@ -191,14 +191,14 @@ fn assert_ran_out(document: &Document, ports: u64, served: u64, case: &str) {
     assert!(most > 0.9, "{case}: ports in use: {most}");
 }
 
-/// A server that notes the ports that it is connected from.
+/// A server that records the ports of its clients.
 struct PortNotes {
     listener: TcpListener,
     noted: Mutex<Vec<u16>>,
 }
 
 impl PortNotes {
-    /// Answers connections, each with one request, until one says nothing.
+    /// Answers connections with one request each, until one sends nothing.
     fn serve(&self) {
         loop {
             let (mut stream, peer) = self.listener.accept().unwrap();
@@ -209,7 +209,7 @@ impl PortNotes {
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                 .unwrap();
             self.noted.lock().unwrap().push(peer.port());
-            // The client ends it, and keeps its port.
+            // The client closes first, and keeps its port.
             assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         }
     }
@@ -229,7 +229,7 @@ fn ports_of_every_parity_serve_but_those_of_others() {
     };
     let address = server.listener.local_addr().unwrap();
     let inside = machine.0.namespace(0);
-    // Another program's listeners, of all addresses and of one.
+    // Listeners of another program, on all addresses and on one.
     let held = [40_030, 40_031].map(|port| {
         let anywhere = IpAddr::from([0, 0, 0, 0]);
         let here = IpAddr::V4(machine.0.address(0));
@@ -242,7 +242,7 @@ fn ports_of_every_parity_serve_but_those_of_others() {
     let document = std::thread::scope(|scope| {
         scope.spawn(|| server.serve());
         let document = machine.play(1, &text);
-        // Says nothing, which ends the server.
+        // Sends nothing, which ends the server.
         drop(inside.enter(|| TcpStream::connect(address).unwrap()));
         document
     });
@@ -256,7 +256,7 @@ fn ports_of_every_parity_serve_but_those_of_others() {
     );
     let of_others: BTreeSet<u16> = reserved.chain([40_030, 40_031]).collect();
     assert!(ports.is_disjoint(&of_others), "{noted:?}");
-    // By default those of one parity come first, and looking for the others later is dear.
+    // By default, ports of one parity come first, and searching the others later is expensive.
     let even = noted.iter().filter(|&port| port % 2 == 0).count();
     assert!((20..=70).contains(&even), "{noted:?}");
     drop(held);

@@ -1,5 +1,4 @@
-//! Runs of the real programs against servers that others wrote: what is reported is what the server
-//! has counted, exactly.
+//! Runs of the real programs against real servers: the result has exactly what the server counted.
 #![expect(
     clippy::unwrap_used,
     reason = "the suite is test code throughout, helpers too"
@@ -31,7 +30,7 @@ const USERS: u64 = 4;
 /// Requests of every plan here.
 const REQUESTS: u64 = 60;
 
-/// Runs a plan by two local agents to its end; it must be a sound measurement without an error.
+/// Runs a plan with two local agents to its end; it must be a valid measurement without errors.
 fn run(plan: &str) -> Document {
     let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
     let finished = CoordinatorCommand::local(2, &format!("{load}{plan}"))
@@ -56,7 +55,7 @@ fn run(plan: &str) -> Document {
     document
 }
 
-/// Every request ended ok with the fixtures' body and status 200.
+/// Asserts that every request succeeded with the fixtures' body and status 200.
 fn assert_all_ok(figures: &Figures) {
     let operations = &figures.operations;
     assert_eq!(
@@ -72,8 +71,8 @@ fn assert_all_ok(figures: &Figures) {
     assert_eq!(figures.times["response_time"].count, REQUESTS);
 }
 
-/// What `tls.resumption` and a server's ability to resume come to, where each request has a
-/// connection of its own: each user's first handshake is full.
+/// The number of resumed handshakes for `tls.resumption` and a server that can or cannot resume, if
+/// each request has a connection of its own: each user's first handshake is full.
 fn resumed_of(resumption: &str, server_resumes: bool) -> u64 {
     if resumption == "always" && server_resumes {
         REQUESTS - USERS
@@ -82,7 +81,7 @@ fn resumed_of(resumption: &str, server_resumes: bool) -> u64 {
     }
 }
 
-/// What is reported of handshakes and sessions adds up, with so many of them resumed.
+/// Asserts that the figures of handshakes and sessions add up, with this many of them resumed.
 fn assert_resumed(figures: &Figures, resumption: &str, server_resumes: bool) {
     let (counted, resumed) = (&figures.resumption, resumed_of(resumption, server_resumes));
     assert_eq!(
@@ -99,8 +98,8 @@ fn assert_resumed(figures: &Figures, resumption: &str, server_resumes: bool) {
         (resumed, counted.offered, 0),
         "{counted:?}"
     );
-    // A server that resumes nothing may still give sessions, such as nginx over TLS 1.3, and forget
-    // them at once.
+    // A server that resumes nothing may still issue sessions, as nginx does over TLS 1.3, and
+    // forget them at once.
     let offered = if resumption == "always" && counted.received > 0 {
         REQUESTS - USERS
     } else {

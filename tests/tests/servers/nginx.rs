@@ -1,11 +1,11 @@
-//! nginx over TLS: requests, connections, resumptions, versions, suites and groups are those of its
-//! log.
+//! nginx over TLS: its log has the same requests, connections, resumptions, versions, suites and
+//! groups.
 
 use crate::{REQUESTS, USERS, assert_all_ok, assert_resumed, resumed_of, run};
 use analysis::{Document, NegotiatedFigure};
 use interop::{KeyKind, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan};
 
-/// What a run against one of nginx's servers comes to.
+/// The expected outcome of a run against one of nginx's servers.
 struct Case {
     server: NginxServer,
     resumption: &'static str,
@@ -118,7 +118,7 @@ fn check_against(nginx: &Nginx, case: &Case, document: &Document) {
     );
 }
 
-/// The names of nginx's log are OpenSSL's.
+/// nginx logs OpenSSL's names.
 fn assert_agreed(row: &NginxRequest, agreed: &NegotiatedFigure) {
     assert_eq!(row.protocol, agreed.version.replace("TLS ", "TLSv"));
     let iana = match row.cipher.as_str() {
@@ -127,7 +127,8 @@ fn assert_agreed(row: &NginxRequest, agreed: &NegotiatedFigure) {
         same => same,
     };
     assert_eq!(iana, agreed.suite);
-    // A resumed TLS 1.2 handshake exchanges no keys; OpenSSL then says what the session once used.
+    // A resumed TLS 1.2 handshake exchanges no keys; OpenSSL then reports what the session used
+    // before.
     let exchanges_keys = !(row.resumed && row.protocol == "TLSv1.2");
     assert_eq!(
         agreed.group,
@@ -158,7 +159,7 @@ fn half_of_the_connections_resume_where_the_plan_says_half() {
             .filter(|row| row.resumed)
             .count() as u64;
         assert_eq!(document.measured.resumption.resumed, resumed, "{server:?}");
-        // Every second one of each user, give or take one.
+        // Every second one of each user, plus or minus one.
         assert!(
             resumed.abs_diff(REQUESTS / 2) <= USERS * 2,
             "{server:?}: {resumed} of {REQUESTS}"
@@ -171,7 +172,7 @@ fn session_ids_alone_are_offered_where_the_plan_wants_no_tickets() {
     let pki = Pki::new();
     let by_id = "tls.versions = [\"1.2\"]\ntls.resumption = { share = 1, kind = \"session-id\" \
                  }\nconnection.requests = 1\n";
-    // nginx with tickets and without a cache gives ids that it forgets at once.
+    // nginx with tickets and without a cache issues session ids that it forgets at once.
     for (server, accepted) in [
         (NginxServer::Tls12Cache, REQUESTS - USERS),
         (NginxServer::Tls12Tickets, 0),
@@ -255,8 +256,8 @@ fn client_certificates_are_shown_and_verified() {
         let files = pki.client(kind, name);
         format!("{{ cert = {:?}, key = {:?} }}", files.cert, files.key)
     };
-    // In TLS 1.2 OpenSSL holds a certificate's curve against the server's groups, and these nginx
-    // have X25519 only.
+    // In TLS 1.2 OpenSSL checks a certificate's curve against the server's groups, and these nginx
+    // only have X25519.
     for (version, second) in [("1.2", KeyKind::Rsa2048), ("1.3", KeyKind::P256)] {
         let before = nginx.requests().len();
         let identities = [identity("alice", KeyKind::Rsa2048), identity("bob", second)].join(", ");
@@ -284,8 +285,8 @@ fn client_certificates_are_shown_and_verified() {
 #[test]
 fn server_that_dislikes_the_first_group_asks_again_each_time_unless_it_is_remembered() {
     let pki = Pki::new();
-    // Each user's first hello may go out before any answer has come; what is remembered serves a
-    // run without resumption.
+    // Each user may send its first hello before any answer has arrived; what is remembered helps
+    // even without resumption.
     for (key_share, fewest, most) in [("first", REQUESTS, REQUESTS), ("remembered", 1, USERS)] {
         let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
             return;

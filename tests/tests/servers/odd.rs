@@ -1,5 +1,5 @@
-//! Odd servers and odd ways to them: what crosses between the client and nginx is cut, or torn into
-//! pieces.
+//! Odd servers and odd paths to them: the bytes between the client and nginx are cut off, or torn
+//! into pieces.
 
 mod certificates;
 mod early_answers;

@@ -1,4 +1,4 @@
-//! `openssl s_server`: handshakes and resumptions are those of its status page.
+//! The status page of `openssl s_server` has the same handshakes and resumptions.
 
 use crate::{REQUESTS, assert_resumed, resumed_of, run};
 use interop::{KeyKind, OpensslOptions, OpensslServer, Pki, ServerTlsVersion, plan};

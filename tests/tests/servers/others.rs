@@ -1,5 +1,4 @@
-//! Servers of eight more hands: what is reported is what they have told of, and what they say to
-//! curl.
+//! Eight more servers: the result has what they have reported, and what they answer curl.
 
 mod apache;
 mod caddy;

@@ -1,4 +1,5 @@
-//! `coordinator quick` against nginx: the flags that users of ab and hey know do what nginx counts.
+//! `coordinator quick` against nginx: flags known from ab and hey have the effects that nginx
+//! counts.
 
 use interop::{BODY_BYTES, CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki};
 

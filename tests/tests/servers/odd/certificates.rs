@@ -44,8 +44,8 @@ fn certificates_of_20_and_60_kilobytes_are_verified() {
     }
 }
 
-/// curl takes one of 77 KB; our TLS library takes handshake messages of 64 KiB, and says so at
-/// once.
+/// curl accepts one of 77 KB; our TLS library accepts handshake messages of up to 64 KiB, and says
+/// so at once.
 #[test]
 fn certificate_above_64_kibibytes_fails_each_operation_at_once() {
     let pki = Pki::new();

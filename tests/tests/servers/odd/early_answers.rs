@@ -1,4 +1,4 @@
-//! Answers that are there before their requests.
+//! Answers that arrive before their requests.
 
 use super::relay::{listen, pass_on, say};
 use crate::{REQUESTS, assert_all_ok, run};
@@ -7,8 +7,8 @@ use std::io::Read as _;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Says to the client what the server says once that has said all of it, so that its Finished and
-/// what follows come at once.
+/// Passes the server's bytes to the client only once all of them have been sent, so that its
+/// Finished and what follows arrive together.
 fn gathering(server: SocketAddr) -> SocketAddr {
     listen(move |_, client| {
         let mut server = TcpStream::connect(server).unwrap();
@@ -28,7 +28,7 @@ fn gathering(server: SocketAddr) -> SocketAddr {
     })
 }
 
-/// Failed with: it hangs; 7 of 60 done in 33s, errors 4 (57.1 %). curl and ab take each for the
+/// Failed with: it hangs; 7 of 60 done in 33s, errors 4 (57.1 %). curl and ab accept each as the
 /// answer.
 #[test]
 fn answer_before_the_request_is_the_answer_to_it() {
@@ -74,7 +74,7 @@ fn answer_at_once_over_plain_tcp_is_the_answer_to_the_request() {
     assert_all_ok(&document.measured);
 }
 
-/// Interim answers for ever are no answer.
+/// An endless series of interim answers is not an answer.
 #[test]
 fn interim_answers_without_end_are_given_up() {
     let server = listen(|_, mut client| {

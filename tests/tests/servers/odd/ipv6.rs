@@ -1,4 +1,4 @@
-//! A server that has an IPv6 address only.
+//! A server that only has an IPv6 address.
 
 use crate::{REQUESTS, USERS, assert_all_ok, run};
 use interop::{Nginx, NginxOptions, NginxServer, Pki, plan};

@@ -1,5 +1,5 @@
-//! A link of 40 ms of round trip that loses 2 % of the packets: nothing is counted twice or lost on
-//! the way.
+//! A link with a round trip of 40 ms that loses 2 % of the packets: nothing is lost or counted
+//! twice.
 
 use crate::{REQUESTS, USERS};
 use interop::{CoordinatorCommand, Link, LinkQuality, Nginx, NginxOptions, NginxServer, Pki, plan};

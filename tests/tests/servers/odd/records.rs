@@ -1,5 +1,5 @@
-//! A server whose handshake comes in TLS records of one byte each (RFC 8446 §5.1: messages may be
-//! fragmented).
+//! A server whose handshake arrives in TLS records of one byte each (RFC 8446, section 5.1:
+//! messages may be fragmented).
 
 use super::relay::{hear, listen, pass_on, say};
 use crate::{REQUESTS, assert_all_ok, run};
@@ -12,7 +12,7 @@ const HANDSHAKE: u8 = 22;
 /// Type, version, length.
 const HEAD_BYTES: usize = 5;
 
-/// The server's records as they come: those of a handshake in the clear are torn into single bytes.
+/// The server's records as they arrive; unencrypted handshake records are torn into single bytes.
 #[derive(Default)]
 struct Tearing {
     unread: Vec<u8>,

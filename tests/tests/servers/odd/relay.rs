@@ -1,12 +1,12 @@
-//! A relay to a server: what the server says passes through the hands of a test.
+//! A relay to a server, so that a test can change what the server sends.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// Gives every connection to `serve` with its number, from 0, on a thread of its own, for as long
-/// as the test lives.
+/// Passes every connection to `serve` with its number, from 0, on a thread of its own, for as long
+/// as the test runs.
 pub fn listen(serve: impl Fn(u64, TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let listener = interop::listen([127, 0, 0, 1].into());
     let address = listener.local_addr().unwrap();
@@ -22,8 +22,8 @@ fn accept(listener: &TcpListener, serve: &Arc<impl Fn(u64, TcpStream) + Send + S
     }
 }
 
-/// Takes what the client says to the server on a thread of its own, and its end too. Until that
-/// thread has ended, it holds the client's connection.
+/// Forwards the client's bytes to the server on a thread of its own, and closes the connection
+/// after them. Until that thread has ended, it holds the client's connection.
 pub fn pass_on(client: &TcpStream, server: &TcpStream) -> JoinHandle<()> {
     let (mut client, mut server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     std::thread::spawn(move || {
@@ -32,7 +32,7 @@ pub fn pass_on(client: &TcpStream, server: &TcpStream) -> JoinHandle<()> {
     })
 }
 
-/// Gives `take` all that the server says, until it ends or `take` has had enough.
+/// Passes all of the server's bytes to `take`, until the server closes or `take` returns false.
 pub fn hear(mut server: &TcpStream, mut take: impl FnMut(&[u8]) -> bool) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(length @ 1..) = server.read(&mut bytes) {
@@ -42,7 +42,7 @@ pub fn hear(mut server: &TcpStream, mut take: impl FnMut(&[u8]) -> bool) {
     }
 }
 
-/// Says all of it, unless the client has gone.
+/// Sends all of it; returns whether the client is still there.
 pub fn say(mut client: &TcpStream, bytes: &[u8]) -> bool {
     client.write_all(bytes).is_ok()
 }

@@ -1,5 +1,5 @@
-//! A server whose connections are reset after any number of its bytes: at once, in the handshake,
-//! in the head, in the body.
+//! A server whose connections are reset after some number of its bytes: at once, in the handshake,
+//! in the head, or in the body.
 
 use super::relay::{hear, listen, pass_on, say};
 use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, plan};
@@ -13,18 +13,18 @@ use std::time::Duration;
 const CONNECTIONS: u64 = 60;
 const STEP_BYTES: usize = 37;
 
-/// Several, since a user whose connection has failed waits before the next.
+/// Several users, because a user waits after a connection has failed.
 const USERS: u64 = 12;
 
-/// How far the server came.
+/// How much of the server's bytes were sent.
 enum Said {
-    /// To its end.
+    /// All of them.
     All,
-    /// To the limit.
+    /// Up to the limit.
     Cut,
 }
 
-/// Says to the client what the server says, up to so many bytes.
+/// Forwards at most `left` bytes of the server to the client.
 fn say_so_much(client: &TcpStream, server: TcpStream, mut left: usize) -> Said {
     if left == 0 {
         return Said::Cut;
@@ -41,8 +41,8 @@ fn say_so_much(client: &TcpStream, server: TcpStream, mut left: usize) -> Said {
     if left == 0 { Said::Cut } else { Said::All }
 }
 
-/// A relay that resets connection `n` after `n` times so many bytes of the server; and how many it
-/// has reset.
+/// A relay that resets connection `n` after `n` times [`STEP_BYTES`] bytes of the server, and how
+/// many it has reset.
 fn resetting(server: SocketAddr) -> (SocketAddr, Arc<AtomicU64>) {
     let count = Arc::new(AtomicU64::new(0));
     let resets = Arc::clone(&count);
