@@ -1,5 +1,5 @@
-//! Tells the benches which compiler built them: counts of instructions are only comparable between
-//! builds of one.
+//! Tells the benches which compiler built them, because instruction counts are only comparable
+//! between builds by the same compiler.
 
 fn main() {
     let rustc = std::env::var("RUSTC").expect("cargo names the compiler");

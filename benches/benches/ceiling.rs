@@ -1,16 +1,16 @@
-//! One worker's ceiling: what a load thread costs per operation against the built-in target,
-//! everything measured.
+//! The ceiling of one worker: what a load thread costs per operation against the built-in target,
+//! with everything measured.
 //!
-//! The target has the first allowed CPU, the worker the last. The figure that counts is the
-//! worker's CPU time per operation: with two CPUs the target is often the limit. `--test` runs each
-//! scenario for a moment only, `--only WORDS` those whose name has these words, `--plan FILE` a
-//! plan of one's own against a server of one's own.
+//! The target runs on the first allowed CPU, the worker on the last. Look at the worker's CPU time
+//! per operation: with two CPUs the target is often the limit. `--test` runs each scenario for a
+//! moment only, `--only WORDS` selects scenarios by name, and `--plan FILE` runs a plan of your own
+//! against a server of your own.
 
 use benches::{flag, is_trial, parse, run, take_first_cpu};
 use measure::Metric;
 use target::{Config, RunningTarget, ServerTls};
 
-/// Name, whether over TLS, `[connection]`, `[tls]` beside the CA.
+/// Name, whether over TLS, `[connection]`, and `[tls]` without the CA.
 const SCENARIOS: [(&str, bool, &str, &str); 7] = [
     ("http keep-alive", false, "", ""),
     ("https keep-alive", true, "", ""),

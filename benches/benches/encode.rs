@@ -1,4 +1,4 @@
-//! What one second of one worker costs on the wire and in time: a snapshot encoded and decoded.
+//! What one second of one worker costs on the wire and in time: encoding and decoding a snapshot.
 
 mod scene;
 

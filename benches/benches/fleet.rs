@@ -1,12 +1,13 @@
-//! A coordinator with a fleet: real sessions over the real wire, agents that fire nothing and
-//! deliver a second of two requests at two addresses each second, one of ten agents a second late.
+//! A coordinator with a fleet: real sessions over the real wire, with agents that fire nothing.
+//! Each delivers a second with two requests at two addresses every second; one of ten agents is a
+//! second late.
 //!
-//! The coordinator is a process of its own, all agents are one other. `histograms.hlog` has a
-//! second as soon as the second after it, which holds response times of it too, is merged for all
-//! agents: so it shows when that one was. It is looked at every 10 ms.
+//! The coordinator is a process of its own, and all agents share another one. `histograms.hlog`
+//! gets a second once the following second, which also holds response times of it, is merged for
+//! all agents. So polling the file every 10 ms tells when that happened.
 //!
-//! `--agents N,N,…` (10,100,1000 unless said otherwise), `--seconds N` (20), `--test` ten agents
-//! for 3 s. Ends with 1 where a second of an agent is missing from the result.
+//! `--agents N,N,…` (default 10,100,1000), `--seconds N` (default 20), `--test`: ten agents for 3
+//! s. Exits with 1 if a second of an agent is missing from the result.
 
 use benches::{AgentsLog, RecordedSeconds, SharedAgentsLog, flag, is_trial, simulate};
 use clap::Parser as _;
@@ -23,23 +24,23 @@ use std::time::Duration;
 use tokio::task::LocalSet;
 use tokio::time::{Instant, interval, sleep, timeout};
 
-/// One of so many agents delivers late, by so much.
+/// One of this many agents delivers late, by [`LATE_BY`].
 const LATE_ONE_OF: u32 = 10;
 const LATE_BY: Duration = Duration::from_secs(1);
 
-/// All agents have joined by then.
+/// Time for all agents to join.
 const JOINED_MAX: Duration = Duration::from_secs(120);
 
-/// A run with everything around it takes so much longer than its seconds, at most.
+/// Longest time that a run takes in addition to its seconds.
 const AROUND_MAX: Duration = Duration::from_secs(150);
 
-/// How often the folder is looked at.
+/// How often the folder is polled.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Ticks of CPU time in a second, on every architecture this runs on (time(7)).
+/// Clock ticks per second of CPU time, on every architecture this runs on (time(7)).
 const TICKS: f64 = 100.0;
 
-/// Says that this process is to be the coordinator.
+/// Tells this process to be the coordinator.
 const ROLE: &str = "--be-coordinator";
 
 fn main() -> ExitCode {
@@ -95,7 +96,7 @@ fn raise_files() {
         current: maximum,
         maximum,
     };
-    // Where it fails, the fleet is too large for this machine, and connecting says so.
+    // If this fails, the fleet is too large for this machine, and connecting reports it.
     let _ = setrlimit(Resource::Nofile, raised);
 }
 
@@ -108,14 +109,14 @@ struct FleetRun {
     folder: tempfile::TempDir,
 }
 
-/// What is seen of a run from outside.
+/// What is visible of a run from outside.
 #[derive(Default)]
 struct Seen {
     all_joined_after: Duration,
-    /// CPU time of the coordinator and when it was read, from the first second to the last.
+    /// The coordinator's CPU time and when it was read, from the first second to the last.
     cpu: Vec<(Instant, f64)>,
     peak_kib: u64,
-    /// By second, when it stood in the log.
+    /// For each second, when it appeared in the log.
     merged: Vec<Instant>,
 }
 
@@ -130,7 +131,7 @@ struct FleetOutcome {
 impl FleetRun {
     fn start(agents: u32, seconds: u32) -> FleetRun {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        // All share a few CPUs, so that clocks are known less well than between machines.
+        // All processes share a few CPUs, so clocks are less precise than between machines.
         let plan = format!(
             "name = \"fleet\"\ntarget.url = \"http://10.0.0.1:9/\"\nload = {{ rate = \"{}/s\", \
              duration = \"{seconds}s\" }}\nfleet.max_skew = \"1s\"\n[[request]]\npath = \
@@ -138,7 +139,7 @@ impl FleetRun {
             200 * agents
         );
         std::fs::write(folder.path().join("plan.toml"), plan).expect("the plan is written");
-        // Free a moment ago, and nobody else here takes ports by number.
+        // The port was free a moment ago, and nothing else here uses fixed ports.
         let address = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
             .expect("a free port");
@@ -184,7 +185,7 @@ impl FleetRun {
         });
         let is_in_time = seen.is_ok();
         if !is_in_time {
-            // Its folder shows how far it came.
+            // The folder shows how far the run got.
             let _ = self.coordinator.kill();
         }
         let _ = self.coordinator.wait();
@@ -205,7 +206,7 @@ impl FleetRun {
         }
     }
 
-    /// Until the coordinator has ended.
+    /// Watches until the coordinator has ended.
     async fn look(&mut self, begun: Instant, log: &SharedAgentsLog) -> Seen {
         let mut seen = Seen::default();
         let mut looks = interval(LOOK_EVERY);
@@ -256,7 +257,7 @@ impl FleetRun {
         }
     }
 
-    /// What the result lacks.
+    /// What is missing from the result.
     fn missing(&self) -> Option<String> {
         let saved = self.run_folder().map(|run| run.join("result.json"))?;
         let document = match std::fs::read(&saved).map(|bytes| report::read(&bytes)) {
@@ -296,7 +297,7 @@ impl Seen {
         }
     }
 
-    /// Share of one CPU.
+    /// As a share of one CPU.
     fn cpu_share(&self) -> f64 {
         match (self.cpu.first(), self.cpu.last()) {
             (Some((begun, before)), Some((ended, after))) => {
@@ -329,7 +330,7 @@ impl FleetOutcome {
     }
 }
 
-/// The log of merged seconds, read as it grows.
+/// The log of merged seconds, read while it grows.
 struct HlogTail {
     lines: BufReader<File>,
     line: String,
@@ -346,10 +347,10 @@ impl HlogTail {
         })
     }
 
-    /// The last second that is there.
+    /// The last second in the log so far.
     fn last_second(&mut self) -> Option<usize> {
         while self.lines.read_line(&mut self.line).is_ok_and(|n| n > 0) {
-            // The rest of a torn line comes with the next look.
+            // The rest of a partial line is read the next time.
             if !self.line.ends_with('\n') {
                 break;
             }
@@ -360,14 +361,14 @@ impl HlogTail {
     }
 }
 
-/// `Tag=…,start,length,max,histogram`; the start counts from the log's own.
+/// `Tag=…,start,length,max,histogram`; `start` is relative to the start of the log.
 fn second_of(line: &str) -> Option<usize> {
     let start = line.strip_prefix("Tag=")?.split(',').nth(1)?;
     Some(start.parse::<f64>().ok()?.round() as usize)
 }
 
-/// proc_pid_stat(5): user and system time are the 14th and 15th field, and the 2nd, which may hold
-/// spaces, ends with the last parenthesis.
+/// proc_pid_stat(5): user and system time are fields 14 and 15. Field 2 may contain spaces, and
+/// ends with the last parenthesis.
 fn cpu_seconds(pid: u32) -> Option<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let mut fields = stat.rsplit(')').next()?.split_whitespace().skip(11);

@@ -1,11 +1,11 @@
 //! Handshakes in memory, without sockets: what the client's half costs, and whether two workers
 //! disturb each other.
 //!
-//! Each thread has the engine's TLS of a worker and a rustls server of its own, and is pinned to a
-//! CPU of its own; one thread and two take turns. A shared lock or counter anywhere below would
-//! show as a ratio below 2. By the threads' CPU time it is what two free CPUs would give; by the
-//! wall it is that only on a quiet machine. `--rounds N`, `--test` for a moment, `--least R` fails
-//! where the ratio by CPU time is below R.
+//! Each thread has a worker's TLS from the engine and a rustls server of its own, and is pinned to
+//! its own CPU. Runs with one thread and with two take turns. A shared lock or counter would show
+//! as a ratio below 2. The ratio by the threads' CPU time is what two idle CPUs would give; the
+//! ratio by wall clock only is on a quiet machine. `--rounds N`; `--test` runs for a moment;
+//! `--least R` fails if the ratio by CPU time is below R.
 
 use benches::{flag, is_trial, median, parse};
 use engine::{Rehearsal, allowed_cpus};
@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use target::{KeyKind, Leaf, TestAuthority};
 
-/// Name, key of the server, `[tls]` beside the CA.
+/// Name, key of the server, and `[tls]` without the CA.
 const SCENARIOS: [(&str, KeyKind, &str); 5] = [
     (
         "TLS 1.3 P-256, full",
@@ -50,13 +50,13 @@ const SCENARIOS: [(&str, KeyKind, &str); 5] = [
     ),
 ];
 
-/// What one thread did.
+/// The work of one thread.
 #[derive(Clone, Copy)]
 struct Done {
     per_second: f64,
-    /// CPU time of client and server, microseconds.
+    /// CPU time of client and server in microseconds.
     cpu_us: f64,
-    /// Time in the client's half of a handshake, microseconds.
+    /// Time in the client's half of a handshake, in microseconds.
     client_us: f64,
 }
 
@@ -94,12 +94,12 @@ fn main() {
     }
 }
 
-/// Of all threads together.
+/// Handshakes per second, of all threads together.
 fn per_second(threads: &[Done]) -> f64 {
     threads.iter().map(|done| done.per_second).sum()
 }
 
-/// Of a handshake, over all threads.
+/// CPU time of a handshake, over all threads.
 fn cpu_us(threads: &[Done]) -> f64 {
     let cpu: f64 = threads
         .iter()
@@ -108,7 +108,7 @@ fn cpu_us(threads: &[Done]) -> f64 {
     cpu / per_second(threads)
 }
 
-/// So many threads at once, each on a CPU of its own.
+/// Runs `number` threads at once, each on its own CPU.
 fn threads(number: usize, key: KeyKind, tls: &'static str) -> Vec<Done> {
     let start = Arc::new(Barrier::new(number));
     let cpus = allowed_cpus().into_iter().rev().cycle().take(number);
@@ -117,7 +117,7 @@ fn threads(number: usize, key: KeyKind, tls: &'static str) -> Vec<Done> {
         thread::spawn(move || {
             let mut set = rustix::thread::CpuSet::new();
             set.set(cpu as usize);
-            // Unpinned, threads may share a CPU for a while, and the ratio says nothing.
+            // If this fails, threads may share a CPU for a while, and the ratio is meaningless.
             let _ = rustix::thread::sched_setaffinity(None, &set);
             one_thread(key, tls, &start)
         })
@@ -142,7 +142,7 @@ fn one_thread(key: KeyKind, tls: &str, start: &Barrier) -> Done {
     } else {
         HandshakeKind::Full
     };
-    // The first makes the session that the others resume.
+    // The first handshake creates the session that the others resume.
     for _ in 0..5 {
         handshake(&mut rehearsal, &server);
     }
@@ -175,7 +175,7 @@ fn thread_cpu_us() -> f64 {
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// One handshake, and the time that the server took of it.
+/// One handshake, and the server's part of its time.
 fn handshake(rehearsal: &mut Rehearsal, config: &Arc<ServerConfig>) -> (HandshakeKind, Duration) {
     let began = Instant::now();
     let mut server = ServerConnection::new(Arc::clone(config)).expect("the configuration is sound");
@@ -201,7 +201,7 @@ fn handshake(rehearsal: &mut Rehearsal, config: &Arc<ServerConfig>) -> (Handshak
     )
 }
 
-/// A server for localhost with nothing that another thread has too.
+/// A server for localhost that shares nothing with other threads.
 fn server(key: KeyKind, tickets: bool) -> (Arc<ServerConfig>, String) {
     let authority = TestAuthority::new(key).expect("keys can be made");
     let identity = authority

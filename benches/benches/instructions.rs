@@ -1,13 +1,13 @@
-//! Instructions per operation, counted by callgrind, and how far they are from the committed
+//! Instructions per operation, counted by callgrind, and how they compare with the committed
 //! baseline.
 //!
 //! Each case runs twice under valgrind, with few and with many operations; the difference belongs
-//! to the operations alone. The engine goes its real way over sockets; the server is a process that
-//! valgrind does not count. Instructions of the kernel are not counted. A count depends on the
-//! compiler: against a baseline of another one a change is shown, but fails nothing.
+//! to the operations alone. The engine works over real sockets, with a server in a process that
+//! valgrind does not count. The kernel's instructions are not counted. A count depends on the
+//! compiler: a change against the baseline of another compiler is printed, but never fails.
 //!
-//! `--update` writes the baseline, `--only WORDS` runs the cases with these words, `--test` the
-//! short ones.
+//! `--update` writes the baseline, `--only WORDS` selects cases by name, `--test` runs the short
+//! ones.
 
 #[expect(dead_code, reason = "other benches use more of it")]
 mod scene;
@@ -16,20 +16,20 @@ use benches::{Scenario, flag, is_trial, run, served};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// A case may need so many percent more than the baseline says before that fails.
+/// A case fails if it needs more than this many percent above the baseline.
 const TOLERATED_PERCENT: f64 = 3.0;
 
-/// It fails only if each of so many counts does.
+/// It fails only if all of this many counts do.
 const COUNTS: usize = 4;
 
 const BASELINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.txt");
 
-/// What one operation of a case is.
+/// The operation of a case.
 #[derive(Clone, Copy)]
 enum Work {
-    /// A recorder's `ended` on a connection that was open.
+    /// Recording an operation on a reused connection.
     Reusing,
-    /// The same, with the times of connect and handshake.
+    /// Recording one that opens a connection, with the times of connect and handshake.
     Opening,
     /// An operation of the engine.
     Engine(Scenario),
@@ -66,7 +66,8 @@ const fn engine(
     }
 }
 
-/// A histogram moves from values to pages once, after about a thousand values: `few` is more.
+/// A histogram moves from single values to pages once, after about a thousand values; `few` is
+/// larger.
 const fn recorder(name: &'static str, work: Work) -> Case {
     Case {
         name,
@@ -77,7 +78,7 @@ const fn recorder(name: &'static str, work: Work) -> Case {
     }
 }
 
-/// Requests on one connection; `few` as of the recorder.
+/// Requests on one connection; `few` is chosen as in [`recorder`].
 const fn keep_alive(name: &'static str, tls: &'static str) -> Case {
     Case {
         few: 10_000,
@@ -193,8 +194,8 @@ fn compare() {
     );
 }
 
-/// Of a few counts the least, as long as it is too many: where other programs take the CPU, fewer
-/// operations come with each wait.
+/// The smallest of a few counts, as long as it is too large: if other programs use the CPU, fewer
+/// operations arrive with each wait.
 fn least(case: &Case, before: f64) -> f64 {
     let most = before * (1.0 + TOLERATED_PERCENT / 100.0);
     let mut least = per_operation(case);
@@ -218,7 +219,7 @@ fn instructions(case: &Case, operations: u64) -> u64 {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--quiet", "--error-exitcode=9"]);
     command.arg(format!("--callgrind-out-file={}", out.display()));
-    // Start-up seeds generators from the jitter of the CPU, which no two runs do alike.
+    // At start-up, generators are seeded from the jitter of the CPU, which differs in each run.
     command
         .arg(format!("--toggle-collect={}", case.work.collected()))
         .arg(own);
@@ -251,7 +252,7 @@ fn instructions(case: &Case, operations: u64) -> u64 {
 }
 
 impl Work {
-    /// The function within which instructions count.
+    /// The function within which instructions are counted.
     fn collected(self) -> &'static str {
         match self {
             Work::Reusing | Work::Opening => "instructions::end_all*",
@@ -284,7 +285,7 @@ fn end_all(operations: &[measure::Operation]) {
     }
 }
 
-/// Compiler, and instructions per operation by case.
+/// The compiler, and the instructions per operation of each case.
 fn read_baseline() -> (String, BTreeMap<String, f64>) {
     let text = std::fs::read_to_string(BASELINE).unwrap_or_default();
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));

@@ -1,9 +1,9 @@
-//! What measuring costs: CPU per operation of a worker that measures everything against one that
-//! measures nothing.
+//! What measuring costs: CPU time per operation of a worker that measures everything compared with
+//! one that measures nothing.
 //!
-//! The other build of this bench has a recorder that records nothing and a clock that is not read
-//! from hardware (feature `blind`). `measuring` beside this folder makes both and runs them in
-//! turns: `--against PROGRAM --rounds N`.
+//! The other build of this bench (feature `blind`) has a recorder that records nothing and a clock
+//! that does not read the hardware. The script `measuring` in this package builds both and runs
+//! them in turns: `--against PROGRAM --rounds N`.
 
 use benches::{Scenario, flag, is_trial, median, run, served};
 use std::process::Command;
@@ -17,7 +17,7 @@ const fn scenario(name: &'static str, connection: &'static str, tls: &'static st
     }
 }
 
-/// And how many operations, once the measured ones begin.
+/// And the number of operations once the measured ones begin.
 const SCENARIOS: [(Scenario, u64); 4] = [
     (scenario("http keep-alive", "", ""), 150_000),
     (
@@ -84,7 +84,7 @@ fn main() {
     }
 }
 
-/// CPU per operation of one run of a build.
+/// CPU time per operation of one run of a build.
 fn cpu_us(program: &str, scenario: &Scenario) -> f64 {
     let mut command = Command::new(program);
     command.args(["--work", scenario.name]);
@@ -98,8 +98,8 @@ fn cpu_us(program: &str, scenario: &Scenario) -> f64 {
         .unwrap_or_else(|_| panic!("{program}: {said}"))
 }
 
-/// Prints the CPU per operation: by the number that the plan asks for, since a blind worker counts
-/// none.
+/// Prints the CPU time per operation, divided by the number that the plan asks for, since a blind
+/// worker counts none.
 fn work((scenario, operations): &(Scenario, u64)) {
     let operations = if is_trial() {
         operations / 100

@@ -1,22 +1,22 @@
 //! What an idle keep-alive TLS connection costs in memory: the resident set of a load thread's
-//! process at its start and with all connections open, each after one answer, small or large.
+//! process at its start, and with all connections open, each after one small or large answer.
 //!
-//! The target is a process of its own. What an earlier row leaves on the heap counts for the later
-//! ones too. `--connections N` (15,000 where the limit of open files allows it), `--test` few.
-//! Kernel memory of the sockets is not in a resident set.
+//! The target is a process of its own. What a row leaves on the heap is included in the rows after
+//! it. `--connections N` (default 15,000 if the limit of open files allows it), `--test`: few. The
+//! kernel's memory for sockets is not part of a resident set.
 
 use benches::{Served, Server, flag, is_trial, parse, run_watching, served};
 use engine::Event;
 use rustix::process::{Resource, getrlimit};
 
-/// KiB per connection, at most; with fewer connections the process itself is most of it.
+/// Upper bound in KiB per connection. With few connections the process itself is most of it.
 const MOST_KIB: f64 = 24.0;
 const ENOUGH: u64 = 5_000;
 
-/// Files beside the connections, in client and server.
+/// Open files besides the connections, in client and server.
 const FILES_BESIDE: u64 = 200;
 
-/// What each connection has done before it idles, and the answer's bytes.
+/// What each connection has done before it idles, and the bytes of the answer.
 const SCENARIOS: [(&str, &str, u64); 3] = [
     ("TLS 1.3, 356 bytes", "1.3", 356),
     ("TLS 1.3, 100 kB", "1.3", 100_000),
@@ -54,13 +54,13 @@ fn connections() -> u64 {
     wanted.min(possible)
 }
 
-/// KiB per connection.
+/// Returns KiB per connection.
 fn row(name: &str, version: &str, body_bytes: u64, connections: u64, before: u64) -> f64 {
     let server = Server::start(Served {
         body_bytes,
         ..Served::default()
     });
-    // Every user sends once, then thinks for longer than the run lasts.
+    // Every user sends one request, and then thinks for longer than the run lasts.
     let (ramp, duration) = if is_trial() {
         ("100ms", "2s")
     } else {

@@ -1,5 +1,5 @@
-//! What the receiving side pays: a worker's interval into a snapshot, and snapshots of agents into
-//! one.
+//! What the receiving side costs: turning a worker's interval into a snapshot, and merging the
+//! snapshots of agents.
 
 mod scene;
 

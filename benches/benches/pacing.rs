@@ -1,10 +1,10 @@
-//! How well an open loop keeps its schedule: lateness at half of what one CPU can send, and at
-//! other rates.
+//! How well an open loop keeps its schedule: lateness at half of the rate that one CPU can send,
+//! and at other rates.
 //!
-//! HTTPS keep-alive with 356 bytes, target on the first CPU, worker on the last. In turns with it a
-//! bare loop keeps the same schedule on the same CPU, with a busy loop on the other one, and sends
-//! nothing: what it is late, the machine is. `--rounds N`, `--rate N` for one of the rates,
-//! `--test` for a moment.
+//! HTTPS keep-alive with answers of 356 bytes, target on the first CPU, worker on the last. In
+//! turns with it, a bare loop that sends nothing keeps the same schedule on the same CPU, while a
+//! busy loop runs on the other one; its lateness is that of the machine. `--rounds N`, `--rate N`
+//! for a single rate, `--test` for a moment.
 
 use benches::{flag, is_trial, median, parse, run, take_first_cpu, take_last_cpu};
 use engine::monotonic_ns;
@@ -21,7 +21,7 @@ const RATES: [(&str, u32); 5] = [
     ("poisson", 30_000),
 ];
 
-/// Lateness of one row, a round each.
+/// Lateness of one row, one value per round.
 #[derive(Default)]
 struct Lateness {
     p50_us: Vec<f64>,
@@ -94,7 +94,7 @@ impl Lateness {
     }
 }
 
-/// How late a thread is that does nothing but look at the clock, while the first CPU is busy too.
+/// The lateness of a thread that only reads the clock, while the first CPU is busy as well.
 fn bare_loop(rate: u32, duration: Duration) -> Distribution {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {

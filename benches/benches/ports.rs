@@ -1,9 +1,9 @@
-//! CPU time per connection to another machine while few and while most local ports are in
-//! TIME_WAIT. The other machine is a network namespace behind a veth pair; to make it needs root.
-//! wrk and oha stand beside, where they are installed.
+//! CPU time per connection to another machine, with few and with most of the local ports in
+//! TIME_WAIT. The other machine is a network namespace behind a veth pair; creating it needs root.
+//! wrk and oha are measured too if they are installed.
 //!
-//! The server announces the end of each connection and leaves it to the client, so that TIME_WAIT
-//! is at the client whichever program that is.
+//! The server announces the end of each connection and lets the client close it, so that TIME_WAIT
+//! is on the client's side for every program.
 
 use benches::{flag, is_trial, parse, run};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,16 +11,17 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Connections at once, of every client.
+/// Connections at once, for every client.
 const CONNECTIONS: usize = 16;
 
-/// What a connection may cost with few ports left, by what it costs with all of them. A busy
-/// machine doubles it now and then; the kernel's own search makes it 50 times as much.
+/// Upper bound for the cost of a connection with few ports left, as a multiple of the cost with all
+/// ports free. A busy machine doubles the cost now and then; the kernel's own search makes it 50
+/// times as high.
 const RATIO_MAX: f64 = 5.0;
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
 
-/// Where the server listens, and the client's addresses.
+/// The server's port and address, and the client's address.
 const PORT: u16 = 8080;
 const SERVER: (Ipv4Addr, Ipv6Addr) = (
     Ipv4Addr::new(10, 212, 0, 2),
@@ -64,7 +65,7 @@ fn main() {
     }
 }
 
-/// The other programs, each on a machine without TIME_WAIT, then on one that has little else.
+/// The other programs, each on a machine without TIME_WAIT, then on one with most ports in it.
 fn beside(few: u64, most: u64) {
     let url = format!("http://{}:{PORT}/", SERVER.0);
     let (number, users) = (few.to_string(), CONNECTIONS.to_string());
@@ -83,7 +84,7 @@ fn beside(few: u64, most: u64) {
     }
 }
 
-/// Two namespaces with a veth pair between them, and a server in one; gone when dropped.
+/// Two namespaces connected by a veth pair, with a server in one of them; removed when dropped.
 struct Machines {
     client: String,
     server: String,
@@ -91,7 +92,7 @@ struct Machines {
 }
 
 impl Machines {
-    /// `None` if this process may not make them.
+    /// `None` if this process may not create them.
     fn new() -> Option<Machines> {
         let name = |end| format!("ports-bench-{end}-{}", std::process::id());
         let machines = Machines {
@@ -141,7 +142,7 @@ impl Machines {
         Some(self)
     }
 
-    /// Microseconds of a connection.
+    /// Microseconds per connection.
     fn ours(&self, url: &str, connections: u64) -> f64 {
         let before = self.in_time_wait();
         let done = own(&self.client)
@@ -156,7 +157,7 @@ impl Machines {
         each
     }
 
-    /// CPU time of the whole program, without its start, which is a few milliseconds.
+    /// CPU time of the whole program, without its start, which takes a few milliseconds.
     fn theirs(&self, command: &[&str]) {
         let before = self.in_time_wait();
         let [program, ..] = command else { return };
@@ -189,7 +190,7 @@ impl Machines {
     }
 
     fn in_time_wait(&self) -> u64 {
-        // The client's last end may still be on its way.
+        // The client's last FIN may still be on its way.
         std::thread::sleep(Duration::from_millis(50));
         let read = inside(&self.client)
             .args(["cat", "/proc/net/sockstat"])
@@ -230,14 +231,14 @@ fn inside(namespace: &str) -> Command {
     command
 }
 
-/// This program again.
+/// This program, started again in `namespace`.
 fn own(namespace: &str) -> Command {
     let mut command = inside(namespace);
     command.arg(std::env::current_exe().expect("Linux tells a program where it is"));
     command
 }
 
-/// The server's part: until its input ends.
+/// The server's part; runs until its input ends.
 fn serve() {
     for ip in [SERVER.0.into(), SERVER.1.into()] {
         let listener = TcpListener::bind(SocketAddr::new(ip, PORT)).expect("the port is free");
@@ -254,7 +255,7 @@ fn serve() {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-/// Answers one request and waits for the client's end.
+/// Answers one request and waits for the client to close.
 fn answer(mut stream: TcpStream) {
     let mut room = [0; 4096];
     if stream.read(&mut room).is_ok_and(|bytes| bytes > 0) && stream.write_all(ANSWER).is_ok() {

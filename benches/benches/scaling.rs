@@ -1,8 +1,8 @@
-//! What a second worker costs: client CPU per operation of two workers against that of one, in
+//! What a second worker costs: client CPU time per operation of two workers compared with one, in
 //! turns, and handshakes in memory.
 //!
-//! The server is a process with two threads that shares all CPUs with the workers, in both cases
-//! alike. `--rounds N`, `--test` for a moment.
+//! The server is a process with two threads that shares all CPUs with the workers in both cases.
+//! `--rounds N`, `--test` for a moment.
 
 use benches::{Scenario, flag, is_trial, median, run_watching, served};
 
@@ -30,7 +30,7 @@ const SCENARIOS: [Scenario; 4] = [
     ),
 ];
 
-/// What one side came to, per run.
+/// Results of one side, one per run.
 #[derive(Default)]
 struct Side {
     cpu_us: Vec<f64>,

@@ -1,13 +1,13 @@
-//! A run of hours by an accelerated clock: what a second costs agents and coordinator, and what
-//! they keep, as the run gets longer. Everything is a run's own but sockets and the link:
-//! recorders, the engine's collector, the wire's encoding, the coordinator's record with its log
-//! and result in a folder.
+//! A run of hours with an accelerated clock: what a second costs agents and coordinator, and how
+//! much memory they keep, as the run grows longer. Everything is as in a real run except sockets
+//! and the link: recorders, the engine's collector, the encoding of the wire, and the coordinator's
+//! record with its log and result in a folder.
 //!
-//! Times are CPU time of this process, so that a busy machine does not show.
+//! Times are CPU times of this process, so a busy machine does not affect them.
 //!
-//! `--intervals N` seconds (three hours of them unless said otherwise), `--agents N` (4), `--test`
-//! two minutes. Where the last hour costs more than [`RATIO_MOST`] times the first, it says so and
-//! ends with 1.
+//! `--intervals N` seconds (default three hours), `--agents N` (default 4), `--test`: two minutes.
+//! If the last hour costs more than [`RATIO_MOST`] times the first one, it says so and exits with
+//! 1.
 
 use benches::{flag, is_trial, parse};
 use coordinator::RecordRehearsal;
@@ -23,10 +23,10 @@ const SECOND: u64 = 1_000_000_000;
 const REQUESTS: u16 = 20;
 const ADDRESSES: u16 = 4;
 
-/// Operations of an agent in a second: each request at each address, twice.
+/// Operations of an agent per second: each request at each address, twice.
 const OPERATIONS: u64 = 2 * REQUESTS as u64 * ADDRESSES as u64;
 
-/// A run's result is saved about so often, in seconds; here the two are timed apart.
+/// In a real run, the result is saved about this often, in seconds; here it is timed separately.
 const SAVED_EVERY: u32 = 60;
 
 const RATIO_MOST: f64 = 1.5;
@@ -76,7 +76,7 @@ struct Soak {
     _base: tempfile::TempDir,
 }
 
-/// An agent: its only worker's recorder, and what its collector tells.
+/// An agent: the recorder of its only worker, and the messages of its collector.
 struct Agent {
     recorder: Recorder,
     spare: Option<Spare>,
@@ -91,7 +91,7 @@ enum Told {
     Totals(Vec<u8>),
 }
 
-/// What some seconds took.
+/// The cost of several seconds.
 #[derive(Default)]
 struct Costs {
     seconds: u32,
@@ -124,7 +124,7 @@ impl Soak {
         }
     }
 
-    /// Seconds `from` to before `to` of the run.
+    /// Runs the seconds from `from` up to, but not including, `to`.
     fn run(&mut self, from: u32, to: u32) -> Costs {
         let mut costs = Costs {
             seconds: to - from,
@@ -177,7 +177,7 @@ impl Soak {
         row
     }
 
-    /// Ends the run: all seconds have come, and their sum is what the agents say.
+    /// Ends the run: all seconds have arrived, and their sum equals the agents' totals.
     fn end(self, intervals: u32) {
         let Soak {
             agents,
@@ -243,7 +243,7 @@ impl Agent {
         }
     }
 
-    /// Records a second; its number and encoding, once the collector has them.
+    /// Records a second. Returns its number and encoding once the collector has made them.
     fn second(&mut self, second: u32) -> (u32, Vec<u8>) {
         for nth in 0..OPERATIONS {
             let operation = self.operation(u64::from(second) * SECOND, nth);
@@ -264,7 +264,7 @@ impl Agent {
         }
     }
 
-    /// One of thirty was due up to ten seconds before; all are done in this second.
+    /// One of thirty operations was due up to ten seconds earlier; all end in this second.
     fn operation(&mut self, second_at: u64, nth: u64) -> Operation {
         let (request, address) = (
             nth % u64::from(REQUESTS),
@@ -286,7 +286,7 @@ impl Agent {
                 address: 1 + address as u16,
             },
             intended_at,
-            // The rest of its lateness it waited for a connection.
+            // For the rest of its lateness it waited for a connection.
             noticed_at: Some(begun_at.min(intended_at + 50_000)),
             begun_at,
             tried_at: begun_at,
@@ -313,13 +313,13 @@ impl Agent {
     }
 }
 
-/// CPU time of this process: of the caller, and of the collector that it waits for.
+/// CPU time of this process: of the caller, and of the collector it waits for.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// This process's resident set (proc(5), VmRSS): all agents and the coordinator together.
+/// The resident set of this process (proc(5), VmRSS): all agents and the coordinator together.
 fn resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux has /proc");
     let line = status

@@ -1,8 +1,8 @@
-//! System calls per operation, counted by strace, and which they are.
+//! System calls per operation, counted by strace, by name.
 //!
 //! Each case runs twice, with few and with many operations; the difference belongs to the
-//! operations alone. With one connection every event costs a wait of its own; with many, one wait
-//! brings many events.
+//! operations alone. With one connection every event needs its own wait; with many connections one
+//! wait returns many events.
 
 use benches::{Scenario, flag, is_trial, run, served};
 use std::collections::BTreeMap;
@@ -40,10 +40,10 @@ const SCENARIOS: [Scenario; 6] = [
 
 const CONNECTIONS: [u64; 2] = [1, 50];
 
-/// Calls for a connection with its handshake, one request and its end, at most.
+/// Upper bound of calls for a connection with its handshake, one request, and its end.
 const MOST: f64 = 12.0;
 
-/// Now and then the heap grows, more often in a short run.
+/// The heap grows now and then, more often in a short run.
 const GROWTH: f64 = 0.3;
 
 fn main() {
@@ -114,12 +114,12 @@ fn row(scenario: &Scenario, connections: u64) -> f64 {
     all
 }
 
-/// Calls of one run by name, all threads.
+/// Calls of one run by name, over all threads.
 fn calls(scenario: &Scenario, connections: u64, operations: u64) -> BTreeMap<String, u64> {
     let out = std::env::temp_dir().join(format!("cannonade-strace-{}", std::process::id()));
     let own = std::env::current_exe().expect("Linux tells a program where it is");
     let mut command = Command::new("strace");
-    // The server is a child that begins with execve: it is let go.
+    // strace would follow the server too, a child that begins with execve, so it is detached.
     command.args([
         "--follow-forks",
         "--detach-on=execve",

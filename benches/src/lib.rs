@@ -1,5 +1,5 @@
-//! What the benches of the engine share: a run of one pinned worker against a server that has
-//! another CPU.
+//! What the benches of the engine share: a run of one pinned worker against a server on another
+//! CPU.
 
 mod scenario;
 mod server;
@@ -15,10 +15,10 @@ use plan::{Files, Plan};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
 
-/// Which compiler built this, and for which machine.
+/// The compiler that built this program, and its target machine.
 pub const COMPILER: &str = env!("BENCHES_COMPILER");
 
-/// Files of a plan: a CA given by the bench, the rest from the current folder.
+/// The files of a plan: a CA given by the bench, all others from the current folder.
 struct Named<'a>(Option<&'a str>);
 
 impl Files for Named<'_> {
@@ -30,24 +30,24 @@ impl Files for Named<'_> {
     }
 }
 
-/// What came of a run.
+/// The outcome of a run.
 pub struct Outcome {
-    /// Operations of warm-up and measured part, however they ended.
+    /// Operations of the warm-up and the measured part, whatever their outcome.
     pub operations: u64,
-    /// The measured part.
+    /// Figures of the measured part.
     pub measured: Cell,
-    /// What each worker spent on all of it.
+    /// What each worker spent on the whole run.
     pub workers: Vec<WorkerFigures>,
 }
 
 impl Outcome {
-    /// CPU time per operation, microseconds.
+    /// CPU time per operation in microseconds.
     #[must_use]
     pub fn cpu_us(&self) -> f64 {
         self.cpu_ns() as f64 / self.operations.max(1) as f64 / 1e3
     }
 
-    /// Share of the time the workers were on their CPUs.
+    /// The share of the time that the workers were on their CPUs.
     #[must_use]
     pub fn busy_share(&self) -> f64 {
         let wall_ns: u64 = self.workers.iter().map(|worker| worker.whole.wall_ns).sum();
@@ -66,7 +66,7 @@ impl Outcome {
         self.operations as f64 / wall_ns.max(1) as f64 * 1e9
     }
 
-    /// Times of what ended ok, but the response time, which is kept by seconds.
+    /// Times of successful operations, except the response time, which is kept by seconds.
     #[must_use]
     pub fn times(&self, metric: Metric) -> Distribution {
         self.measured
@@ -76,7 +76,7 @@ impl Outcome {
             .unwrap_or_default()
     }
 
-    /// CPU time that all workers worked.
+    /// CPU time of all workers.
     #[must_use]
     pub fn cpu_ns(&self) -> u64 {
         self.workers
@@ -86,10 +86,10 @@ impl Outcome {
     }
 }
 
-/// Parses a plan; it may name `bench-ca.pem`, which is `ca`.
+/// Parses a plan; it may name the file `bench-ca.pem`, whose content is `ca`.
 ///
 /// # Panics
-/// Where the plan is wrong, with every problem of it.
+/// If the plan is wrong, with all of its problems.
 #[must_use]
 pub fn parse(text: &str, ca: Option<&str>) -> Plan {
     Plan::parse(text, &mut Named(ca)).unwrap_or_else(|problems| panic!("{problems}\n{text}"))
@@ -98,17 +98,17 @@ pub fn parse(text: &str, ca: Option<&str>) -> Plan {
 /// Runs `plan` with one worker on the last allowed CPU.
 ///
 /// # Panics
-/// Where it cannot be run.
+/// If it cannot be run.
 #[must_use]
 pub fn run(plan: Plan) -> Outcome {
     run_watching(plan, 1, |_| {})
 }
 
-/// Runs `plan` with so many workers, on the last allowed CPUs; `watch` is told what happens as it
-/// does.
+/// Runs `plan` with `workers` workers on the last allowed CPUs, and passes each event to `watch`
+/// when it happens.
 ///
 /// # Panics
-/// Where it cannot be run.
+/// If it cannot be run.
 #[must_use]
 pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -> Outcome {
     let cpus = cpus()
@@ -167,19 +167,20 @@ fn outcome(sum: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
     }
 }
 
-/// CPUs that this program may use, as it was started: [`take_first_cpu`] leaves its thread only one
-/// of them.
+/// The CPUs that this program was allowed to use at its start; [`take_first_cpu`] leaves its thread
+/// only one of them.
 fn cpus() -> &'static [u32] {
     static CPUS: OnceLock<Vec<u32>> = OnceLock::new();
     CPUS.get_or_init(allowed_cpus)
 }
 
-/// Keeps this thread on the last allowed CPU, where a single worker is.
+/// Pins this thread to the last allowed CPU, which a single worker uses.
 pub fn take_last_cpu() {
     take(cpus()[cpus().len() - 1]);
 }
 
-/// Keeps this thread, and those it starts, on the first allowed CPU: servers of a bench live there.
+/// Pins this thread, and those it starts, to the first allowed CPU, where the servers of benches
+/// run.
 pub fn take_first_cpu() {
     take(cpus()[0]);
 }
@@ -187,14 +188,14 @@ pub fn take_first_cpu() {
 fn take(cpu: u32) {
     let mut set = rustix::thread::CpuSet::new();
     set.set(cpu as usize);
-    // Without it server and worker disturb each other a little more.
+    // If this fails, server and worker disturb each other a little more.
     let _ = rustix::thread::sched_setaffinity(None, &set);
 }
 
-/// The one in the middle; of an even number the upper one.
+/// The median; the upper one of the middle values if their number is even.
 ///
 /// # Panics
-/// Where there is none.
+/// If there are no values.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
@@ -202,7 +203,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Value of a flag on the bench's command line.
+/// The value of a flag on the bench's command line.
 #[must_use]
 pub fn flag(name: &str) -> Option<String> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -213,7 +214,7 @@ pub fn flag(name: &str) -> Option<String> {
         .cloned()
 }
 
-/// Whether the bench is only to show that it still works.
+/// Whether the bench should only show that it still works.
 #[must_use]
 pub fn is_trial() -> bool {
     std::env::args().any(|argument| argument == "--test")

@@ -1,4 +1,4 @@
-//! A way to use the built-in target, over and over: what benches that count per operation share.
+//! A way to use the built-in target repeatedly, shared by benches that count per operation.
 
 use crate::{Served, Server, parse};
 use plan::Plan;
@@ -6,18 +6,18 @@ use plan::Plan;
 /// One kind of operation against the built-in target.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// Name, in tables and baselines.
+    /// The name in tables and baselines.
     pub name: &'static str,
-    /// HTTPS.
+    /// Whether it uses HTTPS.
     pub encrypted: bool,
-    /// Content of `[connection]`.
+    /// Content of the plan's `[connection]`.
     pub connection: &'static str,
-    /// Content of `[tls]`, beside the CA.
+    /// Content of the plan's `[tls]`, without the CA.
     pub tls: &'static str,
 }
 
 impl Scenario {
-    /// A server for it; with one thread it is on the first CPU.
+    /// Starts a server for it; a server with one thread is on the first CPU.
     #[must_use]
     pub fn serve(&self, threads: usize) -> Server {
         Server::start(Served {
@@ -28,7 +28,7 @@ impl Scenario {
         })
     }
 
-    /// Its plan, with this content of `[load]`.
+    /// A plan for it, with `load` as the content of `[load]`.
     #[must_use]
     pub fn plan(&self, server: &Server, load: &str) -> Plan {
         let tls = if self.encrypted {

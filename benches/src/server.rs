@@ -1,5 +1,5 @@
 //! The built-in target in a process of its own, so that memory, CPU time, system calls and
-//! instructions of a bench's own process are the client's alone. The bench starts itself again with
+//! instructions of the bench's process are those of the client. The bench starts itself again with
 //! `--serve`.
 
 use crate::{flag, take_first_cpu};
@@ -9,28 +9,28 @@ use std::num::NonZeroUsize;
 use std::process::{Child, Command, Stdio};
 use target::{Config, RunningTarget, ServerTls, TargetAnswer};
 
-/// Last line of what a server says.
+/// The last line that a server prints before it serves.
 const END: &str = "serving";
 
-/// A target in a process of its own; dropping it ends it.
+/// A target in a process of its own, which ends when this is dropped.
 pub struct Server {
     process: Child,
     /// Its URL, without a path.
     pub url: String,
-    /// The CA to trust; none over plain HTTP.
+    /// The CA to trust; `None` for plain HTTP.
     pub ca_pem: Option<String>,
 }
 
-/// What the target is to be.
+/// How to run the target.
 #[derive(Debug, Clone, Copy)]
 pub struct Served {
-    /// HTTPS.
+    /// Whether it uses HTTPS.
     pub encrypted: bool,
-    /// Tickets for resumption.
+    /// Whether it issues tickets for resumption.
     pub tickets: bool,
     /// Bytes of the answer's body.
     pub body_bytes: u64,
-    /// Threads; with one, it stays on the first CPU, with more, on none.
+    /// Threads. A single thread is pinned to the first CPU; several are not pinned.
     pub threads: usize,
 }
 
@@ -81,7 +81,7 @@ impl Server {
     /// Starts this program again as a server.
     ///
     /// # Panics
-    /// Where it does not start.
+    /// If it does not start.
     #[must_use]
     pub fn start(served: Served) -> Server {
         let own = std::env::current_exe().expect("Linux tells a program where it is");
@@ -113,17 +113,17 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It ends when its input does.
+        // The server ends when its input does.
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }
 }
 
-/// Serves where the command line asks for it, until the input ends; whether it did. The first act
-/// of a bench's `main`.
+/// Serves until the input ends, if the command line asks for it; returns whether it did. Call it
+/// first in a bench's `main`.
 ///
 /// # Panics
-/// Where loopback has no free port.
+/// If loopback has no free port.
 #[must_use]
 pub fn served() -> bool {
     let Some(words) = flag("--serve") else {
@@ -134,7 +134,8 @@ pub fn served() -> bool {
         take_first_cpu();
     }
     let limits = getrlimit(Resource::Nofile);
-    // Thousands of connections; raising to the hard limit needs no privilege (getrlimit(2)).
+    // For thousands of connections; raising the limit to the hard limit needs no privilege
+    // (getrlimit(2)).
     let _ = setrlimit(
         Resource::Nofile,
         Rlimit {

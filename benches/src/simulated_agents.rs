@@ -1,5 +1,5 @@
 //! Agents that fire nothing: real sessions over the real wire, with a runner that delivers seconds
-//! made beforehand. Many of them share one thread.
+//! prepared in advance. Many agents share one thread.
 
 use agent::link::{AgentIdentity, Keeping, LinkConfig, News, RunnerEnd, pair, run};
 use control::{Assignment, Digest, EndCause, Order, Report, RunId, Stay, Token};
@@ -15,16 +15,16 @@ use tokio::time::{Instant, sleep_until};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Requests and addresses of the plan; each pair has ten histograms.
+/// Pairs of a request and an address in the plan; each pair has ten histograms.
 const PAIRS: u64 = 4;
 
-/// Operations of one agent in a second.
+/// Operations of one agent per second.
 const OPERATIONS: u64 = 200;
 
 /// Agents differ by their number modulo this.
 const KINDS: u32 = 8;
 
-/// What agents of one kind record: each second encoded, and their sum.
+/// What agents of one kind record: each second encoded, and the sum of all.
 #[derive(Debug, Clone)]
 pub struct RecordedSeconds {
     seconds: Vec<Bytes>,
@@ -32,7 +32,7 @@ pub struct RecordedSeconds {
 }
 
 impl RecordedSeconds {
-    /// One for each kind of agent, of so many seconds.
+    /// The recordings of each kind of agent, `seconds` seconds long.
     #[must_use]
     pub fn kinds(seconds: u32) -> Vec<RecordedSeconds> {
         let kind = |kind| RecordedSeconds::new(seconds, u64::from(kind) + 1);
@@ -64,14 +64,14 @@ impl RecordedSeconds {
         }
     }
 
-    /// Bytes of a second, on average.
+    /// Mean number of bytes per second.
     #[must_use]
     pub fn bytes_of_second(&self) -> usize {
         self.seconds.iter().map(Bytes::len).sum::<usize>() / self.seconds.len().max(1)
     }
 }
 
-/// Every operation opens its connection, so that all of its parts have a time.
+/// Every operation opens its connection, so that each of its phases has a time.
 fn operation(second_at: u64, nth: u64, random: &mut Random) -> Operation {
     let intended_at = second_at + nth * (SECOND / 2 / OPERATIONS);
     let begun_at = intended_at + random.around(40_000);
@@ -108,26 +108,26 @@ fn operation(second_at: u64, nth: u64, random: &mut Random) -> Operation {
     }
 }
 
-/// What the agents have done, as they tell it. All of them share one thread.
+/// What the agents have done, in their own words. All of them share one thread.
 #[derive(Debug, Default)]
 pub struct AgentsLog {
-    /// When each joined.
+    /// When each one joined.
     pub joined: Vec<Instant>,
-    /// By second, when the last agent handed it to its session.
+    /// For each second, when the last agent handed it to its session.
     pub handed_over: Vec<Instant>,
-    /// Agents that were released with all of their data delivered.
+    /// Number of agents that were released after all of their data was delivered.
     pub released: usize,
-    /// Why agents lost their stream before the end, once for each time.
+    /// Why agents lost their stream before the end, with one entry per loss.
     pub away: Vec<String>,
-    /// What did not go as it should.
+    /// What went wrong.
     pub problems: Vec<String>,
 }
 
-/// The log that all agents write.
+/// The log that all agents share.
 pub type SharedAgentsLog = Rc<RefCell<AgentsLog>>;
 
-/// One agent, until its coordinator refuses it; to be spawned on a `LocalSet`. It delivers each
-/// second so much after it is over.
+/// Runs one agent until its coordinator refuses it. Spawn it on a `LocalSet`. It delivers each
+/// second `late` after the second is over.
 pub async fn simulate(
     number: u32,
     coordinator: SocketAddr,
@@ -179,7 +179,7 @@ fn learn(log: &SharedAgentsLog, news: News) {
             dropped_intervals: 0,
             ..
         } => log.released += 1,
-        // Once it has released its agents, the coordinator ends.
+        // The coordinator ends after it has released its agents.
         News::Away { why } if log.released == 0 => log.away.push(why),
         News::Released { .. } | News::CannotRun { .. } | News::LeaseExpired { .. } => {
             log.problems.push(format!("{news:?}"));
@@ -188,7 +188,7 @@ fn learn(log: &SharedAgentsLog, news: News) {
     }
 }
 
-/// Answers orders as a runner does, and delivers what was made beforehand.
+/// Answers orders as a runner does, and delivers what was prepared.
 struct SimulatedRunner {
     seconds: RecordedSeconds,
     delay: Duration,
@@ -293,7 +293,7 @@ impl SimulatedRunner {
     }
 }
 
-/// What an agent says of its machine: two interfaces, and itself.
+/// An agent's observation of its machine: two network interfaces, and its own process.
 fn observation() -> Observation {
     let interface = |name: &str| InterfaceSecond {
         name: name.to_owned(),
@@ -340,7 +340,7 @@ async fn due(at: Option<Instant>) {
 struct Random(u64);
 
 impl Random {
-    /// Most values are near `center`; one of twenty is up to ten times as large.
+    /// Most values are near `center`; one in twenty is up to ten times as large.
     fn around(&mut self, center: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

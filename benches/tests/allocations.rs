@@ -1,8 +1,8 @@
-//! What a load thread allocates per keep-alive request: nothing, over HTTP and HTTPS.
+//! A load thread allocates nothing per keep-alive request, over HTTP and HTTPS.
 //!
-//! Each case is run twice, with few and with many requests; the difference belongs to requests
-//! alone, since start-up, handshakes and the cuts of the recorder are in both. `-- --nocapture`
-//! prints the figures and where the rest comes from.
+//! Each case runs twice, with few and with many requests. The difference belongs to the requests
+//! alone, since both runs contain start-up, handshakes and the cuts of the recorder. `--
+//! --nocapture` prints the figures and the places of the remaining allocations.
 #![expect(
     unsafe_code,
     reason = "a global allocator that counts cannot be written without"
@@ -19,11 +19,11 @@ use target::{Config, RunningTarget, ServerTls};
 const FEW: u64 = 2_000;
 const MANY: u64 = 22_000;
 
-/// A run that falls into one more second than the other makes histograms for it; a request that
-/// allocates would make 20,000.
+/// A run that takes one second more than the other creates histograms for it. A request that
+/// allocates would add 20,000 allocations.
 const NOISE: f64 = 0.02;
 
-/// Name, whether over TLS, `[tls]` beside the CA, `[load]` but for the number of requests.
+/// Name, whether over TLS, `[tls]` without the CA, and `[load]` without the number of requests.
 const CASES: [(&str, bool, &str, &str); 5] = [
     ("HTTP, closed loop", false, "", "connections = 10"),
     (
@@ -67,7 +67,7 @@ fn keep_alive_requests_allocate_nothing() {
     }
 }
 
-/// What the load thread of a run with so many requests allocated, and samples of where.
+/// The allocations of the load thread in a run of `requests` requests, and samples of their places.
 fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, Vec<Backtrace>) {
     let server = RunningTarget::new(Config {
         tls: encrypted.then(ServerTls::default),
@@ -84,8 +84,8 @@ fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, V
         server.url("/")
     );
     samples().clear();
-    // Only then: looking up the names of a sample allocates while it holds the lock that taking one
-    // needs.
+    // Not earlier: resolving the names of a sample allocates while it holds the lock that taking a
+    // sample needs.
     IS_SAMPLING.store(true, Relaxed);
     let outcome: Outcome = run(parse(&text, server.ca_pem()));
     IS_SAMPLING.store(false, Relaxed);
@@ -100,8 +100,8 @@ fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, V
     )
 }
 
-/// The engine's and rustls's frames of the samples, each different stack with its share, the
-/// commonest first.
+/// The frames of engine and rustls in the samples: each distinct stack with its share, the most
+/// common first.
 fn commonest(samples: &[Backtrace]) -> String {
     let mut stacks: Vec<(usize, String)> = Vec::new();
     for stack in samples.iter().map(frames) {
@@ -136,7 +136,7 @@ fn frames(stack: &Backtrace) -> String {
 
 /// More threads than a test ever has.
 const THREADS: usize = 4096;
-/// Each such allocation of a thread is sampled, after so many that start-up is over.
+/// One in this many allocations of a thread is sampled, so that start-up is over by the first one.
 const SAMPLED: u64 = 97;
 const START_UP: u64 = 5_000;
 
@@ -175,7 +175,7 @@ fn count() {
     let number = COUNTS[place].fetch_add(1, Relaxed);
     if number > START_UP && number.is_multiple_of(SAMPLED) && IS_SAMPLING.load(Relaxed) {
         IN_SAMPLE.set(true);
-        // Names are looked up when the stack is printed, if it ever is.
+        // Names are resolved when the stack is printed.
         let stack = Backtrace::force_capture();
         samples().push((THREAD_IDS[place].load(Relaxed), stack));
         IN_SAMPLE.set(false);
@@ -184,22 +184,22 @@ fn count() {
 
 struct Counting;
 
-// SAFETY: every call goes to the system allocator as it came.
+// SAFETY: every call is passed to the system allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds GlobalAlloc's contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds GlobalAlloc's contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps GlobalAlloc's contract.
+        // SAFETY: the caller upholds GlobalAlloc's contract.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }

@@ -1,15 +1,15 @@
-//! Operations of one second of one worker, for the benches of recorder, encode and merge.
+//! The operations of one second of one worker, for the benches of recorder, encoding and merging.
 
 use measure::{CellId, HandshakeKind, Interval, Operation, OperationEnd, Period, Recorder};
 
 pub const SECOND: u64 = 1_000_000_000;
 
-/// Operations of one second of one worker, in the order in which they are done.
+/// Number of operations in a second. They are in the order in which they are done.
 pub const OPERATIONS: usize = 20_000;
 
 const ADDRESSES: u16 = 2;
 
-/// A recorder that knows its addresses.
+/// A recorder that knows the addresses.
 pub fn recorder() -> Recorder {
     let mut recorder = Recorder::new(1);
     for last in 1..=ADDRESSES {
@@ -18,7 +18,7 @@ pub fn recorder() -> Recorder {
     recorder
 }
 
-/// Operations on open connections of a closed loop: six times each.
+/// Operations of a closed loop on open connections, with six times each.
 pub fn reusing() -> Vec<Operation> {
     let mut random = Random(42);
     (0..OPERATIONS)
@@ -26,7 +26,7 @@ pub fn reusing() -> Vec<Operation> {
         .collect()
 }
 
-/// The same, each with a connection of its own: nine times each.
+/// The same operations, each on a connection of its own, with nine times each.
 pub fn opening() -> Vec<Operation> {
     let mut random = Random(43);
     let open = |operation: Operation, random: &mut Random| {
@@ -49,7 +49,7 @@ pub fn opening() -> Vec<Operation> {
         .collect()
 }
 
-/// One second of a worker, handed over.
+/// The interval that a worker hands over after one second.
 pub fn interval(operations: &[Operation]) -> Interval {
     let mut recorder = recorder();
     for operation in operations {
@@ -97,7 +97,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Half of `ns` and an exponential tail whose mean is the other half.
+    /// `ns / 2` plus an exponential tail whose mean is the other half.
     fn around(&mut self, ns: u64) -> u64 {
         let uniform = ((self.next() >> 11) as f64 + 1.0) / (1u64 << 53) as f64;
         ns / 2 + (-uniform.ln() * ns as f64 / 2.0) as u64

@@ -1,4 +1,4 @@
-//! One connection: a request after the other, as fast as the server answers.
+//! One connection that sends request after request, as fast as the server answers.
 
 use crate::options::{Kind, Options};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, ipproto, socket_with};
@@ -13,7 +13,7 @@ const LENGTH: &[u8] = b"Content-Length: ";
 pub(crate) struct Connection {
     socket: TcpStream,
     tls: Option<ClientConnection>,
-    /// A plain request is to be written.
+    /// A plain request remains to be written.
     sends: bool,
     response: Response,
 }
@@ -21,14 +21,14 @@ pub(crate) struct Connection {
 /// What a connection needs next.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Its server.
+    /// It waits for its server.
     Wait,
-    /// Its end.
+    /// It is finished.
     End,
 }
 
 impl Connection {
-    /// Begins to connect, without waiting.
+    /// Begins to connect without waiting.
     pub(crate) fn open(options: &Options) -> io::Result<Connection> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(
@@ -47,7 +47,7 @@ impl Connection {
             .map(|tls| ClientConnection::new(Arc::clone(&tls.config), tls.name.clone()));
         let mut tls = tls.transpose().map_err(io::Error::other)?;
         if let Some(tls) = tls.as_mut().filter(|_| options.kind != Kind::HandshakeOnly) {
-            // Kept until the handshake is through.
+            // rustls keeps it until the handshake is complete.
             tls.writer().write_all(&options.request)?;
         }
         Ok(Connection {
@@ -62,7 +62,7 @@ impl Connection {
         &self.socket
     }
 
-    /// Goes on until it would block, or the connection has had its use.
+    /// Continues until it would block, or until the connection has done its work.
     pub(crate) fn drive(
         &mut self,
         options: &Options,
@@ -80,8 +80,8 @@ impl Connection {
                 *operations += 1;
                 return Ok(Step::End);
             }
-            // Edge-triggered: after a read that did not fill the buffer the next event tells of
-            // more.
+            // Edge-triggered: if a read did not fill the buffer, the next event announces more
+            // data.
             if drained {
                 return Ok(Step::Wait);
             }
@@ -105,7 +105,7 @@ impl Connection {
         }
     }
 
-    /// Writes what is to be written; `Wait` where the socket does not take it.
+    /// Writes what is pending; returns `Wait` if the socket does not take all of it.
     fn write(&mut self, options: &Options) -> io::Result<Step> {
         if let Some(tls) = &mut self.tls {
             while tls.wants_write() {
@@ -122,7 +122,7 @@ impl Connection {
         Ok(Step::End)
     }
 
-    /// Takes what was read; whether a response is whole.
+    /// Takes bytes that were read, and returns whether a response is complete.
     fn digest(&mut self, mut read: &[u8]) -> io::Result<bool> {
         let Some(tls) = &mut self.tls else {
             return Ok(self.response.take(read));
@@ -144,7 +144,7 @@ impl Connection {
         Ok(whole)
     }
 
-    /// Says close_notify and closes.
+    /// Sends close_notify and closes.
     pub(crate) fn end(mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
@@ -153,7 +153,7 @@ impl Connection {
     }
 }
 
-/// `None` where the socket is not ready.
+/// `None` if the socket is not ready.
 fn later(result: io::Result<usize>) -> io::Result<Option<usize>> {
     match result {
         Ok(bytes) => Ok(Some(bytes)),
@@ -169,16 +169,16 @@ fn later(result: io::Result<usize>) -> io::Result<Option<usize>> {
     }
 }
 
-/// A response with a `Content-Length`, nothing else.
+/// A response with a `Content-Length`; no other framing is supported.
 #[derive(Default)]
 struct Response {
     head: Vec<u8>,
-    /// Body bytes to come, once the head is whole.
+    /// Body bytes still to come, once the head is complete.
     left: Option<usize>,
 }
 
 impl Response {
-    /// Takes bytes; whether they complete the response.
+    /// Takes bytes, and returns whether they complete the response.
     fn take(&mut self, bytes: &[u8]) -> bool {
         let body = match self.left {
             Some(left) => left.checked_sub(bytes.len()),

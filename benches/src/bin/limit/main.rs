@@ -1,11 +1,10 @@
-//! `limit`: about the least a client can do per operation. One thread, one epoll loop, rustls, a
-//! hand-rolled reading of responses; nothing is measured, checked or timed out. What a load
-//! generator costs beside it is what it adds.
+//! `limit` does about the least that a client can do per operation. It has one thread, one epoll
+//! loop, rustls, and a minimal reader of responses; it measures and checks nothing, and has no
+//! time-outs. What a load generator costs beyond it is the load generator's own cost.
 //!
 //! Usage: `limit [--connections N] [--seconds S] [--close] [--handshake-only] [--resume] [--check
-//! signature|nothing]
-//! [--versions 1.2|both] [--identity CERT.pem,KEY.pem] URL`, the URL on an IPv4 address, such as
-//! <https://127.0.0.1:8443/>.
+//! signature|nothing] [--versions 1.2|both] [--identity CERT.pem,KEY.pem] URL`. The URL has an IPv4
+//! address, such as <https://127.0.0.1:8443/>.
 
 mod connection;
 mod options;
@@ -18,10 +17,10 @@ use rustix::fd::OwnedFd;
 use std::mem::MaybeUninit;
 use std::time::Instant;
 
-/// A server that fails every connection ends the run.
+/// After this many errors the run ends, since the server fails every connection.
 const MOST_ERRORS: u64 = 100_000;
 
-/// Plaintext and ciphertext of one read.
+/// Size of the buffers for plaintext and for ciphertext.
 const READ_BYTES: usize = 64 * 1024;
 
 fn main() {

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The options of the command line.
 
 use crate::tls::{Check, Tls, Wanted};
 use std::net::SocketAddrV4;
@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What one operation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A request on a connection that stays.
+    /// A request on a persistent connection.
     KeepAlive,
     /// A connection with one request.
     Close,
@@ -21,7 +21,7 @@ pub(crate) struct Options {
     pub(crate) kind: Kind,
     pub(crate) address: SocketAddrV4,
     pub(crate) tls: Option<Tls>,
-    /// The request's bytes.
+    /// The bytes of the request.
     pub(crate) request: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! One rustls configuration: AES-256-GCM and X25519 only, no certificate chain checked.
+//! A rustls configuration with only AES-256-GCM and X25519, which verifies no certificate chain.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WantsClientCert};
@@ -16,7 +16,7 @@ pub(crate) struct Tls {
     pub(crate) name: ServerName<'static>,
 }
 
-/// What of a server is checked.
+/// What is verified of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Check {
     /// The handshake's signature, as most load generators do.
@@ -25,12 +25,12 @@ pub(crate) enum Check {
     Nothing,
 }
 
-/// What the command line says of TLS.
+/// What the command line says about TLS.
 pub(crate) struct Wanted<'a> {
     pub(crate) check: Check,
-    /// Offers TLS 1.2 only: a key share for 1.3 is else made for nothing.
+    /// Offers only TLS 1.2; otherwise a key share for 1.3 would be computed in vain.
     pub(crate) only_tls12: bool,
-    /// Files of certificate and key.
+    /// The files of certificate and key.
     pub(crate) identity: Option<(&'a str, &'a str)>,
     pub(crate) resumes: bool,
 }
