@@ -1,4 +1,4 @@
-//! A coordinator's fleet, told anything by anybody at any time.
+//! A coordinator's fleet that receives any message from any stream at any time.
 
 use crate::script::Script;
 use control::{
@@ -15,12 +15,12 @@ const SLOTS: u8 = 8;
 /// Steps of one script.
 const STEPS_MAX: usize = 2_000;
 
-/// Actions that one event may ask for: a few for each stream, each agent of the run, and each
-/// interval that an event sets free.
+/// Actions that one event may cause: a few for each stream, each agent of the run, and each
+/// interval that the event releases.
 const ACTIONS_MAX: usize = 32 * SLOTS as usize;
 
-/// Steps: a stream opens, says something, ends; a run begins, is stopped; an event is taken; time
-/// goes by.
+/// Steps: a stream opens, sends something, ends; a run begins, is stopped; an event is taken; time
+/// passes.
 pub fn fleet(data: &[u8]) {
     let mut script = Script::new(data);
     let mut world = FleetWorld::new();
@@ -32,7 +32,7 @@ pub fn fleet(data: &[u8]) {
     }
 }
 
-/// A fleet, and what must hold of it.
+/// A fleet and its invariants.
 struct FleetWorld {
     fleet: Fleet,
     now: FleetTime,
@@ -45,7 +45,7 @@ struct FleetWorld {
     course: Course,
 }
 
-/// What a run has told.
+/// What a run has reported.
 #[derive(Default)]
 struct Course {
     intervals: BTreeSet<(u32, u32)>,
@@ -88,7 +88,7 @@ impl FleetWorld {
             2 => self.run(script),
             3 => self.on(FleetEvent::Stop(how(script.byte()))),
             4 => {
-                // Whoever takes events may be slow, and takes them in order.
+                // The recipient of events may be slow, and takes them in order.
                 if let Some(receipt) = self.receipts.pop_front() {
                     self.on(FleetEvent::Delivered(receipt));
                 }
@@ -117,7 +117,7 @@ impl FleetWorld {
         }
     }
 
-    /// What a stream brings, be it on its way since before the fleet closed it.
+    /// A message from a stream, possibly sent before the fleet closed it.
     fn said(&mut self, slot: usize, message: &[u8]) {
         let (Some(at), Ok(message)) = (self.slots[slot], FromAgent::decode(message)) else {
             return;

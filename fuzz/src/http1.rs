@@ -1,25 +1,25 @@
-//! Responses of HTTP/1.1, one after the other on a connection: what is read does not depend on the
-//! pieces in which it came.
+//! HTTP/1.1 responses one after the other on a connection: how they are understood does not depend
+//! on how the bytes are split into reads.
 
 use crate::script::{Script, pieces};
 use engine::fuzzing::Http1Door;
 
-/// Responses that one connection reads.
+/// Responses read from one connection.
 const RESPONSES_MAX: usize = 32;
 
 /// How a connection's bytes were understood.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ReadResponses {
-    /// Status and body of each whole response.
+    /// Status and body length of each complete response.
     whole: Vec<(Option<u16>, u64)>,
-    /// What came of the last one.
+    /// Status and body length of the last one, which may be incomplete.
     last: (Option<u16>, u64),
     broken: Option<String>,
-    /// Whether the connection's end makes the last one whole.
+    /// Whether the end of the connection completes the last one.
     ends_whole: bool,
 }
 
-/// Two bytes (which requests were HEAD, how it is cut), then what the server says.
+/// Two bytes (which requests were HEAD, how the bytes are split), then the server's bytes.
 pub fn http1(data: &[u8]) {
     let mut script = Script::new(data);
     let heads = script.byte();
@@ -30,8 +30,8 @@ pub fn http1(data: &[u8]) {
     if at_once == in_pieces {
         return;
     }
-    // Nonsense that has not come to an end is found where it is looked at, which may be later in
-    // pieces. Neither finds a response in it.
+    // An incomplete line that is already invalid is noticed when it is examined, which may be later
+    // if it arrives in pieces. In neither case is a response found in it.
     let is_open = |read: &ReadResponses| read.last.0.is_none() && !read.ends_whole;
     assert!(
         at_once.whole == in_pieces.whole

@@ -1,15 +1,15 @@
-//! The client's side of HTTP/2, fed with frames and with anything else: what happens does not
-//! depend on the pieces in which it came.
+//! The client's side of HTTP/2 with frames and arbitrary bytes: what happens does not depend on how
+//! the bytes are split into reads.
 
 use crate::script::{Script, pieces};
 use engine::fuzzing::Http2Door;
 
 const LANES: u8 = 4;
 
-/// No peer makes a client say more: answers that wait are bounded, and so are bodies.
+/// No peer can make a client send more, since pending answers and bodies are bounded.
 const SENT_MAX_BYTES: usize = 4 << 20;
 
-/// A byte for how it is cut, then steps: open a stream, cancel one, send, take bytes.
+/// A byte for how the bytes are split, then steps: open a stream, cancel one, send, receive bytes.
 pub fn http2(data: &[u8]) {
     let seed = Script::new(data).byte();
     let at_once = connection(data, |bytes| vec![bytes]);
@@ -29,7 +29,7 @@ pub fn http2(data: &[u8]) {
     );
 }
 
-/// What happened, and what was said.
+/// What happened, and what was sent.
 fn connection(data: &[u8], cut: impl Fn(&[u8]) -> Vec<&[u8]>) -> (String, Vec<u8>) {
     let mut script = Script::new(data);
     script.byte();

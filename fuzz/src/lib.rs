@@ -1,5 +1,5 @@
-//! What reads foreign bytes, fed with anything. A target is a function that takes bytes, and panics
-//! where a property does not hold; who makes the bytes, it does not know.
+//! Everything that reads foreign bytes, with arbitrary input. A target is a function that takes
+//! bytes, and panics if a property does not hold. It does not know where the bytes come from.
 //!
 //! Two mutators drive the targets: the one in `tests/moment.rs` on stable Rust, and libFuzzer (see
 //! `fuzz/libfuzzer`). docs/TESTING.md has the commands.
@@ -28,7 +28,7 @@ pub use saved::{campaign, result, run_log};
 pub use session::session;
 pub use words::{address, policy, token};
 
-/// A function that must hold for any bytes.
+/// A function that must not panic, whatever the bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.

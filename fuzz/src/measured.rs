@@ -1,12 +1,12 @@
-//! What agents measured, as it comes over the wire and stands in files.
+//! What agents measured, as encoded on the wire and in files.
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use measure::{Histogram, PackedHistogram, Snapshot, Totals};
 use std::io::Write as _;
 
-/// An encoded snapshot, or what stands in its deflate stream, which a change of a byte seldom
-/// leaves whole.
+/// An encoded snapshot, or the content of its deflate stream, because changing a byte of the stream
+/// itself usually breaks it.
 pub fn snapshot(data: &[u8]) {
     encoded_snapshot(data);
     let version = vec![(measure::ENCODING >> 8) as u8];
@@ -15,7 +15,7 @@ pub fn snapshot(data: &[u8]) {
     encoded_snapshot(&written.expect("writing to memory cannot fail"));
 }
 
-/// What is accepted can be merged and said again.
+/// A snapshot that is accepted can be merged and encoded again.
 fn encoded_snapshot(data: &[u8]) {
     let Ok(snapshot) = Snapshot::decode(data) else {
         return;
@@ -49,7 +49,7 @@ pub fn totals(data: &[u8]) {
     assert!(read == totals, "they change on their way");
 }
 
-/// It is packed without loss, and as much again of each value moves no percentile.
+/// The histogram is packed without loss, and doubling all its counts changes no percentile.
 fn histogram(histogram: &Histogram) {
     assert!(PackedHistogram::from(histogram).unpack() == *histogram);
     let buckets: u64 = histogram.iter().map(|bucket| bucket.count).sum();

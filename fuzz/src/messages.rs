@@ -1,14 +1,14 @@
-//! Every message of the wire, both ways.
+//! Every message of the wire, in both directions.
 
 use proto::{FromAgent, FromCoordinator, Message};
 
-/// Bytes of a message, of whichever side.
+/// The bytes of a message from either side.
 pub fn messages(data: &[u8]) {
     comes_back::<FromAgent>(data);
     comes_back::<FromCoordinator>(data);
 }
 
-/// What was understood, is understood in the same way when it is said again.
+/// A message that was decoded is decoded to the same after encoding it again.
 fn comes_back<T: Message + Default + PartialEq + std::fmt::Debug>(data: &[u8]) {
     let Ok(message) = T::decode(data) else {
         return; // refused, which is right for nearly all bytes

@@ -1,18 +1,18 @@
-//! Changes bytes at random, from a seed: what stable Rust has in the place of libFuzzer. It knows
-//! nothing of coverage, so it stays near what the corpus holds.
+//! Random changes of bytes from a seed, the replacement for libFuzzer on stable Rust. It knows
+//! nothing of coverage, so it stays close to the corpus.
 
 use measure::SplitMix;
 
-/// No input grows beyond.
+/// Longest input.
 pub const INPUT_MAX_BYTES: usize = 128 << 10;
 
-/// Changes that one input gets at most.
+/// Most changes of one input.
 const CHANGES_MAX: u64 = 8;
 
-/// Bytes that are inserted, removed or repeated at once.
+/// Most bytes that are inserted, removed or repeated at once.
 const PIECE_MAX_BYTES: u64 = 64;
 
-/// Numbers at which something may break.
+/// Numbers at which code tends to break.
 const EDGES: [u64; 12] = [
     0,
     1,
@@ -28,7 +28,7 @@ const EDGES: [u64; 12] = [
     u64::MAX,
 ];
 
-/// Makes one input after the other of a corpus.
+/// Makes inputs from a corpus.
 #[derive(Debug)]
 pub struct Mutator {
     random: SplitMix,
@@ -36,7 +36,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// The same seed and corpus make the same inputs.
+    /// The same seed and corpus give the same inputs.
     #[must_use]
     pub fn new(seed: u64, mut corpus: Vec<Vec<u8>>) -> Mutator {
         corpus.push(Vec::new());
@@ -87,15 +87,15 @@ impl Mutator {
         }
     }
 
-    /// A short part of `length` bytes; may be empty.
+    /// A short range within `length`; may be empty.
     fn range(&mut self, length: usize) -> (usize, usize) {
         let at = self.random.below(length as u64 + 1) as usize;
         let end = at + self.random.below(PIECE_MAX_BYTES) as usize;
         (at, end.min(length))
     }
 
-    /// Puts a number at which something may break over the bytes at `at`, in one of the widths and
-    /// orders in which numbers stand in our formats.
+    /// Overwrites the bytes at `at` with one of the [`EDGES`], in a width and byte order that our
+    /// formats use.
     fn write_edge(&mut self, at: usize, input: &mut [u8]) {
         let number = EDGES[self.random.below(EDGES.len() as u64) as usize];
         let width = 1 << self.random.below(4);
@@ -108,7 +108,7 @@ impl Mutator {
         places.zip(bytes).for_each(|(place, byte)| *place = byte);
     }
 
-    /// Goes on with the end of another input.
+    /// Continues with the end of another input.
     fn splice(&mut self, at: usize, input: &mut Vec<u8>) {
         let other = self.seed().to_vec();
         let (from, _) = self.range(other.len());

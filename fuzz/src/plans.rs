@@ -1,16 +1,16 @@
-//! Plans and campaigns: whatever is accepted says the same in its canonical text.
+//! Plans and campaigns: the canonical text of an accepted plan means the same as the plan.
 
 use plan::{Campaign, Files, Owner, Plan, Schedule};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Arrivals that are looked at.
+/// Arrivals that are examined.
 const ARRIVALS_MAX: usize = 64;
 
 /// Agents that share the load.
 const AGENTS: u32 = 3;
 
-/// A folder in which every file exists, but those that are called missing.
+/// A folder in which every file exists, except files named `missing`.
 struct AnyFiles;
 
 impl Files for AnyFiles {
@@ -44,7 +44,7 @@ pub fn plan(data: &[u8]) {
             runs.iter().for_each(|&run| {
                 let _ = campaign.variant(run);
             });
-            // Variants are many, and much the same.
+            // There can be many variants, and they are similar.
             campaign
                 .variants()
                 .iter()
@@ -84,7 +84,7 @@ fn holds(plan: &Plan) {
     }
 }
 
-/// The arrivals of all agents together are those of one.
+/// The arrivals of all agents together are those of a single one.
 fn deals(schedule: &Schedule) {
     let alone: Vec<_> = schedule.instants(Owner::ALONE).take(ARRIVALS_MAX).collect();
     let of_agent = |agent| Owner {

@@ -1,5 +1,5 @@
-//! The TLS record layer behind a real handshake: a server that seals what no server should, and
-//! bytes that nobody sealed.
+//! The TLS record layer after a real handshake: a server that seals what no server should, and
+//! bytes that were never sealed.
 
 use crate::script::{Script, pieces};
 use engine::fuzzing::{RecordDoor, RecordForge};
@@ -13,19 +13,20 @@ use rustls::unbuffered::{ConnectionState, UnbufferedStatus};
 use rustls::{ClientConfig, ProtocolVersion, RootCertStore, ServerConfig, SupportedCipherSuite};
 use std::sync::{Arc, OnceLock};
 
-/// Records of one script: each costs a seal and two opens.
+/// Records of one script; each costs one seal and two opens.
 const RECORDS_MAX: usize = 256;
 
-/// Turns after which a handshake is done.
+/// Flights after which a handshake is complete.
 const FLIGHTS_MAX: usize = 3;
 
-/// What a connection may hold back: one record that is not whole.
+/// What a connection may hold back: one incomplete record.
 const HELD_MAX_BYTES: usize = 18 * 1024 + 5;
 
-/// What a connection may answer: one alert to each wish it bears, and one key update.
+/// What a connection may answer: one alert for each record that deserves it, and one key update.
 const ANSWERS_MAX_BYTES: usize = 64 * 1024;
 
-/// Two bytes (suite, how it is cut), then records: type, content; or bytes as they are.
+/// Two bytes (cipher suite, how the bytes are split), then records with type and content, or raw
+/// bytes.
 pub fn records(data: &[u8]) {
     let mut script = Script::new(data);
     let suite = usize::from(script.byte());
@@ -35,7 +36,7 @@ pub fn records(data: &[u8]) {
     assert_eq!(at_once, in_pieces, "the pieces matter");
 }
 
-/// What came through, and how it ended.
+/// What got through, and how the connection ended.
 fn connection(
     suite: usize,
     mut script: Script<'_>,
@@ -60,7 +61,7 @@ fn connection(
     (door.plain().to_vec(), end)
 }
 
-/// A server that says anything.
+/// A server that sends anything.
 struct Server {
     kernel: KernelConnection<ServerConnectionData>,
     forge: RecordForge,
@@ -70,16 +71,16 @@ impl Server {
     fn record(&mut self, script: &mut Script<'_>) -> Vec<u8> {
         let mut wire = Vec::new();
         match script.byte() {
-            // As nobody sealed it.
+            // Not sealed.
             0 => return script.bytes().to_vec(),
-            // A key update that the server itself follows.
+            // A key update, which the server itself applies too.
             1 if self.kernel.protocol_version() == ProtocolVersion::TLSv1_3 => {
                 let asks = script.byte() & 1;
                 self.seal(22, &[24, 0, 0, 1, asks], &mut wire);
                 let secrets = self.kernel.update_tx_secret().expect("TLS 1.3 has another");
                 self.forge.rekey(secrets).expect("of the same suite");
             }
-            // Sealed, then broken.
+            // Sealed, then corrupted.
             2 => {
                 let at = usize::from(script.short());
                 self.seal(23, script.bytes(), &mut wire);
@@ -93,14 +94,14 @@ impl Server {
     }
 
     fn seal(&mut self, kind: u8, content: &[u8], wire: &mut Vec<u8>) {
-        // Below the u16 of a record's length, whatever is added.
+        // Below the u16 of a record's length, whatever sealing adds.
         let content = &content[..content.len().min(u16::MAX as usize - 64)];
         let sealed = self.forge.seal(kind, content, wire);
         sealed.expect("a record can be sealed");
     }
 }
 
-/// Both configurations of a suite, which all connections use.
+/// The configurations of both ends for a suite, shared by all connections.
 type Ends = (Arc<ClientConfig>, Arc<ServerConfig>);
 
 fn ends(suite: usize) -> &'static Ends {
@@ -142,7 +143,7 @@ fn made(suite: &SupportedCipherSuite) -> Ends {
         .with_single_cert(vec![certificate.der().clone()], key)
         .expect("a server's certificate");
     server.enable_secret_extraction = true;
-    // Tickets would have to be read before the keys are taken over.
+    // Tickets would have to be read before the keys are extracted.
     server.send_tls13_tickets = 0;
     (Arc::new(client), Arc::new(server))
 }
@@ -188,7 +189,7 @@ fn connected(suite: usize) -> (RecordDoor, Server) {
     )
 }
 
-/// Acts on one status: bytes of the input that are done with, and whether more follows at once.
+/// Acts on one status. Returns how many input bytes are done with, and whether to continue at once.
 fn step<Data>(status: UnbufferedStatus<'_, '_, Data>, outgoing: &mut Vec<u8>) -> (usize, bool) {
     match status.state.expect("the handshake goes well") {
         ConnectionState::EncodeTlsData(mut data) => {

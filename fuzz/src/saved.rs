@@ -1,8 +1,8 @@
-//! What stands in the folders of runs: whatever is read can be shown in every format.
+//! The files in run folders: what can be read can be shown in every format.
 
 use report::{Format, Style};
 
-/// A terminal that shows everything, and one that shows little.
+/// A terminal that can show everything, and a minimal one.
 const STYLES: [Style; 2] = [
     Style::PLAIN,
     Style {
@@ -42,7 +42,7 @@ pub fn campaign(data: &[u8]) {
     assert_eq!(Format::Json.render_campaign(&read, Style::PLAIN), saved);
 }
 
-/// A `run.log`, or the content of a batch in one.
+/// A `run.log`, or the content of a batch in it.
 pub fn run_log(data: &[u8]) {
     coordinator::fuzzing::run_log(data);
 }

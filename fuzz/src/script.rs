@@ -1,5 +1,5 @@
-//! Bytes read as a list of steps, for targets that are more than a function of one text: each
-//! byte that is missing is 0, so that every input is a script.
+//! Bytes read as a list of steps, for targets with state. A missing byte counts as 0, so every
+//! input is a script.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl<'a> Script<'a> {
         Script(bytes)
     }
 
-    /// Whether nothing is left.
+    /// Whether all bytes have been read.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.0.is_empty()
@@ -39,7 +39,7 @@ impl<'a> Script<'a> {
         u64::from_le_bytes(std::array::from_fn(|_| self.byte()))
     }
 
-    /// Bytes behind their length of two bytes; fewer where there are no more.
+    /// Bytes preceded by their length in two bytes; fewer if the script ends.
     pub fn bytes(&mut self) -> &'a [u8] {
         let length = usize::from(self.short()).min(self.0.len());
         let (bytes, rest) = self.0.split_at(length);
@@ -47,43 +47,43 @@ impl<'a> Script<'a> {
         bytes
     }
 
-    /// Everything that is left.
+    /// All remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
 
-    /// A time in one byte, from nothing to 548 years: four bits, and four for a power of 16 ns.
+    /// A duration in one byte, from 0 to 548 years: four bits, shifted by powers of 16 ns.
     pub fn duration(&mut self) -> Duration {
         let byte = u64::from(self.byte());
         Duration::from_nanos((byte & 0xf) << (4 * (byte >> 4)))
     }
 }
 
-/// Makes what [`Script`] reads.
+/// Writes what [`Script`] reads.
 #[derive(Debug, Clone, Default)]
 pub struct ScriptWriter(Vec<u8>);
 
 impl ScriptWriter {
-    /// Adds bytes as they are.
+    /// Adds raw bytes.
     pub fn raw(&mut self, bytes: &[u8]) -> &mut ScriptWriter {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// Adds bytes behind their length.
+    /// Adds bytes preceded by their length.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut ScriptWriter {
         let length = u16::try_from(bytes.len()).expect("a script has short pieces");
         self.raw(&length.to_le_bytes()).raw(bytes)
     }
 
-    /// What was written.
+    /// The bytes of the script.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.0
     }
 }
 
-/// Cuts `bytes` at places that follow from `seed`, into pieces of 1 to 64 bytes; with seed 0 into
+/// Splits `bytes` into pieces of 1 to 64 bytes, at positions determined by `seed`; seed 0 gives
 /// single bytes.
 pub fn pieces(bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
     let mut random = measure::SplitMix::new(seed.into());
@@ -92,7 +92,7 @@ pub fn pieces(bytes: &[u8], seed: u8) -> impl Iterator<Item = &[u8]> {
         if rest.is_empty() {
             return None;
         }
-        // Mostly short: what goes wrong between pieces goes wrong in heads.
+        // Mostly short ones, because errors between pieces tend to be in heads.
         let most = if random.below(4) == 0 { 64 } else { 4 };
         let length = if seed == 0 { 1 } else { 1 + random.below(most) };
         let (piece, behind) = rest.split_at((length as usize).min(rest.len()));

@@ -1,4 +1,4 @@
-//! An agent's session, told anything by its coordinator, by whoever fires, at any time.
+//! An agent's session that receives anything from its coordinator and its runner, at any time.
 
 use crate::script::Script;
 use control::{
@@ -13,13 +13,13 @@ use std::time::Duration;
 /// Steps of one script.
 const STEPS_MAX: usize = 2_000;
 
-/// Actions that one event may ask for.
+/// Actions that one event may cause.
 const ACTIONS_MAX: usize = 32;
 
-/// Parts that are sent at once.
+/// Parts sent at once.
 const PARTS_MAX: usize = 64;
 
-/// Steps: the stream opens, brings something, ends; the runner reports; time goes by.
+/// Steps: the stream opens, brings a message, ends; the runner reports; time passes.
 pub fn session(data: &[u8]) {
     let mut script = Script::new(data);
     let mut world = SessionWorld::new();
@@ -39,18 +39,18 @@ enum AgentStream {
     Quit,
 }
 
-/// A session, and what must hold of it.
+/// A session and its invariants.
 struct SessionWorld {
     session: Session,
     mono_ns: u64,
-    /// While the machine slept, only the boot-time clock went on.
+    /// Time the machine has slept, during which only the boot-time clock advances.
     slept_ns: u64,
     stream: AgentStream,
-    /// The latest beat of this stream.
+    /// The latest heartbeat of this stream.
     beat: Option<u64>,
     /// The run that the runner holds.
     prepared: Option<RunId>,
-    /// Until when it may fire, once it was started.
+    /// How long it may fire, once started.
     lease: Option<Boot>,
     interval: u32,
 }
@@ -104,7 +104,7 @@ impl SessionWorld {
         self.mono_ns = self.mono_ns.saturating_add(time.as_nanos() as u64);
     }
 
-    /// Waits as a driver does.
+    /// Waits as the driver does.
     fn until_woken(&mut self) {
         let wake = self.session.wake_at(self.now());
         self.mono_ns = self.mono_ns.max(wake.0);
@@ -132,7 +132,7 @@ impl SessionWorld {
         }
     }
 
-    /// The answer that a coordinator gives to the latest beat, which no mutation finds by itself.
+    /// A coordinator's answer to the latest heartbeat, which no mutation would find by itself.
     fn granted(&mut self, script: &mut Script<'_>) {
         self.pass(script.duration());
         let lease_ns = script.duration().as_nanos() as u64;
@@ -151,7 +151,7 @@ impl SessionWorld {
         }));
     }
 
-    /// What a runner says, in an order that none would.
+    /// A runner's reports, in an order that no runner would choose.
     fn report(&mut self, script: &mut Script<'_>) {
         let what = script.byte();
         let run = self.prepared.unwrap_or(RunId([what; 16]));
@@ -233,7 +233,7 @@ impl SessionWorld {
 
     fn act(&mut self, action: SessionAction, after: &str) {
         match action {
-            // Whoever drives it has gone.
+            // The driver has gone.
             _ if self.stream == AgentStream::Quit => {}
             SessionAction::Connect => {
                 assert_eq!(self.stream, AgentStream::None, "dials twice, after {after}");
@@ -255,7 +255,7 @@ impl SessionWorld {
         }
     }
 
-    /// Nobody fires without a lease, and no lease comes back.
+    /// Without a lease nothing fires, and an expired lease does not return.
     fn obey(&mut self, order: Order, after: &str) {
         let boot = self.now().boot;
         match order {

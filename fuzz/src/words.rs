@@ -1,14 +1,14 @@
-//! Short texts that people type: tokens, addresses, what an agent may fire at.
+//! Short texts that people type: tokens, addresses, and what an agent may fire at.
 
 use agent::link::CoordinatorAddress;
 use control::Token;
 use engine::Policy;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Shorter texts may stand in a message by chance, and are no secret.
+/// A shorter text may appear in a message by chance, and is no secret.
 const SECRET_BYTES: usize = 24;
 
-/// Where a coordinator listens.
+/// An address for a coordinator to listen on.
 pub fn address(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -23,7 +23,7 @@ pub fn address(data: &[u8]) {
     }
 }
 
-/// A token, as `--token` and the environment give it.
+/// A token, as in `--token` and in the environment.
 pub fn token(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -43,7 +43,7 @@ pub fn token(data: &[u8]) {
     }
 }
 
-/// Values of `--allow`, one a line: nothing that one of them opens is outside of it.
+/// Values of `--allow`, one per line: none of them allows anything beyond what it says.
 pub fn policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -59,7 +59,7 @@ pub fn policy(data: &[u8]) {
     });
 }
 
-/// One value alone opens no more than its own port, and only addresses of its own kind.
+/// A single value only allows its own port, and addresses of its own kind.
 fn holds(line: &str) {
     let mut policy = Policy::default();
     policy.allow(line).expect("it was allowed a moment ago");
@@ -88,7 +88,7 @@ fn holds(line: &str) {
     }
 }
 
-/// Addresses outside of what is open by default.
+/// Addresses that are not allowed by default.
 fn looked_at() -> impl Iterator<Item = (&'static str, IpAddr, u16)> {
     let addresses = [
         IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)),

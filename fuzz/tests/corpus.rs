@@ -1,6 +1,6 @@
-//! The corpora's seeds: real inputs, made by the code that writes them in earnest, or by hand where
-//! a foreign program writes them. With `WRITE_CORPUS=1` these tests write them anew. What fuzzing
-//! found lies beside them, and is never written over.
+//! The seeds of the corpora: real inputs, made by the code that writes them, or by hand if a
+//! foreign program writes them. With `WRITE_CORPUS=1` these tests write them anew. Inputs found by
+//! fuzzing are kept beside them, and are never overwritten.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use control::{CoordinatorId, Digest, INTERVAL_PART_BYTES, JoinSecret, RunId, Token};
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// The first run of the target `fleet`.
 const RUN: RunId = RunId([1; 16]);
 
-/// A seed: its file's name and content.
+/// A seed: file name and content.
 type Seed = (String, Vec<u8>);
 
 fn root() -> &'static Path {
@@ -39,7 +39,7 @@ fn named(seeds: Vec<(&str, Vec<u8>)>) -> Vec<Seed> {
     seeds.map(|(name, seed)| (name.to_owned(), seed)).collect()
 }
 
-/// Writes the seeds down if that is asked for; in any case what lies there is what is tried.
+/// Writes the seeds if asked to. Returns the content of the files in either case.
 fn kept(target: &str, seeds: Vec<Seed>) -> Vec<Vec<u8>> {
     let folder = folder(target);
     if std::env::var_os("WRITE_CORPUS").is_some() {
@@ -55,7 +55,7 @@ fn kept(target: &str, seeds: Vec<Seed>) -> Vec<Vec<u8>> {
     seeds.iter().map(read).collect()
 }
 
-/// The examples, and every piece of a plan that the documentation shows.
+/// The examples, and every piece of a plan in the documentation.
 #[test]
 fn plans() {
     let mut seeds: Vec<Seed> = fs::read_dir(root().join("examples"))
@@ -94,7 +94,7 @@ impl plan::Files for NoFiles {
     }
 }
 
-/// Without the spaces that only people want.
+/// JSON without the whitespace for people.
 fn packed(json: &str) -> Vec<u8> {
     json.lines()
         .map(str::trim_start)
@@ -124,7 +124,7 @@ fn saved_runs() {
 fn run_logs() {
     let golden = root().join("coordinator/src/run_folder/run_log/tests/version-1.log");
     let small = coordinator::fuzzing::small_run_log();
-    // What a coordinator that was killed in the middle of a write leaves.
+    // What a coordinator leaves behind if it is killed in the middle of a write.
     let torn = [&small[..], &small[32..80]].concat();
     let seeds = vec![
         ("golden", fs::read(golden).unwrap()),
@@ -135,7 +135,7 @@ fn run_logs() {
     kept("run_log", named(seeds));
 }
 
-/// What deflates a thousandfold, behind the version of a snapshot.
+/// Data that expands a thousandfold, after the version byte of a snapshot.
 fn bomb(version: u8) -> Vec<u8> {
     let mut deflated = DeflateEncoder::new(vec![version], Compression::best());
     deflated.write_all(&vec![0; 4 << 20]).unwrap();
@@ -464,7 +464,7 @@ fn messages() {
     assert!(kept.iter().all(is_read));
 }
 
-/// A coordinator's day, step by step: see the target `fleet`.
+/// A coordinator's day, step by step; see the target `fleet`.
 #[derive(Default)]
 struct Day(ScriptWriter);
 
@@ -489,7 +489,7 @@ impl Day {
         self.raw(&[4])
     }
 
-    /// So many seconds, nearly.
+    /// Lets about `seconds` seconds pass.
     fn pass(&mut self, seconds: u8) -> &mut Day {
         for _ in 0..seconds {
             self.raw(&[5, 0x7f]).raw(&[5, 0x74]);
@@ -577,7 +577,7 @@ fn fleets() {
     kept("fleet", named(seeds));
 }
 
-/// An agent's day, step by step: see the target `session`.
+/// An agent's day, step by step; see the target `session`.
 #[derive(Default)]
 struct Duty(ScriptWriter);
 
@@ -726,7 +726,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// Steps of the target `http2`, a stream on each lane first.
+/// Steps of the target `http2` that first open a stream on each lane.
 fn streams(seed: u8, frames: &[Vec<u8>]) -> Vec<u8> {
     let mut writer = ScriptWriter::default();
     writer

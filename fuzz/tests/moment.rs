@@ -1,8 +1,8 @@
-//! Every target for a moment: its corpus, then changes of it for `FUZZ_SECONDS` (1 by default).
+//! Every target for a moment: its corpus, then changes of it for `FUZZ_SECONDS` (default 1).
 //!
-//! An input that fails is kept in `fuzz/artifacts`; `FUZZ_INPUT=<file>` runs it again, alone.
-//! `FUZZ_SEED` makes the inputs of a seed again; with `CI` set it is the same each time.
-//! `FUZZ_KEEP=1` writes each input down before it is tried, for those that end the process.
+//! An input that fails is kept in `fuzz/artifacts`; `FUZZ_INPUT=<file>` runs only that one.
+//! `FUZZ_SEED` reproduces the inputs of a seed; with `CI` set, the seed is always the same.
+//! `FUZZ_KEEP=1` writes each input to a file before it is tried, for inputs that end the process.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 use fuzz::mutation::Mutator;
@@ -14,10 +14,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Longest that one input may take, in a debug build on a busy machine.
+/// Longest time for one input, in a debug build on a busy machine.
 const INPUT_MAX: Duration = Duration::from_secs(20);
 
-/// Memory that the process may have needed at most, in KiB. All targets run in one process.
+/// Most memory in KiB that the process may have needed; all targets run in one process.
 const MEMORY_MAX_KIB: u64 = 1 << 20;
 
 fn folder(name: &str, target: &str) -> PathBuf {
@@ -50,13 +50,13 @@ fn moment(name: &str) {
     corpus
         .iter()
         .for_each(|seed| try_input(name, *target, seed));
-    // What a change must pass is not left to chance.
+    // In CI the outcome must not depend on chance.
     let usual = || match std::env::var_os("CI") {
         Some(_) => 0,
         None => SystemTime::UNIX_EPOCH.elapsed().unwrap().as_nanos() as u64,
     };
     let seed = setting("FUZZ_SEED").unwrap_or_else(usual);
-    // Shown where the test fails, or ends the process.
+    // Printed before the inputs, in case one of them ends the process.
     println!("{name}: FUZZ_SEED={seed}");
     let mut mutator = Mutator::new(seed, corpus);
     let end = Instant::now() + Duration::from_secs(setting("FUZZ_SECONDS").unwrap_or(1));

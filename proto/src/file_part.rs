@@ -1,4 +1,4 @@
-//! What of a file's part may stand in a log: anything but its content, which may be a private key.
+//! What a log may show of a file part: anything but its content, which may be a private key.
 
 use crate::FilePart;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! What of an order to prepare may stand in a log: anything but the plan, whose headers may hold
+//! What a log may show of an order to prepare: anything but the plan, whose headers may hold
 //! secrets.
 
 use crate::Prepare;

@@ -1,4 +1,4 @@
-//! The committed code is what `control.proto` says.
+//! The committed code matches `control.proto`.
 //! `WRITE_GENERATED=1 cargo test -p proto` writes it instead of comparing it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
