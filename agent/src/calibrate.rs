@@ -10,7 +10,7 @@ mod work_kind;
 pub(crate) use kept::to_send;
 pub use kept::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
 
-use crate::join::{chosen_cpus, policy_of_machine};
+use crate::join::{choose_cpus, policy_of_machine};
 use anyhow::{Context as _, bail};
 use disturbance::{Disturbance, LoadCpus};
 use host::{Facts, Sampler};
@@ -65,7 +65,7 @@ pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
     let output = output.context(
         "neither XDG_STATE_HOME nor HOME is set; name a file by --output to keep the figures in",
     )?;
-    let halves = MachineHalves::new(&chosen_cpus(arguments.cpus.as_deref())?);
+    let halves = MachineHalves::new(&choose_cpus(arguments.cpus.as_deref())?);
     let servers = work_kind::Servers::start(&halves)?;
     let kinds = work_kind::all();
     tell(&opening(&halves, &facts, kinds.len(), arguments.seconds))?;
@@ -73,7 +73,7 @@ pub fn calibrate(arguments: &CalibrateArgs) -> anyhow::Result<()> {
     let mut disturbed = 0.0_f64;
     for kind in &kinds {
         let server = servers.server(kind);
-        let (row, share) = measured(kind, server, &halves, &facts, arguments.seconds)?;
+        let (row, share) = run_rounds(kind, server, &halves, &facts, arguments.seconds)?;
         if share > Calibration::DISTURBED_MAX && !arguments.force {
             bail!("{}", busy_machine(kind.work, share));
         }
@@ -112,7 +112,7 @@ fn busy_machine(work: CalibratedWork, share: f64) -> String {
 /// Runs the rounds of one kind of work. Returns the cheapest of the quiet rounds, and the part of
 /// the CPU time that something else took in the least quiet of them. If no round was quiet, returns
 /// the cheapest of all, and the smallest part.
-fn measured(
+fn run_rounds(
     kind: &WorkKind,
     server: &LocalServer,
     halves: &MachineHalves,
@@ -148,7 +148,7 @@ fn measured(
         }
         rounds.add(round, share);
     }
-    let (rounds, share) = rounds.chosen();
+    let (rounds, share) = rounds.choose();
     Ok((row(kind.work, &rounds), share))
 }
 

@@ -160,7 +160,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
 
 /// One entry per load thread, pinned if there is a CPU for each.
 fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>> {
-    let usable = chosen_cpus(arguments.cpus.as_deref())?;
+    let usable = choose_cpus(arguments.cpus.as_deref())?;
     let default = usable.len().min(facts.usable_cpus()).max(1);
     let workers = arguments
         .workers
@@ -177,7 +177,7 @@ fn cpus(arguments: &JoinArgs, facts: &Facts) -> anyhow::Result<Vec<Option<u32>>>
 ///
 /// # Errors
 /// If it is no list, or has a CPU that this process may not use.
-pub(crate) fn chosen_cpus(list: Option<&str>) -> anyhow::Result<Vec<u32>> {
+pub(crate) fn choose_cpus(list: Option<&str>) -> anyhow::Result<Vec<u32>> {
     let allowed = allowed_cpus();
     let Some(list) = list else {
         return Ok(allowed);

@@ -4,7 +4,7 @@ use crate::link::{self, Keeping, LinkConfig, RunnerEnd};
 use crate::link_args::LinkArgs;
 use crate::news::NewsWriter;
 use crate::profile::{CallGraph, ProfileOrder, ProfileTaker};
-use crate::runner::observed;
+use crate::runner::report_seconds;
 use crate::second_watch::SecondWatch;
 use crate::stay::stay;
 use anyhow::Context as _;
@@ -154,7 +154,7 @@ impl Monitor {
     }
 
     fn begin(&mut self, run: RunId, at: u64, firing: Option<Duration>) {
-        let tell = observed(run, self.reports.clone());
+        let tell = report_seconds(run, self.reports.clone());
         let seconds = SecondWatch::new(self.arguments.watch(), at, tell);
         self.watched = Some(ObservedRun { run, seconds });
         // A profile that is still being taken ends before the next one begins.
@@ -195,7 +195,7 @@ impl Monitor {
 fn state(watch: &MachineWatch) -> String {
     let missing = watch.missing();
     let is_there = |choice: &&ProcessChoice| !missing.contains(choice);
-    let there: Vec<String> = watch.chosen().iter().filter(is_there).map(words).collect();
+    let there: Vec<String> = watch.choices().iter().filter(is_there).map(words).collect();
     let mut state = match &there[..] {
         [] => "watches this machine".to_owned(),
         there => format!("watches {} and this machine", there.join(", ")),

@@ -57,7 +57,10 @@ impl NewsWriter {
     pub(crate) fn say(&mut self, told: impl Display) {
         let mut text = line(told);
         if self.dropped > 0 {
-            let dropped = format!("{} lines are missing here: nobody read them", self.dropped);
+            let dropped = format!(
+                "{} lines are missing here: they were not read in time",
+                self.dropped
+            );
             text = line(dropped) + &text;
         }
         match self.lines.try_send(text) {

@@ -114,7 +114,7 @@ fn take_in_window(order: &mut ProfileOrder, halt: &mut Halt) -> Option<Result<Cp
         return Some(Err(why.to_owned()));
     }
     let pids = order.watch.pids().unwrap_or_default();
-    let process = names(order.watch.chosen());
+    let process = names(order.watch.choices());
     if pids.is_empty() {
         return Some(Err(format!(
             "there was no {process} in the middle of the run"

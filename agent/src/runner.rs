@@ -153,7 +153,7 @@ impl Runner {
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
-        let tell = observed(run, self.reports.clone());
+        let tell = report_seconds(run, self.reports.clone());
         let machine = own_machine(prepared.port_pairs());
         let mut reporter = EventReporter {
             run,
@@ -207,7 +207,7 @@ impl Runner {
     fn end_unstarted(&mut self, wanted: RunId) {
         if matches!(&self.state, RunnerState::Prepared { run, .. } if *run == wanted) {
             self.state = RunnerState::Idle;
-            self.report(ended(wanted, EndCause::Stopped));
+            self.report(end_without_data(wanted, EndCause::Stopped));
         }
     }
 
@@ -224,7 +224,7 @@ impl Runner {
     }
 
     fn fail(&mut self, run: RunId, why: &str) {
-        self.report(ended(run, EndCause::Failed(why.to_owned())));
+        self.report(end_without_data(run, EndCause::Failed(why.to_owned())));
     }
 
     fn report(&self, report: Report) {
@@ -235,7 +235,7 @@ impl Runner {
 
 /// Reports the seconds of a run. A second is dropped if a busy link has no room for it, because
 /// observing must not wait.
-pub(crate) fn observed(run: RunId, reports: Sender<Report>) -> Tell {
+pub(crate) fn report_seconds(run: RunId, reports: Sender<Report>) -> Tell {
     Box::new(move |second, observation| {
         let encoded = Bytes::from(observation.encode());
         let _ = reports.try_send(Report::Observed {
@@ -247,7 +247,7 @@ pub(crate) fn observed(run: RunId, reports: Sender<Report>) -> Tell {
 }
 
 /// The end of a run that recorded nothing.
-fn ended(run: RunId, cause: EndCause) -> Report {
+fn end_without_data(run: RunId, cause: EndCause) -> Report {
     let totals = Bytes::from(measure::Totals::default().encode());
     Report::Ended {
         run,
@@ -291,13 +291,13 @@ fn prepare(
             resources.cpus.len() as u32,
         )
     };
-    let findings = found(undertaking.remarks_here(), assignment.force)?;
+    let findings = judge_machine(undertaking.remarks_here(), assignment.force)?;
     let prepared = checked.prepare().map_err(|error| error.to_string())?;
     Ok((plan, prepared, findings))
 }
 
 /// What the coordinator is told about a machine, or why the run is refused.
-fn found(remarks: Vec<MachineRemark>, force: bool) -> Result<Vec<Finding>, String> {
+fn judge_machine(remarks: Vec<MachineRemark>, force: bool) -> Result<Vec<Finding>, String> {
     let is_refusal = |remark: &&MachineRemark| remark.severity == Severity::Refusal;
     let refusals: Vec<&str> = remarks
         .iter()
@@ -347,7 +347,7 @@ impl EventReporter {
             Event::KeysWritten(written) => Report::Note {
                 run: Some(run),
                 event: "key_log".to_owned(),
-                text: said(&written),
+                text: describe_keys(&written),
             },
             Event::Ended { totals, workers } => Report::Ended {
                 run,
@@ -362,7 +362,7 @@ impl EventReporter {
 }
 
 /// Describes what was written to the key log.
-fn said(written: &KeysWritten) -> String {
+fn describe_keys(written: &KeysWritten) -> String {
     let KeysWritten {
         path,
         connections,

@@ -1,16 +1,13 @@
-//! Samples this machine once per second while a run lasts, on a thread of its own, and keeps
-//! warm-up, measured part and drain apart. Between the samples it observes the seconds of the run
-//! clock.
+//! Observes this machine in each second of the run clock, on a thread of its own. Warm-up, measured
+//! part and drain are summed separately, and each may end within a second.
 
-use crate::second_watch::{SHORTEST, SecondWatch, Tell};
+use crate::second_watch::{SecondWatch, Tell};
 use engine::SpunTime;
-use host::{MachineWatch, RunFigures, Sampler, UsageFigures, UsageSample, WatchedProcesses};
+use host::{MachineWatch, RunFigures, UsageFigures, WatchedProcesses};
 use measure::Window;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-const PERIOD: Duration = Duration::from_secs(1);
 
 /// Messages that nothing begins any more; a run sends only one.
 const DRAINING_MAX: usize = 1;
@@ -48,11 +45,11 @@ impl Sampling {
             from: start_at.saturating_add(window.from()),
             until: start_at.saturating_add(window.until()),
             drains,
-            seconds: seconds.without(spun.clone()),
+            seconds: seconds.without(spun),
         };
         let thread = std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sample(clock, spun))
+            .spawn(move || clock.sample())
             .ok();
         Sampling {
             draining: Some(draining),
@@ -96,111 +93,51 @@ enum Waited {
     Elapsed,
     /// Nothing begins any more.
     Draining,
-    /// The run is over: its load threads are gone, and a last sample would not see them.
+    /// The run is over, and its load threads are gone.
     Over,
 }
 
 impl PartClock {
-    /// Waits for the next sample of a part that ends at `end`: one period, or longer if the
-    /// remainder would be too short to be sampled.
-    fn wait(&mut self, end: u64) -> Waited {
-        let left = Duration::from_nanos(end.saturating_sub(engine::monotonic_ns()));
-        self.sleep(if left < PERIOD + SHORTEST {
-            left
-        } else {
-            PERIOD
-        })
+    fn sample(mut self) -> RunFigures {
+        let mut figures = RunFigures::default();
+        let mut waited = self.wait_until(self.start_at);
+        if waited == Waited::Elapsed && self.from > self.start_at {
+            waited = self.wait_until(self.from);
+            figures.warm_up = self.end_part(waited);
+        }
+        if waited == Waited::Elapsed {
+            waited = self.wait_until(self.until);
+            figures.measured = self.end_part(waited);
+        }
+        if waited != Waited::Over {
+            while self.wait_until(u64::MAX) != Waited::Over {}
+            figures.drain = self.end_part(Waited::Over);
+        }
+        figures
     }
 
-    fn sleep(&mut self, time: Duration) -> Waited {
-        let end = engine::monotonic_ns().saturating_add(time.as_nanos() as u64);
+    /// Waits for this instant of the monotonic clock, and observes the seconds meanwhile.
+    fn wait_until(&mut self, end: u64) -> Waited {
         loop {
             let next = end.min(self.seconds.wake_at());
             let left = next.saturating_sub(engine::monotonic_ns());
             match self.drains.recv_timeout(Duration::from_nanos(left)) {
-                Err(RecvTimeoutError::Timeout) if next == end => return Waited::Elapsed,
-                Err(RecvTimeoutError::Timeout) => self.seconds.wake(),
-                Ok(()) => return Waited::Draining,
-                Err(RecvTimeoutError::Disconnected) => {
-                    self.seconds.finish();
-                    return Waited::Over;
+                // A second that ends at this very instant belongs to the part that ends here.
+                Err(RecvTimeoutError::Timeout) if self.seconds.wake_at() <= end => {
+                    self.seconds.wake();
                 }
+                Err(RecvTimeoutError::Timeout) => return Waited::Elapsed,
+                Ok(()) => return Waited::Draining,
+                Err(RecvTimeoutError::Disconnected) => return Waited::Over,
             }
         }
     }
-}
 
-fn sample(mut clock: PartClock, spun: SpunTime) -> RunFigures {
-    let mut figures = RunFigures::default();
-    let ahead = clock.start_at.saturating_sub(engine::monotonic_ns());
-    let mut waited = clock.sleep(Duration::from_nanos(ahead));
-    let mut camera = Camera::new(spun);
-    camera.aim();
-    while waited == Waited::Elapsed && engine::monotonic_ns() < clock.from {
-        waited = clock.wait(clock.from);
-        camera.take(waited, &mut figures.warm_up);
-    }
-    while waited == Waited::Elapsed && engine::monotonic_ns() < clock.until {
-        waited = clock.wait(clock.until);
-        camera.take(waited, &mut figures.measured);
-    }
-    while waited != Waited::Over {
-        waited = clock.sleep(PERIOD);
-        camera.take(waited, &mut figures.drain);
-    }
-    figures
-}
-
-/// Takes samples of this machine, and of how long the workers waited on their CPUs.
-struct Camera {
-    sampler: Sampler,
-    workers: Vec<String>,
-    spun: SpunTime,
-    last: Option<(UsageSample, Vec<u64>)>,
-}
-
-impl Camera {
-    fn new(spun: SpunTime) -> Camera {
-        let workers = (0..spun.by_worker().count())
-            .map(engine::thread_name)
-            .collect();
-        Camera {
-            sampler: Sampler::new(),
-            workers,
-            spun,
-            last: None,
+    fn end_part(&mut self, waited: Waited) -> UsageFigures {
+        match waited {
+            Waited::Elapsed | Waited::Draining => self.seconds.end_part(),
+            Waited::Over => self.seconds.finish(),
         }
-    }
-
-    fn look(&self) -> Option<(UsageSample, Vec<u64>)> {
-        Some((self.sampler.sample().ok()?, self.spun.by_worker().collect()))
-    }
-
-    /// Starts over: the next sample counts from here.
-    fn aim(&mut self) {
-        self.last = self.look();
-    }
-
-    /// Adds what was used since the last sample, if that is long enough to say something. A sample
-    /// that cannot be read is left out, and the next one covers its time.
-    fn take(&mut self, waited: Waited, figures: &mut UsageFigures) {
-        if waited == Waited::Over {
-            return;
-        }
-        let Some((now, spun)) = self.look() else {
-            return;
-        };
-        if let Some((earlier, spun_before)) = &self.last {
-            let mut usage = now.since(earlier);
-            for (worker, (now, before)) in self.workers.iter().zip(spun.iter().zip(spun_before)) {
-                usage.take_back(worker, now.saturating_sub(*before));
-            }
-            if Duration::from_nanos(usage.elapsed_ns) >= SHORTEST {
-                // Workers that joined later count too: they fire lost agents' shares.
-                figures.add(&usage, |thread| engine::is_worker_thread(&thread.name));
-            }
-        }
-        self.last = Some((now, spun));
     }
 }
 

@@ -2,18 +2,14 @@
 //! of the thread calls it when time has passed.
 
 use engine::SpunTime;
-use host::{BeforeLoad, MachineWatch, Observation, SpunThread};
-use std::time::Duration;
+use host::{
+    BeforeLoad, MachineWatch, Observation, SHORTEST_OBSERVATION_NS, SpunThread, UsageFigures,
+};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Accept queues fill and empty within milliseconds, so they are looked at ten times a second.
 const LOOK_NS: u64 = SECOND_NS / 10;
-
-/// A shorter observation says nothing: the kernel counts CPU time in steps of 10 ms.
-pub(crate) const SHORTEST: Duration = Duration::from_millis(200);
-
-const SHORTEST_NS: u64 = SHORTEST.as_nanos() as u64;
 
 /// Receives each second that has passed.
 pub(crate) type Tell = Box<dyn FnMut(u32, Observation) + Send>;
@@ -21,7 +17,7 @@ pub(crate) type Tell = Box<dyn FnMut(u32, Observation) + Send>;
 /// Observes the seconds of one run. Instants are nanoseconds of the monotonic clock.
 pub(crate) struct SecondWatch {
     watch: MachineWatch,
-    spun: Option<SpunWatch>,
+    spun: Option<SpunTime>,
     /// The zero of the run clock.
     start_at: u64,
     /// The second that is being observed, and since when; `None` before the first.
@@ -30,6 +26,10 @@ pub(crate) struct SecondWatch {
     before_load: Option<BeforeLoad>,
     ends_at: u64,
     looks_at: u64,
+    /// What was done in this part of the run.
+    part: UsageFigures,
+    /// Whether a part ended within the second that is being observed.
+    is_cut: bool,
     tell: Tell,
 }
 
@@ -43,7 +43,7 @@ impl SecondWatch {
             drop(watch.begin());
         }
         let missed = now.saturating_sub(start_at) % SECOND_NS;
-        let begins_at = if missed < SHORTEST_NS {
+        let begins_at = if missed < SHORTEST_OBSERVATION_NS {
             start_at.max(now)
         } else {
             now.saturating_add(SECOND_NS - missed)
@@ -56,13 +56,15 @@ impl SecondWatch {
             before_load: None,
             ends_at: begins_at,
             looks_at: begins_at,
+            part: UsageFigures::default(),
+            is_cut: false,
             tell,
         }
     }
 
     /// Subtracts the time that workers only waited on their CPUs from what they worked.
     pub(crate) fn without(mut self, spun: SpunTime) -> SecondWatch {
-        self.spun = Some(SpunWatch::new(spun));
+        self.spun = Some(spun);
         self
     }
 
@@ -82,14 +84,23 @@ impl SecondWatch {
         }
     }
 
-    /// Observes the rest of the last second, if that is long enough to say something.
-    pub(crate) fn finish(&mut self) {
+    /// Ends a part of the run. Returns what was done in it.
+    pub(crate) fn end_part(&mut self) -> UsageFigures {
+        self.cut();
+        std::mem::take(&mut self.part)
+    }
+
+    /// Observes the rest of the last second, if that is long enough to say something. Returns what
+    /// was done in the last part without it: the run is over, and its load threads are gone.
+    pub(crate) fn finish(&mut self) -> UsageFigures {
+        let part = self.part;
         let now = engine::monotonic_ns();
         if let Some((second, from)) = self.observed.take()
-            && now.saturating_sub(from) >= SHORTEST_NS
+            && now.saturating_sub(from) >= SHORTEST_OBSERVATION_NS
         {
             self.observe(second);
         }
+        part
     }
 
     pub(crate) fn watch(&mut self) -> &mut MachineWatch {
@@ -104,7 +115,7 @@ impl SecondWatch {
         }
         // A machine that was held up for longer has no time left in a second that is nearly over.
         let passed = now.saturating_sub(self.start_at);
-        let second = passed.saturating_add(SHORTEST_NS) / SECOND_NS;
+        let second = passed.saturating_add(SHORTEST_OBSERVATION_NS) / SECOND_NS;
         let ends = (second + 1).saturating_mul(SECOND_NS);
         self.observed = u32::try_from(second).ok().map(|second| (second, now));
         self.ends_at = self.start_at.saturating_add(ends);
@@ -112,47 +123,49 @@ impl SecondWatch {
     }
 
     fn begin(&mut self, now: u64) {
-        let before = self.watch.observe_before_load().ok();
-        let is_before_load = now.saturating_sub(self.start_at) < SHORTEST_NS;
+        let spun = self.worker_spins();
+        let before = self.watch.observe_before_load(&spun).ok();
+        let is_before_load = now.saturating_sub(self.start_at) < SHORTEST_OBSERVATION_NS;
         self.before_load =
-            before.filter(|before| is_before_load && before.elapsed_ns >= SHORTEST_NS);
+            before.filter(|before| is_before_load && before.elapsed_ns >= SHORTEST_OBSERVATION_NS);
     }
 
     /// Observes a second. One that cannot be read is missing, and the next one covers its time.
     fn observe(&mut self, second: u32) {
-        let spun = self
-            .spun
-            .as_mut()
-            .map_or_else(Vec::new, SpunWatch::since_last);
-        if let Ok(mut observation) = self.watch.observe(&spun)
-            && observation.elapsed_ns >= SHORTEST_NS
-        {
+        let is_whole = !self.is_cut;
+        if self.is_cut {
+            self.cut();
+        }
+        let spun = self.worker_spins();
+        let Ok(mut observation) = self.watch.observe(&spun) else {
+            return;
+        };
+        self.is_cut = false;
+        if is_whole {
+            self.part.add(&observation);
+        }
+        if observation.elapsed_ns >= SHORTEST_OBSERVATION_NS {
             observation.before_load = self.before_load.take();
             (self.tell)(second, observation);
         }
     }
-}
 
-/// How long each worker waited on its CPU since the last time it was asked.
-struct SpunWatch {
-    spun: SpunTime,
-    before: Vec<u64>,
-}
-
-impl SpunWatch {
-    fn new(spun: SpunTime) -> SpunWatch {
-        let before = spun.by_worker().collect();
-        SpunWatch { spun, before }
+    /// Adds what was done since the last observation or cut to this part of the run.
+    fn cut(&mut self) {
+        let spun = self.worker_spins();
+        if let Ok(observation) = self.watch.cut(&spun) {
+            self.part.add(&observation);
+            self.is_cut = true;
+        }
     }
 
-    fn since_last(&mut self) -> Vec<SpunThread> {
-        let now: Vec<u64> = self.spun.by_worker().collect();
-        let before = std::mem::replace(&mut self.before, now);
-        let grown = self.before.iter().zip(before);
-        let thread = |(worker, (now, before)): (usize, (&u64, u64))| SpunThread {
+    /// How long each worker has waited on its CPU.
+    fn worker_spins(&self) -> Vec<SpunThread> {
+        let workers = self.spun.iter().flat_map(SpunTime::by_worker);
+        let thread = |(worker, ns)| SpunThread {
             name: engine::thread_name(worker),
-            ns: now.saturating_sub(before),
+            ns,
         };
-        grown.enumerate().map(thread).collect()
+        workers.enumerate().map(thread).collect()
     }
 }

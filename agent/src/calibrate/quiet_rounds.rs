@@ -26,7 +26,7 @@ impl QuietRounds {
 
     /// The rounds that count, and how disturbed they were: the quiet rounds with the worst share
     /// among them, or all rounds with the best share.
-    pub(super) fn chosen(&self) -> (Vec<LoadRound>, f64) {
+    pub(super) fn choose(&self) -> (Vec<LoadRound>, f64) {
         let shares = |rounds: &[(LoadRound, f64)]| -> Vec<f64> {
             rounds.iter().map(|(_, share)| *share).collect()
         };
@@ -58,7 +58,7 @@ mod tests {
                 rounds.add(LoadRound::default(), share);
             }
         }
-        let (chosen, share) = rounds.chosen();
+        let (chosen, share) = rounds.choose();
         (rounds.0.len(), chosen.len(), share)
     }
 

@@ -123,7 +123,7 @@ impl Dialler {
                     let _ = tcp.set_nodelay(true);
                     return Ok(tcp);
                 }
-                Ok(Err(error)) => refusal = self.refused(address, &error),
+                Ok(Err(error)) => refusal = self.explain_refusal(address, &error),
                 Err(_) => {
                     refusal = retry(format!(
                         "no answer from {address} within 5 s; is it the right address, and does a \
@@ -150,11 +150,11 @@ impl Dialler {
         }
     }
 
-    fn refused(&self, address: SocketAddr, error: &io::Error) -> Disconnection {
+    fn explain_refusal(&self, address: SocketAddr, error: &io::Error) -> Disconnection {
         match error.kind() {
             io::ErrorKind::ConnectionRefused => Disconnection {
                 why: format!(
-                    "nobody listens on {address} yet; is `coordinator start` running there?"
+                    "no program listens on {address} yet; is `coordinator start` running there?"
                 ),
                 finality: Finality::Nobody,
             },
@@ -223,7 +223,7 @@ impl Dialler {
                 haste: Haste::Usual,
                 _channel: channel,
             }),
-            Ok(Err(status)) => Err(self.refused_stream(&status)),
+            Ok(Err(status)) => Err(self.stream_refusal(&status)),
             Err(_) => Err(retry(format!(
                 "{} does not take a stream: no answer within 5 s",
                 self.address
@@ -231,7 +231,7 @@ impl Dialler {
         }
     }
 
-    fn refused_stream(&self, status: &Status) -> Disconnection {
+    fn stream_refusal(&self, status: &Status) -> Disconnection {
         let code = status.code();
         let text = status.message();
         match code {

@@ -14,7 +14,10 @@ const CALIBRATED_WITHIN: f64 = 1.5;
 /// Kinds of work that need a smaller part of the CPUs are left out.
 const WORTH_A_WORD: f64 = 0.01;
 
-pub(super) fn calibrated(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<MachineRemark> {
+pub(super) fn compare_with_calibration(
+    of: &Undertaking<'_>,
+    limits: &MachineLimits,
+) -> Option<MachineRemark> {
     let expense = of.calibration?.expense(&of.demand, of.workers)?;
     let workers = f64::from(of.workers);
     let cpus = limits

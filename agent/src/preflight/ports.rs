@@ -27,7 +27,7 @@ pub(super) fn ports(of: &Undertaking<'_>, limits: &MachineLimits) -> Option<Mach
         severity if need.open <= need.room => of.by_rate(severity),
         severity => severity,
     };
-    Some(severity.remark(format!("{}; {}", need.said(), either(&need.cures(of)))))
+    Some(severity.remark(format!("{}; {}", need.describe(), either(&need.cures(of)))))
 }
 
 /// The ports that a share needs at once, and those that there are.
@@ -101,7 +101,7 @@ impl PortNeed {
         self.keeps == TIME_WAIT && self.ports() > 0.0 && free >= 0.0 && now > free
     }
 
-    fn said(&self) -> String {
+    fn describe(&self) -> String {
         let PortNeed {
             pairs, room, open, ..
         } = self;
@@ -131,7 +131,7 @@ impl PortNeed {
         format!(
             "{lead}: up to {} connections/s are closed by this agent, and each keeps its port \
              for {} s{unless}: up to {} are taken at once, and {places} {room}{beside}",
-            rounded(kept.per_s),
+            round(kept.per_s),
             self.keeps.as_secs_f64(),
             self.ports().ceil(),
         )
@@ -241,7 +241,7 @@ fn server_may_close(connection: &Connection) -> bool {
 }
 
 /// Rounded to a whole number, unless it is small.
-fn rounded(per_s: f64) -> f64 {
+fn round(per_s: f64) -> f64 {
     match per_s {
         small if small < 10.0 => (small * 10.0).round() / 10.0,
         large => large.round(),

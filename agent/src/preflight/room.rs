@@ -76,7 +76,7 @@ fn of_cells(of: &Undertaking<'_>) -> u64 {
     cells.saturating_mul(CELL_BYTES * (u64::from(of.workers) + 1))
 }
 
-pub(super) fn tracked_connections(
+pub(super) fn check_conntrack(
     of: &Undertaking<'_>,
     limits: &MachineLimits,
 ) -> Option<MachineRemark> {

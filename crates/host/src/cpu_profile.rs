@@ -82,7 +82,7 @@ impl ProfileOutcome {
     pub fn encode(mut self, most_bytes: usize) -> Vec<u8> {
         loop {
             let plain = encoding::encode(&self);
-            let encoded = deflated(&plain);
+            let encoded = deflate(&plain);
             let fits = plain.len() <= INFLATED_MAX_BYTES && encoded.len() <= most_bytes;
             match &mut self {
                 ProfileOutcome::Taken(profile) if !fits && !profile.stacks.is_empty() => {
@@ -121,7 +121,7 @@ impl ProfileOutcome {
     }
 }
 
-fn deflated(plain: &[u8]) -> Vec<u8> {
+fn deflate(plain: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder
         .write_all(plain)
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(read.stacks[0].0, "a ;b [2J;c");
         assert_eq!(read.stacks[1].0.split(';').count(), FRAMES_MAX);
         assert_eq!(read.samples(), u64::MAX);
-        let bomb = deflated(&vec![0; INFLATED_MAX_BYTES + 2]);
+        let bomb = deflate(&vec![0; INFLATED_MAX_BYTES + 2]);
         assert!(ProfileOutcome::decode(&bomb).is_err());
     }
 }

@@ -24,7 +24,7 @@ pub enum HostError {
         /// The part of it that is missing or malformed.
         what: String,
     },
-    /// Received bytes are not an encoded `Facts` or `Usage`.
+    /// Received bytes are not an encoded `Facts`, `RunFigures` or `Observation`.
     #[error(
         "{what}: the bytes are no version this program knows; run the same version on every \
          machine"

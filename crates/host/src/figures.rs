@@ -1,7 +1,10 @@
-//! What an agent spent over the parts of a run, from one sample a second.
+//! What an agent spent over the parts of a run: the sums of what was observed of its machine.
 
-use crate::{HostError, ThreadUsage, Usage, encoding};
+use crate::{HostError, Observation, ProcessSecond, encoding};
 use serde::{Deserialize, Serialize};
+
+/// A shorter observation says nothing by itself: the kernel counts CPU time in steps of 10 ms.
+pub const SHORTEST_OBSERVATION_NS: u64 = 200_000_000;
 
 /// What an agent spent in each part of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -30,13 +33,13 @@ impl RunFigures {
     }
 }
 
-/// Means and maxima over samples. Shares of threads and process are of one CPU; of the machine 0 to
-/// 1.
+/// Means and maxima over observations. Shares of threads and process are of one CPU; of the machine
+/// 0 to 1.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct UsageFigures {
-    /// Samples behind the sums.
+    /// Observations that were long enough for a maximum.
     pub samples: u32,
-    /// Time the samples cover.
+    /// Time that the observations cover.
     pub elapsed_ns: u64,
     process: Peaked,
     busiest_worker: Peaked,
@@ -50,7 +53,7 @@ pub struct UsageFigures {
     pub tcp_segments_sent: u64,
 }
 
-/// A quantity weighted by time, with its largest sample.
+/// A quantity weighted by time, with its largest observation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 struct Peaked {
     weighted: f64,
@@ -58,37 +61,46 @@ struct Peaked {
 }
 
 impl UsageFigures {
-    /// Adds what was used between two samples; `is_worker` tells load threads from others.
-    pub fn add(&mut self, usage: &Usage, is_worker: impl Fn(&ThreadUsage) -> bool) {
-        let seconds = usage.elapsed_ns as f64;
-        self.samples += 1;
-        self.elapsed_ns += usage.elapsed_ns;
-        self.process.add(
-            f64::from(usage.process.user_share) + f64::from(usage.process.system_share),
-            seconds,
-        );
-        let busiest = usage
-            .busiest_thread(is_worker)
-            .map_or(0.0, |thread| f64::from(thread.cpu_share));
-        self.busiest_worker.add(busiest, seconds);
-        self.machine_busy
-            .add(1.0 - f64::from(usage.machine.total.idle_share), seconds);
-        self.steal
-            .add(f64::from(usage.machine.total.steal_share), seconds);
-        self.rss_bytes_max = self.rss_bytes_max.max(usage.process.rss_bytes);
-        self.tcp_retransmits += usage.tcp.retransmits;
-        self.tcp_segments_sent += usage.tcp.segments_sent;
+    /// Adds what was observed of a machine and of the first of its processes.
+    pub fn add(&mut self, observation: &Observation) {
+        let elapsed_ns = observation.elapsed_ns;
+        let is_long = elapsed_ns >= SHORTEST_OBSERVATION_NS;
+        self.samples += u32::from(is_long);
+        self.elapsed_ns += elapsed_ns;
+        let add = |quantity: &mut Peaked, share: f32| {
+            quantity.weighted += f64::from(share) * elapsed_ns as f64;
+            if is_long {
+                quantity.max = quantity.max.max(f64::from(share));
+            }
+        };
+        let process = observation.processes.first();
+        let of_process = |part: fn(&ProcessSecond) -> f32| process.map_or(0.0, part);
+        add(&mut self.process, of_process(|process| process.cpus));
+        let busiest = of_process(|process| process.busiest_thread_share);
+        add(&mut self.busiest_worker, busiest);
+        add(&mut self.machine_busy, observation.machine_busy);
+        add(&mut self.steal, observation.steal);
+        let rss_bytes = process.map_or(0, |process| process.rss_bytes);
+        self.rss_bytes_max = self.rss_bytes_max.max(rss_bytes);
+        self.tcp_retransmits += observation.tcp.retransmits;
+        self.tcp_segments_sent += observation.tcp.segments_sent;
     }
 
-    /// For a run too short to be sampled: what its busiest load thread says of itself. Samples say
-    /// more where there are any.
+    /// For a run too short to be observed: what its busiest load thread says of itself.
+    /// Observations say more where there are any.
     pub fn without_samples(&mut self, elapsed_ns: u64, busiest_worker_share: f64) {
         if self.samples == 0 {
-            self.elapsed_ns = elapsed_ns;
-            self.samples = 1;
-            self.busiest_worker
-                .add(busiest_worker_share, elapsed_ns as f64);
-            self.process.add(busiest_worker_share, elapsed_ns as f64);
+            let known = Peaked {
+                weighted: busiest_worker_share * elapsed_ns as f64,
+                max: busiest_worker_share,
+            };
+            *self = UsageFigures {
+                samples: 1,
+                elapsed_ns,
+                busiest_worker: known,
+                process: known,
+                ..UsageFigures::default()
+            };
         }
     }
 
@@ -98,7 +110,7 @@ impl UsageFigures {
         self.process.over(self.elapsed_ns)
     }
 
-    /// The busiest load thread of each sample: mean and largest share.
+    /// The busiest load thread of each observation: mean and largest share.
     #[must_use]
     pub fn busiest_worker_share(&self) -> (f64, f64) {
         self.busiest_worker.over(self.elapsed_ns)
@@ -118,11 +130,6 @@ impl UsageFigures {
 }
 
 impl Peaked {
-    fn add(&mut self, share: f64, weight: f64) {
-        self.weighted += share * weight;
-        self.max = self.max.max(share);
-    }
-
     fn over(self, elapsed_ns: u64) -> (f64, f64) {
         if elapsed_ns == 0 {
             (0.0, 0.0)
@@ -135,35 +142,28 @@ impl Peaked {
 #[cfg(test)]
 mod tests {
     use super::{RunFigures, UsageFigures};
-    use crate::{ProcessUsage, ThreadUsage, Usage};
+    use crate::{Observation, ProcessSecond};
 
-    fn usage(elapsed_ns: u64, worker_share: f32) -> Usage {
-        let thread = |name: &str, cpu_share| ThreadUsage {
-            name: name.into(),
-            cpu_share,
-            ..ThreadUsage::default()
+    fn observation(elapsed_ms: u64, worker_share: f32) -> Observation {
+        let worker = ProcessSecond {
+            cpus: worker_share * 2.0,
+            busiest_thread_share: worker_share,
+            ..ProcessSecond::default()
         };
-        Usage {
-            elapsed_ns,
-            process: ProcessUsage {
-                user_share: worker_share,
-                ..ProcessUsage::default()
-            },
-            threads: vec![thread("worker-0", worker_share), thread("other", 1.0)],
-            ..Usage::default()
+        Observation {
+            elapsed_ns: elapsed_ms * 1_000_000,
+            processes: vec![worker],
+            ..Observation::default()
         }
     }
 
     #[test]
-    fn means_are_weighted_by_time_and_only_workers_count() {
+    fn means_are_weighted_by_time() {
         let mut figures = UsageFigures::default();
-        figures.add(&usage(1_000, 0.5), |thread| {
-            thread.name.starts_with("worker")
-        });
-        figures.add(&usage(3_000, 0.25), |thread| {
-            thread.name.starts_with("worker")
-        });
+        figures.add(&observation(1_000, 0.5));
+        figures.add(&observation(3_000, 0.25));
         assert_eq!(figures.busiest_worker_share(), (0.3125, 0.5));
+        assert_eq!(figures.process_share(), (0.625, 1.0));
         let of_run = RunFigures {
             drain: figures,
             ..RunFigures::default()
@@ -173,8 +173,18 @@ mod tests {
     }
 
     #[test]
+    fn short_observation_counts_in_the_mean_alone() {
+        let mut figures = UsageFigures::default();
+        figures.add(&observation(900, 0.25));
+        figures.add(&observation(100, 0.75));
+        assert_eq!(figures.busiest_worker_share(), (0.3, 0.25));
+        assert_eq!((figures.samples, figures.elapsed_ns), (1, 1_000_000_000));
+    }
+
+    #[test]
     fn short_run_is_known_by_its_threads_only() {
         let mut figures = UsageFigures::default();
+        figures.add(&observation(50, 0.5));
         figures.without_samples(2_000, 0.75);
         assert_eq!(figures.busiest_worker_share(), (0.75, 0.75));
         figures.without_samples(2_000, 0.1);

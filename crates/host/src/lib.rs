@@ -1,6 +1,6 @@
-//! Samples this machine and this process from `/proc` and `/sys` (Linux only). It knows nothing of
-//! load, plans or verdicts; the difference of two samples is a [`Usage`], what does not change is
-//! [`Facts`].
+//! Observes this machine and its processes by `/proc` and `/sys` (Linux only). It knows nothing of
+//! load, plans or verdicts. What was done between two readings is an [`Observation`], what does not
+//! change is [`Facts`].
 
 mod addresses;
 mod boot;
@@ -15,15 +15,13 @@ mod limits;
 mod machine_watch;
 mod observation;
 mod route;
-mod sample;
 mod sampler;
-mod usage;
 
 pub use boot::boot_id;
 pub use cpu_profile::{CpuProfile, ProfileOutcome};
 pub use error::HostError;
 pub use facts::Facts;
-pub use figures::{RunFigures, UsageFigures};
+pub use figures::{RunFigures, SHORTEST_OBSERVATION_NS, UsageFigures};
 pub use hangup::ignores_hangup;
 pub use kernel::{
     Conntrack, CpuBacklog, CpuTimes, Descriptors, GroupBandwidth, GroupCounters, GroupMemory,
@@ -37,8 +35,4 @@ pub use observation::{
     QueueSecond, TcpSecond,
 };
 pub use route::MachineRoute;
-pub use sample::UsageSample;
 pub use sampler::Sampler;
-pub use usage::{
-    CpuUsage, InterfaceUsage, MachineUsage, ProcessUsage, TcpUsage, ThreadUsage, Usage,
-};

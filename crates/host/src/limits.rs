@@ -108,7 +108,7 @@ impl PortLimits {
 pub(crate) fn ports_to_connect_from(files: &KernelFiles) -> Result<u64, HostError> {
     let range = local_ports(&files.read("proc/sys/net/ipv4/ip_local_port_range")?)?;
     let reserved = files.read_if_there("proc/sys/net/ipv4/ip_local_reserved_ports")?;
-    let reserved = reserved.map_or(Ok(0), |reserved| reserved_of(range, &reserved))?;
+    let reserved = reserved.map_or(Ok(0), |reserved| count_reserved(range, &reserved))?;
     Ok(ports_from(range).saturating_sub(reserved))
 }
 
@@ -117,7 +117,7 @@ fn ports_from((first, last): (u16, u16)) -> u64 {
 }
 
 /// How many ports of `range` are reserved; the list is as `8080,9148-9150`, or an empty line.
-fn reserved_of(range: (u16, u16), reserved: &KernelText) -> Result<u64, HostError> {
+fn count_reserved(range: (u16, u16), reserved: &KernelText) -> Result<u64, HostError> {
     let parts = reserved
         .text
         .trim()

@@ -14,7 +14,6 @@ use crate::kernel::{
     StallTotals,
 };
 use crate::limits::ports_to_connect_from;
-use crate::sample::share;
 use crate::{
     BeforeLoad, GroupSecond, HostError, Observation, ProcessBeforeLoad, ProcessSecond, Sampler,
 };
@@ -56,6 +55,8 @@ pub struct MachineWatch {
     /// own.
     port_pairs: usize,
     last: Option<MachineReading>,
+    /// The last reading within the second that began at `last`, if there was one.
+    cut: Option<MachineReading>,
 }
 
 /// A thread that waits on its CPU instead of sleeping.
@@ -63,7 +64,7 @@ pub struct MachineWatch {
 pub struct SpunThread {
     /// Its name.
     pub name: String,
-    /// For how long it did since the last observation, nanoseconds.
+    /// For how long it has done so since it began, nanoseconds.
     pub ns: u64,
 }
 
@@ -78,6 +79,7 @@ struct MachineReading {
     network: NetworkReading,
     processes: Vec<ProcessReading>,
     cpus_allowed: Vec<u32>,
+    spun: Vec<SpunThread>,
 }
 
 impl MachineWatch {
@@ -99,6 +101,7 @@ impl MachineWatch {
             blocked: BlockedLooks::default(),
             port_pairs: 1,
             last: None,
+            cut: None,
         }
     }
 
@@ -124,7 +127,7 @@ impl MachineWatch {
     /// A file cannot be read, or is not what proc(5) promises.
     pub fn begin(&mut self) -> Result<(), HostError> {
         self.last = None;
-        self.last = Some(self.read()?);
+        self.last = Some(self.read(&[])?);
         Ok(())
     }
 
@@ -142,13 +145,13 @@ impl MachineWatch {
     ///
     /// # Errors
     /// As [`MachineWatch::begin`].
-    pub fn observe_before_load(&mut self) -> Result<BeforeLoad, HostError> {
+    pub fn observe_before_load(&mut self, spun: &[SpunThread]) -> Result<BeforeLoad, HostError> {
         let Observation {
             elapsed_ns,
             cpu_busy,
             processes,
             ..
-        } = self.observe(&[])?;
+        } = self.observe(spun)?;
         let process = |process: ProcessSecond| ProcessBeforeLoad {
             pid: process.pid,
             cpus: process.cpus,
@@ -161,26 +164,39 @@ impl MachineWatch {
         })
     }
 
-    /// What was done since the last observation; time that threads of this process only `spun` is
-    /// no work. A few dozen small files: about a millisecond, so once a second.
+    /// What was done since the last observation. The time that threads of this process have only
+    /// `spun` is no work. A few dozen small files: about a millisecond, so once a second.
     ///
     /// # Errors
     /// As [`MachineWatch::begin`]; the next one covers the time then.
     pub fn observe(&mut self, spun: &[SpunThread]) -> Result<Observation, HostError> {
         self.look();
-        let now = self.read()?;
+        let now = self.read(spun)?;
+        self.cut = None;
         let Some(earlier) = self.last.take() else {
             self.last = Some(now);
             return Ok(Observation::default());
         };
-        let mut observation = now.since(&earlier, spun);
-        observation.processes = self.processes_since(&now, &earlier, spun);
+        let mut observation = self.compare(&now, &earlier);
         let pids: Vec<u32> = now.processes.iter().map(|process| process.pid).collect();
         observation.accept_queues = self.queues.queues(&self.files, &pids);
         observation.ports = self.ports(&now);
         self.blocked = BlockedLooks::default();
         self.last = Some(now);
         Ok(observation)
+    }
+
+    /// What was done since the last observation or the last cut, without the queues, for a part of
+    /// the run that ends within a second. The observation of that second still covers all of it.
+    ///
+    /// # Errors
+    /// As [`MachineWatch::begin`]; the next cut covers the time then.
+    pub fn cut(&mut self, spun: &[SpunThread]) -> Result<Observation, HostError> {
+        let now = self.read(spun)?;
+        let earlier = self.cut.as_ref().or(self.last.as_ref());
+        let observation = earlier.map(|earlier| self.compare(&now, earlier));
+        self.cut = Some(now);
+        Ok(observation.unwrap_or_default())
     }
 
     /// The processes that are watched, as they are now, by number.
@@ -193,14 +209,14 @@ impl MachineWatch {
             WatchedProcesses::Chosen(choices) if choices.is_empty() => Ok(Vec::new()),
             WatchedProcesses::Chosen(choices) => {
                 self.table.look(&self.files)?;
-                Ok(self.table.chosen(choices))
+                Ok(self.table.select(choices))
             }
         }
     }
 
     /// The processes that were chosen.
     #[must_use]
-    pub fn chosen(&self) -> &[ProcessChoice] {
+    pub fn choices(&self) -> &[ProcessChoice] {
         match &self.watched {
             WatchedProcesses::Own(_) => &[],
             WatchedProcesses::Chosen(choices) => choices,
@@ -210,7 +226,7 @@ impl MachineWatch {
     /// Those of which there was none when it was looked last.
     #[must_use]
     pub fn missing(&self) -> Vec<&ProcessChoice> {
-        let chosen = self.chosen().iter();
+        let chosen = self.choices().iter();
         chosen.filter(|choice| !self.table.has(choice)).collect()
     }
 
@@ -221,7 +237,7 @@ impl MachineWatch {
         folder.filter(|folder| ControlGroup::at(&self.files, folder).is_none())
     }
 
-    fn read(&mut self) -> Result<MachineReading, HostError> {
+    fn read(&mut self, spun: &[SpunThread]) -> Result<MachineReading, HostError> {
         let names = match self.watched {
             WatchedProcesses::Own(_) => ThreadNames::Read,
             WatchedProcesses::Chosen(_) => ThreadNames::Left,
@@ -246,6 +262,7 @@ impl MachineWatch {
         Ok(MachineReading {
             processes,
             cpus_allowed,
+            spun: spun.to_vec(),
             ..reading
         })
     }
@@ -272,10 +289,20 @@ impl MachineWatch {
             network,
             processes: Vec::new(),
             cpus_allowed: cpus_allowed(&files.read(&format!("proc/{process}/status"))?)?,
+            spun: Vec::new(),
         };
         let namespace = &reading.network.namespace;
         self.queues.aim(&self.files, namespace, process);
         Ok(reading)
+    }
+
+    /// What was done between two readings, queues and ports left out.
+    fn compare(&self, now: &MachineReading, earlier: &MachineReading) -> Observation {
+        let spun = now.spins_since(earlier);
+        Observation {
+            processes: self.processes_since(now, earlier, &spun),
+            ..now.since(earlier, &spun)
+        }
     }
 
     fn processes_since(
@@ -319,6 +346,18 @@ impl MachineWatch {
 }
 
 impl MachineReading {
+    /// For how long each thread spun since `earlier`. One that was not there then began since.
+    fn spins_since(&self, earlier: &MachineReading) -> Vec<SpunThread> {
+        let before = |name: &str| earlier.spun.iter().find(|thread| thread.name == name);
+        let since = |thread: &SpunThread| SpunThread {
+            name: thread.name.clone(),
+            ns: thread
+                .ns
+                .saturating_sub(before(&thread.name).map_or(0, |before| before.ns)),
+        };
+        self.spun.iter().map(since).collect()
+    }
+
     /// What was done since `earlier`, processes and queues left out.
     fn since(&self, earlier: &MachineReading, spun: &[SpunThread]) -> Observation {
         let elapsed_ns = self.at_ns.saturating_sub(earlier.at_ns);
@@ -387,12 +426,15 @@ impl MachineReading {
         let busiest = shares.max_by(|a, b| a.1.total_cmp(&b.1));
         let (busiest_cpu_number, busiest_cpu) = busiest.unwrap_or_default();
         let total = spent.total.total();
+        let all_busy = total.saturating_sub(spent.total.idle) as f64;
+        let all_waited = waited.values().sum::<u64>() as f64 / TICK_NS;
         let most = |part: fn(&CpuTimes) -> u64| {
             let shares = all().map(|(_, times)| share(part(times), times.total()));
             shares.fold(0.0, f32::max)
         };
         Observation {
             cpu_busy: of(busy, whole),
+            machine_busy: of((all_busy - all_waited).max(0.0), total as f64),
             cpus: allowed.len() as u32,
             cpu_niced: of(niced.max(0.0), whole),
             cpu_waiting_for_disk: of(waiting_for_disk, whole),
@@ -445,4 +487,13 @@ fn group(counted: &GroupCounters) -> Option<GroupSecond> {
         oom_kills: memory.oom_kills,
         refaults: memory.refaults,
     })
+}
+
+/// A part of a whole; 0 of nothing.
+fn share(part: u64, whole: u64) -> f32 {
+    if whole == 0 {
+        0.0
+    } else {
+        (part as f64 / whole as f64) as f32
+    }
 }

@@ -12,6 +12,9 @@ pub struct Observation {
     pub elapsed_ns: u64,
     /// Share of the CPUs that it may use that was not idle.
     pub cpu_busy: f32,
+    /// The same of all CPUs of the machine. It goes into an agent's figures and is not sent.
+    #[serde(skip)]
+    pub machine_busy: f32,
     /// How many CPUs these are.
     pub cpus: u32,
     /// Share of these CPUs that programs of a lower priority (nice above 0) used, the watched ones
@@ -103,7 +106,7 @@ pub struct GroupSecond {
     pub throttled_ns: u64,
     /// Memory in use by the most that there may be, caches of idle files left out.
     pub memory: Option<f32>,
-    /// Times that it came up against that limit.
+    /// Times that it hit that limit.
     pub memory_limit_hits: u64,
     /// Processes killed for want of memory.
     pub oom_kills: u64,

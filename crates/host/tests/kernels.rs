@@ -366,7 +366,12 @@ fn text_that_no_kernel_writes_is_an_error_that_names_the_file() {
     let sockets: Read = |sampler| sampler.sockets().err();
     let conntrack: Read = |sampler| sampler.conntrack().err();
     let descriptors: Read = |sampler| sampler.descriptors().err();
+    let interfaces: Read = |sampler| sampler.interfaces().err();
+    let memory: Read = |sampler| sampler.memory().err();
     for (read, file, text) in [
+        (memory, "proc/meminfo", "MemTotal: 1000 kB\n"),
+        (interfaces, "proc/self/net/dev", "a\nb\nno colon\n"),
+        (interfaces, "proc/self/net/dev", "a\nb\neth0: 1 2\n"),
         (stalls, "proc/pressure/io", "full avg10=0 total=1\n"),
         (stalls, "proc/pressure/io", "some avg10=0 total=\n"),
         (
@@ -397,6 +402,7 @@ fn text_that_no_kernel_writes_is_an_error_that_names_the_file() {
         for (path, content) in [
             ("proc/self/cgroup", "0::/\n"),
             ("proc/self/fd/0", ""),
+            ("proc/vmstat", ""),
             ("sys/fs/cgroup/memory.current", "1\n"),
             ("sys/fs/cgroup/memory.max", "max\n"),
             ("sys/fs/cgroup/memory.events", "max 1\nhigh 1\noom_kill 1\n"),

@@ -99,6 +99,7 @@ fn second_of_a_container_is_the_difference_of_what_its_process_sees() {
         (0.7, 0.2, 0.1)
     );
     assert_eq!((seen.softirq, seen.steal), (0.1, 0.05));
+    assert_eq!(seen.machine_busy, 0.85, "170 of 200 ticks");
     assert_eq!(seen.running, 8, "whoever reads is one of them");
     assert!(seen.cpu_stall.unwrap() > 0.0 && seen.io_stall.is_none());
     assert_eq!((seen.tcp.listen_overflows, seen.tcp.listen_drops), (3, 4));
@@ -142,7 +143,11 @@ fn second_of_a_container_is_the_difference_of_what_its_process_sees() {
         (5, Some(1024))
     );
     assert_eq!(seen.ports, None, "most of a server's sockets were accepted");
-    assert_eq!(Observation::decode(&seen.encode()).unwrap(), seen);
+    let sent = Observation {
+        machine_busy: 0.0,
+        ..seen.clone()
+    };
+    assert_eq!(Observation::decode(&seen.encode()).unwrap(), sent);
 }
 
 #[test]
@@ -171,6 +176,7 @@ fn time_that_a_worker_only_waited_on_its_cpu_is_nobodys_work() {
     put("stat", &stat.replacen("12 0 30 20", "12 0 90 40", 1));
     let machine = fs::read_to_string(proc.join("stat")).unwrap();
     let machine = machine.replacen("cpu0 3000 60 1200 40000", "cpu0 3080 60 1200 40020", 1);
+    let machine = machine.replacen("cpu  5000 100 2000 90000", "cpu  5080 100 2000 90120", 1);
     fs::write(proc.join("stat"), machine).unwrap();
     let spun = SpunThread {
         name: "worker-0".to_owned(),
@@ -188,6 +194,36 @@ fn time_that_a_worker_only_waited_on_its_cpu_is_nobodys_work() {
         (seen.cpu_busy, seen.busiest_cpu),
         (0.3, 0.3),
         "80 of 100 ticks, without 50"
+    );
+    assert_eq!(seen.machine_busy, 0.15, "80 of 200 ticks, without 50");
+}
+
+#[test]
+fn part_that_ends_within_a_second_leaves_the_second_whole() {
+    let root = by_hand();
+    let stat = root.path().join("proc/stat");
+    let spend = |user: u32, idle: u32| {
+        let text = fs::read_to_string(&stat).unwrap();
+        let spent: Vec<&str> = text
+            .lines()
+            .filter(|line| line.starts_with("cpu0"))
+            .collect();
+        let now = format!("cpu0 {user} 60 1200 {idle} 200 4 700 50 0 0");
+        fs::write(&stat, text.replacen(spent[0], &now, 1)).unwrap();
+    };
+    let mut watch = MachineWatch::at(root.path(), named("nginx"));
+    spend(3000, 40000);
+    watch.begin().unwrap();
+    spend(3030, 40030);
+    assert_eq!(watch.cut(&[]).unwrap().cpu_busy, 0.5);
+    spend(3060, 40030);
+    assert_eq!(watch.cut(&[]).unwrap().cpu_busy, 1.0);
+    assert_eq!(watch.observe(&[]).unwrap().cpu_busy, 60.0 / 90.0);
+    spend(3060, 40070);
+    assert_eq!(
+        watch.cut(&[]).unwrap().cpu_busy,
+        0.0,
+        "counts from the second's end"
     );
 }
 
@@ -417,7 +453,7 @@ fn what_was_done_before_the_load_is_no_part_of_the_first_second() {
     watch.begin().unwrap();
     let path = root.path().join("proc/4242/task/4243/schedstat");
     fs::write(&path, "9030000000 4000000000 1\n").unwrap();
-    let before = watch.observe_before_load().unwrap();
+    let before = watch.observe_before_load(&[]).unwrap();
     assert_eq!(before.processes[0].pid, 4242);
     assert!(before.processes[0].busiest_thread_share > 0.0, "{before:?}");
     let first = watch.observe(&[]).unwrap();
@@ -453,7 +489,7 @@ fn group_is_chosen_by_its_folder() {
     assert_eq!(whole.observe(&[]).unwrap().group, None);
 }
 
-/// nginx alone in a network namespace, as in a container; none where this process may not make one.
+/// nginx alone in a network namespace, as in a container; `None` if this process may not make one.
 fn nginx_in_a_namespace(folder: &Path) -> Option<Running> {
     let config = format!(
         "daemon off; master_process off; error_log {folder}/error.log; pid {folder}/pid;\n\

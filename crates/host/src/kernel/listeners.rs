@@ -154,12 +154,12 @@ fn listener(message: &[u8]) -> Option<Listener> {
         waiting: number(56)?,
         most: number(60)?,
         inode: number(68)?,
-        dropped: dropped(message),
+        dropped: read_drops(message),
     })
 }
 
 /// What the attributes behind the message say, `struct nlattr` each.
-fn dropped(message: &[u8]) -> Option<u32> {
+fn read_drops(message: &[u8]) -> Option<u32> {
     let mut rest = message.get(SOCKET_BYTES..)?;
     loop {
         let bytes = usize::from(u16::from_ne_bytes(part(rest, 0)?));

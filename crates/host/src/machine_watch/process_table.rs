@@ -92,7 +92,7 @@ impl ProcessTable {
     }
 
     /// The chosen ones and their descendants, in ascending order.
-    pub(super) fn chosen(&self, choices: &[ProcessChoice]) -> Vec<u32> {
+    pub(super) fn select(&self, choices: &[ProcessChoice]) -> Vec<u32> {
         let all = self.known.keys().copied();
         all.filter(|pid| self.descends(*pid, choices)).collect()
     }
