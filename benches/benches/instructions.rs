@@ -281,7 +281,7 @@ fn work(work: Work, operations: u64) {
 fn end_all(operations: &[measure::Operation]) {
     let mut recorder = scene::recorder();
     for operation in operations {
-        recorder.ended(std::hint::black_box(operation));
+        recorder.end(std::hint::black_box(operation));
     }
 }
 

@@ -51,7 +51,7 @@ fn cut(criterion: &mut Criterion) {
 
 fn end_all(recorder: &mut Recorder, operations: &[Operation]) {
     for operation in operations {
-        recorder.ended(operation);
+        recorder.end(operation);
     }
 }
 

@@ -247,8 +247,8 @@ impl Agent {
     fn second(&mut self, second: u32) -> (u32, Vec<u8>) {
         for nth in 0..OPERATIONS {
             let operation = self.operation(u64::from(second) * SECOND, nth);
-            self.recorder.started(operation.key);
-            self.recorder.ended(&operation);
+            self.recorder.count_start(operation.key);
+            self.recorder.end(&operation);
         }
         let interval = self
             .recorder

@@ -154,7 +154,11 @@ pub fn run_watching(plan: Plan, workers: usize, mut watch: impl FnMut(&Event)) -
 }
 
 fn outcome(sum: &Snapshot, workers: Vec<WorkerFigures>) -> Outcome {
-    let operations = sum.cells.values().map(|cell| cell.counters.ended()).sum();
+    let operations = sum
+        .cells
+        .values()
+        .map(|cell| cell.counters.operations_ended())
+        .sum();
     let mut measured = Cell::default();
     sum.cells
         .iter()

@@ -50,8 +50,8 @@ impl RecordedSeconds {
         for second in 0..u64::from(seconds) {
             for nth in 0..OPERATIONS {
                 let operation = operation(second * SECOND, nth, &mut random);
-                recorder.started(operation.key);
-                recorder.ended(&operation);
+                recorder.count_start(operation.key);
+                recorder.end(&operation);
             }
             let (snapshot, _): (Snapshot, _) =
                 recorder.cut((second + 1) * SECOND, None).into_snapshot();

@@ -89,7 +89,7 @@ fn allocations(encrypted: bool, tls: &str, load: &str, requests: u64) -> (u64, V
     IS_SAMPLING.store(true, Relaxed);
     let outcome: Outcome = run(parse(&text, server.ca_pem()));
     IS_SAMPLING.store(false, Relaxed);
-    assert_eq!(outcome.measured.counters.ended(), requests);
+    assert_eq!(outcome.measured.counters.operations_ended(), requests);
     assert_eq!(outcome.measured.counters.ok, requests);
     let thread = outcome.workers[0].thread_id;
     let mut taken = std::mem::take(&mut *samples());

@@ -331,7 +331,7 @@ impl Scene {
     /// the same schedule applied to the timetable.
     fn truth(&self, plan: &Plan) -> Vec<u64> {
         let TargetAnswer { pace, delay, .. } = self.config.answer;
-        let mut timetable = Timetable::new(pace, delay).unwrap().counted_from(0);
+        let mut timetable = Timetable::new(pace, delay).unwrap().with_stalls_from(0);
         let warm_up_ns = plan.load().warm_up.as_nanos() as u64;
         for (_, at) in Schedule::warm_up(plan.load())
             .into_iter()

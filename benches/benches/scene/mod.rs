@@ -53,8 +53,8 @@ pub fn opening() -> Vec<Operation> {
 pub fn interval(operations: &[Operation]) -> Interval {
     let mut recorder = recorder();
     for operation in operations {
-        recorder.started(operation.key);
-        recorder.ended(operation);
+        recorder.count_start(operation.key);
+        recorder.end(operation);
     }
     recorder.cut(SECOND, None)
 }

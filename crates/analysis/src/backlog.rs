@@ -70,7 +70,10 @@ impl Backlog {
             length_ns,
             due_late: within.due_late,
             ended_late: within.ended_late.saturating_add(whole.carried.ended_late),
-            at_end: whole.counters.begun().saturating_sub(within.ended),
+            at_end: whole
+                .counters
+                .operations_begun()
+                .saturating_sub(within.ended),
             not_sent: not_sent(&whole.counters),
         })
     }

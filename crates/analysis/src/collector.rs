@@ -339,7 +339,7 @@ impl ResultCollector {
         let mut live = self.recent.live(&self.firing())?;
         let requests = self.sums.by_request.iter();
         for (_, tally) in requests.filter(|((period, _), _)| *period == Period::Measured) {
-            let (ended, errors) = (tally.counters.ended(), errors(&tally.counters));
+            let (ended, errors) = (tally.counters.operations_ended(), errors(&tally.counters));
             live.total_ended = live.total_ended.saturating_add(ended);
             live.total_errors = live.total_errors.saturating_add(errors);
         }

@@ -5,12 +5,16 @@ use measure::{Counters, Failure, Kind};
 
 /// Operations begun, without arrivals that were never sent.
 pub(crate) fn begun_and_sent(counters: &Counters) -> u64 {
-    counters.begun().saturating_sub(not_sent(counters))
+    counters
+        .operations_begun()
+        .saturating_sub(not_sent(counters))
 }
 
 /// Ended operations without arrivals that were never sent.
 pub(crate) fn sent_and_ended(counters: &Counters) -> u64 {
-    counters.ended().saturating_sub(not_sent(counters))
+    counters
+        .operations_ended()
+        .saturating_sub(not_sent(counters))
 }
 
 /// Ended operations that did not end ok.

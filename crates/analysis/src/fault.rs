@@ -29,7 +29,7 @@ pub struct ErrorFigure {
 impl ErrorFigure {
     /// Lists the failures, most frequent first.
     pub(crate) fn from_counters(counters: &Counters) -> Vec<ErrorFigure> {
-        let ended = counters.ended();
+        let ended = counters.operations_ended();
         let mut errors: Vec<ErrorFigure> = counters
             .failures
             .iter()

@@ -271,7 +271,7 @@ fn by_outcome(tally: &CellTally) -> BTreeMap<String, BTreeMap<String, TimeFigure
 impl Operations {
     fn new(counters: &Counters) -> Operations {
         let errors = errors(counters);
-        let ended = counters.ended();
+        let ended = counters.operations_ended();
         Operations {
             started: begun_and_sent(counters),
             ended,
@@ -291,7 +291,7 @@ impl Rates {
         let work = span.work(tally);
         let (due, started) = match span.counting {
             EdgeCounting::WhereEnded => (
-                tally.counters.begun() as f64,
+                tally.counters.operations_begun() as f64,
                 begun_and_sent(&tally.counters) as f64,
             ),
             // A user begins its next operation when the last is answered; any others begun are

@@ -216,7 +216,7 @@ mod tests {
             });
             assert!(died.join().is_err());
             let mut recorder = Recorder::new(1);
-            recorder.started(CellId {
+            recorder.count_start(CellId {
                 period: Period::Measured,
                 request: 0,
                 address: 0,
@@ -287,8 +287,8 @@ mod tests {
         let mut recorder = Recorder::new(1);
         for number in 0..seconds {
             let operation = operation(number);
-            recorder.started(operation.key);
-            recorder.ended(&operation);
+            recorder.count_start(operation.key);
+            recorder.end(&operation);
             let interval = recorder.cut((number + 1) * SECOND, spared.try_recv().ok());
             handover
                 .send(Handover::Interval {

@@ -195,7 +195,7 @@ impl Worker {
         let (ready, now) = self.watch.wait(self.patience());
         if let Some(lag) = self.watch.take_held_up() {
             self.ledger.roll(now);
-            self.ledger.recorder.lagged(now, lag);
+            self.ledger.recorder.record_lag(now, lag);
         }
         self.on(WorkerEvent::Woke, now);
         for unread in std::mem::take(&mut self.unread) {
@@ -274,7 +274,7 @@ impl Worker {
     #[inline]
     fn note_lag(&mut self, at: u64) {
         if let Some(lag) = self.watch.take_lag(at) {
-            self.ledger.recorder.lagged(at, lag);
+            self.ledger.recorder.record_lag(at, lag);
         }
     }
 
@@ -340,9 +340,7 @@ impl Worker {
         let now = self.clock.now();
         self.ledger.roll(now);
         if self.cut.is_none() && self.timeline.is_ended_by_count() {
-            self.ledger
-                .recorder
-                .fired_until(self.source.last_begun_at());
+            self.ledger.recorder.end_firing(self.source.last_begun_at());
         }
         self.end_arrivals(now);
         let firing = self.account.spent(&self.watch, now);

@@ -170,6 +170,7 @@ impl Counters {
     /// honest run comes near.
     pub fn merge(&mut self, other: &Counters) {
         add(&mut self.started, other.started);
+        // The only count that can be negative: an operation leaves the address where it began.
         self.moved = self.moved.saturating_add(other.moved);
         add(&mut self.ok, other.ok);
         add(&mut self.timed_out, other.timed_out);
@@ -183,6 +184,7 @@ impl Counters {
             other.handshake_bytes_received,
         );
         add(&mut self.unconfirmed, other.unconfirmed);
+        // An instant, not a count.
         self.last_done_at_ns = self.last_done_at_ns.max(other.last_done_at_ns);
         self.within.merge(&other.within);
         self.connections.merge(&other.connections);
@@ -200,13 +202,13 @@ impl Counters {
 
     /// Operations begun, each at the address that it went to last: where it ends.
     #[must_use]
-    pub fn begun(&self) -> u64 {
+    pub fn operations_begun(&self) -> u64 {
         self.started.saturating_add_signed(self.moved)
     }
 
     /// Operations that ended, whatever the outcome.
     #[must_use]
-    pub fn ended(&self) -> u64 {
+    pub fn operations_ended(&self) -> u64 {
         self.ok
             .saturating_add(self.timed_out)
             .saturating_add(self.failed)

@@ -46,6 +46,7 @@ impl Inflater {
     ) -> Result<(), InflateError> {
         self.0.reset(WITH_HEADER);
         out.clear();
+        // A first guess. The 64 bytes more let an empty or tiny stream end.
         out.reserve(deflated.len().saturating_mul(3).min(most) + 64);
         loop {
             let [read, made] = [self.0.total_in(), self.0.total_out()];
@@ -61,10 +62,13 @@ impl Inflater {
                 let is_all = self.0.total_in() == deflated.len() as u64;
                 return is_all.then_some(()).ok_or(InflateError::Broken);
             }
+            // With room for output and neither input nor output moving, the stream ends too early.
             let is_stuck = [self.0.total_in(), self.0.total_out()] == [read, made];
             if out.len() < out.capacity() && is_stuck {
                 return Err(InflateError::Broken);
             }
+            // Doubles, but never reserves far beyond `most`: 64 bytes above it show that it is
+            // exceeded.
             if out.len() == out.capacity() {
                 out.reserve(out.len().min(most - out.len()) + 64);
             }

@@ -128,7 +128,7 @@ impl Distribution {
     }
 
     /// Percentiles as [`Distribution::percentile`] has them, smallest first, in one walk through
-    /// the buckets. None where there is no value.
+    /// the buckets. `None` if there is no value.
     ///
     /// # Panics
     /// Where they are not in order.

@@ -96,7 +96,7 @@ impl Histogram {
             return;
         }
         if !self.samples.is_empty() {
-            self.list = self.listed().into_owned();
+            self.list = self.to_list().into_owned();
             self.samples.clear();
         }
         for (number, theirs) in other.used_pages() {
@@ -104,7 +104,7 @@ impl Histogram {
                 *ours = ours.saturating_add(*theirs);
             }
         }
-        let theirs = other.listed();
+        let theirs = other.to_list();
         if self.is_listed_with(&theirs) {
             self.merge_lists(&theirs);
         } else {
@@ -120,13 +120,13 @@ impl Histogram {
             },
             pages: self.pages[..self.used].to_vec(),
             used: self.used,
-            list: self.listed().into_owned(),
+            list: self.to_list().into_owned(),
             samples: Vec::new(),
         }
     }
 
     /// The list, also of what was recorded value by value.
-    fn listed(&self) -> Cow<'_, [ListedBucket]> {
+    fn to_list(&self) -> Cow<'_, [ListedBucket]> {
         if self.samples.is_empty() {
             return Cow::Borrowed(&self.list);
         }
@@ -198,7 +198,7 @@ impl Histogram {
             let first = number * PAGE;
             counts.map(move |(offset, &count)| (first + offset, count))
         });
-        let listed = self.listed();
+        let listed = self.to_list();
         let listed = (0..listed.len()).map(move |at| {
             let ListedBucket { index, count } = listed[at];
             (usize::from(index), u64::from(count))

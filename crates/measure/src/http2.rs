@@ -27,7 +27,7 @@ const OTHERS: u32 = u32::MAX;
 
 /// The code that a failure with this one is counted under.
 #[must_use]
-pub fn counted_code(code: u32) -> u32 {
+pub fn code_to_count(code: u32) -> u32 {
     if code <= LAST_APART { code } else { OTHERS }
 }
 
@@ -67,10 +67,10 @@ mod tests {
     fn codes_that_nobody_knows_are_few() {
         let counted: std::collections::BTreeSet<u32> = (0..100_000)
             .chain([u32::MAX - 1, u32::MAX])
-            .map(counted_code)
+            .map(code_to_count)
             .collect();
         assert_eq!(counted.len(), 257);
-        assert_eq!(error_name(counted_code(1_000_000)), "error_others");
-        assert_eq!(error_code("error_others"), Some(counted_code(1_000_000)));
+        assert_eq!(error_name(code_to_count(1_000_000)), "error_others");
+        assert_eq!(error_code("error_others"), Some(code_to_count(1_000_000)));
     }
 }

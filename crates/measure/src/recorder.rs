@@ -70,7 +70,7 @@ impl Recorder {
 
     /// Nothing begins after `at`, and what has begun is measured until it ends: all of a number of
     /// operations have begun.
-    pub fn fired_until(&mut self, at: u64) {
+    pub fn end_firing(&mut self, at: u64) {
         // 0 stands for "not ended by anything but the clock" there.
         self.client.client.fired_until_ns = at.max(self.window.from()).max(1);
     }
@@ -135,9 +135,9 @@ impl Recorder {
         )
     }
 
-    /// An operation is under way from `at` on, until [`Recorder::ended`].
+    /// An operation is under way from `at` on, until [`Recorder::end`].
     #[inline]
-    pub fn begun(&mut self, at: u64) {
+    pub fn begin(&mut self, at: u64) {
         self.client.begin(at);
     }
 
@@ -151,21 +151,21 @@ impl Recorder {
     /// The loop handled a ready socket at `at`, or looked at its sockets again; it could have done
     /// so at most this much earlier.
     #[inline]
-    pub fn lagged(&mut self, at: u64, lag_ns: u64) {
+    pub fn record_lag(&mut self, at: u64, lag_ns: u64) {
         if !BLIND && self.window.meets(at.saturating_sub(lag_ns), at) {
             self.client.client.loop_lag.record(lag_ns);
         }
     }
 
     /// The kernel was asked at `at` how a connection does on which an operation is under way.
-    pub fn path_sampled(&mut self, at: u64, sample: &PathSample) {
+    pub fn record_path(&mut self, at: u64, sample: &PathSample) {
         if self.window.contains(at) {
             self.client.client.path.record(sample);
         }
     }
 
     /// An operation began.
-    pub fn started(&mut self, key: CellId) {
+    pub fn count_start(&mut self, key: CellId) {
         if BLIND {
             return;
         }
@@ -173,13 +173,13 @@ impl Recorder {
     }
 
     /// An operation that began at the address of `from` is sent again, to that of `to`.
-    pub fn moved(&mut self, from: CellId, to: CellId) {
+    pub fn count_move(&mut self, from: CellId, to: CellId) {
         self.cell(from).counters.moved -= 1;
         self.cell(to).counters.moved += 1;
     }
 
     /// An operation ended: all its times, its outcome, status and bytes.
-    pub fn ended(&mut self, operation: &Operation) {
+    pub fn end(&mut self, operation: &Operation) {
         if BLIND {
             return;
         }
@@ -214,6 +214,8 @@ impl Recorder {
         if let Some(chain) = handshake.chain {
             cell.chains.count(chain);
         }
+        // A session that was offered and not resumed was refused: TLS reports no more (RFC 8446,
+        // section 2.2).
         let resumed = handshake.negotiated.kind.is_resumed();
         let resumption = &mut cell.counters.resumption;
         resumption.offered += u64::from(handshake.offered.is_some());
@@ -238,7 +240,7 @@ impl Recorder {
     }
 
     /// An operation went over a connection that was already open.
-    pub fn reused(&mut self, key: CellId) {
+    pub fn count_reuse(&mut self, key: CellId) {
         if BLIND {
             return;
         }
@@ -246,7 +248,7 @@ impl Recorder {
     }
 
     /// A reused connection was closed under a request, which was sent again.
-    pub fn reused_closed(&mut self, key: CellId) {
+    pub fn count_closed_under_reuse(&mut self, key: CellId) {
         self.cell(key).counters.connections.reused_closed += 1;
     }
 
@@ -261,18 +263,18 @@ impl Recorder {
     }
 
     /// An HTTP/2 server refused a stream.
-    pub fn refused_stream(&mut self, key: CellId) {
+    pub fn count_refused_stream(&mut self, key: CellId) {
         self.cell(key).counters.http2.refused_streams += 1;
     }
 
     /// A request that an HTTP/2 server had not processed is sent once more.
-    pub fn sent_again(&mut self, key: CellId) {
+    pub fn count_resend(&mut self, key: CellId) {
         self.cell(key).counters.http2.sent_again += 1;
     }
 
     /// An HTTP/2 server limits the streams at once on a connection: to fewer than asked for,
     /// and fewer than before unless it `is_first` said to.
-    pub fn limited(&mut self, key: CellId, streams: u32, is_first: bool) {
+    pub fn count_stream_limit(&mut self, key: CellId, streams: u32, is_first: bool) {
         self.cell(key).counters.http2.merge(&Http2Counts {
             limited_connections: u64::from(is_first),
             fewest_streams: u64::from(streams),
@@ -293,7 +295,7 @@ impl Recorder {
     }
 
     /// A user waits after a connection failed.
-    pub fn backed_off(&mut self, key: CellId, wait_ns: u64) {
+    pub fn count_back_off(&mut self, key: CellId, wait_ns: u64) {
         let connections = &mut self.cell(key).counters.connections;
         connections.back_offs += 1;
         connections.back_off_ns += wait_ns;

@@ -194,7 +194,7 @@ impl Totals {
     }
 
     /// Cells and distributions in which there is something.
-    fn filled(&self) -> impl Iterator<Item = (&CellKey, &Counters, FilledTimes<'_>)> {
+    fn non_empty_cells(&self) -> impl Iterator<Item = (&CellKey, &Counters, FilledTimes<'_>)> {
         let none = Counters::default();
         self.cells.iter().filter_map(move |(key, cell)| {
             let times: FilledTimes<'_> = cell
@@ -210,7 +210,7 @@ impl Totals {
 /// A cell or distribution without content is as good as none.
 impl PartialEq for Totals {
     fn eq(&self, other: &Totals) -> bool {
-        self.client == other.client && self.filled().eq(other.filled())
+        self.client == other.client && self.non_empty_cells().eq(other.non_empty_cells())
     }
 }
 
@@ -240,13 +240,13 @@ impl DistributionTotals {
         self.sum = self.sum.saturating_add(sum);
         self.sum_of_squares = self.sum_of_squares.saturating_add(sum_of_squares);
         self.overflow = self.overflow.saturating_add(overflow);
-        self.buckets = self.buckets.wrapping_add(weighted(histogram));
+        self.buckets = self.buckets.wrapping_add(checksum(histogram));
     }
 }
 
 /// The sum of a histogram's counts, each times the number of its bucket: that of a merged histogram
 /// is the sum of its parts'.
-fn weighted(histogram: &Histogram) -> u128 {
+fn checksum(histogram: &Histogram) -> u128 {
     histogram.counts().fold(0, |sum: u128, (index, count)| {
         sum.wrapping_add(weight(index).wrapping_mul(count.into()))
     })

@@ -58,7 +58,7 @@ fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
         let intended_at = start.saturating_sub(20 * MS) + index * MS;
         let mut operation = operation(intended_at);
         operation.done_at += index % 7 * 1000;
-        recorder.started(operation.key);
+        recorder.count_start(operation.key);
         if index % 3 == 0 {
             recorder.handshake(operation.key, handshake(negotiated, Some(chain), false));
             let (connect, kind) = (Some(MS), HandshakeKind::Full);
@@ -70,7 +70,7 @@ fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
             };
         }
         recorder.wire_bytes(key(0, 1), 0, 200, 700);
-        recorder.ended(&operation);
+        recorder.end(&operation);
     }
 }
 
@@ -100,8 +100,8 @@ fn cell_of_few_values_takes_a_few_kilobytes() {
             };
             let operation = operation(20 * MS);
             let done_at = operation.done_at + nth * nth % (7 * MS);
-            recorder.started(key);
-            recorder.ended(&Operation {
+            recorder.count_start(key);
+            recorder.end(&Operation {
                 key,
                 done_at,
                 ..operation

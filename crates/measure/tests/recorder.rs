@@ -31,7 +31,7 @@ fn counters(snapshot: &Snapshot) -> Counters {
 
 /// Every time of one recorded operation, in milliseconds.
 fn times(operation: Operation) -> BTreeMap<(Outcome, Metric), u64> {
-    let cell = cell(|recorder| recorder.ended(&operation));
+    let cell = cell(|recorder| recorder.end(&operation));
     let single = |distribution: &measure::Distribution| {
         assert_eq!(
             (distribution.count, distribution.min),
@@ -81,7 +81,7 @@ fn handshake_is_measured_in_units_of_its_own_connect() {
         (HandshakeKind::ResumedRetried, None),
     ];
     for (kind, metric) in cases {
-        let times = cell(|recorder| recorder.ended(&opened(kind))).times;
+        let times = cell(|recorder| recorder.end(&opened(kind))).times;
         let ratios: Vec<_> = times
             .iter()
             .filter(|((_, metric), _)| !metric.is_time())
@@ -104,7 +104,7 @@ fn handshake_is_measured_in_units_of_its_own_connect() {
         ..opened(HandshakeKind::Full)
     };
     assert!(
-        cell(|recorder| recorder.ended(&unknown))
+        cell(|recorder| recorder.end(&unknown))
             .times
             .keys()
             .all(|(_, metric)| metric.is_time())
@@ -276,7 +276,7 @@ fn phases_that_were_not_reached_are_not_recorded() {
 #[test]
 fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
     let cell = cell(|recorder| {
-        recorder.started(key(0, 1));
+        recorder.count_start(key(0, 1));
         for end in [
             OperationEnd::Ok,
             OperationEnd::OkUnconfirmed,
@@ -286,7 +286,7 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
             failed(FailureStage::Http, Kind::Status(503)),
             failed(FailureStage::Tls, Kind::AlertReceived(40)),
         ] {
-            recorder.ended(&Operation {
+            recorder.end(&Operation {
                 end,
                 ..operation(0)
             });
@@ -321,7 +321,7 @@ fn every_ended_operation_has_one_outcome_and_every_failure_one_kind() {
         wanted.map(|(name, count)| (name.to_owned(), count))
     );
     assert_eq!(counters.statuses, BTreeMap::from([(200, 7)]));
-    assert_eq!(counters.ended(), 8);
+    assert_eq!(counters.operations_ended(), 8);
     let of = |outcome| {
         cell.response_times
             .range((outcome, 0)..=(outcome, u32::MAX))
@@ -387,7 +387,7 @@ fn work_counts_where_it_happened_and_operations_where_they_were_due() {
             done_at: done_ms * MS,
             ..operation(intended_ms * MS)
         };
-        recorder.ended(&operation);
+        recorder.end(&operation);
     };
     ended(warm_up, 0, 99, OperationEnd::Ok);
     ended(warm_up, 50, 100, OperationEnd::Ok);
@@ -439,7 +439,7 @@ fn operation_that_is_under_way_at_an_end_of_the_measured_part_lies_in_it_by_its_
     const BEGUN_AFTER_MS: u64 = 5;
     let parts = |begin: u64, done: u64, end: OperationEnd| {
         let mut recorder = recorder(1).measuring(Window::new(100 * MS, 300 * MS));
-        recorder.ended(&Operation {
+        recorder.end(&Operation {
             done_at: done * MS,
             end,
             ..operation((begin - BEGUN_AFTER_MS) * MS)
@@ -470,13 +470,13 @@ fn operation_that_is_under_way_at_an_end_of_the_measured_part_lies_in_it_by_its_
 #[test]
 fn measured_part_that_is_closed_early_counts_nothing_after() {
     let mut recorder = recorder(1).measuring(Window::new(0, u64::MAX));
-    recorder.ended(&Operation {
+    recorder.end(&Operation {
         done_at: 30 * MS,
         ..operation(0)
     });
     assert!(recorder.close_window(40 * MS));
     assert!(!recorder.close_window(50 * MS), "it has ended");
-    recorder.ended(&Operation {
+    recorder.end(&Operation {
         done_at: 41 * MS,
         ..operation(0)
     });
@@ -489,7 +489,7 @@ fn measured_part_that_is_closed_early_counts_nothing_after() {
 #[test]
 fn measured_part_of_a_number_of_operations_goes_on_until_the_last_has_ended() {
     let mut recorder = recorder(1).measuring(Window::new(0, u64::MAX));
-    recorder.fired_until(0);
+    recorder.end_firing(0);
     assert_eq!(
         recorder
             .cut(SECOND, None)
@@ -499,8 +499,8 @@ fn measured_part_of_a_number_of_operations_goes_on_until_the_last_has_ended() {
             .fired_until_ns,
         1
     );
-    recorder.fired_until(SECOND + 40 * MS);
-    recorder.ended(&Operation {
+    recorder.end_firing(SECOND + 40 * MS);
+    recorder.end(&Operation {
         done_at: SECOND + 41 * MS,
         ..operation(0)
     });
@@ -513,15 +513,15 @@ fn measured_part_of_a_number_of_operations_goes_on_until_the_last_has_ended() {
 #[test]
 fn operations_under_way_give_every_second_its_part_of_the_integral() {
     let mut recorder = recorder(1);
-    recorder.begun(200 * MS);
-    recorder.begun(800 * MS);
+    recorder.begin(200 * MS);
+    recorder.begin(800 * MS);
     let mut open = Vec::new();
     let now = 2500 * MS;
     while now >= recorder.boundary() {
         let interval = recorder.cut(now, None);
         open.push((interval.number(), interval.into_snapshot().0.client.open_ns));
     }
-    recorder.ended(&Operation {
+    recorder.end(&Operation {
         done_at: now,
         ..operation(0)
     });
@@ -538,7 +538,7 @@ fn lag_of_the_loop_counts_in_the_measured_part() {
     // The last but one lagged from 17 on.
     [(9, 1), (10, 2), (20, 3), (21, 4), (25, 4)]
         .into_iter()
-        .for_each(|(at, lag)| recorder.lagged(at, lag));
+        .for_each(|(at, lag)| recorder.record_lag(at, lag));
     let (snapshot, spare) = recorder.cut(SECOND, None).into_snapshot();
     let lag = &snapshot.client.loop_lag;
     assert_eq!((lag.count, lag.min, lag.max), (3, 2, 4));
@@ -570,10 +570,10 @@ fn handshakes_are_tallied_and_resumption_adds_up() {
             },
         );
         recorder.sessions_received(at, 2);
-        recorder.reused(at);
-        recorder.reused_closed(at);
-        recorder.backed_off(at, 10 * MS);
-        recorder.backed_off(at, 20 * MS);
+        recorder.count_reuse(at);
+        recorder.count_closed_under_reuse(at);
+        recorder.count_back_off(at, 10 * MS);
+        recorder.count_back_off(at, 20 * MS);
         recorder.end_awaited(at, 2 * MS, true);
         recorder.end_awaited(at, 3 * MS, false);
         recorder.wire_bytes(at, 0, 5, 70);
@@ -679,17 +679,21 @@ fn sessions_are_counted_by_who_issued_them_and_early_data_by_what_became_of_it()
 #[test]
 fn operation_that_moves_has_begun_where_it_ends_whatever_the_second() {
     let mut recorder = recorder(1);
-    recorder.started(key(0, 1));
+    recorder.count_start(key(0, 1));
     let first = recorder.cut(SECOND, None).into_snapshot().0;
-    recorder.moved(key(0, 1), key(0, 2));
-    recorder.ended(&Operation {
+    recorder.count_move(key(0, 1), key(0, 2));
+    recorder.end(&Operation {
         key: key(0, 2),
         ..operation(SECOND)
     });
     let second = recorder.cut(2 * SECOND, None).into_snapshot().0;
     let in_flight = |snapshot: &Snapshot| {
         let counters = counters(snapshot);
-        (counters.started, counters.begun(), counters.ended())
+        (
+            counters.started,
+            counters.operations_begun(),
+            counters.operations_ended(),
+        )
     };
     assert_eq!(
         (in_flight(&first), in_flight(&second)),
@@ -700,7 +704,12 @@ fn operation_that_moves_has_begun_where_it_ends_whatever_the_second() {
     let begun: Vec<_> = totals
         .cells
         .values()
-        .map(|cell| (cell.counters.begun(), cell.counters.ended()))
+        .map(|cell| {
+            (
+                cell.counters.operations_begun(),
+                cell.counters.operations_ended(),
+            )
+        })
         .collect();
     assert_eq!(begun, [(0, 0), (1, 1)]);
 }
@@ -728,7 +737,7 @@ fn intervals_are_cut_at_the_boundaries_of_seconds() {
             ));
         }
         assert_eq!(u64::from(recorder.interval()), now / SECOND);
-        recorder.started(key(0, 1));
+        recorder.count_start(key(0, 1));
     }
     let last = recorder.cut(5 * SECOND + 1, None);
     seen.push((last.number(), last.is_empty(), last.into_snapshot().0));
@@ -747,7 +756,7 @@ fn intervals_are_cut_at_the_boundaries_of_seconds() {
 #[test]
 fn untouched_interval_is_an_empty_snapshot() {
     let mut recorder = recorder(1);
-    recorder.ended(&operation(0));
+    recorder.end(&operation(0));
     let (_, spare) = recorder.cut(SECOND, None).into_snapshot();
     assert!(recorder.cut(2 * SECOND, Some(spare)).is_empty());
     let interval = recorder.cut(3 * SECOND, None);
@@ -759,7 +768,7 @@ fn untouched_interval_is_an_empty_snapshot() {
 fn response_times_stay_with_the_second_they_were_intended_in() {
     let cell = cell(|recorder| {
         for (intended, times) in [(3, 2), (4, 1), (3, 1), (1, 4), (4, 1)] {
-            (0..times).for_each(|_| recorder.ended(&operation(intended * SECOND)));
+            (0..times).for_each(|_| recorder.end(&operation(intended * SECOND)));
         }
     });
     let counts: Vec<_> = cell
@@ -779,7 +788,7 @@ fn cells_are_kept_by_period_request_and_address() {
             for address in 0..=3 {
                 let times = wanted.len() + 1;
                 (0..times).for_each(|_| {
-                    recorder.started(CellId {
+                    recorder.count_start(CellId {
                         period,
                         request,
                         address,
@@ -827,7 +836,7 @@ fn addresses_beyond_those_kept_apart_are_the_others() {
         "those that came first are still known"
     );
     let other = recorder.address(address(69_999));
-    recorder.started(CellId {
+    recorder.count_start(CellId {
         period: Period::Measured,
         request: 0,
         address: other,
@@ -848,7 +857,7 @@ fn same_address_has_the_same_index_and_intervals_under_way_keep_theirs() {
     let mut recorder = recorder(1);
     let known = recorder.address(([10, 0, 0, 2], 443).into());
     assert_eq!(known, 2);
-    recorder.started(key(0, known));
+    recorder.count_start(key(0, known));
     let under_way = recorder.cut(SECOND, None);
     assert_eq!(recorder.address("[::1]:443".parse().unwrap()), 4);
     let (snapshot, _) = under_way.into_snapshot();

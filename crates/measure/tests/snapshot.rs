@@ -90,8 +90,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
 fn record(recorder: &mut Recorder, event: &Event) {
     match event {
         Event::Ended(operation) => {
-            recorder.started(operation.key);
-            recorder.ended(operation);
+            recorder.count_start(operation.key);
+            recorder.end(operation);
         }
         &Event::Handshake(key, true) => recorder.handshake(
             key,
@@ -106,7 +106,7 @@ fn record(recorder: &mut Recorder, event: &Event) {
         &Event::WireBytes(key, bytes) => recorder.wire_bytes(key, 0, bytes.into(), 1),
         &Event::NotSent(key) => recorder.not_sent(&not_sent(key)),
         &Event::PathSampled(number) => {
-            recorder.path_sampled(MS, &path_sample(number.into()));
+            recorder.record_path(MS, &path_sample(number.into()));
         }
     }
 }
@@ -205,7 +205,7 @@ proptest! {
     fn every_started_operation_has_ended_in_one_outcome(events in events()) {
         let mut counters = Counters::default();
         snapshot(&events).cells.values().for_each(|cell| counters.merge(&cell.counters));
-        prop_assert_eq!(counters.started, counters.ended());
+        prop_assert_eq!(counters.started, counters.operations_ended());
         let failures: u64 = counters.failures.values().sum();
         prop_assert_eq!(failures, counters.timed_out + counters.failed);
     }
@@ -249,8 +249,8 @@ fn everything() -> Snapshot {
         request: 1,
         address: v6,
     };
-    recorder.started(at);
-    recorder.moved(CellId { address: 0, ..at }, at);
+    recorder.count_start(at);
+    recorder.count_move(CellId { address: 0, ..at }, at);
     recorder.connect_attempted(at);
     recorder.connect_opened(at);
     let ocsp_staple = Some(Staple {
@@ -268,21 +268,21 @@ fn everything() -> Snapshot {
         handshake(&negotiated(HandshakeKind::ResumedRetried), None, true),
     );
     recorder.sessions_received(at, 2);
-    recorder.reused(at);
-    recorder.reused_closed(at);
-    recorder.backed_off(at, 10 * MS);
+    recorder.count_reuse(at);
+    recorder.count_closed_under_reuse(at);
+    recorder.count_back_off(at, 10 * MS);
     recorder.too_early(at);
     recorder.go_away(at);
-    recorder.refused_stream(at);
-    recorder.sent_again(at);
-    recorder.limited(at, 100, true);
+    recorder.count_refused_stream(at);
+    recorder.count_resend(at);
+    recorder.count_stream_limit(at, 100, true);
     recorder.draining(at);
     recorder.end_awaited(at, 20 * MS, false);
     recorder.wire_bytes(at, 5, 1000, 5000);
-    recorder.begun(MS);
-    recorder.begun(2 * MS);
-    recorder.lagged(3 * MS, 40_000);
-    recorder.path_sampled(4 * MS, &path_sample(9));
+    recorder.begin(MS);
+    recorder.begin(2 * MS);
+    recorder.record_lag(3 * MS, 40_000);
+    recorder.record_path(4 * MS, &path_sample(9));
     let kinds = [
         (FailureStage::Http, Kind::TimeOut),
         (FailureStage::Http, Kind::Status(503)),
@@ -300,7 +300,7 @@ fn everything() -> Snapshot {
     ];
     for (index, (stage, kind)) in kinds.into_iter().enumerate() {
         let end = OperationEnd::Failed(Failure { stage, kind });
-        recorder.ended(&Operation {
+        recorder.end(&Operation {
             key: at,
             end,
             ..operation(index as u64 * SECOND)
@@ -309,7 +309,7 @@ fn everything() -> Snapshot {
     for length in [0, 1, 2048, 5 * MS, 9000 * SECOND] {
         let done_at = operation(0).done_at + length;
         let handshake = Some((HandshakeKind::Full, 3 * length));
-        recorder.ended(&Operation {
+        recorder.end(&Operation {
             done_at,
             connect: Some(length),
             handshake,

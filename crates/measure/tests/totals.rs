@@ -27,8 +27,8 @@ fn second(recorder: &mut Recorder, number: u64) -> Snapshot {
     for nth in 0..10 {
         let mut operation = operation(number * SECOND + nth);
         operation.done_at += (number % 60 * 10 + nth) * 7919;
-        recorder.started(operation.key);
-        recorder.ended(&operation);
+        recorder.count_start(operation.key);
+        recorder.end(&operation);
     }
     recorder.cut((number + 1) * SECOND, None).into_snapshot().0
 }

@@ -51,7 +51,7 @@ impl Alarm {
             TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
         )?;
         Ok(Alarm {
-            timer: watched(timer)?,
+            timer: watch(timer)?,
             sleepers: Mutex::default(),
         })
     }
@@ -128,7 +128,7 @@ impl Alarm {
     reason = "its successor is unsafe for the sake of types that do not own one file for good, as \
               OwnedFd does (tokio-rs/tokio#8587)"
 )]
-fn watched(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn watch(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(timer, Interest::READABLE)
 }
 

@@ -61,32 +61,36 @@ impl BadFraming {
             BadFraming::GarbageHead => b"\x00\x01\x02 this is no answer\r\n\r\n".to_vec(),
             BadFraming::BadVersion => b"HTTQ/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok".to_vec(),
             BadFraming::BadStatus => b"HTTP/1.1 2x0 OK\r\ncontent-length: 2\r\n\r\nok".to_vec(),
-            BadFraming::HeaderWithoutColon => sized("no colon here\r\ncontent-length: 2"),
-            BadFraming::SpaceBeforeColon => sized("content-length : 2"),
-            BadFraming::HeaderTooLarge => sized(&format!(
+            BadFraming::HeaderWithoutColon => answer_with("no colon here\r\ncontent-length: 2"),
+            BadFraming::SpaceBeforeColon => answer_with("content-length : 2"),
+            BadFraming::HeaderTooLarge => answer_with(&format!(
                 "x-large: {}\r\ncontent-length: 2",
                 "x".repeat(256 * 1024)
             )),
-            BadFraming::TooManyHeaders => sized(&format!(
+            BadFraming::TooManyHeaders => answer_with(&format!(
                 "{}content-length: 2",
                 "x-many: x\r\n".repeat(10_000)
             )),
-            BadFraming::TwoLengths => sized("content-length: 2\r\ncontent-length: 3"),
-            BadFraming::NegativeLength => sized("content-length: -2"),
-            BadFraming::LengthNotANumber => sized("content-length: two"),
-            BadFraming::LengthOverflow => sized("content-length: 18446744073709551618"),
-            BadFraming::ChunkSizeNotHex => chunked("zz\r\nok\r\n0\r\n\r\n"),
-            BadFraming::ChunkSizeOverflow => chunked("10000000000000002\r\nok\r\n0\r\n\r\n"),
-            BadFraming::ChunkWithoutEnd => chunked("2\r\nokok\r\n0\r\n\r\n"),
-            BadFraming::SurplusBytes => [sized("content-length: 2"), b"surplus".to_vec()].concat(),
+            BadFraming::TwoLengths => answer_with("content-length: 2\r\ncontent-length: 3"),
+            BadFraming::NegativeLength => answer_with("content-length: -2"),
+            BadFraming::LengthNotANumber => answer_with("content-length: two"),
+            BadFraming::LengthOverflow => answer_with("content-length: 18446744073709551618"),
+            BadFraming::ChunkSizeNotHex => answer_in_chunks("zz\r\nok\r\n0\r\n\r\n"),
+            BadFraming::ChunkSizeOverflow => {
+                answer_in_chunks("10000000000000002\r\nok\r\n0\r\n\r\n")
+            }
+            BadFraming::ChunkWithoutEnd => answer_in_chunks("2\r\nokok\r\n0\r\n\r\n"),
+            BadFraming::SurplusBytes => {
+                [answer_with("content-length: 2"), b"surplus".to_vec()].concat()
+            }
         }
     }
 }
 
-fn sized(headers: &str) -> Vec<u8> {
+fn answer_with(headers: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\n{headers}\r\n\r\nok").into_bytes()
 }
 
-fn chunked(body: &str) -> Vec<u8> {
+fn answer_in_chunks(body: &str) -> Vec<u8> {
     format!("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n{body}").into_bytes()
 }

@@ -42,6 +42,7 @@ impl BoundTarget {
             None => (None, None),
         };
         let paced_from = config.paced_from.map(on_monotonic_clock);
+        // The answer for all other paths is the first; the others are in the order of `paths`.
         let all =
             std::iter::once(&config.answer).chain(config.paths.iter().map(|(_, answer)| answer));
         let shared = Service {
@@ -59,6 +60,7 @@ impl BoundTarget {
             source,
         };
         let listeners = listeners(config.address, config.threads.get()).map_err(refused)?;
+        // All of them share one port, which the kernel chose if the configuration asked for port 0.
         let address = listeners[0].local_addr().map_err(refused)?;
         Ok(BoundTarget {
             listeners,

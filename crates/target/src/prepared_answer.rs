@@ -110,7 +110,7 @@ impl PreparedFault {
     fn new(fault: &TargetFault, answer: &TargetAnswer, head: Vec<u8>) -> PreparedFault {
         match fault {
             TargetFault::Stop { at, then } => PreparedFault {
-                response: AnswerBytes::stopped(answer, head, *at),
+                response: AnswerBytes::stop(answer, head, *at),
                 then: *then,
             },
             TargetFault::BadFraming(kind) => PreparedFault {
@@ -136,14 +136,14 @@ impl AnswerBytes {
     fn whole(answer: &TargetAnswer, head: Vec<u8>) -> AnswerBytes {
         match answer.framing {
             _ if !answer.has_body() => AnswerBytes::bytes(head),
-            BodyFraming::Chunked => AnswerBytes::chunked(head, answer.body_bytes),
+            BodyFraming::Chunked => AnswerBytes::in_chunks(head, answer.body_bytes),
             BodyFraming::ContentLength | BodyFraming::EofDelimited => {
                 AnswerBytes::plain(head, answer.body_bytes)
             }
         }
     }
 
-    fn stopped(answer: &TargetAnswer, mut head: Vec<u8>, at: FaultPlace) -> AnswerBytes {
+    fn stop(answer: &TargetAnswer, mut head: Vec<u8>, at: FaultPlace) -> AnswerBytes {
         match at {
             FaultPlace::BeforeHead => AnswerBytes::default(),
             FaultPlace::InHead => {
@@ -176,7 +176,7 @@ impl AnswerBytes {
         }
     }
 
-    fn chunked(mut first: Vec<u8>, payload_bytes: u64) -> AnswerBytes {
+    fn in_chunks(mut first: Vec<u8>, payload_bytes: u64) -> AnswerBytes {
         let blocks = payload_bytes / BLOCK_BYTES;
         let rest = payload_bytes % BLOCK_BYTES;
         if rest > 0 {
@@ -206,7 +206,7 @@ fn timetable(
 ) -> Result<Option<Mutex<Timetable>>, BindError> {
     let mut timetable = Timetable::new(answer.pace, answer.delay)?;
     if let Some(from) = paced_from {
-        timetable = timetable.counted_from(from);
+        timetable = timetable.with_stalls_from(from);
     }
     Ok(answer.waits().then(|| Mutex::new(timetable)))
 }

@@ -75,7 +75,7 @@ impl Timetable {
 
     /// The same with stalls counted from `zero_ns`, and not from the first arrival.
     #[must_use]
-    pub fn counted_from(mut self, from_ns: u64) -> Timetable {
+    pub fn with_stalls_from(mut self, from_ns: u64) -> Timetable {
         if let Rule::Stall { zero_ns, .. } = &mut self.rule {
             *zero_ns = Some(from_ns);
         }
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn stalls_are_counted_from_a_given_instant() {
-        let given = timetable(stall(10, 4, 0), 0).counted_from(1_000_000_000);
+        let given = timetable(stall(10, 4, 0), 0).with_stalls_from(1_000_000_000);
         assert_eq!(
             answers(given, [990, 999, 1000, 1003, 1004, 1012]),
             [990, 999, 1004, 1004, 1004, 1014]

@@ -79,7 +79,7 @@ impl Ledger {
         let before = operation.id;
         operation.id.address = address;
         if operation.start == StartCount::Counted && before != operation.id {
-            self.recorder.moved(before, operation.id);
+            self.recorder.count_move(before, operation.id);
         }
         self.count_start(operation);
     }
@@ -89,7 +89,7 @@ impl Ledger {
     pub(super) fn count_start(&mut self, operation: &mut LiveOperation) {
         let before = std::mem::replace(&mut operation.start, StartCount::Counted);
         if before == StartCount::Uncounted {
-            self.recorder.started(operation.id);
+            self.recorder.count_start(operation.id);
         }
     }
 

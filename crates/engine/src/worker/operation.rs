@@ -34,7 +34,7 @@ impl Worker {
     /// when the loop noticed that an arrival of an open loop was due.
     pub(super) fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
         self.ledger.roll(now);
-        self.ledger.recorder.begun(now);
+        self.ledger.recorder.begin(now);
         let seat = self.seats.seat_of(slot);
         let connection = self.seats.connection(seat);
         let address = connection.map(|connection| connection.id.address);
@@ -63,7 +63,7 @@ impl Worker {
             operation.trial = Trial::OnReusedConnection;
             connection.id = operation.id;
             self.ledger.count_start(operation);
-            self.ledger.recorder.reused(operation.id);
+            self.ledger.recorder.count_reuse(operation.id);
         }
         self.send_request(slot, now);
     }
@@ -224,7 +224,7 @@ impl Worker {
         }
         self.ledger.roll(now);
         let ended = operation.ended(answer, end, now);
-        self.ledger.recorder.ended(&ended);
+        self.ledger.recorder.end(&ended);
     }
 
     /// Frees the slot: its user begins the next operation now or after a pause; in an open loop the
@@ -339,7 +339,7 @@ impl Worker {
         let operation = self.begun(slot);
         operation.retry(now);
         let id = operation.id;
-        self.ledger.recorder.reused_closed(id);
+        self.ledger.recorder.count_closed_under_reuse(id);
         self.open(slot, now);
     }
 }

@@ -74,7 +74,7 @@ impl Worker {
         let address = connection.id.address;
         if let Some(mut sample) = connection.probe_path(now) {
             self.path_probe.renew_least(address, &mut sample);
-            self.ledger.recorder.path_sampled(now, &sample);
+            self.ledger.recorder.record_path(now, &sample);
         }
         true
     }

@@ -184,7 +184,7 @@ impl Worker {
     fn note_limit(&mut self, seat: u32, streams: u32, is_first: bool) {
         if let Some(connection) = self.seats.connection(seat) {
             let recorder = &mut self.ledger.recorder;
-            recorder.limited(connection.id, streams, is_first);
+            recorder.count_stream_limit(connection.id, streams, is_first);
         }
     }
 
@@ -193,7 +193,7 @@ impl Worker {
             return self.fail_stream(slot, Kind::StreamReset(code), now);
         }
         if let Some(operation) = self.seats.operation(slot) {
-            self.ledger.recorder.refused_stream(operation.id);
+            self.ledger.recorder.count_refused_stream(operation.id);
         }
         self.retry_unprocessed(slot, Kind::StreamReset(code), now);
     }
@@ -220,7 +220,7 @@ impl Worker {
             Some(operation) if operation.is_retry() => self.fail_stream(slot, kind, now),
             Some(operation) => {
                 operation.retry(now);
-                self.ledger.recorder.sent_again(operation.id);
+                self.ledger.recorder.count_resend(operation.id);
                 self.send_at_home(slot, now);
             }
         }
@@ -402,7 +402,7 @@ impl Worker {
         }
         if may_send_again {
             operation.retry(now);
-            self.ledger.recorder.reused_closed(operation.id);
+            self.ledger.recorder.count_closed_under_reuse(operation.id);
             return StreamLoss::GoesOn;
         }
         let is_in_body = connection.answer(lane).status.is_some();

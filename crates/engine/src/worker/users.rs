@@ -122,7 +122,7 @@ impl Worker {
         seat.opener = Opener::BacksOff(slot);
         // Keeps users that failed together from trying again together.
         let wait = self.random.between(longest / 2, longest);
-        self.ledger.recorder.backed_off(id, wait);
+        self.ledger.recorder.count_back_off(id, wait);
         self.pauses.set(slot, now + wait);
     }
 }

@@ -493,7 +493,11 @@ fn operation_sent_again_to_another_address_has_begun_there() {
         let (mut started, mut moved) = (0, 0);
         for (key, cell) in &outcome.sum.cells {
             let counters = &cell.counters;
-            assert_eq!(counters.begun(), counters.ended(), "{key:?}: {counters:?}");
+            assert_eq!(
+                counters.operations_begun(),
+                counters.operations_ended(),
+                "{key:?}: {counters:?}"
+            );
             (started, moved) = (
                 started + counters.started,
                 moved + counters.moved.unsigned_abs(),
@@ -671,7 +675,7 @@ fn odd_http2_servers_fail_every_operation_and_hold_nobody_up() {
                 began.elapsed()
             );
             assert_eq!(
-                (counters.started, counters.ended(), counters.ok),
+                (counters.started, counters.operations_ended(), counters.ok),
                 (12, 12, 0),
                 "{what}, {load}"
             );
@@ -744,7 +748,7 @@ fn http2_users_whose_connections_fail_at_once_wait_and_end() {
                 \"2\", streams = 4 }\nload = { connections = 3, requests = 30 }\n";
     let counters = run(parse(text, None)).measured();
     assert_eq!(
-        (counters.started, counters.ended(), counters.ok),
+        (counters.started, counters.operations_ended(), counters.ok),
         (30, 30, 0)
     );
     assert!(counters.connections.back_offs > 0);

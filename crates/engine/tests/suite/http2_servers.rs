@@ -267,7 +267,7 @@ fn operation_that_waits_for_a_stream_times_out_under_its_own_name() {
             .map(|(name, _)| name)
             .collect();
         assert_eq!(
-            (counters.ended(), counters.failed),
+            (counters.operations_ended(), counters.failed),
             (30, 0),
             "{load}: {names:?}"
         );

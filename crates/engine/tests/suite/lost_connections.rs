@@ -43,7 +43,7 @@ fn request_that_the_server_worked_on_is_not_sent_again() {
             format!("connection.http = \"{http}\"\nload = {{ connections = 2, requests = 20 }}");
         let counters = measured(&format!("http://{server}/"), &sections, None);
         assert_eq!(
-            (counters.ended(), asked.load(Ordering::SeqCst)),
+            (counters.operations_ended(), asked.load(Ordering::SeqCst)),
             (20, 20),
             "HTTP/{http}: {:?}",
             failures(&counters)
@@ -126,10 +126,14 @@ fn users_of_a_server_that_goes_away_at_once_back_off() {
                 "{what}, {streams}: {connections} connections"
             );
             assert!(counters.connections.back_offs > 0, "{what}, {streams}");
-            assert_eq!(counters.started, counters.ended(), "{what}, {streams}");
+            assert_eq!(
+                counters.started,
+                counters.operations_ended(),
+                "{what}, {streams}"
+            );
             let counters = run("requests = 12");
             assert_eq!(
-                (counters.started, counters.ended(), counters.ok),
+                (counters.started, counters.operations_ended(), counters.ok),
                 (12, 12, 0),
                 "{what}, {streams}"
             );

@@ -31,7 +31,7 @@ pub fn signature_scheme_name(code: u16) -> Cow<'static, str> {
 /// Name of an alert, such as `handshake_failure`; a code without one is `alert_254`.
 #[must_use]
 pub fn alert_name(code: u8) -> Cow<'static, str> {
-    known(&ALERTS, code).map_or_else(
+    find_name(&ALERTS, code).map_or_else(
         || Cow::Owned(format!("{UNNAMED_ALERT}{code}")),
         Cow::Borrowed,
     )
@@ -50,14 +50,14 @@ pub fn alert_code(name: &str) -> Option<u8> {
 const UNNAMED_ALERT: &str = "alert_";
 
 fn name_of(names: &[(u16, &'static str)], code: u16) -> Cow<'static, str> {
-    match (code, known(names, code)) {
+    match (code, find_name(names, code)) {
         (0, _) => Cow::Borrowed(""),
         (_, Some(name)) => Cow::Borrowed(name),
         (_, None) => Cow::Owned(format!("{code:#06x}")),
     }
 }
 
-fn known<C: Copy + PartialEq>(names: &[(C, &'static str)], code: C) -> Option<&'static str> {
+fn find_name<C: Copy + PartialEq>(names: &[(C, &'static str)], code: C) -> Option<&'static str> {
     names
         .iter()
         .find(|(known, _)| *known == code)

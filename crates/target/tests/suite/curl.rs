@@ -6,7 +6,7 @@ use target::{
     BodyFraming, CertificateDefect, Config, RunningTarget, ServerTls, TargetAnswer, TargetFault,
 };
 
-/// curl's exit code and output; none where curl is missing, which fails only in CI.
+/// curl's exit code and output; `None` if curl is missing, which fails only in CI.
 fn curl(target: &RunningTarget, args: &[&str]) -> Option<(i32, String)> {
     let ca = std::env::temp_dir().join(format!("cannonade-target-{}.pem", target.address().port()));
     std::fs::write(&ca, target.ca_pem().unwrap()).unwrap();

@@ -4,7 +4,7 @@ use super::{BlockUnderWay, Http2Connection, MAX_WAITING, StreamEvent, Violation}
 use crate::http2::frame::{self, FrameHead, MAX_WINDOW, code, flag, kind};
 use crate::http2::frame_reader::{FrameHandler, without_padding};
 use crate::response::{MAX_HEAD, MAX_INTERIM};
-use measure::http2::counted_code;
+use measure::http2::code_to_count;
 use measure::{HttpViolation, Kind};
 
 /// Received bytes after which a window is renewed: half of what the peer may send.
@@ -252,7 +252,7 @@ impl Http2Connection {
         };
         self.events.push(StreamEvent::Reset {
             lane,
-            code: counted_code(code),
+            code: code_to_count(code),
         });
         Ok(())
     }
@@ -338,7 +338,7 @@ impl Http2Connection {
         let code = u32::from_be_bytes([c0, c1, c2, c3]);
         self.draining = true;
         self.events.push(StreamEvent::GoAway {
-            code: counted_code(code),
+            code: code_to_count(code),
         });
         // Streams above `last` were not processed (RFC 9113 §6.8); the highest is at the back.
         while let Some(&(id, lane)) = self.active.back().filter(|(id, _)| *id > last) {
