@@ -2,7 +2,7 @@
 
 use super::load_round::{LocalServer, MachineHalves};
 use anyhow::anyhow;
-use plan::{BuiltinKey, CalibratedWork, Files, Group, Plan, Words as _};
+use plan::{BuiltinKey, CalibratedWork, Group, NoFiles, Plan, Words as _};
 use std::sync::Arc;
 use std::time::Duration;
 use target::{Config, KeyKind, ServerTls, TargetAnswer};
@@ -114,15 +114,6 @@ impl WorkKind {
             server.address,
             server.ca_pem.as_deref().map(str::as_bytes),
         )))
-    }
-}
-
-/// The plans name no files.
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Err("there are no files here".to_owned())
     }
 }
 

@@ -2,21 +2,9 @@
 
 use super::{MachineRemark, Severity, Undertaking};
 use host::{Conntrack, MachineLimits, MachineRoute, PortLimits, PortReuse};
-use plan::{Calibration, Files, Plan};
+use plan::{Calibration, NoFiles, Plan};
 use std::net::SocketAddr;
 use std::time::Duration;
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Err("no such file".into())
-    }
-
-    fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
-        Err("no such folder".into())
-    }
-}
 
 /// A machine with room for everything.
 fn roomy() -> MachineLimits {

@@ -5,7 +5,7 @@ use crate::link::RunnerEnd;
 use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, SharePath, Stop};
 use engine::Policy;
 use measure::{Period, Snapshot, Totals};
-use plan::{Files, Plan};
+use plan::{NoFiles, Plan};
 use rustix::time::{ClockId, clock_gettime};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,18 +20,6 @@ const OTHER: RunId = RunId([2; 16]);
 
 /// A load that runs until it is stopped.
 const ENDLESS: &str = "load = { connections = 2, duration = \"1h\", think_time = \"5ms\" }";
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-        Err("no such file".into())
-    }
-
-    fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
-        Err("no such folder".into())
-    }
-}
 
 /// A runner, and the link's ends of its channels.
 struct Runner {

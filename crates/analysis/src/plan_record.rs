@@ -244,19 +244,7 @@ pub(crate) fn masked<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Er
 #[cfg(test)]
 mod tests {
     use super::PlanRecord;
-    use plan::{Files, Plan};
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-            Err("there are none".to_owned())
-        }
-
-        fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
-            Err("there are none".to_owned())
-        }
-    }
+    use plan::{NoFiles, Plan};
 
     #[test]
     fn asked_amount_is_that_of_the_schedule() {

@@ -175,15 +175,7 @@ impl RequestTally {
 mod tests {
     use super::*;
     use measure::{CellKey, Outcome, Period};
-    use plan::{Files, Plan};
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
-            Err("no such file".to_owned())
-        }
-    }
+    use plan::{NoFiles, Plan};
 
     fn builder(requests: u32) -> RequestSeriesBuilder {
         let requests: String = (0..requests)

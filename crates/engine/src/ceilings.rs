@@ -121,19 +121,7 @@ fn above(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plan::Files;
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-            Err("no such file".into())
-        }
-
-        fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
-            Err("no such folder".into())
-        }
-    }
+    use plan::NoFiles;
 
     fn policy(bound: impl FnOnce(&mut Policy)) -> Policy {
         let mut policy = Policy::default();

@@ -229,20 +229,8 @@ pub(crate) fn intern(known: &[SocketAddr], recorder: &mut Recorder) {
 mod tests {
     use super::*;
     use crate::poller::Poller;
-    use plan::Files;
+    use plan::NoFiles;
     use std::collections::BTreeSet;
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-            Err("no such file".to_owned())
-        }
-
-        fn list(&mut self, _: &str) -> Result<Vec<String>, String> {
-            Err("no such folder".to_owned())
-        }
-    }
 
     #[test]
     fn every_pair_of_source_and_target_address_has_its_turn() {

@@ -222,15 +222,7 @@ fn template_bytes(template: &Template) -> usize {
 #[cfg(test)]
 mod tests {
     use super::Demand;
-    use crate::{BuiltinKey, Files, Owner, Plan};
-
-    struct NoFiles;
-
-    impl Files for NoFiles {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
-            Err("no such file".to_owned())
-        }
-    }
+    use crate::{BuiltinKey, NoFiles, Owner, Plan};
 
     fn demand(text: &str, agents: u32) -> Demand {
         let plan = Plan::parse(text, &mut NoFiles).unwrap();

@@ -17,3 +17,13 @@ pub trait Files {
         Err("folders cannot be listed here".to_owned())
     }
 }
+
+/// No files at all: for plans that name none.
+#[derive(Debug, Clone, Copy)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+        Err("no such file".to_owned())
+    }
+}

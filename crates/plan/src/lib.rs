@@ -59,7 +59,7 @@ pub use deal::Deal;
 pub use demand::Demand;
 pub use duration::{parse as parse_duration, write as duration_text};
 pub use file::{File, PrivateFile, Sha256, Sha256Error};
-pub use files::Files;
+pub use files::{Files, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use group::GroupError;
 pub use key_log::KeyLog;

@@ -141,15 +141,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::{Capacity, SearchRange};
-    use crate::{Campaign, End, Files, Plan, Profile, Rate};
+    use crate::{Campaign, End, NoFiles, Plan, Profile, Rate};
     use std::time::Duration;
-
-    struct NoFiles;
-    impl Files for NoFiles {
-        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
-            Err("no such file".to_owned())
-        }
-    }
 
     fn plan(load: &str) -> Plan {
         Plan::parse(

@@ -8,7 +8,7 @@ use measure::{
     Cell, CellKey, Client, Distribution, Failure, FailureStage, Kind, Metric, Outcome, Period,
     Snapshot, Totals,
 };
-use plan::{Files, Plan};
+use plan::{NoFiles, Plan};
 
 pub const MS: u64 = 1_000_000;
 pub const SECOND: u64 = 1_000_000_000;
@@ -16,14 +16,6 @@ pub const SECOND: u64 = 1_000_000_000;
 pub const CLOSED: &str = "connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
 pub const OPEN: &str =
     "rate = \"10/s\"\nmax_connections = 10\nduration = \"4s\"\nwarm_up = \"2s\"\n";
-
-struct NoFiles;
-
-impl Files for NoFiles {
-    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
-        Err("no such file".to_owned())
-    }
-}
 
 pub fn plan(load: &str, thresholds: &str, fleet: &str) -> Plan {
     let head = "name = \"scene\"\n[target]\nurl = \
