@@ -17,7 +17,7 @@ pub(crate) const KEYS: &[&str] = &["tls.key_log.failed", "tls.key_log.slow", "tl
 pub(crate) fn key_log(section: &PlanSection<'_>) -> KeyLog {
     let log = section.read("key_log", read).unwrap_or(KeyLog::Off);
     if log != KeyLog::Off {
-        let note = "tls.key_log writes secrets: whoever has the files can read what was sent. \
+        let note = "tls.key_log writes secrets: anyone who has the files can read what was sent. \
                     Agents write them on their own machines, and only where they are started with \
                     --key-log";
         section.context.note(note.to_owned());

@@ -112,7 +112,7 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
             read_both(section)
         }
         (false, false) => {
-            let cure = "says no amount; write connections = 50 (a closed loop of so many virtual \
+            let cure = "says no amount; write connections = 50 (a closed loop of 50 virtual \
                         users) or rate = \"500/s\" (an open loop)";
             section.problem(cure);
             read_both(section)

@@ -292,7 +292,7 @@ fn check_resumption(section: &PlanSection<'_>, versions: &[TlsVersion], resumpti
              1.3; write versions = [\"1.2\"] or kind = \"any\"",
         ),
         [TlsVersion::V12, TlsVersion::V13] => section.context.note(
-            "tls.resumption.kind = \"session-id\" resumes nothing where the server chooses TLS \
+            "tls.resumption.kind = \"session-id\" resumes nothing if the server chooses TLS \
              1.3; versions = [\"1.2\"] makes sure"
                 .to_owned(),
         ),
@@ -335,7 +335,7 @@ fn check_early_data(
     match why_not {
         Some(why) => section.problem_at("early_data", why),
         None => section.context.note(
-            "tls.early_data: whoever sees a request that goes out as early data can send it again \
+            "tls.early_data: anyone who sees a request sent as early data can send it again \
              (RFC 8446 §8); only requests with GET, HEAD, OPTIONS or TRACE do so"
                 .to_owned(),
         ),
