@@ -66,7 +66,7 @@ pub fn read(path: &Path) -> Result<PlanText, PlanError> {
     let campaign = Campaign::parse_bytes(&bytes, &mut files)
         .map_err(|problems| PlanError::Wrong(placed(&name, &problems)))?;
     Ok(PlanText {
-        text: plan::masked(&String::from_utf8_lossy(&bytes)),
+        text: plan::mask_secrets(&String::from_utf8_lossy(&bytes)),
         campaign,
     })
 }

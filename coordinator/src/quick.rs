@@ -309,7 +309,7 @@ fn plan_of(args: &QuickArgs) -> Result<(Plan, String), Vec<String>> {
     let plan = Plan::parse(&text, &mut Folder(PathBuf::new()));
     problems.extend(plan.as_ref().err().into_iter().flat_map(flags::problems));
     match plan {
-        Ok(plan) if problems.is_empty() => Ok((plan, plan::masked(&text))),
+        Ok(plan) if problems.is_empty() => Ok((plan, plan::mask_secrets(&text))),
         _ => Err(problems),
     }
 }

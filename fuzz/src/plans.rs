@@ -78,7 +78,7 @@ fn holds(plan: &Plan) {
     }
     for schedule in [
         Schedule::warm_up(plan.load()),
-        Schedule::measured(plan.load()),
+        Schedule::after_warm_up(plan.load()),
     ] {
         schedule.iter().for_each(deals);
     }

@@ -339,7 +339,7 @@ impl Scene {
         {
             timetable.answer_at(at);
         }
-        let measured = Schedule::measured(plan.load())
+        let measured = Schedule::after_warm_up(plan.load())
             .unwrap()
             .instants(Owner::ALONE)
             .map(|(_, at)| at + warm_up_ns);

@@ -4,7 +4,7 @@ use super::urls::QuickUrls;
 use super::{CONCURRENCY, QuickArgs, REQUESTS};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use plan::{HttpVersion, Url, Verify, Words as _, quoted};
+use plan::{HttpVersion, Url, Verify, Words as _, quote};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -41,7 +41,7 @@ impl QuickPlanText {
     fn target(&mut self, args: &QuickArgs, urls: &QuickUrls) {
         self.table("target");
         if let Some((first, _)) = urls.0.first() {
-            self.field("url", &quoted(first));
+            self.field("url", &quote(first));
         }
         if !args.connect_to.is_empty() {
             self.field("addresses", &list(&args.connect_to));
@@ -62,8 +62,8 @@ impl QuickPlanText {
             match url.parse::<Url>() {
                 Ok(url) => {
                     stems.push(stem(&args.method, &url.path));
-                    self.field("name", &quoted(&name_of_last(&stems)));
-                    self.field("path", &quoted(&url.path));
+                    self.field("name", &quote(&name_of_last(&stems)));
+                    self.field("path", &quote(&url.path));
                 }
                 Err(error) => self.problems.push(format!("URL: {url:?} {error}")),
             }
@@ -73,12 +73,12 @@ impl QuickPlanText {
     }
 
     fn request(&mut self, args: &QuickArgs, headers: &[String]) {
-        self.field("method", &quoted(&args.method));
+        self.field("method", &quote(&args.method));
         if !headers.is_empty() {
             self.field("headers", &format!("{{ {} }}", headers.join(", ")));
         }
         if let Some(body) = &args.body {
-            self.field("body", &quoted(body));
+            self.field("body", &quote(body));
         }
         if let Some(file) = &args.body_file {
             self.field("body_file", &file_name(file));
@@ -94,7 +94,7 @@ impl QuickPlanText {
             self.field("requests", "1");
         }
         if let Some(timeout) = &args.timeout {
-            let timeout = quoted(&with_unit(timeout, "s"));
+            let timeout = quote(&with_unit(timeout, "s"));
             self.field(
                 "timeouts",
                 &format!("{{ connect = {timeout}, handshake = {timeout}, request = {timeout} }}"),
@@ -102,7 +102,7 @@ impl QuickPlanText {
         }
         if args.http2 {
             let http = HttpVersion::Http2 { streams: 1 };
-            self.field("http", &quoted(http.word()));
+            self.field("http", &quote(http.word()));
         }
         if let Some(streams) = args.streams {
             self.field("streams", &streams.to_string());
@@ -112,7 +112,7 @@ impl QuickPlanText {
     fn tls(&mut self, args: &QuickArgs) {
         let mut fields = Vec::new();
         if args.insecure {
-            fields.push(("verify", quoted(Verify::None.word())));
+            fields.push(("verify", quote(Verify::None.word())));
         }
         fields.extend(args.ca.iter().map(|ca| ("ca", file_name(ca))));
         if let (Some(cert), Some(key)) = (&args.cert, &args.key) {
@@ -130,7 +130,7 @@ impl QuickPlanText {
         }
         if let Some(text) = &args.resumption {
             match share(text) {
-                Some(0.0) => fields.push(("resumption", quoted("never"))),
+                Some(0.0) => fields.push(("resumption", quote("never"))),
                 Some(share) => fields.push(("resumption", format!("{{ share = {share:?} }}"))),
                 None => self.problems.push(format!(
                     "--resumption: {text:?} is not a share; write such as 0.5 or 50%"
@@ -149,7 +149,7 @@ impl QuickPlanText {
         self.table("load");
         match (&args.rate, args.connections) {
             (Some(rate), connections) => {
-                self.field("rate", &quoted(&with_unit(rate, "/s")));
+                self.field("rate", &quote(&with_unit(rate, "/s")));
                 if let Some(connections) = connections {
                     self.field("max_connections", &connections.to_string());
                 }
@@ -160,7 +160,7 @@ impl QuickPlanText {
             }
         }
         match &args.duration {
-            Some(duration) => self.field("duration", &quoted(&with_unit(duration, "s"))),
+            Some(duration) => self.field("duration", &quote(&with_unit(duration, "s"))),
             None => self.field("requests", &args.requests.unwrap_or(REQUESTS).to_string()),
         }
     }
@@ -257,10 +257,10 @@ impl QuickPlanText {
 
     fn entry(name: &str, values: &[&str]) -> String {
         let value = match values {
-            [value] => quoted(value),
+            [value] => quote(value),
             values => list(values),
         };
-        format!("{} = {value}", quoted(name))
+        format!("{} = {value}", quote(name))
     }
 
     fn table(&mut self, name: &str) {
@@ -303,7 +303,7 @@ fn first_word(text: &str) -> String {
 /// The absolute path, so that the saved plan can be run again from any folder.
 fn file_name(file: &str) -> String {
     let path = std::path::absolute(file).ok();
-    quoted(path.as_deref().and_then(Path::to_str).unwrap_or(file))
+    quote(path.as_deref().and_then(Path::to_str).unwrap_or(file))
 }
 
 /// Reads a part of one, or a percentage.
@@ -333,7 +333,7 @@ fn list(items: &[impl AsRef<str>]) -> String {
         "[{}]",
         items
             .iter()
-            .map(|item| quoted(item.as_ref()))
+            .map(|item| quote(item.as_ref()))
             .collect::<Vec<_>>()
             .join(", ")
     )

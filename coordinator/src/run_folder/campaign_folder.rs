@@ -107,7 +107,7 @@ impl CampaignFolder {
             why: in_words(error),
         };
         let text = fs::read_to_string(&plan).map_err(|error| none(&error))?;
-        if text != plan_text && plan::masked(&text) != plan_text {
+        if text != plan_text && plan::mask_secrets(&text) != plan_text {
             return Err(ResumeError::OtherPlan { path: plan });
         }
         let held = held(path).map_err(|error| match error {

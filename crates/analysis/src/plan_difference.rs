@@ -94,7 +94,7 @@ fn comparable_texts<'r>(
 ) -> (Cow<'r, str>, Cow<'r, str>) {
     if first.canonical_text.is_empty() || other.canonical_text.is_empty() {
         // A result of an earlier version, which masked the canonical text only.
-        let masked = |record: &PlanRecord| Cow::Owned(plan::masked(&record.text));
+        let masked = |record: &PlanRecord| Cow::Owned(plan::mask_secrets(&record.text));
         (masked(first), masked(other))
     } else {
         let canonical = |record: &'r PlanRecord| Cow::Borrowed(record.canonical_text.as_str());

@@ -99,7 +99,7 @@ pub struct TlsRecord {
 
 impl PlanRecord {
     /// Creates the record; `text` is the plan as the user wrote it, already without secrets
-    /// ([`plan::masked`]).
+    /// ([`plan::mask_secrets`]).
     #[must_use]
     pub fn new(plan: &Plan, text: String) -> PlanRecord {
         PlanRecord {
@@ -238,7 +238,7 @@ impl TlsRecord {
 
 /// Masks secrets while reading: results of earlier versions hold the values of secret headers.
 pub(crate) fn masked<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
-    String::deserialize(text).map(|text| plan::masked(&text))
+    String::deserialize(text).map(|text| plan::mask_secrets(&text))
 }
 
 #[cfg(test)]
@@ -268,7 +268,7 @@ mod tests {
         "#;
         let plan = Plan::parse(text, &mut NoFiles).unwrap();
         let mut record = PlanRecord::new(&plan, String::new());
-        let profile = plan::Profile::measured(plan.load());
+        let profile = plan::Profile::after_warm_up(plan.load());
         for tenth in 0..600 {
             let ns = tenth * 100_000_000;
             let asked = record.amount_at(5_000_000_000 + ns).unwrap();

@@ -96,7 +96,8 @@ impl RunningEngine {
         from: u64,
     ) -> Result<u64, TakeOverError> {
         let agents = self.outfitter.placement.agents;
-        let portion = Portion::taken(lost_agent, agents, parts).ok_or(TakeOverError::NoPart)?;
+        let portion =
+            Portion::from_parts(lost_agent, agents, parts).ok_or(TakeOverError::NoPart)?;
         if let Some((_, from)) = self.taken.iter().find(|(taken, _)| *taken == portion) {
             return Ok(*from);
         }

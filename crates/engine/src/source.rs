@@ -194,7 +194,7 @@ impl LoadSource {
     #[inline]
     pub(crate) fn dry_from(&self) -> u64 {
         match self {
-            LoadSource::Closed(users) if users.measured.left() == Some(0) => 0,
+            LoadSource::Closed(users) if users.measured.remaining() == Some(0) => 0,
             LoadSource::Closed(users) => users.last_end,
             LoadSource::Open(arrivals) if arrivals.next_at().is_none() => 0,
             LoadSource::Open(_) => u64::MAX,
@@ -234,7 +234,7 @@ impl LoadSource {
 impl Users {
     fn new(plan: &Plan, duty: &Duty, timeline: Timeline, think_time: Option<ThinkTime>) -> Users {
         let load = plan.load();
-        let (warm_up, measured) = (Profile::warm_up(load), Profile::measured(load));
+        let (warm_up, measured) = (Profile::warm_up(load), Profile::after_warm_up(load));
         let seats = Seats::new(load, duty.portion.clone());
         let initial = warm_up.amount_at(0);
         let begin = |user: u32| ramp_delay(user, initial, load.connect_ramp);
@@ -252,7 +252,7 @@ impl Users {
             .map(|span| span.end)
             .max()
             .unwrap_or(0);
-        let measured = UserOperations::measured(load, &duty.portion);
+        let measured = UserOperations::after_warm_up(load, &duty.portion);
         Users {
             users,
             last_end,
@@ -270,7 +270,7 @@ impl Users {
             return self.warm_up.next();
         }
         let number = self.measured.next()?;
-        if self.measured.left() == Some(0) {
+        if self.measured.remaining() == Some(0) {
             self.last_begun_at = now;
         }
         Some(number)
@@ -354,7 +354,7 @@ impl Bookmarks {
         let at_zero = |schedule: Schedule| schedule.bookmark();
         Bookmarks {
             warm_up: Schedule::warm_up(plan.load()).map(at_zero),
-            measured: Schedule::measured(plan.load()).map(at_zero),
+            measured: Schedule::after_warm_up(plan.load()).map(at_zero),
             measured_from: Timeline::new(plan).measured_from,
         }
     }

@@ -25,7 +25,7 @@ pub struct Calibration {
     #[serde(default)]
     pub disturbed_share: Option<f64>,
     /// The measurements, one per kind of work.
-    #[serde(deserialize_with = "known_rows")]
+    #[serde(deserialize_with = "read_rows")]
     pub rows: Vec<CalibrationRow>,
 }
 
@@ -269,7 +269,7 @@ struct WrittenRow {
 
 impl WrittenRow {
     /// Checks the row; `None` for an unknown kind or an impossible figure.
-    fn known(self) -> Option<CalibrationRow> {
+    fn check(self) -> Option<CalibrationRow> {
         let is_cost = self.cpu_ns > 0.0 && self.cpu_ns <= CPU_NS_MAX;
         let is_figure = is_cost && self.rate_per_worker.is_finite() && self.rate_per_worker > 0.0;
         Some(CalibrationRow {
@@ -280,10 +280,10 @@ impl WrittenRow {
     }
 }
 
-fn known_rows<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<CalibrationRow>, D::Error> {
+fn read_rows<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<CalibrationRow>, D::Error> {
     let written = Vec::<WrittenRow>::deserialize(from)?.into_iter();
     Ok(written
-        .filter_map(WrittenRow::known)
+        .filter_map(WrittenRow::check)
         .take(ROWS_MAX)
         .collect())
 }

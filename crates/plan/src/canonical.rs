@@ -4,7 +4,7 @@ use crate::toml_text::array;
 use crate::{
     Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, FleetPlan,
     HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet,
-    Target, Threshold, Tls, Words, duration, mask, quoted,
+    Target, Threshold, Tls, Words, duration, mask, quote,
 };
 use std::fmt::{Display, Write as _};
 
@@ -19,7 +19,7 @@ impl Plan {
     /// that is kept or shown. The digest is not computed from this text.
     #[must_use]
     pub fn masked_text(&self) -> String {
-        mask::masked(&self.canonical_text())
+        mask::mask_secrets(&self.canonical_text())
     }
 
     /// SHA-256 of the canonical text.
@@ -32,7 +32,7 @@ impl Plan {
 /// Returns the canonical text of `plan`. Every change here changes every digest.
 fn text(plan: &Plan) -> String {
     let mut out = TomlText(String::new());
-    out.field("name", quoted(&plan.name));
+    out.field("name", quote(&plan.name));
     target(&mut out, &plan.target);
     for each in &plan.requests {
         request(&mut out, each, plan.connection.requests);
@@ -69,14 +69,14 @@ fn target(out: &mut TomlText, target: &Target) {
     if let Some(it) = &target.builtin {
         return out.field("builtin", builtin(it, target));
     }
-    out.field("url", quoted(&target.url.to_string()));
+    out.field("url", quote(&target.url.to_string()));
     out.field(
         "addresses",
-        array(&target.addresses, |address| quoted(&address.to_string())),
+        array(&target.addresses, |address| quote(&address.to_string())),
     );
     let dns = match target.dns {
-        Dns::Once => quoted(Dns::ONCE_WORD),
-        Dns::EveryConnection => quoted(Dns::EVERY_CONNECTION_WORD),
+        Dns::Once => quote(Dns::ONCE_WORD),
+        Dns::EveryConnection => quote(Dns::EVERY_CONNECTION_WORD),
         Dns::Every(interval) => time(interval),
     };
     out.field("dns", dns);
@@ -86,7 +86,7 @@ fn builtin(builtin: &Builtin, target: &Target) -> String {
     let at = if target.url.port == 0 {
         String::new()
     } else {
-        format!(", at = {}", quoted(&target.url.to_string()))
+        format!(", at = {}", quote(&target.url.to_string()))
     };
     let tls = builtin.tls;
     let key = word(builtin.key);
@@ -125,19 +125,19 @@ fn pace(pace: BuiltinPace) -> String {
 
 fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {
     out.table("[[request]]");
-    out.field("name", quoted(&request.name));
+    out.field("name", quote(&request.name));
     // Handshakes carry no request, so only its name matters.
     if per_connection == RequestsPerConnection::HandshakeOnly {
         return;
     }
     out.field("weight", request.weight);
-    out.field("method", quoted(&request.method));
+    out.field("method", quote(&request.method));
     if let Some(path) = &request.path {
-        out.field("path", quoted(&path.to_string()));
+        out.field("path", quote(&path.to_string()));
     }
     out.field("headers", headers(request));
     match &request.body {
-        Some(Body::Text(text)) => out.field("body", quoted(&text.to_string())),
+        Some(Body::Text(text)) => out.field("body", quote(&text.to_string())),
         Some(Body::File(body)) => out.field("body_file", file(body)),
         None => {}
     }
@@ -155,15 +155,15 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
 fn headers(request: &Request) -> String {
     let mut fields: Vec<(&str, Vec<String>)> = Vec::new();
     for (name, value) in &request.headers {
-        let value = quoted(&value.reveal().to_string());
+        let value = quote(&value.reveal().to_string());
         match fields.last_mut() {
             Some((last, values)) if last == name => values.push(value),
             _ => fields.push((name, vec![value])),
         }
     }
     let field = |(name, values): &(&str, Vec<String>)| match values.as_slice() {
-        [value] => format!("{} = {value}", quoted(name)),
-        values => format!("{} = [{}]", quoted(name), values.join(", ")),
+        [value] => format!("{} = {value}", quote(name)),
+        values => format!("{} = [{}]", quote(name), values.join(", ")),
     };
     if fields.is_empty() {
         "{}".to_owned()
@@ -191,7 +191,7 @@ fn connection(out: &mut TomlText, connection: &Connection) {
         RequestsPerConnection::HandshakeOnly => out.field("requests", 0),
         RequestsPerConnection::Limited(requests) => out.field("requests", requests),
         RequestsPerConnection::Unlimited => {
-            out.field("requests", quoted(RequestsPerConnection::UNLIMITED_WORD));
+            out.field("requests", quote(RequestsPerConnection::UNLIMITED_WORD));
         }
     }
     out.field("close", word(connection.close));
@@ -202,7 +202,7 @@ fn connection(out: &mut TomlText, connection: &Connection) {
     }
     out.field(
         "source_addresses",
-        array(&connection.source_addresses, |ip| quoted(&ip.to_string())),
+        array(&connection.source_addresses, |ip| quote(&ip.to_string())),
     );
     let timeouts = connection.timeouts;
     let connect = time(timeouts.connect);
@@ -219,9 +219,9 @@ fn tls(out: &mut TomlText, tls: &Tls) {
     out.field("versions", array(&tls.versions, |&version| word(version)));
     out.field(
         "cipher_suites",
-        array(&tls.cipher_suites, |suite| quoted(suite.name)),
+        array(&tls.cipher_suites, |suite| quote(suite.name)),
     );
-    out.field("groups", array(&tls.groups, |group| quoted(group.name)));
+    out.field("groups", array(&tls.groups, |group| quote(group.name)));
     out.field("key_share", word(tls.key_share));
     out.field("resumption", resumption(tls.resumption));
     out.field("early_data", tls.early_data);
@@ -235,23 +235,23 @@ fn tls(out: &mut TomlText, tls: &Tls) {
         client_certificates(&tls.client_certificates),
     );
     if let Some(name) = &tls.server_name {
-        out.field("server_name", quoted(name));
+        out.field("server_name", quote(name));
     }
-    out.field("alpn", array(&tls.alpn, |protocol| quoted(protocol)));
+    out.field("alpn", array(&tls.alpn, |protocol| quote(protocol)));
     out.field("key_log", tls.key_log);
 }
 
 fn client_certificates(identities: &ClientCertificates) -> String {
     match identities {
         ClientCertificates::Files(pairs) => array(pairs, |pair| {
-            let [cert, key] = [&pair.cert, &pair.key].map(|file| named(&file.name, file.sha256));
+            let [cert, key] =
+                [&pair.cert, &pair.key].map(|file| file_table(&file.name, file.sha256));
             format!("{{ cert = {cert}, key = {key} }}")
         }),
         ClientCertificates::Mint(minting) => {
             let [ca, ca_key] =
-                [&minting.ca, &minting.ca_key].map(|file| named(&file.name, file.sha256));
-            let (subject, validity) =
-                (quoted(&minting.subject.to_string()), time(minting.validity));
+                [&minting.ca, &minting.ca_key].map(|file| file_table(&file.name, file.sha256));
+            let (subject, validity) = (quote(&minting.subject.to_string()), time(minting.validity));
             let number = minting.number;
             format!(
                 "{{ mint = {number}, ca = {ca}, ca_key = {ca_key}, subject = {subject}, validity \
@@ -263,7 +263,7 @@ fn client_certificates(identities: &ClientCertificates) -> String {
 
 fn resumption(resumption: Resumption) -> String {
     let Resumption::Share { share, kind } = resumption else {
-        return quoted(Resumption::NEVER_WORD);
+        return quote(Resumption::NEVER_WORD);
     };
     format!("{{ share = {share:?}, kind = {} }}", word(kind))
 }
@@ -289,7 +289,7 @@ fn load(out: &mut TomlText, load: &Load) {
             arrivals,
             max_connections,
         } => {
-            out.field("rate", quoted(&rate.to_string()));
+            out.field("rate", quote(&rate.to_string()));
             out.field("arrivals", word(*arrivals));
             out.field("max_connections", max_connections);
         }
@@ -328,24 +328,24 @@ fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
             comparison, limit, ..
         } = threshold;
         out.field(
-            &quoted(&threshold.name()),
-            quoted(&format!("{comparison} {limit}")),
+            &quote(&threshold.name()),
+            quote(&format!("{comparison} {limit}")),
         );
     }
 }
 
 fn file(file: &File) -> String {
-    named(&file.name, file.sha256)
+    file_table(&file.name, file.sha256)
 }
 
-fn named(name: &str, sha256: Sha256) -> String {
-    format!("{{ file = {}, sha256 = \"{sha256}\" }}", quoted(name))
+fn file_table(name: &str, sha256: Sha256) -> String {
+    format!("{{ file = {}, sha256 = \"{sha256}\" }}", quote(name))
 }
 
 fn word(value: impl Words) -> String {
-    quoted(value.word())
+    quote(value.word())
 }
 
 fn time(time: std::time::Duration) -> String {
-    quoted(&duration::write(time))
+    quote(&duration::write(time))
 }

@@ -36,7 +36,7 @@ impl Deal {
     }
 
     /// How many of the parts below `part` get something.
-    pub(crate) fn served_below(&self, part: u32) -> u32 {
+    pub(crate) fn count_served_below(&self, part: u32) -> u32 {
         match self.total {
             // Each part gets at most one, so as many have one as there are items below.
             Some(total) if total < self.parts => {
@@ -85,7 +85,7 @@ mod tests {
                 );
                 assert!(own.is_sorted());
                 let served = (0..part).filter(|&below| deal.amount(below) > Some(0));
-                assert_eq!(deal.served_below(part) as usize, served.count());
+                assert_eq!(deal.count_served_below(part) as usize, served.count());
                 seen.extend(own);
             }
             seen.sort_unstable();

@@ -70,6 +70,8 @@ impl Plan {
     #[must_use]
     pub fn demand_at(&self, share: &Share, operations_per_s: Option<f64>) -> Demand {
         let per_s = |each: f64| Some(operations_per_s? * each);
+        // Connections opened per second once the load is steady: those of a persistent loop stay
+        // open.
         let connections = match self.connection.requests {
             RequestsPerConnection::HandshakeOnly => per_s(1.0),
             RequestsPerConnection::Limited(number) => per_s(1.0 / f64::from(number.get())),
@@ -77,6 +79,7 @@ impl Plan {
         };
         let has_requests = self.connection.requests != RequestsPerConnection::HandshakeOnly;
         let of_requests = |each: f64| if has_requests { per_s(each) } else { Some(0.0) };
+        // What the plan asks for; the server may resume fewer.
         let resumed = match self.tls.as_ref().map(|tls| tls.resumption) {
             Some(Resumption::Share { share, .. }) => share,
             Some(Resumption::Never) | None => 0.0,

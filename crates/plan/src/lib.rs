@@ -64,7 +64,7 @@ pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use group::GroupError;
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
-pub use mask::{MASK, masked};
+pub use mask::{MASK, mask_secrets};
 pub use minted::{Minted, MintedError, MintedIdentity};
 pub use mix::Mix;
 pub use owner::Owner;
@@ -86,7 +86,7 @@ pub use threshold_metric::{NumberName, ThresholdMetricError};
 pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
 };
-pub use toml_text::quoted;
+pub use toml_text::quote;
 pub use url::UrlError;
 pub use user_operations::UserOperations;
 pub use words::Words;

@@ -11,7 +11,7 @@ impl Load {
     pub fn measured_span_ns(&self) -> Option<u64> {
         match self.end {
             End::Duration(duration) => Some(nanoseconds(duration)),
-            End::Requests(_) => Schedule::measured(self)?.span_ns(),
+            End::Requests(_) => Schedule::after_warm_up(self)?.span_ns(),
         }
     }
 
@@ -25,7 +25,7 @@ impl Load {
         }
         let warm_up_ns = nanoseconds(self.warm_up);
         let span_ns = self.measured_span_ns()?;
-        let (warm_up, measured) = (Profile::warm_up(self), Profile::measured(self));
+        let (warm_up, measured) = (Profile::warm_up(self), Profile::after_warm_up(self));
         let until = |at_ns: u64| {
             let of_measured = at_ns.saturating_sub(warm_up_ns).min(span_ns);
             warm_up.integral_at(at_ns.min(warm_up_ns)) + measured.integral_at(of_measured)
@@ -38,14 +38,14 @@ impl Load {
     #[must_use]
     pub fn peak_users(&self) -> Option<u32> {
         matches!(self.shape, Shape::Closed { .. })
-            .then(|| Profile::measured(self).peak().ceil() as u32)
+            .then(|| Profile::after_warm_up(self).peak().ceil() as u32)
     }
 
     /// Most arrivals per second at any time; `None` for a closed loop.
     #[must_use]
     pub fn peak_rate(&self) -> Option<Rate> {
         matches!(self.shape, Shape::Open { .. })
-            .then(|| Rate::per_second(Profile::measured(self).peak()))?
+            .then(|| Rate::per_second(Profile::after_warm_up(self).peak()))?
     }
 }
 

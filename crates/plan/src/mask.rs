@@ -24,7 +24,7 @@ pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'
 ///
 /// Bodies, paths, names and comments are not examined.
 #[must_use]
-pub fn masked(text: &str) -> String {
+pub fn mask_secrets(text: &str) -> String {
     let Ok(document) = Document::parse(text) else {
         return MASK.to_owned();
     };
@@ -104,7 +104,7 @@ fn is_of_axis(array: &Array, place: Place) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{MASK, masked};
+    use super::{MASK, mask_secrets};
 
     #[test]
     fn secret_values_are_masked_wherever_a_plan_may_write_them() {
@@ -153,7 +153,7 @@ mod tests {
             ("not = = TOML", "(not saved)"),
         ] {
             assert_eq!(
-                masked(text),
+                mask_secrets(text),
                 expected
                     .replace('M', &mask)
                     .replace(&format!("TO{mask}L"), "TOML"),
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn what_is_masked_stays_so() {
-        let text = masked("headers = { cookie = ['s'] }\nname = 'x'");
-        assert_eq!(masked(&text), text);
+        let text = mask_secrets("headers = { cookie = ['s'] }\nname = 'x'");
+        assert_eq!(mask_secrets(&text), text);
     }
 }

@@ -39,7 +39,7 @@ impl Mix {
     /// Creates a mix of requests with these weights, at most 65,536 of them.
     #[must_use]
     pub fn new(weights: &[u32], seed: u64) -> Mix {
-        let even = evenly(&reduced(weights));
+        let even = evenly(&reduce(weights));
         let number = ENTRIES.div_ceil(even.len());
         let mut random = SplitMix::new(seed ^ MIX_SEED);
         let mut orders = even.repeat(number);
@@ -79,7 +79,7 @@ impl Mix {
 }
 
 /// Divides weights by their common divisor, and rounds them if their sum exceeds the longest cycle.
-fn reduced(weights: &[u32]) -> Vec<u64> {
+fn reduce(weights: &[u32]) -> Vec<u64> {
     let divisor = weights.iter().fold(0, |a, &b| gcd(a, u64::from(b))).max(1);
     let reduced: Vec<u64> = weights
         .iter()
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn cycle_holds_each_request_by_its_weight_and_spreads_it() {
-        let cycle = |weights: &[u32]| evenly(&reduced(weights));
+        let cycle = |weights: &[u32]| evenly(&reduce(weights));
         assert_eq!(cycle(&[1]), [0]);
         assert_eq!(cycle(&[]), [0]);
         assert_eq!(cycle(&[2, 2]), [0, 1]);

@@ -53,7 +53,7 @@ impl Portion {
     /// `None` if there is no such portion: if a part is not below the number of parts, if there are
     /// no parts, or more than a share can be divided into.
     #[must_use]
-    pub fn taken(agent: u32, agents: u32, parts: &[(u32, u32)]) -> Option<Portion> {
+    pub fn from_parts(agent: u32, agents: u32, parts: &[(u32, u32)]) -> Option<Portion> {
         let is_part = |&(part, parts): &(u32, u32)| part < parts && parts <= PARTS_MOST;
         let is_depth = (1..=DEPTH_MOST).contains(&parts.len());
         (agent < agents && is_depth && parts.iter().all(is_part)).then(|| Portion {
@@ -104,7 +104,12 @@ impl Portion {
         let mut served = |part: u32, parts: u32| {
             let deal = Deal::new(left, parts);
             left = deal.amount(part).filter(|&amount| amount > 0);
-            left.map(|_| (deal.served_below(part), deal.served_below(parts)))
+            left.map(|_| {
+                (
+                    deal.count_served_below(part),
+                    deal.count_served_below(parts),
+                )
+            })
         };
         let dealt = self.parts.iter().map(|&(part, parts)| served(part, parts));
         let parts = dealt.collect::<Option<Vec<_>>>()?;
@@ -177,11 +182,11 @@ mod tests {
                 };
                 let mut union = Vec::new();
                 for part in 0..parts {
-                    let once = Portion::taken(1, 3, &[(part, parts)]).unwrap();
+                    let once = Portion::from_parts(1, 3, &[(part, parts)]).unwrap();
                     let mut again: Vec<u64> = (0..2)
                         .flat_map(|second| {
                             let path = [(part, parts), (second, 2)];
-                            items(&Portion::taken(1, 3, &path).unwrap(), total)
+                            items(&Portion::from_parts(1, 3, &path).unwrap(), total)
                         })
                         .collect();
                     again.sort_unstable();
@@ -207,17 +212,17 @@ mod tests {
             (1, 3, vec![(0, 1); 65]),
         ] {
             assert_eq!(
-                Portion::taken(agent, agents, &parts),
+                Portion::from_parts(agent, agents, &parts),
                 None,
                 "{agent} of {agents}, {parts:?}"
             );
         }
-        assert!(Portion::taken(1, 3, &[(0, 1); 64]).is_some());
+        assert!(Portion::from_parts(1, 3, &[(0, 1); 64]).is_some());
     }
 
     #[test]
     fn what_was_dealt_out_of_a_portion_overlaps_it() {
-        let taken = |agent, parts: &[(u32, u32)]| Portion::taken(agent, 3, parts).unwrap();
+        let taken = |agent, parts: &[(u32, u32)]| Portion::from_parts(agent, 3, parts).unwrap();
         let half = taken(1, &[(0, 2)]);
         assert!(half.overlaps(&half.of_worker(1, 4)));
         assert!(half.overlaps(&taken(1, &[(0, 2), (3, 5)])));
@@ -230,7 +235,7 @@ mod tests {
     #[test]
     fn parts_that_get_nothing_are_left_out() {
         // Agent 1 of 3 has one of three seats: of two takers, the second gets it.
-        let taken = |part, parts| Portion::taken(1, 3, &[(part, parts)]).unwrap();
+        let taken = |part, parts| Portion::from_parts(1, 3, &[(part, parts)]).unwrap();
         assert_eq!(taken(0, 2).among_served(3), None);
         assert_eq!(taken(1, 2).among_served(3), Some(taken(0, 1)));
         assert_eq!(taken(1, 2).among_served(300), Some(taken(1, 2)));

@@ -41,7 +41,7 @@ enum Round {
 impl Profile {
     /// The profile of the measured part of `load`.
     #[must_use]
-    pub fn measured(load: &Load) -> Profile {
+    pub fn after_warm_up(load: &Load) -> Profile {
         Profile::new(initial(&load.shape), &load.stages)
     }
 
@@ -155,11 +155,12 @@ impl Profile {
 
 impl Segment {
     fn amount_at(&self, at_ns: u64) -> f64 {
-        self.from + (self.to - self.from) * self.passed(at_ns) / self.length_ns as f64
+        self.from + (self.to - self.from) * self.ns_since_begin(at_ns) / self.length_ns as f64
     }
 
     fn integral_at(&self, at_ns: u64) -> f64 {
-        self.before + (self.from + self.amount_at(at_ns)) / 2.0 * (self.passed(at_ns) / NS_PER_S)
+        self.before
+            + (self.from + self.amount_at(at_ns)) / 2.0 * (self.ns_since_begin(at_ns) / NS_PER_S)
     }
 
     /// The integral after this segment. For the endless segment it is infinite, or the integral
@@ -224,7 +225,7 @@ impl Segment {
         ((i128::from(user) - from).abs() * i128::from(self.length_ns) + up) / height
     }
 
-    fn passed(&self, at_ns: u64) -> f64 {
+    fn ns_since_begin(&self, at_ns: u64) -> f64 {
         (at_ns.saturating_sub(self.begin_ns)).min(self.length_ns) as f64
     }
 }

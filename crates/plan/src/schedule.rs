@@ -34,7 +34,7 @@ enum Bound {
 impl Schedule {
     /// The schedule of the measured part; `None` for a closed loop.
     #[must_use]
-    pub fn measured(load: &Load) -> Option<Schedule> {
+    pub fn after_warm_up(load: &Load) -> Option<Schedule> {
         let Shape::Open { arrivals, .. } = load.shape else {
             return None;
         };
@@ -43,7 +43,7 @@ impl Schedule {
             End::Requests(requests) => Bound::Count(requests),
         };
         Some(Schedule {
-            profile: Profile::measured(load),
+            profile: Profile::after_warm_up(load),
             arrivals,
             seed: load.seed,
             bound,
@@ -313,7 +313,7 @@ mod tests {
     }
 
     fn measured(load: &Load) -> Vec<(u64, u64)> {
-        Schedule::measured(load)
+        Schedule::after_warm_up(load)
             .unwrap()
             .instants(Owner::ALONE)
             .collect()
@@ -327,7 +327,8 @@ mod tests {
             [(0, 0), (1, 333_333_333), (2, 666_666_667)]
         );
         let long =
-            Schedule::measured(&open(3.0, Arrivals::Even, &[], End::Requests(3_000_001))).unwrap();
+            Schedule::after_warm_up(&open(3.0, Arrivals::Even, &[], End::Requests(3_000_001)))
+                .unwrap();
         assert_eq!(
             long.instants(Owner::ALONE).last(),
             Some((3_000_000, 1_000_000 * 1000 * MS))
@@ -348,7 +349,7 @@ mod tests {
         for (rate, stages, end, total) in cases {
             let load = open(rate, Arrivals::Even, &stages, end);
             assert_eq!(
-                Schedule::measured(&load).unwrap().total(),
+                Schedule::after_warm_up(&load).unwrap().total(),
                 total,
                 "{rate}/s {stages:?} {end:?}"
             );
@@ -421,7 +422,7 @@ mod tests {
             })
         );
         assert_eq!(
-            Schedule::measured(&load).unwrap().total(),
+            Schedule::after_warm_up(&load).unwrap().total(),
             instants.len() as u64
         );
     }
@@ -440,7 +441,7 @@ mod tests {
             .flat_map(|a| ends.map(|end| (a, end)))
         {
             let load = open(50.0, arrivals, &[(3, 200.0), (0, 20.0)], end);
-            let schedule = Schedule::measured(&load).unwrap();
+            let schedule = Schedule::after_warm_up(&load).unwrap();
             let mut bookmark = schedule.bookmark();
             for at in [0, 1, 999 * MS, 1000 * MS, 2999 * MS, 6999 * MS, 70_000 * MS] {
                 bookmark.advance_to(at);
@@ -464,7 +465,7 @@ mod tests {
             .flat_map(|a| ends.map(|end| (a, end)))
         {
             let load = open(50.0, arrivals, &[(3, 200.0), (0, 20.0)], end);
-            let schedule = Schedule::measured(&load).unwrap();
+            let schedule = Schedule::after_warm_up(&load).unwrap();
             for (agents, workers) in [(1, 1), (2, 1), (4, 2), (3, 5)] {
                 let owners = (0..agents).flat_map(|agent| {
                     (0..workers).map(move |worker| Owner {

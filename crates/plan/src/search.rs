@@ -180,7 +180,7 @@ mod tests {
              \"7/s\"",
         );
         let held = rates().plan_at(&ramp, 1234.5).unwrap();
-        assert_eq!(Profile::measured(held.load()).peak(), 1234.5);
+        assert_eq!(Profile::after_warm_up(held.load()).peak(), 1234.5);
         assert_eq!(
             (held.load().end, held.load().stages.len()),
             (End::Duration(Duration::from_secs(20)), 0)

@@ -32,9 +32,9 @@ impl Share {
         let place = seats.place().unwrap_or(portion);
         let part = |total: u64| PortionDeal::new(place, Some(total)).amount().unwrap_or(0);
         let requests = match (&load.shape, load.end) {
-            (Shape::Closed { .. }, _) => UserOperations::measured(load, portion).left(),
+            (Shape::Closed { .. }, _) => UserOperations::after_warm_up(load, portion).remaining(),
             (Shape::Open { .. }, End::Requests(requests)) => Some(part(requests)),
-            (Shape::Open { .. }, End::Duration(_)) => Schedule::measured(load)
+            (Shape::Open { .. }, End::Duration(_)) => Schedule::after_warm_up(load)
                 .and_then(|schedule| schedule.known_total())
                 .map(part),
         };

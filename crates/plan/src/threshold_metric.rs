@@ -238,6 +238,8 @@ fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
         return format!("{time}.{statistic}");
     }
     let likeness = |name: &str, to: &str| {
+        // The comparison takes time in proportion to the product of both lengths. Its result is
+        // scaled to an integer, because floats have no order to take the largest by.
         let to: String = to.chars().take(60).collect();
         (strsim::normalized_damerau_levenshtein(name, &to) * 1e6) as u32
     };
@@ -248,6 +250,7 @@ fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
     let time = Metric::time_names()
         .max_by_key(|name| likeness(name, histogram))
         .unwrap_or("response_time");
+    // A number is named by the whole text, a time only by its part before the statistic.
     if likeness(number, text) >= likeness(time, histogram) {
         return number.to_owned();
     }

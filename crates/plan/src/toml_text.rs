@@ -2,7 +2,7 @@
 
 /// Returns a basic string: `text` in quotes, with control characters escaped.
 #[must_use]
-pub fn quoted(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {
@@ -27,13 +27,13 @@ pub(crate) fn array<T>(items: &[T], write: impl FnMut(&T) -> String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::quote;
 
     #[test]
     fn a_quoted_text_is_read_back_as_it_was() {
         let every_ascii: String = (0_u8..128).map(char::from).collect();
         for text in ["", "plain", "\"\\", "a\nb\tc\u{7f}", "ü – 🚀", &every_ascii] {
-            let document = format!("x = {}", quoted(text));
+            let document = format!("x = {}", quote(text));
             let read: toml_edit::DocumentMut = document.parse().unwrap();
             assert_eq!(read["x"].as_str(), Some(text), "{document}");
         }

@@ -29,7 +29,7 @@ pub struct UserOperations {
 impl UserOperations {
     /// The operations of the measured part: as many as the plan asks for, or endless.
     #[must_use]
-    pub fn measured(load: &Load, portion: &Portion) -> UserOperations {
+    pub fn after_warm_up(load: &Load, portion: &Portion) -> UserOperations {
         let total = match load.end {
             End::Requests(total) => Some(total),
             End::Duration(_) => None,
@@ -63,7 +63,7 @@ impl UserOperations {
 
     /// How many may still begin; `None` if there is no limit.
     #[must_use]
-    pub fn left(&self) -> Option<u64> {
+    pub fn remaining(&self) -> Option<u64> {
         self.left
     }
 }

@@ -27,7 +27,7 @@ fn planned(plan: Plan) -> PlannedRun {
     PlannedRun {
         id: RUN,
         plan,
-        plan_text: plan::masked(PLAN),
+        plan_text: plan::mask_secrets(PLAN),
         agents: 2,
         title: "title".to_owned(),
         created: Utc::now(),
@@ -46,7 +46,7 @@ async fn recording_with(times: StorageTimes) -> Recording {
     let base = tempfile::tempdir().unwrap();
     let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
     let digest = plan.digest().to_string();
-    let text = plan::masked(PLAN);
+    let text = plan::mask_secrets(PLAN);
     let run = planned(plan);
     let folder = RunFolder::create(
         base.path(),

@@ -110,7 +110,11 @@ fn due(plan: &Plan, from: u64) -> Vec<(Period, u64, u64)> {
     let measured_from = load.warm_up.as_nanos() as u64;
     let parts = [
         (Period::WarmUp, Schedule::warm_up(load), 0),
-        (Period::Measured, Schedule::measured(load), measured_from),
+        (
+            Period::Measured,
+            Schedule::after_warm_up(load),
+            measured_from,
+        ),
     ];
     let mut due = Vec::new();
     for (period, schedule, zero) in parts {
@@ -256,14 +260,16 @@ fn worst_after_a_late_loss() -> (u64, u64) {
         .unwrap();
     let outcome = agent.outcome();
     check(&outcome);
-    let taken = Portion::taken(LOST, 1000, &[(0, 1)]).unwrap();
-    let due = Schedule::measured(plan.load()).unwrap().instants(taken);
+    let taken = Portion::from_parts(LOST, 1000, &[(0, 1)]).unwrap();
+    let due = Schedule::after_warm_up(plan.load())
+        .unwrap()
+        .instants(taken);
     let due: BTreeMap<u64, u64> = due.filter(|&(_, at)| at >= from).collect();
     let own = Owner {
         agents: 1000,
         ..Owner::ALONE
     };
-    let own = Schedule::measured(plan.load()).unwrap().instants(own);
+    let own = Schedule::after_warm_up(plan.load()).unwrap().instants(own);
     let own: BTreeSet<u64> = own.map(|(seq, _)| seq).collect();
     let came = std::mem::take(&mut *requests.lock().unwrap());
     let came: Vec<(u64, u64)> = came
@@ -412,7 +418,10 @@ fn share_that_was_taken_over_is_taken_over_again() {
     let came = std::mem::take(&mut *requests.lock().unwrap());
     let seqs: BTreeSet<u64> = came.iter().map(|(_, seq)| seq.parse().unwrap()).collect();
     assert_eq!(seqs.len(), came.len(), "an arrival came twice");
-    let (again, schedule) = (again - start_at, Schedule::measured(plan.load()).unwrap());
+    let (again, schedule) = (
+        again - start_at,
+        Schedule::after_warm_up(plan.load()).unwrap(),
+    );
     let missing = schedule
         .instants(Owner::ALONE)
         .filter(|(seq, _)| !seqs.contains(seq));

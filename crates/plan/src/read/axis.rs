@@ -100,6 +100,7 @@ fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
             ));
         }
         let mut label = format!("{}={}", fit(path, usize::MAX), fit(&shown, MAX_LABEL_CHARS));
+        // Labels are cut and stripped of special characters, so different values may share one.
         if !labels.insert(label.clone()) {
             label += &format!("~{}", index + 1);
         }

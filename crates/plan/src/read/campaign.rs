@@ -39,7 +39,7 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
         let repeat = root
             .section("repeat")
             .map_or_else(Repeat::default, repeat::read);
-        let looked_for = looked_for(&root);
+        let looked_for = read_search(&root);
         let overlays = Overlays::read(&root, repeat.times);
         let axes = overlays.axes.clone();
         let readings = Readings {
@@ -50,6 +50,7 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
         };
         let runs = repeat.runs(overlays.all.len());
         let (variants, mut notes) = readings.all(overlays, &context);
+        // Notes on the whole file come before those on single variants.
         notes.splice(0..0, context.take_notes());
         variants.map(|variants| Campaign {
             variants,
@@ -90,7 +91,7 @@ impl LookedFor {
     }
 }
 
-fn looked_for(root: &PlanSection<'_>) -> LookedFor {
+fn read_search(root: &PlanSection<'_>) -> LookedFor {
     match root.field("search") {
         None => LookedFor::Nothing,
         Some(field) => match field.section().and_then(search::read) {
@@ -161,7 +162,7 @@ impl Readings<'_> {
         let table = overlay::over(self.base, &overlay.table, inner);
         let plan = one(inner, &table, self.looked_for.amount())?;
         match self.looked_for {
-            LookedFor::For(search, at) => Some(search::prepared(plan, search, *at, inner)),
+            LookedFor::For(search, at) => Some(search::prepare(plan, search, *at, inner)),
             _ => Some(plan),
         }
     }

@@ -18,24 +18,24 @@ pub(crate) fn authorities(field: &Field<'_>) -> Option<File> {
 
 /// Reads a private certificate or chain.
 pub(crate) fn chain(field: &Field<'_>) -> Option<PrivateFile> {
-    checked(field, field.private_file(MAX_PEM_BYTES)?, is_certificate)
+    check(field, field.private_file(MAX_PEM_BYTES)?, is_certificate)
 }
 
 /// Reads a private key.
 pub(crate) fn key(field: &Field<'_>) -> Option<PrivateFile> {
-    checked(field, field.private_file(MAX_PEM_BYTES)?, is_key)
+    check(field, field.private_file(MAX_PEM_BYTES)?, is_key)
 }
 
 /// Reads the pair of files `cert` and `key` on behalf of `field`.
 pub(crate) fn pair(field: &Field<'_>, cert: &str, key: &str) -> Option<ClientCertificate> {
-    let cert = checked(
+    let cert = check(
         field,
-        field.named_private_file(cert, None, MAX_PEM_BYTES)?,
+        field.private_file_of_name(cert, None, MAX_PEM_BYTES)?,
         is_certificate,
     );
-    let key = checked(
+    let key = check(
         field,
-        field.named_private_file(key, None, MAX_PEM_BYTES)?,
+        field.private_file_of_name(key, None, MAX_PEM_BYTES)?,
         is_key,
     );
     Some(ClientCertificate {
@@ -90,7 +90,7 @@ type Fault = fn(&str) -> Result<(), &'static str>;
 
 /// Returns `file` if `fault` finds nothing wrong with its text; a file that is elsewhere was
 /// checked there.
-fn checked(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<PrivateFile> {
+fn check(field: &Field<'_>, file: PrivateFile, fault: Fault) -> Option<PrivateFile> {
     if let Some(content) = file.bytes() {
         holds(field, &file.name, content, fault)?;
     }

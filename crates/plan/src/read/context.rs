@@ -46,12 +46,12 @@ impl<'a> Context<'a> {
         match toml_edit::Document::parse(self.text) {
             Ok(document) => {
                 let (root, twice) = node::tree(&document);
-                twice.iter().for_each(|twice| self.given_twice(twice));
+                twice.iter().for_each(|twice| self.refuse_twice(twice));
                 Some(root)
             }
             Err(error) => {
                 let twice = duplicates::find(self.text);
-                twice.iter().for_each(|twice| self.given_twice(twice));
+                twice.iter().for_each(|twice| self.refuse_twice(twice));
                 if twice.is_empty() {
                     let at = error.span().map(|span| span.start);
                     self.problem("", at, not_toml(self.text, at, error.message()));
@@ -61,7 +61,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn given_twice(&self, twice: &Twice) {
+    fn refuse_twice(&self, twice: &Twice) {
         self.problem_with(&twice.path, Some(twice.second), || {
             let (line, column) = place(self.text, twice.first);
             format!("given twice, first at {line}:{column}; remove one of them")

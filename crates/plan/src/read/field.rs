@@ -26,13 +26,13 @@ impl<'a> Field<'a> {
 
     /// Reports the value, followed by why it is refused and what to write instead.
     pub(crate) fn refuse(&self, why: impl Display) {
-        self.problem(format_args!("{} {why}", self.shown()));
+        self.problem(format_args!("{} {why}", self.render()));
     }
 
     pub(crate) fn wrong_type(&self, wanted: &str, example: &str) {
         self.problem(format_args!(
             "found {} where {wanted} belongs; write {example}",
-            self.found()
+            self.render_with_type()
         ));
     }
 
@@ -141,18 +141,18 @@ impl<'a> Field<'a> {
 
     pub(crate) fn rate(&self) -> Option<Rate> {
         if let NodeValue::Whole(_) | NodeValue::Decimal(_) = self.node.value {
-            let number = self.shown();
+            let number = self.render();
             self.refuse(format_args!(
                 "has no unit; write \"{number}/s\", or /m for a minute, /h for an hour"
             ));
             return None;
         }
-        self.parsed("a rate such as \"2000/s\"")
+        self.parse("a rate such as \"2000/s\"")
     }
 
     /// Reads a string that `T` can parse; the parser's message must continue a sentence that starts
     /// with the value.
-    pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, example: &str) -> Option<T> {
+    pub(crate) fn parse<T: FromStr<Err: Display>>(&self, example: &str) -> Option<T> {
         self.text(example)?
             .parse()
             .map_err(|why| self.refuse(why))
@@ -204,7 +204,7 @@ fn either(words: &[String]) -> String {
 }
 
 /// Renders a value for messages.
-fn shown(value: &NodeValue) -> String {
+fn render(value: &NodeValue) -> String {
     match value {
         NodeValue::Text(text) if text.chars().count() > 60 => {
             format!("{:?}…", text.chars().take(60).collect::<String>())
@@ -222,16 +222,16 @@ fn shown(value: &NodeValue) -> String {
 
 impl Field<'_> {
     /// Renders the value for messages, with secrets hidden.
-    fn shown(&self) -> String {
+    fn render(&self) -> String {
         match &self.node.value {
-            NodeValue::List(_) | NodeValue::Table(_) => shown(&self.node.value),
+            NodeValue::List(_) | NodeValue::Table(_) => render(&self.node.value),
             _ if self.is_secret() => "***".to_owned(),
-            value => shown(value),
+            value => render(value),
         }
     }
 
     /// Renders the value with its type, for messages about the type.
-    fn found(&self) -> String {
+    fn render_with_type(&self) -> String {
         let kind = match &self.node.value {
             NodeValue::Text(_) => "the string",
             NodeValue::Whole(_) => "the integer",
@@ -241,6 +241,6 @@ impl Field<'_> {
             NodeValue::List(_) => return "a list".to_owned(),
             NodeValue::Table(_) => return "a table".to_owned(),
         };
-        format!("{kind} {}", self.shown())
+        format!("{kind} {}", self.render())
     }
 }

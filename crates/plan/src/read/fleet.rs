@@ -57,7 +57,7 @@ pub(crate) fn read(section: PlanSection<'_>, load: Option<&Load>, tls: Option<&T
 fn tolerance(field: &Field<'_>) -> Option<Tolerance> {
     match field.node.value {
         NodeValue::Whole(_) => field.whole32(0..=MAX_AGENTS).map(Tolerance::Agents),
-        NodeValue::Text(_) => field.parsed("a share such as \"1%\""),
+        NodeValue::Text(_) => field.parse("a share such as \"1%\""),
         _ => {
             let example = "a number such as 2, or a share such as \"1%\"";
             field.wrong_type("a number of agents or a share of them", example);

@@ -81,8 +81,9 @@ fn minting(section: PlanSection<'_>) -> Option<Minting> {
     let number = section.read("mint", |field| field.whole32(1..=MAX_MINTED));
     let ca = section.read("ca", |field| certificate::chain(&field));
     let ca_key = section.read("ca_key", |field| certificate::key(&field));
+    // `Some` default if the key is absent, `None` if it is given and wrong.
     let subject = match section.field("subject") {
-        Some(field) => field.parsed::<Subject>("a name such as \"CN=user-{user}\""),
+        Some(field) => field.parse::<Subject>("a name such as \"CN=user-{user}\""),
         None => Some(Subject::default()),
     };
     let validity = match section.field("validity") {

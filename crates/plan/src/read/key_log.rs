@@ -27,7 +27,7 @@ pub(crate) fn key_log(section: &PlanSection<'_>) -> KeyLog {
 
 fn read(field: Field<'_>) -> Option<KeyLog> {
     if let NodeValue::Table(_) = field.node.value {
-        return sampled(field.section()?);
+        return read_samples(field.section()?);
     }
     match field.text("\"off\", \"all\" or { failed = 10 }")? {
         KeyLog::OFF_WORD => return Some(KeyLog::Off),
@@ -40,7 +40,7 @@ fn read(field: Field<'_>) -> Option<KeyLog> {
     None
 }
 
-fn sampled(section: PlanSection<'_>) -> Option<KeyLog> {
+fn read_samples(section: PlanSection<'_>) -> Option<KeyLog> {
     let failed = section.read("failed", |field| field.whole32(1..=MAX_SAMPLE));
     let slow = section.read("slow", |field| field.whole32(1..=MAX_SAMPLE));
     let over = section.read("over", |field| field.duration(US..=HOUR));
@@ -60,6 +60,7 @@ fn sampled(section: PlanSection<'_>) -> Option<KeyLog> {
         _ => {}
     }
     section.finish();
+    // A part that was given must also be right; one that was not given samples nothing.
     let whole =
         failed.is_some() == has_failed && slow.is_some() == has_slow && over.is_some() == has_over;
     whole.then(|| KeyLog::Sampled {

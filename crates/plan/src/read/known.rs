@@ -24,11 +24,10 @@ const SECTIONS: &[&[&str]] = &[
 const CAMPAIGN_SECTIONS: &[&[&str]] = &[&["variants", "matrix"], repeat::KEYS, search::KEYS];
 
 /// All paths of a plan, without indices.
-pub(crate) const KEYS: &[&str] = &joined::<{ number(SECTIONS) }>(SECTIONS);
+pub(crate) const KEYS: &[&str] = &join::<{ number(SECTIONS) }>(SECTIONS);
 
 /// All paths of [`CAMPAIGN_SECTIONS`], without indices.
-pub(crate) const CAMPAIGN_KEYS: &[&str] =
-    &joined::<{ number(CAMPAIGN_SECTIONS) }>(CAMPAIGN_SECTIONS);
+pub(crate) const CAMPAIGN_KEYS: &[&str] = &join::<{ number(CAMPAIGN_SECTIONS) }>(CAMPAIGN_SECTIONS);
 
 const fn number(sections: &[&[&str]]) -> usize {
     let mut number = 0;
@@ -41,7 +40,7 @@ const fn number(sections: &[&[&str]]) -> usize {
 }
 
 /// The keys of all sections, `N` in total. Uses loops, since constants cannot use iterators.
-const fn joined<const N: usize>(sections: &[&[&'static str]]) -> [&'static str; N] {
+const fn join<const N: usize>(sections: &[&[&'static str]]) -> [&'static str; N] {
     let mut keys = [""; N];
     let mut number = 0;
     let mut section = 0;
@@ -266,6 +265,7 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
     if let Some((_, _, cure)) = renamed {
         return (*cure).to_owned();
     }
+    // Keys of up to three letters are contained in too many others.
     let containing = siblings
         .iter()
         .copied()
@@ -273,6 +273,7 @@ pub(crate) fn cure(path: &str, key: &str, siblings: &[&str]) -> String {
     if let Some(sibling) = nearest(key, siblings.iter().copied()).or(containing) {
         return format!("write {sibling}");
     }
+    // Names that other programs use come after likely typing errors.
     if let Some((_, cure)) = RENAMED.iter().find(|(names, _)| names.contains(&key)) {
         return (*cure).to_owned();
     }

@@ -48,19 +48,22 @@ pub(crate) const KEYS: &[&str] = &[
 pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Load> {
     let shape = match amount {
         AmountSource::Own => shape(&section),
-        AmountSource::Searched(search) => searched(&section, search.range),
+        AmountSource::Searched(search) => first_hold(&section, search.range),
         AmountSource::Unknown => read_both(&section),
     };
     let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
+    // Stages that are given but wrong stay `None`, so that nothing is concluded from them below.
     let stages = if section.has("stage") {
         stages
     } else {
         Some(Vec::new())
     };
+    // A search replaces stages and end by its holds. They are read all the same, for their
+    // problems.
     let (stages, end) = match amount {
         AmountSource::Own => (stages.clone(), end(&section, stages.as_deref())),
         AmountSource::Searched(search) => {
-            (Some(Vec::new()), Some(replaced_end(&section, search.hold)))
+            (Some(Vec::new()), Some(end_of_hold(&section, search.hold)))
         }
         AmountSource::Unknown => (None, read_end(&section).and(None)),
     };
@@ -103,8 +106,8 @@ pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option
 
 fn shape(section: &PlanSection<'_>) -> Option<Shape> {
     match (section.has("connections"), section.has("rate")) {
-        (true, false) => closed(section),
-        (false, true) => open(section),
+        (true, false) => read_closed(section),
+        (false, true) => read_open(section),
         (true, true) => {
             let cure = "given beside connections; keep rate for an open loop (and bound its \
                         connections by max_connections), or connections for a closed loop";
@@ -130,7 +133,7 @@ fn read_both(section: &PlanSection<'_>) -> Option<Shape> {
     None
 }
 
-fn closed(section: &PlanSection<'_>) -> Option<Shape> {
+fn read_closed(section: &PlanSection<'_>) -> Option<Shape> {
     let think_time = beside_connections(section);
     section
         .read("connections", connections)
@@ -156,7 +159,7 @@ fn beside_connections(section: &PlanSection<'_>) -> Option<ThinkTime> {
     section.read("think_time", think_time).flatten()
 }
 
-fn open(section: &PlanSection<'_>) -> Option<Shape> {
+fn read_open(section: &PlanSection<'_>) -> Option<Shape> {
     let (arrivals, max_connections) = around_rate(section);
     section.read("rate", rate).map(|rate| Shape::Open {
         rate,
@@ -188,7 +191,7 @@ fn around_rate(section: &PlanSection<'_>) -> (Arrivals, u32) {
 }
 
 /// Reads the shape of a search's first hold.
-fn searched(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
+fn first_hold(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
     match range {
         SearchRange::Rate { .. } if section.has("connections") => {
             let cure = "makes a closed loop, and search.rate looks for the rate of an open one; \
@@ -224,7 +227,7 @@ fn searched(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
 }
 
 /// The end of a hold, which replaces everything that could end the load.
-fn replaced_end(section: &PlanSection<'_>, hold: Duration) -> End {
+fn end_of_hold(section: &PlanSection<'_>, hold: Duration) -> End {
     read_end(section);
     let given: Vec<String> = ["rate", "connections", "duration", "requests", "stage"]
         .into_iter()
@@ -439,7 +442,7 @@ fn check_length(section: &PlanSection<'_>, stages: &[Stage], end: End) {
 
 /// Checks conditions that involve the whole load.
 fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>) {
-    let profile = Profile::measured(load);
+    let profile = Profile::after_warm_up(load);
     match load.end {
         End::Duration(duration) if load.connect_ramp > load.warm_up + duration => {
             let end = if let AmountSource::Searched(_) = amount {

@@ -12,7 +12,7 @@ impl<'a> Field<'a> {
     pub(crate) fn file(&self, max_bytes: usize) -> Option<File> {
         let (name, known) = self.file_name()?;
         let content = self.context.content(name, known);
-        let content = self.checked(name, known, max_bytes, content)?;
+        let content = self.check(name, known, max_bytes, content)?;
         Some(File {
             name: name.to_owned(),
             sha256: content.sha256,
@@ -23,11 +23,11 @@ impl<'a> Field<'a> {
     /// Like [`Field::file`], for a private file.
     pub(crate) fn private_file(&self, max_bytes: usize) -> Option<PrivateFile> {
         let (name, known) = self.file_name()?;
-        self.named_private_file(name, known, max_bytes)
+        self.private_file_of_name(name, known, max_bytes)
     }
 
     /// Reads the private file `name` on behalf of this field.
-    pub(crate) fn named_private_file(
+    pub(crate) fn private_file_of_name(
         &self,
         name: &str,
         known: Option<Sha256>,
@@ -43,7 +43,7 @@ impl<'a> Field<'a> {
             (content, _) => content
                 .and_then(|content| content.ok_or_else(|| "its hash is not stated".to_owned())),
         };
-        let content = self.checked(name, known, max_bytes, content)?;
+        let content = self.check(name, known, max_bytes, content)?;
         Some(PrivateFile {
             content: Some(content.bytes),
             ..elsewhere(content.sha256)
@@ -54,7 +54,7 @@ impl<'a> Field<'a> {
     fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
         match &self.node.value {
             NodeValue::Text(name) => Some((name.as_str(), None)),
-            NodeValue::Table(_) => self.section().and_then(named_with_hash),
+            NodeValue::Table(_) => self.section().and_then(name_and_hash),
             _ => {
                 self.wrong_type(
                     "the name of a file",
@@ -66,7 +66,7 @@ impl<'a> Field<'a> {
     }
 
     /// Returns the content if it is available, small enough, and matches the stated hash.
-    fn checked(
+    fn check(
         &self,
         name: &str,
         known: Option<Sha256>,
@@ -94,13 +94,13 @@ impl<'a> Field<'a> {
     }
 }
 
-fn named_with_hash(section: PlanSection<'_>) -> Option<(&str, Option<Sha256>)> {
+fn name_and_hash(section: PlanSection<'_>) -> Option<(&str, Option<Sha256>)> {
     let name = section.field("file");
     if name.is_none() {
         section.problem("names no file; write { file = \"ca.pem\" }");
     }
     let name = name.and_then(|field| field.text("the name of a file"));
-    let known = section.read("sha256", |field| field.parsed("64 hexadecimal digits"));
+    let known = section.read("sha256", |field| field.parse("64 hexadecimal digits"));
     section.finish();
     name.map(|name| (name, known))
 }

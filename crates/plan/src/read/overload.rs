@@ -28,7 +28,7 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
     let needed = plan
         .thresholds
         .iter()
-        .filter_map(|threshold| needed_hold(threshold, plan))
+        .filter_map(|threshold| seconds_to_violate(threshold, plan))
         .reduce(f64::min);
     if needed.is_some_and(|needed| needed < hold) {
         return None;
@@ -50,7 +50,7 @@ pub(crate) fn note(plan: &Plan, capacity: &Capacity) -> Option<String> {
 
 /// Seconds that a hold must exceed for the overload to violate `threshold`; `None` if no length is
 /// enough.
-fn needed_hold(threshold: &Threshold, plan: &Plan) -> Option<f64> {
+fn seconds_to_violate(threshold: &Threshold, plan: &Plan) -> Option<f64> {
     if !matches!(threshold.comparison, Relation::Below | Relation::AtMost) {
         return None;
     }

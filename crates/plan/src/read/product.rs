@@ -35,13 +35,14 @@ impl Overlays {
         let (Some(variants), Some(matrix)) = (root.section("variants"), root.section("matrix"))
         else {
             return Overlays {
-                all: vec![product(&variant::unnamed(), &[], 0)],
+                all: vec![product(&variant::without_changes(), &[], 0)],
                 axes: Vec::new(),
             };
         };
         let named = variant::read(&variants);
         let axes = axis::read(&matrix);
         check_apart(&named, &axes);
+        // Twenty axes of ten values exceed any integer: the count saturates, and is refused below.
         let combinations = axes.iter().fold(1usize, |product, axis| {
             product.saturating_mul(axis.values.len())
         });
@@ -52,6 +53,7 @@ impl Overlays {
             (&named[..1], 1)
         };
         let lengths = std::iter::once(named.len()).chain(axes.iter().map(|axis| axis.values.len()));
+        // An axis with a single value is no axis in tables and comparisons.
         let lengths = lengths.filter(|&length| length > 1).collect();
         let each = named.iter().flat_map(|variant| {
             (0..combinations).map(|combination| product(variant, &axes, combination))

@@ -64,6 +64,7 @@ pub(crate) fn read<'a>(
         ));
         return None;
     }
+    // All of them are read before the first wrong one ends it, so that every problem is reported.
     let requests: Vec<Option<Request>> = fields
         .iter()
         .map(|field| field.section().and_then(|section| one(section, rest)))
@@ -123,7 +124,7 @@ fn one(section: PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
     let request = if handshake_only {
         only_named(&section)
     } else {
-        sent(&section)
+        request_to_send(&section)
     };
     let request = request.map(|request| {
         let name = name.unwrap_or_else(|| default_name(&request, rest));
@@ -168,7 +169,7 @@ fn nothing() -> Request {
     }
 }
 
-fn sent(section: &PlanSection<'_>) -> Option<Request> {
+fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
     let method = section
         .read("method", method)
         .unwrap_or_else(|| "GET".to_owned());

@@ -55,6 +55,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Search> {
     let rates = section.read("rate", rates);
     let connections = section.read("connections", connections);
     let agents = section.read("agents", |field| agents(&field));
+    // With two kinds of search at once only that is reported.
     if given == ["agents"] {
         let why = "belongs to a search for the highest load; the runs of a search over agents are \
                    as long as [load] says, so remove it";
@@ -169,7 +170,7 @@ fn agents(field: &Field<'_>) -> Option<Vec<u32>> {
 
 /// Prepares `plan` for the file's search, which is at `at` in the text. Anything that does not fit
 /// is reported.
-pub(crate) fn prepared(mut plan: Plan, search: &Search, at: usize, context: &Context<'_>) -> Plan {
+pub(crate) fn prepare(mut plan: Plan, search: &Search, at: usize, context: &Context<'_>) -> Plan {
     match search {
         Search::Capacity(capacity) => {
             imply_threshold(&mut plan);

@@ -98,7 +98,7 @@ fn elsewhere(section: &PlanSection<'_>) -> Option<Target> {
 
 fn addresses(field: Field<'_>) -> Option<Vec<Address>> {
     let addresses = field.list_of("one such as [\"10.0.0.11\", \"10.0.0.12:8443\"]", |item| {
-        item.parsed::<Address>("an address such as \"10.0.0.11\"")
+        item.parse::<Address>("an address such as \"10.0.0.11\"")
     })?;
     if addresses.len() > MAX_ADDRESSES {
         field.problem(format_args!(

@@ -12,7 +12,7 @@ const NAMED_MAX: usize = 3;
 pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
     let found = look_alikes(text);
     if !found.is_empty() {
-        let named = named(field, &found);
+        let named = name_look_alikes(field, &found);
         let verb = if found.len() == 1 { "is" } else { "are" };
         let path = &field.path;
         field.context.note(format!(
@@ -24,7 +24,7 @@ pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
 }
 
 /// Names the look-alikes, unless the text is secret: part of a secret is secret too.
-fn named(field: &Field<'_>, found: &[&str]) -> String {
+fn name_look_alikes(field: &Field<'_>, found: &[&str]) -> String {
     if field.is_secret() {
         return "what looks like a placeholder".to_owned();
     }

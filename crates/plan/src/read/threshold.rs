@@ -3,7 +3,7 @@
 use crate::rate::decimal;
 use crate::read::field::Field;
 use crate::read::section::PlanSection;
-use crate::toml_text::quoted;
+use crate::toml_text::quote;
 use crate::{Limit, Relation, Request, Threshold, ThresholdMetric, ThresholdMetricError, duration};
 
 const MAX_THRESHOLDS: usize = 1000;
@@ -84,13 +84,14 @@ fn of_request(
         .collect();
     begun.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
     let is_figure = |figure: &str| figure.parse::<ThresholdMetric>().is_ok();
+    // The longest name that a figure follows; without one the longest, for the message.
     let whole = begun.iter().find(|(_, figure)| is_figure(figure));
     let Some((name, figure)) = whole.or(begun.first()) else {
         return Err(unknown_request(rest, requests));
     };
     let metric: ThresholdMetric = figure.parse().map_err(|why| match why {
         ThresholdMetricError::Unknown(nearest) => {
-            let nearest = written(name, &nearest);
+            let nearest = write_key(name, &nearest);
             format!("unknown figure; write {nearest}, or another of docs/PLAN.md")
         }
         why => why.to_string(),
@@ -100,34 +101,36 @@ fn of_request(
             "no single request has {metric}; write {:?} for all of them, or a figure of the \
              request, such as {}",
             metric.to_string(),
-            written(name, "response_time.p95")
+            write_key(name, "response_time.p95")
         ));
     }
     Ok((Some((*name).to_owned()), metric))
 }
 
 /// The key as plans write it, whatever characters the name contains.
-fn written(request: &str, figure: &str) -> String {
-    quoted(&format!("{OF_REQUEST}{request}.{figure}"))
+fn write_key(request: &str, figure: &str) -> String {
+    quote(&format!("{OF_REQUEST}{request}.{figure}"))
 }
 
 fn unknown_request(rest: &str, requests: &[Request]) -> String {
     let names = || requests.iter().map(|request| request.name.as_str());
     if let Some(name) = names().find(|&name| name == rest) {
-        let example = written(name, "response_time.p95");
+        let example = write_key(name, "response_time.p95");
         return format!("says no figure of the request; write one such as {example}");
     }
     let is_figure = |figure: &str| figure.parse::<ThresholdMetric>().is_ok();
+    // The name may contain dots, so the first split whose rest is a figure counts.
     let dots = rest.match_indices('.');
     let mut splits = dots.map(|(at, _)| (&rest[..at], &rest[at + 1..]));
     let split = splits.find(|(_, figure)| is_figure(figure));
     let (asked, figure) = split.unwrap_or((rest, "response_time.p95"));
     let likeness = |name: &&str| {
+        // The comparison takes time in proportion to the product of both lengths.
         let asked: String = asked.chars().take(60).collect();
         (strsim::normalized_damerau_levenshtein(name, &asked) * 1e6) as u32
     };
     let nearest = names().max_by_key(likeness).unwrap_or_default();
-    let listed: Vec<String> = names().take(NAMED_MAX).map(quoted).collect();
+    let listed: Vec<String> = names().take(NAMED_MAX).map(quote).collect();
     let more = names().count().saturating_sub(NAMED_MAX);
     let more = if more > 0 {
         format!(" and {more} more")
@@ -136,7 +139,7 @@ fn unknown_request(rest: &str, requests: &[Request]) -> String {
     };
     format!(
         "no request is called {asked:?}; write {}, or another of {}{more}",
-        written(nearest, figure),
+        write_key(nearest, figure),
         listed.join(", ")
     )
 }

@@ -55,6 +55,8 @@ pub(crate) const KEYS: &[&str] = &[
 pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> Option<Tls> {
     let versions = versions(&section);
     let cipher_suites = cipher_suites(&section, versions.as_deref());
+    // Suites alone determine the versions: each suite belongs to one of them (RFC 8446, appendix
+    // B.4).
     let versions = versions
         .or_else(|| cipher_suites.as_deref().map(versions_of))
         .unwrap_or_default();
@@ -88,6 +90,7 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
         .unwrap_or_else(|| default_alpn(connection));
     let key_log = key_log(&section);
     section.finish();
+    // Every key has been read by now, so that all problems are reported at once.
     Some(Tls {
         versions,
         cipher_suites: cipher_suites?,
@@ -156,7 +159,7 @@ fn cipher_suites(
         return Some(CipherSuite::ALL.into_iter().filter(offered).collect());
     };
     let suites = field.list_of("one such as [\"TLS_AES_128_GCM_SHA256\"]", |item| {
-        item.parsed("\"TLS_AES_128_GCM_SHA256\"")
+        item.parse("\"TLS_AES_128_GCM_SHA256\"")
     })?;
     if suites.is_empty() {
         field.problem(
@@ -213,7 +216,7 @@ fn without_repeats<T: PartialEq>(items: Vec<T>) -> Vec<T> {
 }
 
 fn groups(field: Field<'_>) -> Option<Vec<Group>> {
-    let groups = field.list_of("one such as [\"X25519\"]", |item| item.parsed("\"X25519\""))?;
+    let groups = field.list_of("one such as [\"X25519\"]", |item| item.parse("\"X25519\""))?;
     if groups.is_empty() {
         field.problem(
             "[] offers no group; write one such as [\"X25519\"], or leave it out for the default",
@@ -368,7 +371,7 @@ fn key_exchange(section: &PlanSection<'_>) -> KeyExchange {
 }
 
 fn server_name(field: Field<'_>) -> Option<String> {
-    let host: Host = field.parsed("a name such as \"edge.test\"")?;
+    let host: Host = field.parse("a name such as \"edge.test\"")?;
     Some(match host {
         Host::Name(name) => name,
         Host::Ip(ip) => ip.to_string(),

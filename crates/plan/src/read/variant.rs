@@ -28,14 +28,14 @@ pub(crate) fn read(section: &PlanSection<'_>) -> Vec<Named> {
         .filter_map(|(name, field)| one(name, &field))
         .collect();
     if named.is_empty() {
-        vec![unnamed()]
+        vec![without_changes()]
     } else {
         named
     }
 }
 
 /// The variant that changes nothing.
-pub(crate) fn unnamed() -> Named {
+pub(crate) fn without_changes() -> Named {
     Named {
         name: String::new(),
         table: Table::new(),

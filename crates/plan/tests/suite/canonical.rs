@@ -66,7 +66,7 @@ tls.resumed.share = ">= 0.75"
 #[test]
 fn threshold_of_a_request_reads_back_whichever_characters_its_name_has() {
     for name in ["index", "GET /a.b?c=1", "a\"b\\c", "ü.response_time"] {
-        let quoted = plan::quoted(name);
+        let quoted = plan::quote(name);
         let text = format!(
             "target.url = \"https://a.test/\"\nload = {{ connections = 1, requests = 1 }}\n\
              request = [{{ name = {quoted} }}, {{ name = \"b\" }}]\n[thresholds]\n\
@@ -273,8 +273,8 @@ fn identities_go_round_users_and_agents() {
         .into_iter()
         .collect::<Vec<usize>>()
     };
-    // Of the users 0 to 5, agent 0 has 0, 2, 4 and agent 1 has 1, 3, 5; likewise the connections of
-    // an open loop.
+    // Agent 0 has the users 0, 2, 4 and agent 1 the users 1, 3, 5; likewise the connections of an
+    // open loop.
     for load in [
         "{ connections = 6, requests = 9 }",
         "{ rate = \"1/s\", max_connections = 6, requests = 9 }",

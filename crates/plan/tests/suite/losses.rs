@@ -21,7 +21,7 @@ impl Holding {
     fn portions(&self, agents: u32) -> Vec<Portion> {
         // Neighbouring agents have different numbers of workers.
         let workers = 1 + self.agent % 3;
-        let portion = Portion::taken(self.lost_agent, agents, &self.parts);
+        let portion = Portion::from_parts(self.lost_agent, agents, &self.parts);
         let own = Owner {
             agent: self.agent,
             agents,
@@ -118,7 +118,7 @@ proptest! {
         losses in proptest::collection::vec((any::<u32>(), 0u64..2_000_000_000), 1..6),
     ) {
         let load = load_of(&text).map_err(TestCaseError::fail)?;
-        let schedules = [Schedule::measured(&load), Schedule::warm_up(&load)];
+        let schedules = [Schedule::after_warm_up(&load), Schedule::warm_up(&load)];
         for schedule in schedules.into_iter().flatten() {
             let mut dealt = Vec::new();
             for held in holdings(agents, &losses) {
@@ -145,7 +145,7 @@ proptest! {
         let mut begun = 0;
         for held in holdings(agents, &losses) {
             for portion in held.portions(agents) {
-                let own: Vec<u64> = UserOperations::measured(&load, &portion).take(40).collect();
+                let own: Vec<u64> = UserOperations::after_warm_up(&load, &portion).take(40).collect();
                 let seats = Seats::new(&load, portion);
                 if held.until == u64::MAX {
                     held_now.extend(seats.iter());
@@ -187,7 +187,7 @@ proptest! {
 #[test]
 fn mix_stays_exact_when_a_share_is_taken_over() {
     let load = load_of("rate = \"100/s\", duration = \"20s\"").unwrap();
-    let schedule = Schedule::measured(&load).unwrap();
+    let schedule = Schedule::after_warm_up(&load).unwrap();
     let mix = Mix::new(&[3, 1], load.seed);
     let mut sent = [0_u32; 2];
     for held in holdings(3, &[(1, 1_137_000_000)]) {
@@ -204,9 +204,9 @@ fn mix_stays_exact_when_a_share_is_taken_over() {
 #[test]
 fn taking_over_late_in_a_long_run_counts_no_earlier_arrival() {
     let load = load_of("rate = \"1000000/s\", duration = \"24h\"").unwrap();
-    let schedule = Schedule::measured(&load).unwrap();
+    let schedule = Schedule::after_warm_up(&load).unwrap();
     let from = Duration::from_secs(86_000).as_nanos() as u64 + 1;
-    let half = Portion::taken(1, 3, &[(1, 2)]).unwrap();
+    let half = Portion::from_parts(1, 3, &[(1, 2)]).unwrap();
     let first: Vec<(u64, u64)> = schedule.instants(half).starting_at(from).take(2).collect();
     // A sixth of the arrivals, which are a microsecond apart: agent 1 has 3k + 1, the second half
     // 6k + 4.

@@ -344,8 +344,8 @@ proptest! {
             let workers = 1 + (agent + most) % 9;
             for worker in 0..workers {
                 let portion = Portion::from(Owner { agent, agents, worker, workers });
-                let operations = UserOperations::measured(load, &portion);
-                let (seats, left) = (Seats::new(load, portion), operations.left().unwrap_or(0));
+                let operations = UserOperations::after_warm_up(load, &portion);
+                let (seats, left) = (Seats::new(load, portion), operations.remaining().unwrap_or(0));
                 let rounds = total.div_ceil(users.into());
                 prop_assert!(left <= rounds * u64::from(seats.number()), "{left} of {seats:?}");
                 let warm_up: Vec<u64> = operations.warm_up().take(2).collect();

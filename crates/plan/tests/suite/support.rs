@@ -75,7 +75,8 @@ pub fn parse(text: &str) -> Result<Plan, String> {
     Plan::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
 }
 
-/// Parses `text` as a campaign; fails with its problems, one per line.
+/// Parses `text` as a campaign, in an environment that has everything; fails with its problems, one
+/// per line.
 pub fn campaign(text: &str) -> Result<Campaign, String> {
     Campaign::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
 }
