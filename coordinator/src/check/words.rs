@@ -243,15 +243,19 @@ fn tls(tls: &Tls, roots: &str) -> Vec<String> {
     let suites: Vec<&str> = tls.cipher_suites.iter().map(|suite| suite.name).collect();
     let groups: Vec<&str> = tls.groups.iter().map(|group| group.name).collect();
     let mut lines = vec![
-        counted("version", &tls.versions),
+        enumerate("version", &tls.versions),
         if suites.len() == CipherSuite::ALL.len() {
             format!("suites all {} that rustls has", suites.len())
         } else {
-            counted("suite", &suites)
+            enumerate("suite", &suites)
         },
-        counted("group", &groups),
+        enumerate("group", &groups),
         care(tls, roots),
     ];
+    if let Some(schemes) = &tls.signatures {
+        let schemes: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
+        lines.push(enumerate("signature scheme", &schemes));
+    }
     if let Some(name) = &tls.server_name {
         lines.push(format!("server name {name}"));
     }
@@ -430,7 +434,7 @@ fn thresholds(plan: &Plan) -> Vec<String> {
 }
 
 /// `suite A`, or `suites A, B`; a long list is cut short.
-fn counted(noun: &str, items: &[impl Display]) -> String {
+fn enumerate(noun: &str, items: &[impl Display]) -> String {
     let plural = human::one_or_many(items.len() as u64, "", "s");
     let more = items.len().saturating_sub(LISTED_MAX);
     let more = if more > 0 {

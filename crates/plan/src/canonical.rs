@@ -222,6 +222,10 @@ fn tls(out: &mut TomlText, tls: &Tls) {
         array(&tls.cipher_suites, |suite| quote(suite.name)),
     );
     out.field("groups", array(&tls.groups, |group| quote(group.name)));
+    if let Some(signatures) = &tls.signatures {
+        let signatures = array(signatures, |scheme| quote(scheme.name));
+        out.field("signatures", signatures);
+    }
     out.field("key_share", word(tls.key_share));
     out.field("resumption", resumption(tls.resumption));
     out.field("early_data", tls.early_data);

@@ -1,5 +1,6 @@
 //! The cipher suites that can be offered, under all their names, and why others cannot.
 
+use crate::nearest::nearest;
 use crate::{CipherSuite, TlsVersion};
 use std::fmt;
 use std::str::FromStr;
@@ -138,17 +139,14 @@ fn refusal(name: &str) -> CipherSuiteError {
         ),
     ];
     rules.into_iter().find(|(holds, _)| *holds).map_or_else(
-        || CipherSuiteError::Unknown(nearest(name)),
+        || {
+            CipherSuiteError::Unknown(nearest(
+                name,
+                CipherSuite::ALL.iter().map(|suite| suite.name),
+            ))
+        },
         |(_, error)| error,
     )
-}
-
-fn nearest(name: &str) -> &'static str {
-    let name: String = name.chars().take(80).collect();
-    let suites = CipherSuite::ALL.iter().map(|suite| suite.name);
-    suites
-        .min_by_key(|suite| strsim::damerau_levenshtein(suite, &name))
-        .unwrap_or("TLS_AES_128_GCM_SHA256")
 }
 
 impl fmt::Display for CipherSuiteError {

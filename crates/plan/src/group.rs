@@ -1,5 +1,6 @@
 //! The key-exchange groups that can be offered, under all their names, and why others cannot.
 
+use crate::nearest::nearest;
 use crate::{Group, TlsVersion};
 use std::str::FromStr;
 
@@ -75,7 +76,7 @@ impl FromStr for Group {
             if is_foreign(&name) {
                 GroupError::Foreign
             } else {
-                GroupError::Unknown(nearest(&name))
+                GroupError::Unknown(nearest(&name, Group::ALL.iter().map(|group| group.name)))
             }
         })
     }
@@ -101,14 +102,6 @@ fn is_foreign(name: &str) -> bool {
     ];
     families.iter().any(|family| name.starts_with(family))
         && name.contains(|c: char| c.is_ascii_digit())
-}
-
-fn nearest(name: &str) -> &'static str {
-    let name: String = name.chars().take(40).collect();
-    let names = Group::ALL.iter().map(|group| group.name);
-    names
-        .min_by_key(|known| strsim::damerau_levenshtein(&known.to_ascii_lowercase(), &name))
-        .unwrap_or("X25519")
 }
 
 #[cfg(test)]

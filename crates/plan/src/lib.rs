@@ -21,6 +21,7 @@ mod load_amount;
 mod mask;
 mod minted;
 mod mix;
+mod nearest;
 mod owner;
 mod parse;
 mod plan;
@@ -36,6 +37,7 @@ mod schedule;
 mod search;
 mod seats;
 mod share;
+mod signature_scheme;
 mod status_set;
 mod subject;
 mod target;
@@ -79,12 +81,14 @@ pub use schedule::{Bookmark, Instants, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use seats::Seats;
 pub use share::Share;
+pub use signature_scheme::SignatureSchemeError;
 pub use subject::{Subject, SubjectAttribute, SubjectError};
 pub use target::{Address, Builtin, BuiltinKey, BuiltinPace, Dns, Host, Scheme, Target, Url};
 pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 pub use threshold_metric::{NumberName, ThresholdMetricError};
 pub use tls::{
-    CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, Tls, TlsVersion, Verify,
+    CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, SignatureScheme, Tls,
+    TlsVersion, Verify,
 };
 pub use toml_text::quote;
 pub use url::UrlError;
@@ -94,4 +98,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 1;
+pub const LANGUAGE: u32 = 2;

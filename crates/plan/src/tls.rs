@@ -15,6 +15,8 @@ pub struct Tls {
     pub groups: Vec<Group>,
     /// The group for which a key share is sent.
     pub key_share: KeyShare,
+    /// Signature schemes offered, in order of preference; `None` offers all that are verified.
+    pub signatures: Option<Vec<SignatureScheme>>,
     /// When a session is offered.
     pub resumption: Resumption,
     /// Whether requests go out with the ClientHello if a session allows it (0-RTT, RFC 8446 §2.3).
@@ -68,6 +70,15 @@ pub struct Group {
     /// IANA code point.
     pub code: u16,
     /// IANA name, such as `X25519` or `secp256r1`.
+    pub name: &'static str,
+}
+
+/// A signature scheme that rustls with aws-lc-rs verifies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SignatureScheme {
+    /// IANA code point.
+    pub code: u16,
+    /// IANA name, such as `ecdsa_secp256r1_sha256`.
     pub name: &'static str,
 }
 

@@ -20,6 +20,7 @@ mod odd;
 mod openssl_server;
 mod others;
 mod quick;
+mod signatures;
 
 use analysis::{Document, Figures, RunState};
 use interop::{BODY_BYTES, CoordinatorCommand};

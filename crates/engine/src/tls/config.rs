@@ -17,7 +17,7 @@ use rustls::client::{
 };
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, NamedGroup, RootCertStore, SupportedProtocolVersion};
+use rustls::{ClientConfig, NamedGroup, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub fn check_certificates<'p>(plans: impl Iterator<Item = &'p Plan>) -> Result<(
     for tls in plans.filter_map(Plan::tls) {
         let ca = tls.ca.as_ref().filter(|_| tls.verify != Verify::None);
         if let Some(ca) = ca.filter(|ca| seen.insert((ca.sha256, None))) {
-            named_roots(ca)?;
+            read_roots(ca)?;
         }
         for files in tls.client_certificates.files() {
             if seen.insert((files.cert.sha256, Some(files.key.sha256))) {
@@ -185,10 +185,10 @@ fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
         }
         return Ok(roots);
     };
-    named_roots(ca)
+    read_roots(ca)
 }
 
-fn named_roots(ca: &File) -> Result<RootCertStore, TlsError> {
+fn read_roots(ca: &File) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     let error = |reason: String| TlsError::Certificates {
         field: "tls.ca",
@@ -214,10 +214,12 @@ fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> 
 }
 
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
-    let mode = materials.tls.verify;
-    if mode == Verify::None {
+    let tls = &materials.tls;
+    let schemes = signature_schemes(tls);
+    if tls.verify == Verify::None {
         return Ok(Verifier::new(
-            mode,
+            tls.verify,
+            schemes,
             None,
             Arc::clone(&materials.roots),
             Arc::clone(provider),
@@ -230,11 +232,17 @@ fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Ver
     .build()
     .map_err(|error| TlsError::PlatformRoots(error.to_string()))?;
     Ok(Verifier::new(
-        mode,
+        tls.verify,
+        schemes,
         Some(full),
         Arc::clone(&materials.roots),
         Arc::clone(provider),
     ))
+}
+
+fn signature_schemes(tls: &Tls) -> Option<Vec<SignatureScheme>> {
+    let schemes = tls.signatures.as_ref()?.iter();
+    Some(schemes.map(|scheme| scheme.code.into()).collect())
 }
 
 fn provider(tls: &Tls) -> Result<CryptoProvider, TlsError> {

@@ -8,7 +8,7 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Most chains remembered by `verify = "once"`. A service has a few; attackers are not a concern
@@ -23,6 +23,8 @@ pub(crate) struct Verifier {
     /// The roots that `full` trusts.
     roots: Arc<RootCertStore>,
     provider: Arc<CryptoProvider>,
+    /// The schemes that the plan offers, in order of preference; `None` offers all.
+    schemes: Option<Vec<SignatureScheme>>,
     mode: Verify,
     // Only one thread ever locks it; rustls wants Sync.
     state: Mutex<VerifierState>,
@@ -58,14 +60,17 @@ impl Seen {
 }
 
 impl Verifier {
-    /// Creates a verifier. `full` is `None` only if nothing is verified; it trusts `roots`.
+    /// Creates a verifier that offers `schemes`, or all that it verifies. `full` is `None` only if
+    /// nothing is verified; it trusts `roots`.
     pub(crate) fn new(
         mode: Verify,
+        schemes: Option<Vec<SignatureScheme>>,
         full: Option<Arc<WebPkiServerVerifier>>,
         roots: Arc<RootCertStore>,
         provider: Arc<CryptoProvider>,
     ) -> Verifier {
         Verifier {
+            schemes,
             full,
             roots,
             provider,
@@ -92,6 +97,10 @@ impl Verifier {
         check: impl FnOnce() -> Result<HandshakeSignatureValid, Error>,
     ) -> Result<HandshakeSignatureValid, Error> {
         self.lock().seen.signature_scheme = signed.scheme.into();
+        let chosen = self.schemes.as_ref();
+        if chosen.is_some_and(|chosen| !chosen.contains(&signed.scheme)) {
+            return Err(PeerMisbehaved::SignedHandshakeWithUnadvertisedSigScheme.into());
+        }
         if self.mode == Verify::None {
             Ok(HandshakeSignatureValid::assertion())
         } else {
@@ -192,8 +201,8 @@ impl ServerCertVerifier for Verifier {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider
-            .signature_verification_algorithms
-            .supported_schemes()
+        let algorithms = &self.provider.signature_verification_algorithms;
+        let all = || algorithms.supported_schemes();
+        self.schemes.clone().unwrap_or_else(all)
     }
 }

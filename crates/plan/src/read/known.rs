@@ -154,14 +154,8 @@ const RENAMED: &[(&[&str], &str)] = &[
          s_client -tls1_2` and type R",
     ),
     (
-        &[
-            "signature_algorithms",
-            "signature_schemes",
-            "sigalgs",
-            "signatures",
-        ],
-        "rustls offers all that it verifies, and never SHA-1; try `openssl s_client -sigalgs`, \
-         which can offer others",
+        &["signature_algorithms", "signature_schemes", "sigalgs"],
+        "write signatures in [tls], such as [\"ecdsa_secp256r1_sha256\"]",
     ),
     (
         &[

@@ -7,7 +7,8 @@ use crate::read::section::PlanSection;
 use crate::read::{certificate, identities};
 use crate::{
     CipherSuite, ClientCertificates, Connection, Group, Host, HttpVersion, KeyExchange, KeyShare,
-    RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion, Verify, Words as _,
+    RequestsPerConnection, Resumption, ResumptionKind, SignatureScheme, Tls, TlsVersion, Verify,
+    Words as _,
 };
 
 /// Settings of `[connection]` that `[tls]` has to match.
@@ -39,6 +40,7 @@ pub(crate) const KEYS: &[&str] = &[
     "tls.cipher_suites",
     "tls.groups",
     "tls.key_share",
+    "tls.signatures",
     "tls.resumption",
     "tls.resumption.share",
     "tls.resumption.kind",
@@ -65,6 +67,8 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
         .unwrap_or_else(|| Group::DEFAULT.to_vec());
     check_groups(&section, &versions, &groups);
     let key_share = key_share(&section, &groups);
+    let signatures = section.read("signatures", signatures);
+    check_signatures(&section, &versions, signatures.as_deref());
     let resumption = section
         .read("resumption", resumption)
         .unwrap_or(Resumption::Never);
@@ -96,6 +100,7 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
         cipher_suites: cipher_suites?,
         groups,
         key_share,
+        signatures,
         resumption,
         early_data,
         verify,
@@ -236,6 +241,39 @@ fn check_groups(section: &PlanSection<'_>, versions: &[TlsVersion], groups: &[Gr
              add one such as \"X25519\", or write versions = [\"1.3\"]"
         );
         section.problem_at("groups", message);
+    }
+}
+
+fn signatures(field: Field<'_>) -> Option<Vec<SignatureScheme>> {
+    let example = "\"ecdsa_secp256r1_sha256\"";
+    let schemes = field.list_of(&format!("one such as [{example}]"), |item| {
+        item.parse(example)
+    })?;
+    if schemes.is_empty() {
+        field.problem(format_args!(
+            "[] offers no scheme; write one such as [{example}], or leave it out for all"
+        ));
+        return None;
+    }
+    Some(without_repeats(schemes))
+}
+
+fn check_signatures(
+    section: &PlanSection<'_>,
+    versions: &[TlsVersion],
+    schemes: Option<&[SignatureScheme]>,
+) {
+    let Some(schemes) = schemes else { return };
+    for version in versions
+        .iter()
+        .filter(|version| !schemes.iter().any(|scheme| scheme.fits(**version)))
+    {
+        let message = format!(
+            "has no scheme for handshakes of TLS {version}, which versions offers (rsa_pkcs1 \
+             belongs to TLS 1.2, mldsa to TLS 1.3); add one such as \"rsa_pss_rsae_sha256\", or \
+             remove \"{version}\" from versions"
+        );
+        section.problem_at("signatures", message);
     }
 }
 

@@ -36,6 +36,7 @@ fn ends(suite: SupportedCipherSuite) -> (UnbufferedClientConnection, ServerConne
     let verifier = Arc::new(Verifier::new(
         Verify::None,
         None,
+        None,
         Arc::new(RootCertStore::empty()),
         Arc::clone(&provider),
     ));
