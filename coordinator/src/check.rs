@@ -6,6 +6,7 @@ mod shares;
 mod words;
 
 use crate::exit::Exit;
+use crate::set_args::SetArgs;
 use crate::{plan_file, terminal};
 use clap::Args;
 use expenses::KnownMachines;
@@ -32,6 +33,8 @@ pub struct CheckArgs {
     /// sent, the values of secret headers included
     #[arg(long)]
     pub canonical: bool,
+    #[command(flatten)]
+    pub(crate) set: SetArgs,
     /// File of the plan; - is standard input
     #[arg(value_name = "PLAN.toml")]
     pub plan: PathBuf,
@@ -42,7 +45,7 @@ pub struct CheckArgs {
 /// # Errors
 /// Standard output cannot be written.
 pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
-    let campaign = match plan_file::read(&args.plan) {
+    let campaign = match plan_file::read(&args.plan, &args.set) {
         Ok(read) => read.campaign,
         Err(error) => {
             terminal::say(error);
@@ -80,7 +83,7 @@ fn canonical_of_each(campaign: &Campaign) -> String {
 }
 
 fn canonical(plan: &Plan) -> String {
-    let secrets = plan.secret_headers();
+    let secrets = plan.secrets();
     let but = if secrets.is_empty() {
         String::new()
     } else {

@@ -27,6 +27,7 @@ mod roster;
 mod run_folder;
 mod run_origin;
 mod saved_result;
+mod set_args;
 mod signals;
 mod start;
 mod target_process;

@@ -4,8 +4,10 @@
 use crate::io_words::in_words;
 use crate::record::replay;
 use crate::run_origin::STANDARD_INPUT;
-use plan::{Campaign, Files, Plan, Problems};
+use crate::set_args::SetArgs;
+use plan::{Campaign, Files, Plan, Problems, Settings};
 use rustix::fs::{OFlags, fcntl_setfl};
+use std::env::{self, VarError};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -41,13 +43,14 @@ pub enum PlanError {
     Wrong(String),
 }
 
-/// Reads the plan at `path`, or from standard input if that is [`STANDARD_INPUT`]. The files that
-/// it names are relative to its folder, or to this process's. If a run saved the plan, they are
-/// also looked for beside that run's original plan.
+/// Reads the plan at `path`, or from standard input if that is [`STANDARD_INPUT`], with values for
+/// its variables from the command line and the environment. The files that it names are relative to
+/// its folder, or to this process's. If a run saved the plan, they are also looked for beside that
+/// run's original plan.
 ///
 /// # Errors
 /// It cannot be read, or has one or several problems.
-pub fn read(path: &Path) -> Result<PlanText, PlanError> {
+pub(crate) fn read(path: &Path, set: &SetArgs) -> Result<PlanText, PlanError> {
     let most = Plan::MAX_BYTES as u64;
     let (name, read) = if path.as_os_str() == STANDARD_INPUT {
         ("standard input".to_owned(), up_to(io::stdin().lock(), most))
@@ -63,11 +66,23 @@ pub fn read(path: &Path) -> Result<PlanText, PlanError> {
         return Err(unreadable(&io::Error::other("it is empty")));
     }
     let mut files = PlanFolders::new(path);
-    let campaign = Campaign::parse_bytes(&bytes, &mut files)
-        .map_err(|problems| PlanError::Wrong(placed(&name, &problems)))?;
+    let values = set.values().map_err(PlanError::Wrong)?;
+    let settings = Settings {
+        set: &values,
+        environment: &environment,
+    };
+    let campaign = Campaign::parse_bytes(&bytes, &mut files, settings)
+        .map_err(|problems| PlanError::Wrong(list_problems(&name, &problems)))?;
     Ok(PlanText {
         text: plan::mask_secrets(&String::from_utf8_lossy(&bytes)),
         campaign,
+    })
+}
+
+fn environment(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|error| match error {
+        VarError::NotPresent => "it is not set".to_owned(),
+        VarError::NotUnicode(_) => "it is not UTF-8".to_owned(),
     })
 }
 
@@ -157,7 +172,7 @@ fn folder_of(plan: &Path) -> PathBuf {
 }
 
 /// A line for each problem, as in `plan.toml:LINE:COL: path: message`.
-fn placed(file: &str, problems: &Problems) -> String {
+fn list_problems(file: &str, problems: &Problems) -> String {
     let mut text = String::new();
     for (index, problem) in problems.0.iter().enumerate() {
         let separator = if index > 0 { "\n" } else { "" };
@@ -176,7 +191,7 @@ fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
     fcntl_setfl(&file, OFlags::empty())?;
     let bytes = up_to(&file, max)?;
     if bytes.is_empty() && is_pipe(&file)? {
-        return Err(io::Error::other("it is a pipe that nobody writes to"));
+        return Err(io::Error::other("it is a pipe that no process writes to"));
     }
     Ok(bytes)
 }
@@ -202,7 +217,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plan.toml");
         std::fs::write(&path, content).unwrap();
-        read(&path)
+        read(&path, &SetArgs::default())
             .unwrap_err()
             .to_string()
             .replace(&format!("{}/", folder.path().display()), "")
@@ -235,13 +250,13 @@ mod tests {
         }
         let folder = tempfile::tempdir().unwrap();
         assert!(
-            read(folder.path())
+            read(folder.path(), &SetArgs::default())
                 .unwrap_err()
                 .to_string()
                 .contains("it is a folder")
         );
         assert!(
-            read(&folder.path().join("none"))
+            read(&folder.path().join("none"), &SetArgs::default())
                 .unwrap_err()
                 .to_string()
                 .contains("no such file")
@@ -260,7 +275,7 @@ mod tests {
         std::thread::spawn(move || said.send(without_writer.read("pipe")));
         let answer = answer.recv_timeout(std::time::Duration::from_secs(60));
         let why = answer.expect("nobody is waited for").unwrap_err();
-        assert_eq!(why, "it is a pipe that nobody writes to");
+        assert_eq!(why, "it is a pipe that no process writes to");
         let (reader, writer) = io::pipe().unwrap();
         let of_reader = format!("/proc/self/fd/{}", reader.as_raw_fd());
         let late = std::thread::spawn(move || (&writer).write_all(b"late").unwrap());

@@ -10,6 +10,7 @@ use crate::otlp::OtlpEndpoint;
 use crate::record::replay;
 use crate::run_folder::{BegunRun, ChosenName};
 use crate::run_origin::RunOrigin;
+use crate::set_args::SetArgs;
 use crate::token::state_folder;
 use crate::{plan_file, terminal};
 use clap::Args;
@@ -23,6 +24,8 @@ use std::time::Duration;
 /// `coordinator start`, as typed.
 #[derive(Debug, Args)]
 pub struct StartArgs {
+    #[command(flatten)]
+    pub(crate) set: SetArgs,
     /// Start the agents on this machine, each as its own process
     #[arg(long, conflicts_with_all = ["listen", "state", "token_file"])]
     pub local: bool,
@@ -290,7 +293,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
-    let read = match plan_file::read(&choice.plan) {
+    let read = match plan_file::read(&choice.plan, &choice.args.set) {
         Ok(read) => read,
         Err(error) => {
             terminal::say(error);

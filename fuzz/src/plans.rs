@@ -1,6 +1,6 @@
 //! Plans and campaigns: the canonical text of an accepted plan means the same as the plan.
 
-use plan::{Campaign, Files, Owner, Plan, Schedule};
+use plan::{Campaign, Files, Owner, Plan, Schedule, Settings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ impl Files for AnyFiles {
 /// The text of a plan or of a campaign.
 pub fn plan(data: &[u8]) {
     let single = Plan::parse_bytes(data, &mut AnyFiles);
-    match Campaign::parse_bytes(data, &mut AnyFiles) {
+    match Campaign::parse_bytes(data, &mut AnyFiles, Settings::NONE) {
         Err(problems) => {
             assert!(!problems.0.is_empty(), "refused without a problem");
             let _ = problems.to_string();

@@ -58,8 +58,8 @@ pub(super) enum InterruptedRunError {
     },
     /// The agents fire another plan than the one given.
     #[error(
-        "{}: this run used plan {before}, but the plan given is {now}: the plan, or a file that it \
-         names, has changed; give the same again, or start anew without --resume",
+        "{}: this run used plan {before}, but the plan given is {now}: the plan, a variable, or \
+         a file that it names, has changed; give the same again, or start anew without --resume",
         path.display()
     )]
     OtherPlan {

@@ -67,22 +67,22 @@ fn folder(
     let folder =
         CampaignFolder::resume(path, &request.plan_text).map_err(|error| error.to_string())?;
     let problem =
-        changed(request, schedule, &folder).or_else(|| changed_secrets(&request.campaign, &folder));
+        changed(request, schedule, &folder).or_else(|| changed_values(&request.campaign, &folder));
     problem.map_or(Ok(folder), Err)
 }
 
-/// Says so if the runs had other secrets, which nothing else shows: the saved texts hold none. The
-/// cause may also be a changed file that no run has used yet.
-fn changed_secrets(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
-    let headers = campaign.secret_headers();
+/// Says so if the runs had other secrets or variables, which nothing else shows: the saved texts do
+/// not have their values. The cause may also be a changed file that no run has used yet.
+fn changed_values(campaign: &Campaign, folder: &CampaignFolder) -> Option<String> {
+    let values = campaign.unsaved_values();
     let before = folder.before()?.plan_digest;
     let is_same = before.is_empty() || before == campaign.digest().to_string();
-    (!headers.is_empty() && !is_same).then(|| {
+    (!values.is_empty() && !is_same).then(|| {
         format!(
             "{}: was made with other values of {}, which are not saved, or with other files; give \
-             the same plan and files, or start anew without --resume",
+             the same plan, files and --set, or start anew without --resume",
             folder.path().display(),
-            headers.join(", ")
+            values.join(", ")
         )
     })
 }

@@ -93,6 +93,7 @@ pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template) {
             Piece::User => pieces.push(Fill::User),
             Piece::Seq => pieces.push(Fill::Seq),
             Piece::Random => pieces.push(Fill::Random),
+            Piece::Secret { value, .. } => literal(pieces, value.reveal().as_bytes()),
         }
     }
 }

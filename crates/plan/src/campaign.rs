@@ -16,6 +16,7 @@ pub struct Campaign {
     pub(crate) runs: Vec<Run>,
     pub(crate) repeat: Repeat,
     pub(crate) search: Option<Search>,
+    pub(crate) variables: Vec<String>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -52,6 +53,7 @@ impl Campaign {
             axes: Vec::new(),
             repeat,
             search: None,
+            variables: Vec::new(),
             notes,
         }
     }
@@ -75,11 +77,13 @@ impl Campaign {
         Sha256::hash(&digests.flatten().collect::<Vec<u8>>())
     }
 
-    /// Names of the secret headers of all variants, each once, in lower case.
+    /// Names of what the saved texts do not determine, each once: secrets of all variants, as in
+    /// [`Plan::secrets`], and variables in braces.
     #[must_use]
-    pub fn secret_headers(&self) -> Vec<&'static str> {
+    pub fn unsaved_values(&self) -> Vec<String> {
         let plans = self.variants().iter().map(|variant| &variant.plan);
-        let names: BTreeSet<_> = plans.flat_map(Plan::secret_headers).collect();
+        let variables = self.variables.iter().map(|name| format!("{{{name}}}"));
+        let names: BTreeSet<_> = plans.flat_map(Plan::secrets).chain(variables).collect();
         names.into_iter().collect()
     }
 

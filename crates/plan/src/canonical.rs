@@ -44,6 +44,7 @@ fn text(plan: &Plan) -> String {
     load(&mut out, &plan.load);
     fleet(&mut out, &plan.fleet);
     thresholds(&mut out, &plan.thresholds);
+    secrets(&mut out, plan);
     out.0
 }
 
@@ -335,6 +336,20 @@ fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
             &quote(&threshold.name()),
             quote(&format!("{comparison} {limit}")),
         );
+    }
+}
+
+/// Writes the variables that are secret, if requests have any; the others have been put in.
+fn secrets(out: &mut TomlText, plan: &Plan) {
+    if plan.connection.requests == RequestsPerConnection::HandshakeOnly {
+        return;
+    }
+    let secrets = plan.secret_variables();
+    if !secrets.is_empty() {
+        out.table("[vars]");
+    }
+    for (name, value) in secrets {
+        out.field(name, format_args!("{{ secret = {} }}", quote(value)));
     }
 }
 

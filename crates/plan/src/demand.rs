@@ -218,6 +218,7 @@ fn template_bytes(template: &Template) -> usize {
         Piece::User => 4,
         Piece::Seq => 6,
         Piece::Random => 16,
+        Piece::Secret { value, .. } => value.reveal().len(),
     };
     template.pieces.iter().map(length).sum()
 }

@@ -36,6 +36,7 @@ mod request;
 mod schedule;
 mod search;
 mod seats;
+mod settings;
 mod share;
 mod signature_scheme;
 mod status_set;
@@ -80,6 +81,7 @@ pub use request::{Body, Expect, Piece, Request, SECRET_HEADERS, StatusSet, Templ
 pub use schedule::{Bookmark, Instants, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use seats::Seats;
+pub use settings::Settings;
 pub use share::Share;
 pub use signature_scheme::SignatureSchemeError;
 pub use subject::{Subject, SubjectAttribute, SubjectError};

@@ -11,6 +11,10 @@ pub const MASK: &str = "(not saved)";
 /// The section of the axes, in which a list contains several values.
 const AXES: &str = "matrix";
 
+/// The section of the variables, and the key of those that are secret.
+const VARIABLES: &str = "vars";
+const SECRET: &str = "secret";
+
 /// Returns those of `names` that are secret headers, each once.
 pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = names.filter_map(secret_header).collect();
@@ -19,8 +23,8 @@ pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'
     found
 }
 
-/// Returns a plan's text, as given or canonical, with [`MASK`] for the values of secret headers;
-/// everything else remains byte for byte. A text that is not TOML is masked as a whole.
+/// Returns a plan's text, as given or canonical, with [`MASK`] for the values of secret headers and
+/// variables; everything else remains byte for byte. A text that is not TOML is masked as a whole.
 ///
 /// Bodies, paths, names and comments are not examined.
 #[must_use]
@@ -29,7 +33,7 @@ pub fn mask_secrets(text: &str) -> String {
         return MASK.to_owned();
     };
     let mut spans = Vec::new();
-    table(document.as_table(), Place::Anywhere, &mut spans);
+    table(document.as_table(), Place::Anywhere, false, &mut spans);
     // Tables of the same name can be in different places of the text.
     spans.sort_by_key(|span| span.start);
     let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
@@ -48,6 +52,21 @@ pub(crate) fn is_secret_key(key: &str) -> bool {
     key.rsplit('.').next().and_then(secret_header).is_some()
 }
 
+/// Whether a value at `path`, which may be an element of a list, must not appear in messages.
+pub(crate) fn is_secret_place(path: &str, is_text: bool) -> bool {
+    let element = path.rfind('[').filter(|_| path.ends_with(']'));
+    let key = &path[..element.unwrap_or(path.len())];
+    // Header fields written as one string by mistake can contain secret ones.
+    let is_headers = key.trim_end_matches('"').ends_with("headers");
+    is_secret_key(key) || is_secret_variable(key) || (is_headers && is_text)
+}
+
+/// Whether `path` is that of a variable's secret value.
+pub(crate) fn is_secret_variable(path: &str) -> bool {
+    let mut parts = path.split('.');
+    parts.next_back() == Some(SECRET) && parts.any(|part| part == VARIABLES)
+}
+
 /// The name as [`SECRET_HEADERS`] writes it.
 fn secret_header(name: &str) -> Option<&'static str> {
     let is_it = |secret: &&str| name.eq_ignore_ascii_case(secret);
@@ -63,7 +82,8 @@ enum Place {
     Axis,
 }
 
-fn table(table: &dyn TableLike, place: Place, spans: &mut Vec<Range<usize>>) {
+/// `of_variables` within the section of the variables.
+fn table(table: &dyn TableLike, place: Place, of_variables: bool, spans: &mut Vec<Range<usize>>) {
     for (key, value) in table.iter() {
         let is_axis = place == Place::Axis || key.split('.').next() == Some(AXES);
         let place = if is_axis {
@@ -71,30 +91,46 @@ fn table(table: &dyn TableLike, place: Place, spans: &mut Vec<Range<usize>>) {
         } else {
             Place::Anywhere
         };
-        item(value, is_secret_key(key), place, spans);
+        let of_variables = of_variables || key.split('.').any(|part| part == VARIABLES);
+        let is_secret = of_variables && key.rsplit('.').next() == Some(SECRET);
+        let masker = Masker {
+            is_secret: is_secret || is_secret_key(key),
+            of_variables,
+        };
+        masker.item(value, place, spans);
     }
 }
 
-fn item(item: &Item, is_secret: bool, place: Place, spans: &mut Vec<Range<usize>>) {
-    match item {
-        Item::None => {}
-        Item::Value(inner) => value(inner, is_secret, place, spans),
-        Item::Table(inner) => table(inner, place, spans),
-        Item::ArrayOfTables(tables) => tables.iter().for_each(|inner| table(inner, place, spans)),
-    }
+/// What is known of a value by the keys above it.
+#[derive(Clone, Copy)]
+struct Masker {
+    is_secret: bool,
+    of_variables: bool,
 }
 
-fn value(value: &Value, is_secret: bool, place: Place, spans: &mut Vec<Range<usize>>) {
-    match value {
-        // A variant can have the name of a header.
-        Value::InlineTable(inner) => table(inner, place, spans),
-        Value::Array(array) if !is_secret || is_of_axis(array, place) => {
-            let elements = array.iter();
-            // A list within an axis is a single value of it.
-            elements.for_each(|inner| self::value(inner, is_secret, Place::Anywhere, spans));
+impl Masker {
+    fn item(self, item: &Item, place: Place, spans: &mut Vec<Range<usize>>) {
+        let mut of_table = |inner: &dyn TableLike| table(inner, place, self.of_variables, spans);
+        match item {
+            Item::None => {}
+            Item::Value(inner) => self.value(inner, place, spans),
+            Item::Table(inner) => of_table(inner),
+            Item::ArrayOfTables(tables) => tables.iter().for_each(|inner| of_table(inner)),
         }
-        _ if is_secret => spans.extend(value.span()),
-        _ => {}
+    }
+
+    fn value(self, value: &Value, place: Place, spans: &mut Vec<Range<usize>>) {
+        match value {
+            // A variant can have the name of a header.
+            Value::InlineTable(inner) => table(inner, place, self.of_variables, spans),
+            Value::Array(array) if !self.is_secret || is_of_axis(array, place) => {
+                // A list within an axis is a single value of it.
+                let elements = array.iter();
+                elements.for_each(|inner| self.value(inner, Place::Anywhere, spans));
+            }
+            _ if self.is_secret => spans.extend(value.span()),
+            _ => {}
+        }
     }
 }
 
@@ -129,6 +165,14 @@ mod tests {
             (
                 "request = [{ headers = { proxy-authorization = 's' } }]",
                 "request = [{ headers = { proxy-authorization = M } }]",
+            ),
+            (
+                "[vars]\nk = { secret = 's' }\nj = 's'\n[request]\nheaders.secret = 's'",
+                "[vars]\nk = { secret = M }\nj = 's'\n[request]\nheaders.secret = 's'",
+            ),
+            (
+                "\"variants.a.vars.k.secret\" = 's'\nmatrix.\"vars.k\" = [{ secret = 's' }]",
+                "\"variants.a.vars.k.secret\" = M\nmatrix.\"vars.k\" = [{ secret = M }]",
             ),
             (
                 "[variants]\ncookie = { x = 's' }",

@@ -1,7 +1,7 @@
 //! Plans and campaigns made of text.
 
 use crate::read::{self, Elsewhere, Hashes, Names};
-use crate::{Campaign, Files, Plan, Problems, Sha256};
+use crate::{Campaign, Files, Plan, Problems, Settings, Sha256};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -58,15 +58,20 @@ impl Campaign {
     /// Every problem of every variant at once, each reported once and with its place. Problems of
     /// only some variants name these.
     pub fn parse(text: &str, files: &mut dyn Files) -> Result<Campaign, Problems> {
-        read::campaign(text, &Names(RefCell::new(files)))
+        read::campaign(text, &Names(RefCell::new(files)), Settings::NONE)
     }
 
-    /// Like [`Campaign::parse`], for bytes that may not be text.
+    /// Like [`Campaign::parse`], for bytes that may not be text, and with values for its variables.
     ///
     /// # Errors
     /// Like [`Campaign::parse`]; bytes that are not UTF-8, or more than [`Plan::MAX_BYTES`], are
     /// problems too.
-    pub fn parse_bytes(bytes: &[u8], files: &mut dyn Files) -> Result<Campaign, Problems> {
-        Campaign::parse(read::utf8(bytes)?, files)
+    pub fn parse_bytes(
+        bytes: &[u8],
+        files: &mut dyn Files,
+        settings: Settings<'_>,
+    ) -> Result<Campaign, Problems> {
+        let text = read::utf8(bytes)?;
+        read::campaign(text, &Names(RefCell::new(files)), settings)
     }
 }

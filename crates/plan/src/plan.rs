@@ -1,10 +1,10 @@
 //! The checked plan.
 
 use crate::{
-    Body, ClientCertificates, Connection, File, FleetPlan, Host, Load, Minted, Owner, Portion,
-    Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, mask,
+    Body, ClientCertificates, Connection, File, FleetPlan, Host, Load, Minted, Owner, Piece,
+    Portion, Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, mask,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -37,11 +37,39 @@ impl Plan {
     /// MiB, along with other things.
     pub const MAX_CANONICAL_BYTES: usize = 768 << 10;
 
-    /// Names of the secret headers of its requests, each once, in lower case.
+    /// Names of the secrets that its requests send, each once: headers in lower case, and variables
+    /// in braces.
     #[must_use]
-    pub fn secret_headers(&self) -> Vec<&'static str> {
+    pub fn secrets(&self) -> Vec<String> {
         let headers = self.requests.iter().flat_map(|request| &request.headers);
-        mask::secret_headers(headers.map(|(name, _)| name.as_str()))
+        let headers = mask::secret_headers(headers.map(|(name, _)| name.as_str()));
+        let variables = self.secret_variables().into_keys();
+        let variables = variables.map(|name| format!("{{{name}}}"));
+        headers
+            .into_iter()
+            .map(str::to_owned)
+            .chain(variables)
+            .collect()
+    }
+
+    /// Names and values of the secret variables in its requests, by name.
+    pub(crate) fn secret_variables(&self) -> BTreeMap<&str, &str> {
+        let templates = self.requests.iter().flat_map(|request| {
+            let headers = request.headers.iter().map(|(_, value)| value.reveal());
+            let body = match &request.body {
+                Some(Body::Text(text)) => Some(text),
+                Some(Body::File(_)) | None => None,
+            };
+            headers.chain(&request.path).chain(body)
+        });
+        let pieces = templates.flat_map(|template| &template.pieces);
+        let mut secrets = BTreeMap::new();
+        for piece in pieces {
+            if let Piece::Secret { name, value } = piece {
+                secrets.insert(&**name, &**value.reveal());
+            }
+        }
+        secrets
     }
 
     /// All files of the plan that every agent gets: bodies and roots.

@@ -55,6 +55,13 @@ pub enum Piece {
     Seq,
     /// `{random}`: 64 seeded random bits as 16 hexadecimal digits.
     Random,
+    /// The value of a variable that is secret. Texts show `{name}`.
+    Secret {
+        /// Name of the variable.
+        name: Arc<str>,
+        /// What is sent.
+        value: Secret<Arc<str>>,
+    },
 }
 
 /// The criteria for success.

@@ -12,27 +12,44 @@ const PLACEHOLDERS: [(&str, Piece); 3] = [
     ("{random}", Piece::Random),
 ];
 
+/// What the names of placeholders stand for, beyond those that every plan has.
+pub(crate) trait Placeholders {
+    /// The piece for `{name}`; `None` if that is no placeholder.
+    fn piece(&self, name: &str) -> Option<Piece>;
+}
+
+impl Placeholders for () {
+    fn piece(&self, _name: &str) -> Option<Piece> {
+        None
+    }
+}
+
 impl From<&str> for Template {
     fn from(text: &str) -> Template {
-        let mut pieces = Vec::new();
-        let mut rest = text;
-        while let Some((at, word, piece)) = first_placeholder(rest) {
-            pieces.extend(literal(&rest[..at]));
-            pieces.push(piece);
-            rest = &rest[at + word.len()..];
-        }
-        pieces.extend(literal(rest));
-        Template { pieces }
+        Template::with(text, &())
     }
 }
 
 impl Template {
+    /// Parses a text that may have placeholders of the plan's own.
+    pub(crate) fn with(text: &str, placeholders: &dyn Placeholders) -> Template {
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((at, length, piece)) = first_placeholder(rest, placeholders) {
+            pieces.extend(literal(&rest[..at]));
+            pieces.push(piece);
+            rest = &rest[at + length..];
+        }
+        pieces.extend(literal(rest));
+        Template { pieces }
+    }
+
     /// Whether the text is the same for every operation.
     #[must_use]
     pub fn is_literal(&self) -> bool {
         self.pieces
             .iter()
-            .all(|piece| matches!(piece, Piece::Literal(_)))
+            .all(|piece| matches!(piece, Piece::Literal(_) | Piece::Secret { .. }))
     }
 }
 
@@ -44,6 +61,7 @@ impl fmt::Display for Template {
             Piece::User => f.write_str("{user}"),
             Piece::Seq => f.write_str("{seq}"),
             Piece::Random => f.write_str("{random}"),
+            Piece::Secret { name, .. } => write!(f, "{{{name}}}"),
         })
     }
 }
@@ -59,7 +77,7 @@ impl Wipe for Template {
 }
 
 /// Longest name of a placeholder that is recognised.
-const NAME_MAX_BYTES: usize = 64;
+pub(crate) const NAME_MAX_BYTES: usize = 64;
 
 /// Finds parts of `text` that look like placeholders, of this or another program, but are sent as
 /// they are, or with unintended text around the value: `{uuid}`, `${TOKEN}`, `{{seq}}`. Each is
@@ -106,7 +124,16 @@ fn look_alike(text: &str, at: usize) -> Option<&str> {
     (is_name && !is_placeholder).then_some(part)
 }
 
-fn first_placeholder(text: &str) -> Option<(usize, &'static str, Piece)> {
+/// The name that stands in the braces at the start of `text`.
+pub(crate) fn name_in_braces(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('{')?;
+    // The window is limited, so that a text full of braces is not searched to its end for each.
+    let mut window = inside.bytes().take(NAME_MAX_BYTES + 1);
+    Some(&inside[..window.position(|byte| byte == b'}')?])
+}
+
+/// Where the first placeholder is, how many bytes it has, and what it stands for.
+fn first_placeholder(text: &str, placeholders: &dyn Placeholders) -> Option<(usize, usize, Piece)> {
     let brace = |from: usize| text[from..].find('{').map(|at| from + at);
     let mut next = brace(0);
     while let Some(at) = next {
@@ -114,7 +141,11 @@ fn first_placeholder(text: &str) -> Option<(usize, &'static str, Piece)> {
             .iter()
             .find(|(word, _)| text[at..].starts_with(word));
         if let Some((word, piece)) = found {
-            return Some((at, word, piece.clone()));
+            return Some((at, word.len(), piece.clone()));
+        }
+        let own = name_in_braces(&text[at..]);
+        if let Some((name, piece)) = own.and_then(|name| Some((name, placeholders.piece(name)?))) {
+            return Some((at, name.len() + 2, piece));
         }
         next = brace(at + 1);
     }

@@ -1,6 +1,6 @@
 //! Reads `[matrix]`: paths, each with the values that it takes.
 
-use crate::mask::is_secret_key;
+use crate::mask::{is_secret_key, is_secret_variable};
 use crate::read::field::Field;
 use crate::read::node::{KeyedNode, Node, NodeValue};
 use crate::read::overlay::SHARED;
@@ -74,7 +74,7 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
         );
         return None;
     }
-    let values = labelled(&values, &path.join("."));
+    let values = label_values(&values, &path.join("."));
     Some(Axis {
         field,
         path: path.to_vec(),
@@ -82,12 +82,18 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
     })
 }
 
-fn labelled(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
+fn label_values(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
+    // The table of a single variable can only be a secret, if its key is misspelled too.
+    let of_variable = path.starts_with("vars.");
+    let is_secret = |key: &str| {
+        of_variable || is_secret_key(key) || is_secret_variable(&format!("{path}.{key}"))
+    };
     let mut written = HashMap::new();
     let mut labels = HashSet::new();
     let mut value = |(index, field): (usize, &Field<'_>)| {
+        // Values are compared with their secrets, and shown without them.
         let text = content(&field.node.value, &reveal);
-        let shown = content(&field.node.value, &is_secret_key);
+        let shown = content(&field.node.value, &is_secret);
         let shown = if field.is_secret() {
             SECRET.to_owned()
         } else {

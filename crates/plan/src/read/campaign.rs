@@ -8,8 +8,8 @@ use crate::read::load::AmountSource;
 use crate::read::node::{Node, NodeValue, Table};
 use crate::read::product::{Overlay, Overlays};
 use crate::read::section::PlanSection;
-use crate::read::{check_size, one, overlay, product, repeat, search};
-use crate::{Campaign, Plan, Problems, Repeat, Search, Sha256, Variant};
+use crate::read::{check_size, one, overlay, product, repeat, search, vars};
+use crate::{Campaign, Plan, Problems, Repeat, Search, Settings, Sha256, Variant};
 use std::collections::BTreeMap;
 
 const SECTIONS: [&str; 4] = ["variants", "matrix", "repeat", "search"];
@@ -19,10 +19,14 @@ const TOO_MANY_BYTES: &str = "the plans of all variants come to more than 64 MiB
                               put bodies into files";
 
 /// Reads a campaign from its text.
-pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Problems> {
+pub(crate) fn read(
+    text: &str,
+    source: &dyn FileSource,
+    settings: Settings<'_>,
+) -> Result<Campaign, Problems> {
     check_size(text)?;
     let once = Once::new(source);
-    let context = Context::new(text, &once, known::cure);
+    let context = Context::new(text, &once, settings, known::cure);
     let Some(Node {
         value: NodeValue::Table(mut base),
         ..
@@ -30,10 +34,12 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
     else {
         return context.finish(None);
     };
-    let surroundings: Table = SECTIONS
+    // What describes the campaign; the rest of the file is the plan that its variants change.
+    let mut surroundings: Table = SECTIONS
         .into_iter()
         .filter_map(|key| base.remove_entry(key))
         .collect();
+    put_variables_in(&mut surroundings, &base, &context);
     let campaign = {
         let root = PlanSection::new(&context, String::new(), 0, &surroundings);
         let repeat = root
@@ -45,6 +51,7 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
         let readings = Readings {
             text,
             once: &once,
+            settings,
             base: &base,
             looked_for: &looked_for,
         };
@@ -58,10 +65,26 @@ pub(crate) fn read(text: &str, source: &dyn FileSource) -> Result<Campaign, Prob
             runs,
             repeat,
             search: looked_for.search(),
+            variables: vars::names(&base),
             notes,
         })
     };
     context.finish(campaign)
+}
+
+/// Puts the variables of the file into `[repeat]` and `[search]`. Variants have variables of their
+/// own, and each reading of a variant reports what is wrong with them.
+fn put_variables_in(surroundings: &mut Table, base: &Table, context: &Context<'_>) {
+    let silent = context.silent();
+    for key in ["repeat", "search"] {
+        if let Some(entry) = surroundings.remove(key) {
+            let mut alone = base.clone();
+            alone.retain(|name, _| name == vars::SECTION);
+            alone.insert(key.to_owned(), entry);
+            let _ = vars::put_in(&mut alone, &silent);
+            surroundings.append(&mut alone);
+        }
+    }
 }
 
 /// The content of `[search]`.
@@ -105,6 +128,7 @@ fn read_search(root: &PlanSection<'_>) -> LookedFor {
 struct Readings<'a> {
     text: &'a str,
     once: &'a Once<'a>,
+    settings: Settings<'a>,
     base: &'a Table,
     looked_for: &'a LookedFor,
 }
@@ -123,7 +147,7 @@ impl Readings<'_> {
         let mut bytes = 0;
         let mut plans = Vec::new();
         for (index, overlay) in overlays.all.iter().enumerate() {
-            let inner = Context::new(self.text, self.once, known::cure);
+            let inner = Context::new(self.text, self.once, self.settings, known::cure);
             let plan = self.one(overlay, &inner);
             let (findings, more) = inner.take_findings().into_each();
             findings
@@ -159,8 +183,9 @@ impl Readings<'_> {
     }
 
     fn one(&self, overlay: &Overlay, inner: &Context<'_>) -> Option<Plan> {
+        vars::check_overlay(self.base, &overlay.table, inner);
         let table = overlay::over(self.base, &overlay.table, inner);
-        let plan = one(inner, &table, self.looked_for.amount())?;
+        let plan = one(inner, table, self.looked_for.amount())?;
         match self.looked_for {
             LookedFor::For(search, at) => Some(search::prepare(plan, search, *at, inner)),
             _ => Some(plan),

@@ -4,8 +4,9 @@ use crate::read::duplicates;
 use crate::read::file_source::{FileContent, FileSource};
 use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
-use crate::{Problems, Sha256};
-use std::cell::RefCell;
+use crate::read::variables::{NO_VARIABLES, Variables};
+use crate::{Problems, Settings, Sha256};
+use std::cell::{OnceCell, RefCell};
 
 /// One reading of a text.
 pub(crate) struct Context<'a> {
@@ -13,6 +14,8 @@ pub(crate) struct Context<'a> {
     findings: RefCell<FoundProblems>,
     notes: RefCell<Vec<String>>,
     source: &'a dyn FileSource,
+    settings: Settings<'a>,
+    variables: OnceCell<Variables>,
     cure: UnknownKeyCure,
 }
 
@@ -25,6 +28,7 @@ impl<'a> Context<'a> {
     pub(crate) fn new(
         text: &'a str,
         source: &'a dyn FileSource,
+        settings: Settings<'a>,
         cure: UnknownKeyCure,
     ) -> Context<'a> {
         Context {
@@ -32,8 +36,31 @@ impl<'a> Context<'a> {
             findings: RefCell::default(),
             notes: RefCell::default(),
             source,
+            settings,
+            variables: OnceCell::new(),
             cure,
         }
+    }
+
+    /// What is set from outside.
+    pub(crate) fn settings(&self) -> Settings<'a> {
+        self.settings
+    }
+
+    /// The variables of the plan that is being read; none before they are known.
+    pub(crate) fn variables(&self) -> &Variables {
+        self.variables.get().unwrap_or(&NO_VARIABLES)
+    }
+
+    /// Makes the plan's variables known, once.
+    pub(crate) fn set_variables(&self, variables: Variables) {
+        let is_first = self.variables.set(variables).is_ok();
+        debug_assert!(is_first, "one reading has one set of variables");
+    }
+
+    /// Another reading of the text, whose problems are of no interest.
+    pub(crate) fn silent(&self) -> Context<'a> {
+        Context::new(self.text, self.source, self.settings, self.cure)
     }
 
     /// Suggests what to write instead of the unknown `key` of the table `path`.
@@ -96,6 +123,11 @@ impl<'a> Context<'a> {
         !self.findings.borrow().is_empty()
     }
 
+    /// How many problems were found so far.
+    pub(crate) fn problems(&self) -> usize {
+        self.findings.borrow().number()
+    }
+
     pub(crate) fn take_findings(&self) -> FoundProblems {
         self.findings.take()
     }
@@ -126,6 +158,11 @@ impl<'a> Context<'a> {
     /// Whether the plan is to be run, for which its secrets are needed.
     pub(crate) fn is_to_run(&self) -> bool {
         self.source.is_to_run()
+    }
+
+    /// Whether the text is canonical: it was checked as the user wrote it.
+    pub(crate) fn is_canonical(&self) -> bool {
+        self.source.is_canonical()
     }
 
     pub(crate) fn list(&self, folder: &str) -> Result<Vec<String>, String> {

@@ -2,7 +2,8 @@
 
 use crate::read::context::Context;
 use crate::read::node::{Node, NodeValue};
-use crate::{Rate, Words, duration, mask};
+use crate::{Plan, Rate, Words, duration, mask};
+use secret::Secret;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
@@ -38,20 +39,53 @@ impl<'a> Field<'a> {
 
     /// Whether the value must not appear in messages.
     pub(crate) fn is_secret(&self) -> bool {
-        let element = self.path.rfind('[').filter(|_| self.path.ends_with(']'));
-        let key = &self.path[..element.unwrap_or(self.path.len())];
-        // Header fields written as one string by mistake can contain secret ones.
-        let is_headers = key.trim_end_matches('"').ends_with("headers");
         let is_text = matches!(self.node.value, NodeValue::Text(_));
-        mask::is_secret_key(key) || (is_headers && is_text)
+        mask::is_secret_place(&self.path, is_text)
     }
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
-        if let NodeValue::Text(text) = &self.node.value {
+        let text = self.template_text(example)?;
+        let Some(name) = self.context.variables().secret_in(text) else {
             return Some(text);
-        }
-        self.wrong_type("a string", example);
+        };
+        self.problem(format_args!(
+            "has the secret {{{name}}}, which can stand in request.path, headers and body, since \
+             results show everything else; write a variable that is not secret, and give it with \
+             --set"
+        ));
         None
+    }
+
+    /// Like [`Field::text`], for a text that may name secrets.
+    pub(crate) fn template_text(&self, example: &str) -> Option<&'a str> {
+        match (&self.node.variable, &self.node.value) {
+            (Some(text), _) | (None, NodeValue::Text(text)) => Some(text),
+            (None, _) => {
+                self.wrong_type("a string", example);
+                None
+            }
+        }
+    }
+
+    /// Puts the values of secrets into the field's `text`, to be examined.
+    pub(crate) fn reveal(&self, text: &str) -> Option<Secret<String>> {
+        let revealed = self.context.variables().reveal(text);
+        if revealed.is_none() {
+            let most = Plan::MAX_BYTES;
+            self.problem(format_args!(
+                "has more than {most} bytes with its secrets; put what is long into a file"
+            ));
+        }
+        revealed
+    }
+
+    /// Shows a character that cannot stand in the field, unless only a secret in its `text` has it.
+    pub(crate) fn show_character(&self, text: &str, character: char) -> String {
+        if text.contains(character) {
+            format!("{character:?}")
+        } else {
+            "a character of a secret".to_owned()
+        }
     }
 
     /// Reads `true` or `false` if other types are valid too.

@@ -20,6 +20,10 @@ pub(crate) trait FileSource {
     fn is_to_run(&self) -> bool {
         true
     }
+    /// Whether the text is canonical: it was checked as the user wrote it.
+    fn is_canonical(&self) -> bool {
+        false
+    }
 }
 
 /// Bytes of a file, which can be a key, with their hash.
@@ -75,6 +79,10 @@ impl FileSource for Hashes<'_> {
     fn list(&self, _folder: &str) -> Result<Vec<String>, String> {
         Err("canonical text names each file".to_owned())
     }
+
+    fn is_canonical(&self) -> bool {
+        true
+    }
 }
 
 /// Substitutes the files of a plan that was checked before and is only read again: the stated hash
@@ -103,6 +111,10 @@ impl FileSource for Elsewhere {
 
     fn is_to_run(&self) -> bool {
         false
+    }
+
+    fn is_canonical(&self) -> bool {
+        true
     }
 }
 

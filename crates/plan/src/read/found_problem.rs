@@ -32,6 +32,10 @@ impl FoundProblems {
         }
     }
 
+    pub(crate) fn number(&self) -> usize {
+        self.all.len() + self.beyond
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }

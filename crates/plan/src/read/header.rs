@@ -93,22 +93,25 @@ fn values(field: &Field<'_>) -> Vec<Template> {
 }
 
 fn value(field: &Field<'_>) -> Option<Template> {
-    let text = field.text("the value in quotes")?;
+    let text = field.template_text("the value in quotes")?;
+    let whole = field.reveal(text)?;
+    let whole = whole.reveal();
     if text == MASK && field.is_secret() && field.context.is_to_run() {
         field.problem(format_args!(
             "{MASK:?} stands for the value, which saved plans leave out; give the original file, \
              or write the value here"
         ));
-    } else if let Some(character) = text.chars().find(|&c| c.is_control() && c != '\t') {
+    } else if let Some(character) = whole.chars().find(|&c| c.is_control() && c != '\t') {
+        let shown = field.show_character(text, character);
         field.refuse(format_args!(
-            "holds {character:?}, which would end or break the header; remove it"
+            "holds {shown}, which would end or break the header; remove it"
         ));
-    } else if text.trim() != text {
+    } else if whole.trim() != whole {
         field.refuse("has spaces around it, which no server sees; remove them");
-    } else if text.len() > MAX_VALUE_BYTES {
+    } else if whole.len() > MAX_VALUE_BYTES {
         field.refuse(format_args!(
             "has {} bytes; write at most {MAX_VALUE_BYTES}",
-            text.len()
+            whole.len()
         ));
     } else {
         return Some(template(field, text));

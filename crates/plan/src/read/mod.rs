@@ -35,7 +35,9 @@ mod target_url;
 mod template;
 mod threshold;
 mod tls;
+mod variables;
 mod variant;
+mod vars;
 
 pub(crate) use campaign::read as campaign;
 pub(crate) use file_source::{Elsewhere, FileSource, Hashes, Names};
@@ -43,7 +45,7 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request,
-    RequestsPerConnection, Scheme, Shape, Target, Tls, duration,
+    RequestsPerConnection, Scheme, Settings, Shape, Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -57,18 +59,19 @@ const TIME_WAIT_RATE: f64 = 28_232.0 / 60.0;
 /// Reads a plan from its text.
 pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems> {
     check_size(text)?;
-    let context = Context::new(text, source, known::cure);
+    let context = Context::new(text, source, Settings::NONE, known::cure);
     let root = context.tree();
     let plan = match root.as_ref().map(|root| &root.value) {
-        Some(node::NodeValue::Table(table)) => one(&context, table, AmountSource::Own),
+        Some(node::NodeValue::Table(table)) => one(&context, table.clone(), AmountSource::Own),
         _ => None,
     };
     context.finish(plan)
 }
 
 /// Reads the plan of one table with its notes; problems go to `context`.
-fn one(context: &Context<'_>, table: &node::Table, amount: AmountSource<'_>) -> Option<Plan> {
-    let plan = sections(PlanSection::new(context, String::new(), 0, table), amount);
+fn one(context: &Context<'_>, mut table: node::Table, amount: AmountSource<'_>) -> Option<Plan> {
+    context.set_variables(vars::put_in(&mut table, context)?);
+    let plan = sections(PlanSection::new(context, String::new(), 0, &table), amount);
     let plan = plan.filter(|_| !context.has_problems())?;
     let bytes = plan.canonical_text().len();
     let most = Plan::MAX_CANONICAL_BYTES;

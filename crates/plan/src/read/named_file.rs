@@ -53,8 +53,10 @@ impl<'a> Field<'a> {
     /// The name of a file and its hash, if stated.
     fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
         match &self.node.value {
-            NodeValue::Text(name) => Some((name.as_str(), None)),
             NodeValue::Table(_) => self.section().and_then(name_and_hash),
+            value if matches!(value, NodeValue::Text(_)) || self.node.variable.is_some() => {
+                self.text("the name of a file").map(|name| (name, None))
+            }
             _ => {
                 self.wrong_type(
                     "the name of a file",

@@ -16,6 +16,9 @@ pub(crate) struct Node {
     /// Whether it is a table written as `{ … }`, which is a single value. A table of dotted keys or
     /// under a header is several values with paths.
     pub(crate) braced: bool,
+    /// The text of the variable that the value is, if it is a single one: the value is a number
+    /// where the text looks like one, and may stand where a text belongs all the same.
+    pub(crate) variable: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -62,7 +65,29 @@ impl Node {
             at,
             value,
             braced: false,
+            variable: None,
         }
+    }
+}
+
+impl NodeValue {
+    /// A number or a flag as it is written.
+    pub(crate) fn to_text(&self) -> String {
+        match self {
+            NodeValue::Text(text) | NodeValue::Date(text) => text.clone(),
+            NodeValue::Whole(number) => number.to_string(),
+            NodeValue::Decimal(number) => format!("{number:?}"),
+            NodeValue::Flag(flag) => flag.to_string(),
+            NodeValue::List(_) | NodeValue::Table(_) => String::new(),
+        }
+    }
+
+    /// The number or flag that `text` is.
+    pub(crate) fn of_text(text: &str) -> Option<NodeValue> {
+        let whole = text.parse().map(NodeValue::Whole);
+        let other = || text.parse().map(NodeValue::Flag).ok();
+        let decimal = || text.parse().map(NodeValue::Decimal).ok();
+        whole.ok().or_else(other).or_else(decimal)
     }
 }
 
@@ -142,9 +167,8 @@ impl Builder {
             toml_edit::Value::InlineTable(table) => {
                 let value = NodeValue::Table(self.table(table, path, at));
                 return Node {
-                    at,
-                    value,
                     braced: !table.is_dotted(),
+                    ..Node::new(at, value)
                 };
             }
         };

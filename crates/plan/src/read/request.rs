@@ -217,7 +217,8 @@ fn default_name(request: &Request, rest: RequestContext<'_>) -> String {
 }
 
 fn name(field: Field<'_>) -> Option<String> {
-    let text = field.text("a name such as \"index\"")?;
+    // The name of a request without one comes from its path, with the names of secrets.
+    let text = field.template_text("a name such as \"index\"")?;
     let fits = (1..=MAX_NAME_CHARS).contains(&text.chars().count())
         && !text.contains(is_unprintable)
         && text.trim() == text;
@@ -248,8 +249,10 @@ fn method(field: Field<'_>) -> Option<String> {
 }
 
 fn path(field: Field<'_>) -> Option<Template> {
-    let text = field.text("a path such as \"/item/{seq}\"")?;
-    if !text.starts_with('/') && text != "*" {
+    let text = field.template_text("a path such as \"/item/{seq}\"")?;
+    let whole = field.reveal(text)?;
+    let whole = whole.reveal();
+    if !whole.starts_with('/') && whole != "*" {
         let cure = if text.contains("://") {
             "the scheme and host stand in target.url"
         } else {
@@ -258,12 +261,13 @@ fn path(field: Field<'_>) -> Option<Template> {
         field.refuse(format_args!(
             "is not a path: {cure}; write one such as \"/index.html\""
         ));
-    } else if text.contains('#') {
+    } else if whole.contains('#') {
         field
             .refuse("has a fragment, which is never sent to a server; remove it from the \"#\" on");
-    } else if let Some(character) = text.chars().find(|c| !c.is_ascii_graphic()) {
+    } else if let Some(character) = whole.chars().find(|c| !c.is_ascii_graphic()) {
+        let shown = field.show_character(text, character);
         field.refuse(format_args!(
-            "holds {character:?}, which cannot stand in a path; write it percent-encoded"
+            "holds {shown}, which cannot stand in a path; write it percent-encoded"
         ));
     } else {
         return Some(template(&field, text));
@@ -273,9 +277,9 @@ fn path(field: Field<'_>) -> Option<Template> {
 
 fn body(section: &PlanSection<'_>) -> Option<Body> {
     let text = section.read("body", |field| {
-        field
-            .text("the body's text")
-            .map(|text| Body::Text(template(&field, text)))
+        let text = field.template_text("the body's text")?;
+        field.reveal(text)?;
+        Some(Body::Text(template(&field, text)))
     });
     let file = section.read("body_file", |field| {
         field.file(MAX_BODY_BYTES).map(Body::File)

@@ -167,7 +167,7 @@ impl<'a> Field<'a> {
 }
 
 /// Renders a key for messages: no longer than a line, without control characters.
-fn short(name: &str) -> String {
+pub(crate) fn short(name: &str) -> String {
     let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
     if name.chars().count() > 60 {
         shown + "…"

@@ -10,7 +10,13 @@ const NAMED_MAX: usize = 3;
 /// Reads the text of `field`. Placeholders of other programs are sent as they are, which is seldom
 /// intended.
 pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
-    let found = look_alikes(text);
+    let variables = field.context.variables();
+    // A plan with variables has been searched for strangers already.
+    let found = if variables.is_empty() {
+        look_alikes(text)
+    } else {
+        Vec::new()
+    };
     if !found.is_empty() {
         let named = name_look_alikes(field, &found);
         let verb = if found.len() == 1 { "is" } else { "are" };
@@ -20,7 +26,7 @@ pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
              replaced, without anything around them"
         ));
     }
-    Template::from(text)
+    Template::with(text, variables)
 }
 
 /// Names the look-alikes, unless the text is secret: part of a secret is secret too.

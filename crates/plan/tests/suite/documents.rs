@@ -1,7 +1,7 @@
 //! Checks the plans in the documentation and in `examples/`.
 
 use crate::support::{Folder, campaign};
-use plan::{Campaign, Plan};
+use plan::{Campaign, Plan, Settings};
 use std::path::{Path, PathBuf};
 
 fn repository() -> PathBuf {
@@ -116,7 +116,7 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
                 .is_some_and(|extension| extension == "toml")
             {
                 let bytes = std::fs::read(&path).unwrap();
-                let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new())
+                let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new(), Settings::NONE)
                     .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
                 // Remarks on a variant over plain HTTP, and on variants that are about the server.
                 let is_known = |note: &String| {

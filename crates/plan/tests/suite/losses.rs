@@ -145,7 +145,8 @@ proptest! {
         let mut begun = 0;
         for held in holdings(agents, &losses) {
             for portion in held.portions(agents) {
-                let own: Vec<u64> = UserOperations::after_warm_up(&load, &portion).take(40).collect();
+                let all = UserOperations::after_warm_up(&load, &portion);
+                let own: Vec<u64> = all.take(40).collect();
                 let seats = Seats::new(&load, portion);
                 if held.until == u64::MAX {
                     held_now.extend(seats.iter());

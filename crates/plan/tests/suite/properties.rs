@@ -1,7 +1,7 @@
 //! Any valid plan survives its canonical text, and no text makes the reader panic.
 
 use crate::support::{Folder, again, campaign, parse};
-use plan::{Campaign, Owner, Plan, Portion, Search, Seats, Shape, UserOperations};
+use plan::{Campaign, Owner, Plan, Portion, Search, Seats, Settings, Shape, UserOperations};
 use proptest::prelude::*;
 
 /// Any of `lines`.
@@ -345,7 +345,8 @@ proptest! {
             for worker in 0..workers {
                 let portion = Portion::from(Owner { agent, agents, worker, workers });
                 let operations = UserOperations::after_warm_up(load, &portion);
-                let (seats, left) = (Seats::new(load, portion), operations.remaining().unwrap_or(0));
+                let left = operations.remaining().unwrap_or(0);
+                let seats = Seats::new(load, portion);
                 let rounds = total.div_ceil(users.into());
                 prop_assert!(left <= rounds * u64::from(seats.number()), "{left} of {seats:?}");
                 let warm_up: Vec<u64> = operations.warm_up().take(2).collect();
@@ -371,7 +372,7 @@ proptest! {
     #[test]
     fn no_bytes_make_the_reader_panic(bytes in any::<Vec<u8>>()) {
         let _ = Plan::parse_bytes(&bytes, &mut Folder::new());
-        let _ = Campaign::parse_bytes(&bytes, &mut Folder::new());
+        let _ = Campaign::parse_bytes(&bytes, &mut Folder::new(), Settings::NONE);
     }
 }
 

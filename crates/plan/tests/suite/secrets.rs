@@ -21,7 +21,7 @@ fn masked_text_is_the_canonical_one_without_values_of_secret_headers() {
         .replace("[\"a=secret\", \"b\"]", "\"(not saved)\"");
     assert!(expected != whole, "{whole}");
     assert_eq!(masked, expected);
-    assert_eq!(plan.secret_headers(), ["authorization", "cookie"]);
+    assert_eq!(plan.secrets(), ["authorization", "cookie"]);
     assert_eq!(
         again(&plan).unwrap().digest(),
         plan.digest(),

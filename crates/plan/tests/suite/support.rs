@@ -1,6 +1,6 @@
 //! Files that only exist in memory.
 
-use plan::{Campaign, Files, Plan, Sha256};
+use plan::{Campaign, Files, Plan, Settings, Sha256};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -78,7 +78,12 @@ pub fn parse(text: &str) -> Result<Plan, String> {
 /// Parses `text` as a campaign, in an environment that has everything; fails with its problems, one
 /// per line.
 pub fn campaign(text: &str) -> Result<Campaign, String> {
-    Campaign::parse(text, &mut Folder::new()).map_err(|problems| problems.to_string())
+    let settings = Settings {
+        environment: &|name| Ok(format!("value-of-{name}")),
+        ..Settings::NONE
+    };
+    Campaign::parse_bytes(text.as_bytes(), &mut Folder::new(), settings)
+        .map_err(|problems| problems.to_string())
 }
 
 /// Parses the canonical text of `plan`, with its files by hash.
