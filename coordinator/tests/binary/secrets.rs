@@ -68,8 +68,34 @@ thresholds = { "errors.count" = "<= 0", "rate" = "<= 150/s" }
 search = { connections = { from = 1, to = 4 }, hold = "300ms", settle = "1s" }
 "#;
 
+/// Variables that are secret, wherever they can be declared and can stand.
+const VARIABLES: &str = r#"
+name = "variables"
+target.builtin = { tls = false, body_bytes = 100 }
+load = { connections = 2, requests = 40 }
+vars = { one = { secret = "planted-secret-13" }, "two.secret" = "planted-secret-14" }
+[request]
+method = "POST"
+path = "/{one}?{two}"
+headers = { x = "{one}", authorization = "{two}" }
+body = "{one} {two}"
+[variants]
+a.vars.two = { secret = "planted-secret-15" }
+b = { "vars.two.secret" = "planted-secret-16" }
+[matrix]
+"vars.one" = [{ secret = "planted-secret-17" }, { secret = "planted-secret-18" }]
+"#;
+
 /// Plans that are refused in every way that could show a value.
-const WRONG: [&str; 11] = [
+const WRONG: [&str; 19] = [
+    "vars.k = 1\nrequest.headers.cookie = ['{planted-secret}']",
+    "vars.k = 1\nrequest.headers = 'cookie: {planted-secret}'",
+    "vars.k = 1\nmatrix.'vars.k' = [{ secrets = 'planted-secret' }, { x = 'planted-secret' }]",
+    "vars.k = { secret = 'planted-secret' }\nname = '{k}'",
+    "vars.k = { secret = 'planted-secret x' }\nrequest.path = '/{k}'",
+    "vars.k = { secret = ['planted-secret'] }",
+    "vars.k = { secret = 'planted-secret', planted = 'planted-secret' }",
+    "vars.k.secret = { secret = 'planted-secret' }",
     "request.headers.authorization = \"planted-secret \"",
     "request.headers.authorization = \"planted-secret\\n\"",
     "request.headers.Cookie = [\"planted-secret\", \" planted-secret\"]",
@@ -141,7 +167,7 @@ fn runs_of(folder: &Folder) -> String {
 #[test]
 fn no_run_writes_a_secret() {
     let with_headers = |plan: &str| format!("{plan}{HEADERS}");
-    let campaigns = [CAMPAIGN, MATRIX, TABLES].map(str::to_owned);
+    let campaigns = [CAMPAIGN, MATRIX, TABLES, VARIABLES].map(str::to_owned);
     for plan in [with_headers(SINGLE), with_headers(SEARCH)]
         .into_iter()
         .chain(campaigns)
@@ -298,6 +324,28 @@ fn secret_that_changed_is_noticed_when_runs_are_resumed() {
         assert!(said.contains("other values of authorization"), "{said}");
         assert!(!said.contains(PLANTED), "{said}");
     }
+}
+
+/// No other part of a campaign's folder shows that a threshold was another one.
+#[test]
+fn value_that_was_set_is_given_again_when_runs_are_resumed() {
+    let server = target::RunningTarget::new(target::Config::plain()).unwrap();
+    let folder = Folder::with_plan(&format!(
+        "vars.most = {{}}\ntarget.url = \"{}\"\nload = {{ connections = 2, requests = 40 }}\n\
+         thresholds.\"errors.count\" = \"<= {{most}}\"\nrepeat.times = 2\n",
+        server.url("/")
+    ));
+    let set = |most| ["start", "--local", "--set", most];
+    let begun = folder.run(&[&set("most=3")[..], &["plan.toml"]].concat());
+    assert_code(&begun, 0);
+    let runs = runs_of(&folder);
+    let resume = |most| folder.run(&[&set(most)[..], &["--resume", &runs, "plan.toml"]].concat());
+    assert_code(&resume("most=3"), 0);
+    let other = resume("most=4");
+    assert_code(&other, 2);
+    let said = told(&other);
+    assert!(said.contains("other values of {most}"), "{said}");
+    assert!(said.contains("files and --set"), "{said}");
 }
 
 #[test]

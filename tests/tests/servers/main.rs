@@ -21,6 +21,7 @@ mod openssl_server;
 mod others;
 mod quick;
 mod signatures;
+mod variables;
 
 use analysis::{Document, Figures, RunState};
 use interop::{BODY_BYTES, CoordinatorCommand};

@@ -9,3 +9,4 @@ mod mix;
 mod properties;
 mod secrets;
 mod support;
+mod variables;
