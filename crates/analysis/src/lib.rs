@@ -35,6 +35,7 @@ mod plan_record;
 mod preflight;
 mod ratio_figure;
 mod request_series;
+mod response_times;
 mod scaling;
 mod search;
 mod series;

@@ -2,7 +2,7 @@
 //! so that the plan determines a document's size.
 
 use crate::counts::{errors, sent_and_ended};
-use crate::series::ResponseTimes;
+use crate::response_times::ResponseTimes;
 use measure::{Cell, Snapshot};
 use plan::Request;
 use schemars::JsonSchema;
@@ -155,7 +155,7 @@ impl RequestTally {
     fn merge(&mut self, other: &RequestTally) {
         self.ended = self.ended.saturating_add(other.ended);
         self.errors = self.errors.saturating_add(other.errors);
-        self.response_times.merge(&other.response_times.unpacked());
+        self.response_times.merge(&other.response_times.unpack());
     }
 
     fn row(&self, second: u32) -> RequestRow {

@@ -2,10 +2,11 @@
 //! work by the second in which it happened. Memory is bounded: old distributions are packed, and
 //! after an hour a row holds two seconds, then four, and so on.
 
+use crate::HeatMap;
 use crate::counts::{begun_and_sent, errors, is_not_sent, sent_and_ended};
+use crate::response_times::ResponseTimes;
 use crate::stretches::Stretches;
-use crate::{Headline, HeatMap, PercentileFigure};
-use measure::{Cell, Counters, Distribution, Failure, Metric, Outcome, PackedHistogram, Snapshot};
+use measure::{Cell, Counters, Failure, Metric, Outcome, Snapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -187,39 +188,6 @@ struct OpenRow {
     response_times: ResponseTimes,
 }
 
-/// Response times of a row, unpacked while values still arrive.
-#[derive(Debug, Clone)]
-pub(crate) enum ResponseTimes {
-    Open(Headline),
-    /// `headline` lacks its histogram, which is in `packed`.
-    Packed {
-        headline: Headline,
-        packed: PackedHistogram,
-        figures: ResponseFigures,
-    },
-}
-
-/// A row's figures of its response times.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ResponseFigures {
-    count: u64,
-    mean_ns: f64,
-    pub(crate) p50_ns: u64,
-    p90_ns: u64,
-    pub(crate) p99_ns: u64,
-    p999_ns: u64,
-    max_ns: u64,
-    pub(crate) p99_at_least: bool,
-    p50_at_least: bool,
-    is_cut_short: bool,
-}
-
-impl Default for ResponseTimes {
-    fn default() -> ResponseTimes {
-        ResponseTimes::Open(Headline::default())
-    }
-}
-
 impl SeriesBuilder {
     pub(crate) fn new() -> SeriesBuilder {
         SeriesBuilder {
@@ -304,7 +272,7 @@ impl SeriesBuilder {
         let rows = self.rows.iter();
         let times = rows.map(|(&number, row)| {
             let second = number * self.row_seconds;
-            (second, row.response_times.unpacked().distribution)
+            (second, row.response_times.unpack().distribution)
         });
         HeatMap::new(self.end, times)
     }
@@ -382,7 +350,7 @@ impl OpenRow {
         for (sum, more) in self.round_trips.iter_mut().zip(other.round_trips) {
             add_both(sum, more);
         }
-        self.response_times.merge(&other.response_times.unpacked());
+        self.response_times.merge(&other.response_times.unpack());
     }
 
     fn figures(&self, row: Row) -> Row {
@@ -482,97 +450,6 @@ impl Row {
         ];
         for (sum, count) in sums {
             self::add(sum, count);
-        }
-    }
-}
-
-impl ResponseTimes {
-    pub(crate) fn take(&mut self, outcome: Outcome, distribution: &Distribution) {
-        match self {
-            ResponseTimes::Open(headline) => {
-                headline.take(outcome, Metric::ResponseTime, distribution);
-            }
-            ResponseTimes::Packed { .. } => {
-                let mut values = Headline::default();
-                values.take(outcome, Metric::ResponseTime, distribution);
-                self.merge(&values);
-            }
-        }
-    }
-
-    pub(crate) fn merge(&mut self, values: &Headline) {
-        match self {
-            ResponseTimes::Open(headline) => headline.merge(values),
-            ResponseTimes::Packed { .. } => {
-                let mut headline = self.unpacked();
-                headline.merge(values);
-                *self = ResponseTimes::Open(headline);
-                self.pack();
-            }
-        }
-    }
-
-    pub(crate) fn pack(&mut self) {
-        if let ResponseTimes::Open(headline) = self {
-            let figures = ResponseFigures::new(headline);
-            let mut headline = std::mem::take(headline);
-            let histogram = std::mem::take(&mut headline.distribution.histogram);
-            *self = ResponseTimes::Packed {
-                headline,
-                packed: PackedHistogram::from(&histogram),
-                figures,
-            };
-        }
-    }
-
-    pub(crate) fn unpacked(&self) -> Headline {
-        match self {
-            ResponseTimes::Open(headline) => headline.clone(),
-            ResponseTimes::Packed {
-                headline, packed, ..
-            } => {
-                let distribution = Distribution {
-                    histogram: packed.unpack(),
-                    ..headline.distribution.clone()
-                };
-                Headline {
-                    distribution,
-                    ..headline.clone()
-                }
-            }
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_packed(&self) -> bool {
-        matches!(self, ResponseTimes::Packed { .. })
-    }
-
-    pub(crate) fn figures(&self) -> ResponseFigures {
-        match self {
-            ResponseTimes::Open(headline) => ResponseFigures::new(headline),
-            ResponseTimes::Packed { figures, .. } => *figures,
-        }
-    }
-}
-
-impl ResponseFigures {
-    fn new(headline: &Headline) -> ResponseFigures {
-        let [p50, p90, p99, p999] = [50.0, 90.0, 99.0, 99.9].map(|at| headline.percentile(at));
-        let value = |figure: Option<PercentileFigure>| figure.map_or(0, |figure| figure.value_ns);
-        let at_least =
-            |figure: Option<PercentileFigure>| figure.is_some_and(|figure| figure.at_least);
-        ResponseFigures {
-            count: headline.distribution.count,
-            mean_ns: headline.distribution.mean().unwrap_or(0.0),
-            p50_ns: value(p50),
-            p90_ns: value(p90),
-            p99_ns: value(p99),
-            p999_ns: value(p999),
-            max_ns: headline.distribution.max,
-            p99_at_least: at_least(p99),
-            p50_at_least: at_least(p50),
-            is_cut_short: headline.is_cut_short(),
         }
     }
 }
