@@ -307,7 +307,8 @@ impl Scene {
             (counts.responses, counts.requests),
             "all ended ok, and the server has seen them"
         );
-        let response_times = collector.merged(Period::Measured, Outcome::Ok, Metric::ResponseTime);
+        let response_times =
+            collector.merge_times(Period::Measured, Outcome::Ok, Metric::ResponseTime);
         Run {
             plan,
             document,

@@ -135,7 +135,7 @@ impl AgentRun {
     }
 
     /// Records that others fire its share from `after_ns` (run clock).
-    pub(crate) fn taken_over(&mut self, after_ns: u64) {
+    pub(crate) fn hand_over(&mut self, after_ns: u64) {
         self.taken_over_ns = Some(after_ns);
     }
 
@@ -268,15 +268,15 @@ impl AgentRun {
     /// or its machine asleep, until the lease had expired; `None` if that did not happen. It shows
     /// in most of them being noticed a second late or more: neither a full queue nor busy
     /// connections keep a loop from looking at its clock.
-    pub(crate) fn frozen(&self) -> Option<u64> {
+    pub(crate) fn unsent_while_frozen(&self) -> Option<u64> {
         let has_no_lease = self.end_cause() == Some(AgentEndCause::LeaseExpired);
         let not_sent = crate::counts::without_lease(&self.measured.counters);
-        let is_frozen = has_no_lease && not_sent > 0 && self.noticed_late() > not_sent / 2;
+        let is_frozen = has_no_lease && not_sent > 0 && self.count_noticed_late() > not_sent / 2;
         is_frozen.then_some(not_sent)
     }
 
     /// Returns how many arrivals were never sent and noticed a second late or more.
-    fn noticed_late(&self) -> u64 {
+    fn count_noticed_late(&self) -> u64 {
         let times = &self.measured.times;
         let delays = times.get(&(Outcome::NotSent, Metric::ScheduleDelay));
         let buckets = delays

@@ -112,7 +112,7 @@ impl Backlog {
 
     /// Returns whether no part of the load was seen to pile up.
     #[must_use]
-    pub fn kept_up(&self) -> bool {
+    pub fn has_kept_up(&self) -> bool {
         self.outcome() != LoadOutcome::PiledUp
     }
 

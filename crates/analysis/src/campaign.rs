@@ -26,7 +26,7 @@ pub struct CampaignDocument {
     pub state: RunState,
     /// The plan as the user wrote it, with [`plan::MASK`] in place of secrets; empty if saved runs
     /// are compared.
-    #[serde(deserialize_with = "crate::plan_record::masked")]
+    #[serde(deserialize_with = "crate::plan_record::mask_secrets")]
     pub plan_text: String,
     /// SHA-256 of the plan with its secrets ([`plan::Campaign::digest`]), hexadecimal; empty if
     /// saved runs are compared, and in results of earlier versions.

@@ -73,8 +73,14 @@ impl CapacityRow {
     fn from_variant(name: &str, searches: &[&SearchRecord]) -> Option<CapacityRow> {
         let amount = searches.first()?.bounds.amount();
         // If one search does not know an end, the row does not know it either.
-        let passed: Option<Vec<f64>> = searches.iter().map(|search| passed(search)).collect();
-        let failed: Option<Vec<f64>> = searches.iter().map(|search| failed(search)).collect();
+        let passed: Option<Vec<f64>> = searches
+            .iter()
+            .map(|search| highest_passed(search))
+            .collect();
+        let failed: Option<Vec<f64>> = searches
+            .iter()
+            .map(|search| lowest_failed(search))
+            .collect();
         // Take the outermost ends: everything the searches disagree on lies between them.
         let lowest = passed.and_then(|passed| passed.into_iter().reduce(f64::min));
         let highest = failed.and_then(|failed| failed.into_iter().reduce(f64::max));
@@ -92,7 +98,7 @@ impl CapacityRow {
 
 /// Returns the highest amount that passes with none below it that fails. An amount passes if most
 /// of its holds do, but it is no end if one of them contradicts the others.
-fn passed(search: &SearchRecord) -> Option<f64> {
+fn highest_passed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
     // In ascending order, so that the first amount that does not pass stops the walk.
     let passing = held.iter().take_while(|held| held.passes());
@@ -101,8 +107,8 @@ fn passed(search: &SearchRecord) -> Option<f64> {
 }
 
 /// Returns the lowest amount that fails with none above it that passes, by the same rules as
-/// [`passed`].
-fn failed(search: &SearchRecord) -> Option<f64> {
+/// [`highest_passed`].
+fn lowest_failed(search: &SearchRecord) -> Option<f64> {
     let held = Standing::all(&search.steps);
     let failing = held.iter().rev().take_while(|held| held.fails());
     let clear = failing.filter(|held| held.passed == 0);

@@ -230,7 +230,7 @@ impl ResultCollector {
     /// over, the last call counts.
     pub fn redistributed(&mut self, agent: u32, to: &[u32], after_ns: u64) {
         if let Some(agent_run) = self.agents.get_mut(agent as usize) {
-            agent_run.taken_over(after_ns);
+            agent_run.hand_over(after_ns);
             self.fleet.takeovers.retain(|known| known.agent != agent);
             self.fleet.takeovers.push(Takeover {
                 agent,
@@ -381,7 +381,7 @@ impl ResultCollector {
     /// Returns the times of one outcome and metric over all agents, requests and addresses: the sum
     /// of everything delivered.
     #[must_use]
-    pub fn merged(&self, period: Period, outcome: Outcome, metric: Metric) -> Distribution {
+    pub fn merge_times(&self, period: Period, outcome: Outcome, metric: Metric) -> Distribution {
         self.whole(period)
             .times
             .remove(&(outcome, metric))

@@ -138,7 +138,7 @@ impl Comparison {
         let mut notes = Vec::new();
         let kept: Vec<VariantRuns<'_>> = variants
             .iter()
-            .map(|variant| trusted(variant, &mut notes))
+            .map(|variant| keep_trusted(variant, &mut notes))
             .collect();
         let compared: Vec<ChangesOfFigure> = figures
             .iter()
@@ -247,7 +247,7 @@ enum NotComparable {
 }
 
 /// Leaves out runs that cannot be trusted. Runs that the client limited stay, with a note.
-fn trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
+fn keep_trusted<'a>(variant: &VariantRuns<'a>, notes: &mut Vec<String>) -> VariantRuns<'a> {
     let invalid = variant.runs_with(Verdict::Invalid);
     let client_bound = variant.runs_with(Verdict::ClientBound);
     let degraded = variant.runs_with(Verdict::Degraded);
@@ -304,7 +304,7 @@ fn compare(
             if pairs.is_empty() {
                 return Err(NotComparable::because("not measured in one round"));
             }
-            (evidence::paired(figure, &pairs), pairs.len())
+            (evidence::compare_pairs(figure, &pairs), pairs.len())
         }
         Method::Separate => (
             evidence::separate(figure, &of_first, &of_other),
@@ -384,7 +384,7 @@ fn comparable(figure: &Figure, values: &[FigureValue]) -> Result<(), NotComparab
     }
     if values
         .iter()
-        .any(|value| evidence::scaled(figure, value.value).is_none())
+        .any(|value| evidence::to_scale(figure, value.value).is_none())
     {
         return Err(NotComparable::because("not comparable: it is 0"));
     }

@@ -75,7 +75,7 @@ pub fn words(failure: Failure) -> String {
         }
         (_, Kind::NoSuchName) => "name does not exist or has no address",
         (_, Kind::NoResolver) => {
-            "resolver had no answer, so that nobody knows whether the name exists"
+            "resolver had no answer, so it is not known whether the name exists"
         }
         (_, Kind::PortsExhausted) => "this machine ran out of local ports",
         (_, Kind::FilesExhausted) => "this machine ran out of file descriptors",

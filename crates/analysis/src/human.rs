@@ -8,13 +8,13 @@ pub fn time(ns: f64) -> String {
     if ns < 1000.0 - 0.5 {
         return format!("{ns:.0} ns");
     }
-    scaled(ns, &[(1e3, " µs"), (1e6, " ms"), (1e9, " s")])
+    scale(ns, &[(1e3, " µs"), (1e6, " ms"), (1e9, " s")])
 }
 
 /// Formats an age, which can be long: `12.3 s`, `45.0 min`, `3.20 h`, `6.50 days`.
 #[must_use]
 pub fn age(seconds: f64) -> String {
-    scaled(
+    scale(
         seconds,
         &[
             (1.0, " s"),
@@ -57,7 +57,7 @@ pub fn exact(text: &str) -> String {
 /// Formats a rate or a number that need not be exact: `0.250`, `12.3`, `123`, `1.23k`, `12.3M`.
 #[must_use]
 pub fn number(number: f64) -> String {
-    scaled(number, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")])
+    scale(number, &[(1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G")])
 }
 
 /// Formats bytes, in powers of ten: `356 B`, `1.23 kB`, `12.3 MB`.
@@ -66,7 +66,7 @@ pub fn bytes(bytes: f64) -> String {
     if bytes < 1000.0 - 0.5 {
         return format!("{bytes:.0} B");
     }
-    scaled(
+    scale(
         bytes,
         &[(1e3, " kB"), (1e6, " MB"), (1e9, " GB"), (1e12, " TB")],
     )
@@ -99,7 +99,7 @@ pub fn one_or_many<'w>(count: u64, one: &'w str, many: &'w str) -> &'w str {
 }
 
 /// Formats with the largest unit that leaves 1 or more after rounding.
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
+fn scale(value: f64, units: &[(f64, &str)]) -> String {
     let fits = |&&(unit, _): &&(f64, &str)| value.abs() / unit >= 0.9995;
     let &(unit, name) = units
         .iter()

@@ -97,7 +97,7 @@ impl Document {
                 .filter_map(|row| row.accept_queue.as_ref())
                 .filter(|queue| queue.fill() >= QUEUED)
                 .max_by(|one, other| one.fill().total_cmp(&other.fill())),
-            listen_overflows: sum(dropped),
+            listen_overflows: sum(count_drops),
         })
     }
 }
@@ -138,7 +138,7 @@ fn busiest<'d>(rows: &[&'d MachineRow]) -> Option<(Busiest<'d>, f64)> {
 }
 
 /// Counts by the sampled queue, or over all queues if the kernel does not report drops per queue.
-fn dropped(row: &MachineRow) -> u64 {
+fn count_drops(row: &MachineRow) -> u64 {
     let queue = row.accept_queue.as_ref();
     let dropped = queue.and_then(|queue| queue.dropped);
     dropped.unwrap_or(row.tcp.listen_overflows)

@@ -7,21 +7,21 @@ use std::collections::BTreeMap;
 
 pub(crate) fn sentences(document: &Document) -> Vec<String> {
     let rules = [
-        interrupted,
-        unattended,
-        taken_over,
+        note_interruption,
+        note_unattended,
+        note_takeovers,
         cheap_client,
-        shared_machines,
+        note_shared_machines,
         overflow,
         back_offs,
-        reused_closed,
-        left_open,
-        sent_again,
-        limited_streams,
+        note_closed_under_reuse,
+        note_left_open,
+        note_resent,
+        note_stream_limit,
         draining,
-        unconfirmed,
-        retried,
-        expired_staple,
+        note_unconfirmed,
+        note_retries,
+        note_expired_staple,
         foreign_sessions,
         early_data,
     ];
@@ -30,7 +30,7 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
 
 /// Names the agents that were suspended until their lease had expired, with the arrivals they never
 /// sent.
-pub(crate) fn frozen(agents: &[(String, u64)]) -> Option<String> {
+pub(crate) fn note_suspensions(agents: &[(String, u64)]) -> Option<String> {
     let not_sent = agents
         .iter()
         .fold(0, |sum: u64, (_, number)| sum.saturating_add(*number));
@@ -47,7 +47,7 @@ pub(crate) fn frozen(agents: &[(String, u64)]) -> Option<String> {
     ))
 }
 
-fn unattended(document: &Document) -> Option<String> {
+fn note_unattended(document: &Document) -> Option<String> {
     let longest = document
         .unattended
         .iter()
@@ -66,7 +66,7 @@ fn unattended(document: &Document) -> Option<String> {
     ))
 }
 
-fn taken_over(document: &Document) -> Option<String> {
+fn note_takeovers(document: &Document) -> Option<String> {
     let takeovers = document.fleet.takeovers.iter();
     let takeovers: Vec<_> = takeovers
         .filter(|takeover| !takeover.to.is_empty())
@@ -82,7 +82,7 @@ fn taken_over(document: &Document) -> Option<String> {
     ))
 }
 
-fn interrupted(document: &Document) -> Option<String> {
+fn note_interruption(document: &Document) -> Option<String> {
     (document.run.state == RunState::Interrupted).then(|| {
         if document.measured.operations.started == 0 {
             return "the run was interrupted before anything was measured".to_owned();
@@ -104,7 +104,7 @@ fn cheap_client(document: &Document) -> Option<String> {
     })
 }
 
-fn shared_machines(document: &Document) -> Option<String> {
+fn note_shared_machines(document: &Document) -> Option<String> {
     let mut agents: BTreeMap<&str, usize> = BTreeMap::new();
     document
         .agents
@@ -146,7 +146,7 @@ fn back_offs(document: &Document) -> Option<String> {
     })
 }
 
-fn reused_closed(document: &Document) -> Option<String> {
+fn note_closed_under_reuse(document: &Document) -> Option<String> {
     let number = document.measured.connections.reused_closed;
     (number > 0).then(|| {
         format!(
@@ -157,7 +157,7 @@ fn reused_closed(document: &Document) -> Option<String> {
     })
 }
 
-fn left_open(document: &Document) -> Option<String> {
+fn note_left_open(document: &Document) -> Option<String> {
     let connections = &document.measured.connections;
     let waits = human::time(connections.end_wait_ns as f64);
     (connections.left_open > 0).then(|| {
@@ -180,7 +180,7 @@ fn draining(document: &Document) -> Option<String> {
     })
 }
 
-fn limited_streams(document: &Document) -> Option<String> {
+fn note_stream_limit(document: &Document) -> Option<String> {
     let http2 = &document.measured.http2;
     (http2.limited_connections > 0).then(|| {
         format!(
@@ -192,7 +192,7 @@ fn limited_streams(document: &Document) -> Option<String> {
     })
 }
 
-fn sent_again(document: &Document) -> Option<String> {
+fn note_resent(document: &Document) -> Option<String> {
     let http2 = &document.measured.http2;
     (http2.sent_again > 0).then(|| {
         format!(
@@ -207,7 +207,7 @@ fn sent_again(document: &Document) -> Option<String> {
     })
 }
 
-fn unconfirmed(document: &Document) -> Option<String> {
+fn note_unconfirmed(document: &Document) -> Option<String> {
     let number = document.measured.operations.unconfirmed;
     (number > 0).then(|| {
         format!(
@@ -218,7 +218,7 @@ fn unconfirmed(document: &Document) -> Option<String> {
     })
 }
 
-fn expired_staple(document: &Document) -> Option<String> {
+fn note_expired_staple(document: &Document) -> Option<String> {
     let (figures, _) = document.handshakes()?;
     let expired = figures.ocsp_staples.iter().find(|staple| staple.expired)?;
     let next_update = expired.next_update.as_deref().unwrap_or_default();
@@ -228,7 +228,7 @@ fn expired_staple(document: &Document) -> Option<String> {
     ))
 }
 
-fn retried(document: &Document) -> Option<String> {
+fn note_retries(document: &Document) -> Option<String> {
     let number = document.measured.resumption.retried;
     let is_remembered = document
         .plan

@@ -32,10 +32,13 @@ fn of_figures(name: NumberName, figures: &Figures, span: Span) -> Number {
     let operations = &figures.operations;
     let tls = &figures.resumption;
     match name {
-        NumberName::Rate => (Unit::PerSecond, measured(span, figures.rates.ok_per_second)),
+        NumberName::Rate => (
+            Unit::PerSecond,
+            rate_over(span, figures.rates.ok_per_second),
+        ),
         NumberName::PayloadRate => (
             Unit::BytesPerSecond,
-            measured(span, figures.rates.payload_bytes_per_second),
+            rate_over(span, figures.rates.payload_bytes_per_second),
         ),
         NumberName::OperationsCount => count(operations.ended),
         NumberName::TimedOutCount => count(operations.timed_out),
@@ -75,7 +78,7 @@ fn part(part: u64, whole: u64, why_none: &'static str) -> Number {
     (Unit::Share, share(part, whole).ok_or(why_none))
 }
 
-fn measured(span: Span, rate: f64) -> Result<f64, &'static str> {
+fn rate_over(span: Span, rate: f64) -> Result<f64, &'static str> {
     if span.length_ns == 0 {
         Err("nothing was measured")
     } else {

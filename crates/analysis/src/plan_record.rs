@@ -13,7 +13,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
     /// The text as the user wrote it, with [`plan::MASK`] in place of secrets.
-    #[serde(deserialize_with = "masked")]
+    #[serde(deserialize_with = "mask_secrets")]
     pub text: String,
     /// The text with every default written out and files given by hash ([`Plan::masked_text`]);
     /// empty in results of versions that did not keep it.
@@ -237,7 +237,7 @@ impl TlsRecord {
 }
 
 /// Masks secrets while reading: results of earlier versions hold the values of secret headers.
-pub(crate) fn masked<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
+pub(crate) fn mask_secrets<'de, D: Deserializer<'de>>(text: D) -> Result<String, D::Error> {
     String::deserialize(text).map(|text| plan::mask_secrets(&text))
 }
 

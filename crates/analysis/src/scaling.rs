@@ -140,7 +140,7 @@ impl Scaling {
         Scaling {
             stops_at: rise.and_then(|rise| rise.stop).map(|row| row.agents),
             limit,
-            statement: said + &left_out(&rows),
+            statement: said + &list_left_out(&rows),
             rows,
         }
     }
@@ -206,7 +206,7 @@ impl<'r> Rise<'r> {
                 "the agents, or the load that each of them offers, are still the limit{}",
                 telling.limit_in_words()
             ),
-            (_, RiseLimit::BeyondAgents) => concluded(telling),
+            (_, RiseLimit::BeyondAgents) => describe_end(telling),
             (Some(_), _) => format!(
                 "ended by {}, with {}",
                 LimitShown::in_words(&telling.limits).unwrap_or_default(),
@@ -235,7 +235,7 @@ impl<'r> Rise<'r> {
 }
 
 /// States the conclusion for a stop that no verdict explains.
-fn concluded(row: &ScalingRow) -> String {
+fn describe_end(row: &ScalingRow) -> String {
     let busy = row.busiest_worker_share.map_or_else(String::new, |busy| {
         format!(" (the busiest worker was {} busy)", human::share(busy))
     });
@@ -272,7 +272,7 @@ fn is_beaten(row: &ScalingRow, larger: &ScalingRow) -> bool {
 }
 
 /// Lists the runs that do not count, in words.
-fn left_out(rows: &[ScalingRow]) -> String {
+fn list_left_out(rows: &[ScalingRow]) -> String {
     let left_out: Vec<String> = rows
         .iter()
         .filter(|row| row.is_left_out())

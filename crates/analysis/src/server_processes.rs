@@ -4,7 +4,7 @@ use crate::{Document, MachineResult, MachineRole, ProcessFigures};
 use std::collections::BTreeMap;
 
 impl ProcessFigures {
-    /// Of all monitors' machines, by machine and name.
+    /// The processes of all monitors' machines, by machine and name.
     pub(crate) fn all(document: &Document) -> Vec<ProcessFigures> {
         let machines = document.machines.iter();
         let watched = machines.filter(|machine| machine.role == MachineRole::Monitor);

@@ -173,7 +173,7 @@ impl Headline {
         if self.censored.is_empty() && rank == known {
             return Some(self.distribution.max);
         }
-        let found = known_at_rank(&self.distribution.histogram, &self.censored.histogram, rank)?;
+        let found = value_at_rank(&self.distribution.histogram, &self.censored.histogram, rank)?;
         Some(found.min(self.distribution.max))
     }
 }
@@ -194,7 +194,7 @@ fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
 }
 
 /// Returns the value of this rank among the values of `all` that are not in `censored`.
-fn known_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64> {
+fn value_at_rank(all: &Histogram, censored: &Histogram, rank: u64) -> Option<u64> {
     let mut censored = censored.iter().peekable();
     let mut known = 0;
     for bucket in all.iter() {

@@ -29,12 +29,12 @@ mod wanted;
 pub use limit_shown::LimitShown;
 pub use reading::{LimitOf, RuleReading};
 
-pub(crate) use faults::lost_agents;
-pub(crate) use load::{not_sent, piled_up};
+pub(crate) use faults::describe_lost_agents;
+pub(crate) use load::{describe_backlog, not_sent};
 
 use crate::fault::cure;
 use crate::{Document, LoadRecord, MachineRole, Verdict, VerdictRecord, human};
-use verdict_readings::{VerdictReadings, acquitted, spoken};
+use verdict_readings::{VerdictReadings, acquittals_of, evidence_of};
 
 /// A figure that reaches this share of its bound is worth a line if nothing is proved.
 const NEAR: f64 = 0.5;
@@ -52,8 +52,8 @@ impl VerdictRecord {
 
     fn judged(document: &Document) -> VerdictRecord {
         let readings = VerdictReadings::new(document);
-        let fatal = spoken(&readings.fatal);
-        let tolerated = spoken(&readings.tolerated);
+        let fatal = evidence_of(&readings.fatal);
+        let tolerated = evidence_of(&readings.tolerated);
         if !fatal.is_empty() {
             let evidence = fatal.into_iter().chain(tolerated);
             return self::record(Verdict::Invalid, evidence, []);
@@ -61,7 +61,7 @@ impl VerdictRecord {
         let mut record = if document.has_no_success() {
             no_success(document)
         } else {
-            with_errors(document, readings.decided(document))
+            with_errors(document, readings.decide(document))
         };
         if is_target_local(document) {
             record.evidence.push(
@@ -71,7 +71,7 @@ impl VerdictRecord {
         }
         record.evidence.extend(server_cpu(document));
         record.evidence.extend(wanted::monitors_that_left(document));
-        record.degraded(tolerated)
+        record.degrade(tolerated)
     }
 }
 
@@ -93,7 +93,7 @@ pub fn shares_full_machine(document: &Document) -> bool {
 pub(crate) fn is_load_sent(document: &Document) -> bool {
     let readings = VerdictReadings::new(document);
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
-    is_open && spoken(&readings.lateness).is_empty() && spoken(&readings.load).is_empty()
+    is_open && evidence_of(&readings.lateness).is_empty() && evidence_of(&readings.load).is_empty()
 }
 
 /// Returns what is used up, regardless of the outcome of the load: on the client, if the verdict is
@@ -118,17 +118,17 @@ pub(crate) fn limits_shown(document: &Document) -> Vec<LimitShown> {
 
 /// Returns the signs that a client could not do more, regardless of the outcome of the load.
 pub(crate) fn client_limits(document: &Document) -> Vec<String> {
-    spoken(&VerdictReadings::new(document).client)
+    evidence_of(&VerdictReadings::new(document).client)
 }
 
 impl VerdictReadings {
     /// Returns the verdict of a run that can be trusted and in which something succeeded.
-    fn decided(&self, document: &Document) -> VerdictRecord {
-        let (late, unmet) = (spoken(&self.lateness), spoken(&self.load));
-        let mut limits = spoken(&self.client);
+    fn decide(&self, document: &Document) -> VerdictRecord {
+        let (late, unmet) = (evidence_of(&self.lateness), evidence_of(&self.load));
+        let mut limits = evidence_of(&self.client);
         let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
         if is_open && !late.is_empty() {
-            limits.extend(spoken(&self.shared));
+            limits.extend(evidence_of(&self.shared));
             if limits.is_empty() {
                 // Late with room to spare: the client was suspended, or a clock jumped.
                 let evidence = late.into_iter().chain(client::room(document));
@@ -136,7 +136,7 @@ impl VerdictReadings {
             }
         }
         let of_load = if is_open && late.is_empty() && unmet.is_empty() {
-            load::sent_in_time(document)
+            load::describe_carried(document)
         } else {
             unmet
         };
@@ -145,7 +145,7 @@ impl VerdictReadings {
             return record(Verdict::ClientBound, evidence, []);
         }
         if is_open && self.is_met() {
-            return sent_in_time(document, of_load);
+            return judge_carried(document, of_load);
         }
         self.beyond_the_client(document, of_load)
     }
@@ -153,9 +153,9 @@ impl VerdictReadings {
     /// Returns the verdict of a load that was sent and not carried, or that has no bound: the
     /// server, the network or the plan, or undetermined.
     fn beyond_the_client(&self, document: &Document, of_load: Vec<String>) -> VerdictRecord {
-        let (server, network) = (spoken(&self.server), spoken(&self.network));
-        let shared = spoken(&self.shared);
-        let plan = spoken(&self.plan);
+        let (server, network) = (evidence_of(&self.server), evidence_of(&self.network));
+        let shared = evidence_of(&self.shared);
+        let plan = evidence_of(&self.plan);
         let verdict = match (server.is_empty(), network.is_empty(), shared.is_empty()) {
             (false, true, true) => Verdict::ServerBound,
             (true, false, true) => Verdict::NetworkBound,
@@ -174,8 +174,8 @@ impl VerdictReadings {
 
     /// Returns the evidence in favour of the sides that are not blamed.
     fn acquittals(&self, verdict: Verdict) -> Vec<String> {
-        let server = acquitted(&self.server).filter(|_| verdict != Verdict::ServerBound);
-        let network = acquitted(&self.network).filter(|_| verdict != Verdict::NetworkBound);
+        let server = acquittals_of(&self.server).filter(|_| verdict != Verdict::ServerBound);
+        let network = acquittals_of(&self.network).filter(|_| verdict != Verdict::NetworkBound);
         server.chain(network).collect()
     }
 
@@ -198,7 +198,7 @@ impl VerdictReadings {
 
     /// Returns whether client and server compete for the CPUs of one machine.
     fn has_full_shared_machine(&self) -> bool {
-        !spoken(&self.shared).is_empty()
+        !evidence_of(&self.shared).is_empty()
     }
 
     /// Lists the figures of server and network that came close to a bound, closest first.
@@ -221,14 +221,14 @@ impl VerdictReadings {
 }
 
 /// Returns the verdict of a load that was sent in time and, as far as is known, carried.
-fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
+fn judge_carried(document: &Document, of_load: Vec<String>) -> VerdictRecord {
     let evidence = of_load.into_iter().chain(client::room(document));
     if document.backlog.is_none() {
         let missing = ["a run to the end of its plan".to_owned()];
         return record(Verdict::Undetermined, evidence, missing);
     }
-    if let Some(needed_ns) = load::needed_ns(document) {
-        let missing = [load::needed_in_words(document, needed_ns)];
+    if let Some(needed_ns) = load::least_length_ns(document) {
+        let missing = [load::describe_least_length(document, needed_ns)];
         return VerdictRecord {
             needed_ns: Some(needed_ns),
             ..record(Verdict::Undetermined, evidence, missing)
@@ -240,7 +240,7 @@ fn sent_in_time(document: &Document, of_load: Vec<String>) -> VerdictRecord {
 impl VerdictRecord {
     /// Marks the verdict of a run that lost agents, for the reasons given. It does not improve a
     /// verdict that is about the client, or a run that cannot be trusted.
-    fn degraded(mut self, reasons: Vec<String>) -> VerdictRecord {
+    fn degrade(mut self, reasons: Vec<String>) -> VerdictRecord {
         let is_worse = matches!(self.verdict, Verdict::Invalid | Verdict::ClientBound);
         if !reasons.is_empty() && !is_worse {
             self.verdict = Verdict::Degraded;

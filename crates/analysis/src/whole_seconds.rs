@@ -122,7 +122,7 @@ impl WholeSeconds {
     }
 
     /// Returns the seconds that are whole by what is known now, and their sum.
-    pub(crate) fn known(&self, rule: WholeRule<'_>) -> (Stretches, SecondTally) {
+    pub(crate) fn so_far(&self, rule: WholeRule<'_>) -> (Stretches, SecondTally) {
         let (mut seconds, mut sum) = (self.summed.clone(), self.sum.clone());
         let charges = rule.charges();
         for (&second, apart) in &self.apart {

@@ -196,7 +196,8 @@ impl Stretch {
                 .map(|slowing| slowing.error)
                 .filter(|it| it.is_finite()),
             outcome,
-            needed_ns: (outcome == LoadOutcome::TooShort).then(|| self.needed_ns(&part, slowing)),
+            needed_ns: (outcome == LoadOutcome::TooShort)
+                .then(|| self.least_length_ns(&part, slowing)),
         }
     }
 
@@ -259,7 +260,7 @@ impl Stretch {
     /// Returns how long the part would have to be for a decision: several times as long as answers
     /// take, and longer by as much as its error has to become smaller. Even scatter shrinks with
     /// the length, so this is rather too long than too short.
-    fn needed_ns(&self, part: &PartGrowth<'_>, slowing: Option<Slowing>) -> u64 {
+    fn least_length_ns(&self, part: &PartGrowth<'_>, slowing: Option<Slowing>) -> u64 {
         let length_s = part.length_s().max(self.length_s());
         let mean_s = part.under_way() * part.length_s() / part.due().max(1.0);
         let by_error = slowing.map(|slowing| (slowing.error / LoadPart::SLOWING_MAX).powi(2));

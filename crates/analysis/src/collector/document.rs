@@ -70,7 +70,9 @@ impl ResultCollector {
         document
             .notes
             .extend(document.preflight_concerns().collect::<Vec<_>>());
-        document.notes.extend(crate::notes::frozen(&self.frozen()));
+        document
+            .notes
+            .extend(crate::notes::note_suspensions(&self.suspensions()));
         document.notes.extend(crate::notes::sentences(&document));
         document.verdict = crate::VerdictRecord::new(&document);
         document
@@ -78,10 +80,12 @@ impl ResultCollector {
 
     /// Returns the agents that were suspended, each with the arrivals it never sent for want of a
     /// lease.
-    fn frozen(&self) -> Vec<(String, u64)> {
+    fn suspensions(&self) -> Vec<(String, u64)> {
         let agents = self.agents.iter().zip(&self.setup.agents);
         agents
-            .filter_map(|(agent_run, setup)| Some((setup.name.clone(), agent_run.frozen()?)))
+            .filter_map(|(agent_run, setup)| {
+                Some((setup.name.clone(), agent_run.unsent_while_frozen()?))
+            })
             .collect()
     }
 
@@ -134,7 +138,7 @@ impl ResultCollector {
         let Some(whole_seconds) = self.whole_seconds.as_ref().filter(|_| is_lost) else {
             return (judge(all), None);
         };
-        let (seconds, sum) = whole_seconds.known(rule);
+        let (seconds, sum) = whole_seconds.so_far(rule);
         let whole_ns = self.measured_ns(&seconds, span.length_ns);
         let judgements = judge(JudgedBy {
             tally: &sum.measured,

@@ -104,7 +104,7 @@ impl MachineRun {
     fn append(&mut self, row: MachineRow) {
         let place = |row: &MachineRow| u64::from(row.second) / self.row_seconds;
         match self.rows.last_mut() {
-            Some(last) if place(last) == place(&row) => *last = joined(last, row),
+            Some(last) if place(last) == place(&row) => *last = join(last, row),
             _ => self.rows.push(row),
         }
     }
@@ -141,7 +141,7 @@ impl TimeParts {
 
 /// Joins two rows: shares as their mean over time, counters as their sum, quantities with a limit
 /// at their fullest, and all others as in the later row.
-fn joined(first: &MachineRow, next: MachineRow) -> MachineRow {
+fn join(first: &MachineRow, next: MachineRow) -> MachineRow {
     let parts = TimeParts::new(first, &next);
     let most = |first: Option<f64>, next: Option<f64>| match (first, next) {
         (Some(first), Some(next)) => Some(first.max(next)),
@@ -171,25 +171,25 @@ fn joined(first: &MachineRow, next: MachineRow) -> MachineRow {
         memory_stall: parts.mean_of_known(first.memory_stall, next.memory_stall),
         io_stall: parts.mean_of_known(first.io_stall, next.io_stall),
         group: match (first.group, next.group) {
-            (Some(first), Some(next)) => Some(joined_group(parts, first, next)),
+            (Some(first), Some(next)) => Some(join_groups(parts, first, next)),
             (first, next) => first.or(next),
         },
         memory_available_bytes: next.memory_available_bytes,
         swapped_pages: first.swapped_pages.saturating_add(next.swapped_pages),
         major_faults: first.major_faults.saturating_add(next.major_faults),
-        interfaces: joined_interfaces(&first.interfaces, next.interfaces),
+        interfaces: join_interfaces(&first.interfaces, next.interfaces),
         backlog_drops: first.backlog_drops.saturating_add(next.backlog_drops),
         squeezed: first.squeezed.saturating_add(next.squeezed),
-        tcp: joined_tcp(first.tcp, next.tcp),
-        accept_queue: joined_queue(parts, first.accept_queue.clone(), next.accept_queue),
+        tcp: join_tcp(first.tcp, next.tcp),
+        accept_queue: join_queues(parts, first.accept_queue.clone(), next.accept_queue),
         conntrack: most(first.conntrack, next.conntrack),
         conntrack_drops: first.conntrack_drops.saturating_add(next.conntrack_drops),
         ports: most(first.ports, next.ports),
-        processes: joined_processes(parts, &first.processes, next.processes),
+        processes: join_processes(parts, &first.processes, next.processes),
     }
 }
 
-fn joined_group(parts: TimeParts, first: GroupRow, next: GroupRow) -> GroupRow {
+fn join_groups(parts: TimeParts, first: GroupRow, next: GroupRow) -> GroupRow {
     GroupRow {
         quota: next.quota,
         throttled: parts.mean(first.throttled, next.throttled),
@@ -206,7 +206,7 @@ fn joined_group(parts: TimeParts, first: GroupRow, next: GroupRow) -> GroupRow {
     }
 }
 
-fn joined_interfaces(first: &[InterfaceRow], next: Vec<InterfaceRow>) -> Vec<InterfaceRow> {
+fn join_interfaces(first: &[InterfaceRow], next: Vec<InterfaceRow>) -> Vec<InterfaceRow> {
     let mut all = first.to_vec();
     for one in next {
         if let Some(known) = all.iter_mut().find(|known| known.name == one.name) {
@@ -223,7 +223,7 @@ fn joined_interfaces(first: &[InterfaceRow], next: Vec<InterfaceRow>) -> Vec<Int
     all
 }
 
-fn joined_tcp(first: TcpRow, next: TcpRow) -> TcpRow {
+fn join_tcp(first: TcpRow, next: TcpRow) -> TcpRow {
     let sum = |of: fn(&TcpRow) -> u64| of(&first).saturating_add(of(&next));
     TcpRow {
         segments_sent: sum(|tcp| tcp.segments_sent),
@@ -241,7 +241,7 @@ fn joined_tcp(first: TcpRow, next: TcpRow) -> TcpRow {
 }
 
 /// Keeps the fuller queue; if both rows have the same one, adds up what it dropped.
-fn joined_queue(
+fn join_queues(
     parts: TimeParts,
     first: Option<QueueRow>,
     next: Option<QueueRow>,
@@ -270,7 +270,7 @@ fn joined_queue(
 }
 
 /// Joins processes by id. A process that is in only one row was idle in the other.
-fn joined_processes(
+fn join_processes(
     parts: TimeParts,
     first: &[ProcessRow],
     next: Vec<ProcessRow>,
@@ -288,17 +288,17 @@ fn joined_processes(
     for known in &mut all {
         let last = next.iter().find(|one| one.pid == known.pid);
         let last = last.map_or_else(|| idle(known), Clone::clone);
-        *known = joined_process(parts, known, last);
+        *known = join_process(parts, known, last);
     }
     for one in next {
         if all.len() < PROCESSES_MAX && all.iter().all(|known| known.pid != one.pid) {
-            all.push(joined_process(parts, &idle(&one), one));
+            all.push(join_process(parts, &idle(&one), one));
         }
     }
     all
 }
 
-fn joined_process(parts: TimeParts, first: &ProcessRow, next: ProcessRow) -> ProcessRow {
+fn join_process(parts: TimeParts, first: &ProcessRow, next: ProcessRow) -> ProcessRow {
     let busier = if first.busiest_thread_share > next.busiest_thread_share {
         first
     } else {
@@ -410,7 +410,7 @@ mod tests {
             interfaces: first.interfaces.clone(),
             ..row(1)
         };
-        let both = joined(&first, next);
+        let both = join(&first, next);
         let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-9, "{value}");
         near(both.cpu_busy, 0.5);
         near(both.busiest_cpu, 0.7);
@@ -445,11 +445,11 @@ mod tests {
             (queue("b", 7, Some(2), 0.5), queue("a", 8, Some(3), 1.0)),
         ] {
             let first = Some(queue("a", 8, Some(3), 1.0));
-            assert_eq!(joined_queue(halves, first, Some(next)), Some(expected));
+            assert_eq!(join_queues(halves, first, Some(next)), Some(expected));
         }
         let one = Some(queue("a", 1, None, 1.0));
-        assert_eq!(joined_queue(halves, None, one.clone()), one);
-        assert_eq!(joined_queue(halves, one.clone(), None), one);
+        assert_eq!(join_queues(halves, None, one.clone()), one);
+        assert_eq!(join_queues(halves, one.clone(), None), one);
     }
 
     #[test]

@@ -108,10 +108,10 @@ impl Change {
             evidence.ends(FALSE_SHARE)
         };
         let interval = shown.map(|(low, high)| ConfidenceInterval {
-            low: scale.shown(low),
-            high: scale.shown(high),
+            low: scale.to_display(low),
+            high: scale.to_display(high),
         });
-        let estimate = scale.shown(evidence.difference);
+        let estimate = scale.to_display(evidence.difference);
         let text = scale.words(estimate, interval, finding, method);
         let weak = method == Method::WithinRun || (repeats as usize) < REPEATS_ENOUGH;
         Change {
@@ -160,7 +160,7 @@ fn finding((low, high): (f64, f64), better: Better) -> ChangeFinding {
 
 impl Scale {
     /// Converts a difference from the scale of evidence to that of display.
-    fn shown(self, difference: f64) -> f64 {
+    fn to_display(self, difference: f64) -> f64 {
         match self {
             Scale::Ratio => difference.exp(),
             Scale::Points => difference,
@@ -180,7 +180,10 @@ impl Scale {
             } else {
                 "one repeat"
             };
-            return format!("{}, noise not known ({why})", self.signed(estimate));
+            return format!(
+                "{}, noise not known ({why})",
+                self.with_sign_and_unit(estimate)
+            );
         };
         let is_higher = matches!(
             finding,
@@ -198,32 +201,32 @@ impl Scale {
             ChangeFinding::NoDifference if leaves_out_no_change => {
                 format!(
                     "not beyond chance among so many figures ({} to {})",
-                    self.signed_number(low),
-                    self.signed(high)
+                    self.with_sign(low),
+                    self.with_sign_and_unit(high)
                 )
             }
             ChangeFinding::NoDifference | ChangeFinding::Unknown => {
                 format!(
                     "no difference beyond the noise ({} to {})",
-                    self.signed_number(low),
-                    self.signed(high)
+                    self.with_sign(low),
+                    self.with_sign_and_unit(high)
                 )
             }
             _ if is_factor => format!("{estimate:.2} times ({low:.2} to {high:.2})"),
             ChangeFinding::HigherIsBetter | ChangeFinding::HigherIsWorse => {
                 format!(
                     "higher by {} ({} to {})",
-                    self.sized(estimate),
+                    self.with_unit(estimate),
                     self.size(low),
-                    self.sized(high)
+                    self.with_unit(high)
                 )
             }
             ChangeFinding::LowerIsBetter | ChangeFinding::LowerIsWorse => {
                 format!(
                     "lower by {} ({} to {})",
-                    self.sized(estimate),
+                    self.with_unit(estimate),
                     self.size(high),
-                    self.sized(low)
+                    self.with_unit(low)
                 )
             }
         }
@@ -255,11 +258,11 @@ impl Scale {
         digits(self.per_cent(value).abs())
     }
 
-    fn sized(self, value: f64) -> String {
+    fn with_unit(self, value: f64) -> String {
         format!("{} {}", self.size(value), self.unit())
     }
 
-    fn signed_number(self, value: f64) -> String {
+    fn with_sign(self, value: f64) -> String {
         format!(
             "{}{}",
             if self.per_cent(value) < 0.0 { "-" } else { "+" },
@@ -267,8 +270,8 @@ impl Scale {
         )
     }
 
-    fn signed(self, value: f64) -> String {
-        format!("{} {}", self.signed_number(value), self.unit())
+    fn with_sign_and_unit(self, value: f64) -> String {
+        format!("{} {}", self.with_sign(value), self.unit())
     }
 }
 

@@ -50,7 +50,7 @@ impl StandardError {
 
 /// Compares repeats made in turns: a change from round to round affects both, and leaves their
 /// ratio.
-pub(crate) fn paired(figure: &Figure, pairs: &[(FigureValue, FigureValue)]) -> Evidence {
+pub(crate) fn compare_pairs(figure: &Figure, pairs: &[(FigureValue, FigureValue)]) -> Evidence {
     let differences: Vec<f64> = pairs
         .iter()
         .map(|(first, other)| scale(figure, other) - scale(figure, first))
@@ -127,7 +127,7 @@ pub(crate) fn within_runs(
     };
     let estimate = |document: &Document| {
         let in_rows = figure.in_rows(document.series.row_seconds)?;
-        let scaled = |rows: &[&crate::Row]| scaled(figure, in_rows(rows)?);
+        let scaled = |rows: &[&crate::Row]| to_scale(figure, in_rows(rows)?);
         bootstrap::estimate(&bootstrap::whole_rows(document), scaled, seed)
     };
     let [Some(first), Some(other)] = documents.map(estimate) else {
@@ -180,7 +180,7 @@ fn rounding(figure: &Figure, values: &[FigureValue]) -> f64 {
     let number = values.len().max(1) as f64;
     let variances: f64 = values
         .iter()
-        .map(|value| scaled_step(figure, value).powi(2) / 12.0)
+        .map(|value| step_on_scale(figure, value).powi(2) / 12.0)
         .sum();
     variances / (number * number)
 }
@@ -188,12 +188,15 @@ fn rounding(figure: &Figure, values: &[FigureValue]) -> f64 {
 /// Returns the mean step of `values`. An error in the same direction in all of them is not averaged
 /// out.
 fn step(figure: &Figure, values: &[FigureValue]) -> f64 {
-    let steps: f64 = values.iter().map(|value| scaled_step(figure, value)).sum();
+    let steps: f64 = values
+        .iter()
+        .map(|value| step_on_scale(figure, value))
+        .sum();
     steps / values.len().max(1) as f64
 }
 
 /// Returns a value's step on the scale of differences.
-fn scaled_step(figure: &Figure, value: &FigureValue) -> f64 {
+fn step_on_scale(figure: &Figure, value: &FigureValue) -> f64 {
     match figure.unit {
         Unit::Share => value.quantum,
         _ => value.quantum / value.value, // d ln x = dx / x
@@ -222,11 +225,11 @@ fn operations(values: &[FigureValue]) -> f64 {
 }
 
 fn scale(figure: &Figure, value: &FigureValue) -> f64 {
-    scaled(figure, value.value).unwrap_or(f64::NAN)
+    to_scale(figure, value.value).unwrap_or(f64::NAN)
 }
 
 /// Converts a value to the scale of differences; `None` if it is 0 and would be part of a ratio.
-pub(crate) fn scaled(figure: &Figure, value: f64) -> Option<f64> {
+pub(crate) fn to_scale(figure: &Figure, value: f64) -> Option<f64> {
     match figure.unit {
         Unit::Share => Some(value),
         _ => (value > 0.0).then(|| value.ln()),

@@ -104,7 +104,7 @@ pub(crate) const FIGURES: [Figure; 15] = [
     rate(
         "rate",
         Unit::PerSecond,
-        |document| known_to(document.measured.rates.ok_per_second, once(document)),
+        |document| with_quantum(document.measured.rates.ok_per_second, once(document)),
         Some(|rows| mean(rows, ok)),
     ),
     rate(
@@ -207,7 +207,7 @@ const fn cost(
     }
 }
 
-fn known_to(value: f64, quantum: f64) -> Option<FigureValue> {
+fn with_quantum(value: f64, quantum: f64) -> Option<FigureValue> {
     Some(FigureValue {
         value,
         at_least: None,
@@ -230,7 +230,7 @@ fn once(document: &Document) -> f64 {
 fn payload(document: &Document) -> Option<FigureValue> {
     let rates = &document.measured.rates;
     let body = rates.payload_bytes_per_second / rates.ok_per_second;
-    known_to(rates.payload_bytes_per_second, body * once(document))
+    with_quantum(rates.payload_bytes_per_second, body * once(document))
 }
 
 /// Returns a percentile, or the mean if none is given.
@@ -288,13 +288,13 @@ fn client_cpu(document: &Document) -> Option<FigureValue> {
     // Each agent's time is rounded separately; their variances add up.
     let rounded_ns = CPU_QUANTUM_NS * (document.agents.len() as f64).sqrt();
     let operations = seconds(document) * per_second;
-    known_to(busy * 1e9 / per_second, rounded_ns / operations)
+    with_quantum(busy * 1e9 / per_second, rounded_ns / operations)
 }
 
 fn server_cpu(document: &Document) -> Option<FigureValue> {
     let server = document.server?;
     let each = server.cpu_per_operation_ns?;
-    known_to(each, CPU_QUANTUM_NS * each / server.cpu_ns as f64)
+    with_quantum(each, CPU_QUANTUM_NS * each / server.cpu_ns as f64)
 }
 
 fn ok(row: &Row) -> f64 {

@@ -199,14 +199,14 @@ impl Bounds {
             return None;
         }
         // This halves the logarithm of the ratio, to which the precision refers.
-        let middle = self.amount.rounded((low * high).sqrt());
+        let middle = self.amount.round((low * high).sqrt());
         // Rounding can move it to an end: there is no number of users between 7 and 8.
         (middle > low && middle < high).then_some(middle)
     }
 
     /// Returns the amount one step of the precision lower, but at least `from`.
     pub(crate) fn just_below(&self, amount: f64) -> f64 {
-        let lower = self.amount.rounded(amount / (1.0 + self.precision));
+        let lower = self.amount.round(amount / (1.0 + self.precision));
         // With few users the precision is less than one user.
         let lower = if lower < amount { lower } else { amount - 1.0 };
         lower.max(self.from)
@@ -215,7 +215,7 @@ impl Bounds {
 
 impl LoadUnit {
     /// Rounds to whole users, or to a rate with few digits.
-    fn rounded(self, amount: f64) -> f64 {
+    fn round(self, amount: f64) -> f64 {
         match self {
             LoadUnit::Users => amount.round(),
             LoadUnit::Rate if amount > 0.0 && amount.is_finite() => {

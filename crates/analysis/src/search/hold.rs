@@ -156,7 +156,7 @@ fn outcome(document: &Document, amount: f64, figures: &HoldFigures) -> HoldOutco
     }
     // Whatever the other agents sent, it was neither the load of this hold nor what the plan's
     // agents make of it.
-    let reasons = verdict::lost_agents(document);
+    let reasons = verdict::describe_lost_agents(document);
     if !reasons.is_empty() {
         return HoldOutcome::Invalid { reasons };
     }
@@ -194,7 +194,7 @@ fn failures(document: &Document) -> Vec<String> {
         .map(Judgement::miss);
     missed
         .chain(verdict::not_sent(document))
-        .chain(verdict::piled_up(document))
+        .chain(verdict::describe_backlog(document))
         .collect()
 }
 

@@ -170,7 +170,7 @@ impl SearchAnswer {
         let amount = record.bounds.amount();
         let show = |value: f64| amount.display(value);
         match self {
-            SearchAnswer::Found { .. } => self.found(record),
+            SearchAnswer::Found { .. } => self.answer_in_words(record),
             SearchAnswer::AtLeast { amount } => {
                 let (last, contradictions) = (show(*amount), record.contradictions());
                 let why = if *amount < record.bounds.to() {
@@ -209,7 +209,7 @@ impl SearchAnswer {
                     }
                     _ => format!(
                         "{}, and the {agents} could not make {}",
-                        passed_in_words(*passed, amount),
+                        describe_passed(*passed, amount),
                         show(*at)
                     ),
                 };
@@ -226,14 +226,14 @@ impl SearchAnswer {
                 let why = reasons.join("; ");
                 format!(
                     "{}, and {} could not be measured, twice ({why})",
-                    passed_in_words(*passed, amount),
+                    describe_passed(*passed, amount),
                     show(*at)
                 )
             }
         }
     }
 
-    fn found(&self, record: &SearchRecord) -> String {
+    fn answer_in_words(&self, record: &SearchRecord) -> String {
         let SearchAnswer::Found {
             amount,
             fails_at,
@@ -288,7 +288,7 @@ impl SearchAnswer {
     }
 }
 
-fn passed_in_words(passed: Option<f64>, amount: LoadUnit) -> String {
+fn describe_passed(passed: Option<f64>, amount: LoadUnit) -> String {
     passed.map_or_else(
         || "not even the first hold counts".to_owned(),
         |passed| format!("{} passed", amount.display(passed)),

@@ -112,7 +112,7 @@ impl AtOnce {
     }
 
     /// Describes how much they brought, as the first part of a sentence.
-    pub(super) fn brought(&self, document: &Document, per_second: Option<f64>) -> String {
+    pub(super) fn describe_gain(&self, document: &Document, per_second: Option<f64>) -> String {
         let mean_ns = mean_service_ns(document).unwrap_or(0.0);
         let measured = document.measured.rates.ok_per_second;
         let (rate, verb) = if self.is_closed {

@@ -203,13 +203,16 @@ pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<Rul
         .iter()
         .flat_map(|sign| sign.readings(&alone, ASKED));
     // It comes first because it explains the others: users that wait for a port do nothing else.
-    let first = [exhausted(document)];
+    let first = [read_exhaustion(document)];
     first.into_iter().chain(own).chain(by_others).collect()
 }
 
 /// Reads whether a machine shared by client and server is full: it is unknown which of them would
 /// need more of it.
-pub(super) fn shared_machine(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
+pub(super) fn read_shared_machine(
+    document: &Document,
+    seconds: &CountedSeconds,
+) -> Vec<RuleReading> {
     let shared = agents(document, seconds, |agent| has_the_server(document, agent));
     if shared.is_empty() {
         return Vec::new();
@@ -312,7 +315,7 @@ pub(super) fn is_exhaustion(error: &ErrorFigure) -> bool {
 }
 
 /// Reads whether local ports or descriptors ran out.
-fn exhausted(document: &Document) -> RuleReading {
+fn read_exhaustion(document: &Document) -> RuleReading {
     let errors = document.measured.errors.iter();
     let exhausted = errors.filter(|error| is_exhaustion(error));
     let worst = exhausted.max_by(|a, b| a.share.total_cmp(&b.share));
@@ -384,7 +387,7 @@ fn late_reading(
 /// two compete for the CPU, unless a quota that is used up explains it.
 fn lagged(document: &Document) -> Option<String> {
     let p99 = p99_if_late(document.client.loop_lag.as_ref())
-        .filter(|_| !is_target_local(document) || used_up_quota(document))?;
+        .filter(|_| !is_target_local(document) || has_used_up_quota(document))?;
     Some(format!(
         "the client's loop handled 1 % of what its sockets had {} or more after it came, which \
          response times contain (bound: {})",
@@ -395,7 +398,7 @@ fn lagged(document: &Document) -> Option<String> {
 
 /// Returns whether a quota is used up in as many seconds as its rules ask for: the kernel suspends
 /// such an agent for the rest of each period.
-fn used_up_quota(document: &Document) -> bool {
+fn has_used_up_quota(document: &Document) -> bool {
     let seconds = CountedSeconds::of_client(document, Carried::Wholly);
     let agents = all_agents(document, &seconds);
     let quotas = [&CPU_QUOTA_STOPS, &CPU_QUOTA].into_iter();

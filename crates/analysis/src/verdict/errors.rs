@@ -7,7 +7,8 @@ use crate::fault::cure;
 use crate::{Document, ErrorFigure, Row, human};
 use measure::{Failure, Kind};
 
-/// Above this share of errors, the limit of the run is not the first question.
+/// Above this share of errors, a load was sent but not carried, and the limit of the run is not the
+/// first question.
 pub(super) const SHARE_MAX: f64 = 0.01;
 
 /// Returns the errors of operations that were sent, and that the run itself did not cut, over all

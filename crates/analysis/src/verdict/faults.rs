@@ -63,7 +63,7 @@ pub(super) fn all(document: &Document) -> Faults {
 }
 
 /// Describes the agents that were lost, whatever the plan allows; empty if none was.
-pub(crate) fn lost_agents(document: &Document) -> Vec<String> {
+pub(crate) fn describe_lost_agents(document: &Document) -> Vec<String> {
     let lost = document.agents.iter().filter(|agent| is_lost(agent));
     sentences(&lost.collect::<Vec<_>>())
 }
@@ -191,14 +191,14 @@ fn sentences(agents: &[&AgentResult]) -> Vec<String> {
         kinds.entry(kind).or_default().push((why, agents));
     }
     let sentences = kinds.into_iter().flat_map(|(kind, reasons)| {
-        let reasons = bounded(reasons).into_iter();
+        let reasons = limit_reasons(reasons).into_iter();
         reasons.map(move |(why, agents)| sentence(kind, &why, &agents))
     });
     sentences.collect()
 }
 
 /// Keeps the reasons shared by most agents, and combines the rest into one.
-fn bounded(mut reasons: Vec<Reason<'_>>) -> Vec<Reason<'_>> {
+fn limit_reasons(mut reasons: Vec<Reason<'_>>) -> Vec<Reason<'_>> {
     if reasons.len() <= REASONS_MAX {
         return reasons;
     }
@@ -211,7 +211,7 @@ fn bounded(mut reasons: Vec<Reason<'_>>) -> Vec<Reason<'_>> {
 }
 
 fn sentence(kind: AgentFault, why: &str, agents: &[&AgentResult]) -> String {
-    let who = named(agents);
+    let who = name_agents(agents);
     let words = kind.words(agents.len() == 1);
     let speaks_of_one = ["it ", "its "].iter().any(|word| why.starts_with(word));
     let why = match why {
@@ -228,16 +228,20 @@ fn sentence(kind: AgentFault, why: &str, agents: &[&AgentResult]) -> String {
 }
 
 /// Formats agents as `agent a`, or `3 agents (a, b, c)`.
-fn named(agents: &[&AgentResult]) -> String {
+fn name_agents(agents: &[&AgentResult]) -> String {
     if let [agent] = agents {
         return format!("agent {}", agent.name);
     }
     let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
-    format!("{} agents ({})", agents.len(), listed(&names, NAMES_MAX))
+    format!(
+        "{} agents ({})",
+        agents.len(),
+        list_first(&names, NAMES_MAX)
+    )
 }
 
 /// Lists the first of these, and how many more there are.
-fn listed(words: &[impl AsRef<str>], most: usize) -> String {
+fn list_first(words: &[impl AsRef<str>], most: usize) -> String {
     let shown: Vec<&str> = words.iter().take(most).map(AsRef::as_ref).collect();
     let more = words.len().saturating_sub(most);
     let more = if more > 0 {
@@ -326,6 +330,6 @@ fn gaps(agent: &AgentResult) -> String {
     match spans.len() {
         0 => String::new(),
         _ if is_one => format!("second {} is missing", spans[0]),
-        _ => format!("seconds {} are missing", listed(&spans, GAPS_MAX)),
+        _ => format!("seconds {} are missing", list_first(&spans, GAPS_MAX)),
     }
 }

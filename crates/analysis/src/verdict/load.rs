@@ -73,7 +73,7 @@ fn backlog(document: &Document) -> RuleReading {
     RuleReading {
         rule: "backlog",
         limit_of: LimitOf::Load,
-        says: piled_up(document),
+        says: describe_backlog(document),
         acquits: None,
         figure: format!(
             "grew by {:.0} {}, of which {:.0} could be chance",
@@ -138,8 +138,8 @@ fn waited(document: &Document, max_connections: u32) -> Option<String> {
 }
 
 /// Describes a backlog that grew: load that was carried later than it was offered, if at all.
-pub(crate) fn piled_up(document: &Document) -> Option<String> {
-    let backlog = document.backlog.as_ref().filter(|it| !it.kept_up())?;
+pub(crate) fn describe_backlog(document: &Document) -> Option<String> {
+    let backlog = document.backlog.as_ref().filter(|it| !it.has_kept_up())?;
     let Growth {
         when,
         due,
@@ -173,11 +173,11 @@ fn too_short(document: &Document) -> Option<&LoadPart> {
 
 /// Returns how long a run that is too short to decide whether its load was carried would have to
 /// be.
-pub(super) fn needed_ns(document: &Document) -> Option<u64> {
+pub(super) fn least_length_ns(document: &Document) -> Option<u64> {
     too_short(document)?.needed_ns
 }
 
-pub(super) fn needed_in_words(document: &Document, needed_ns: u64) -> String {
+pub(super) fn describe_least_length(document: &Document, needed_ns: u64) -> String {
     let needed = human::exact(&human::time(needed_ns as f64));
     if document.plan.stages.is_empty() {
         format!("a run of {needed} or more: load.duration")
@@ -223,9 +223,9 @@ pub(super) fn has_errors(document: &Document) -> bool {
 
 /// Describes the outcome of a load that was sent in time: when it was sent, how it was answered,
 /// and whether throughput kept up.
-pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
+pub(super) fn describe_carried(document: &Document) -> Vec<String> {
     let operations = &document.measured.operations;
-    let sent = sent_in_words(document);
+    let sent = describe_sending(document);
     if errors::lead(document) {
         return vec![sent];
     }
@@ -244,7 +244,7 @@ pub(super) fn sent_in_time(document: &Document) -> Vec<String> {
     let kept_up = match (&document.backlog, too_short(document)) {
         (None, _) => cut_short(document),
         (Some(_), Some(part)) => too_short_in_words(part),
-        (Some(backlog), None) => kept_up_in_words(backlog),
+        (Some(backlog), None) => describe_level(backlog),
     };
     vec![sent, answered, kept_up]
 }
@@ -260,7 +260,7 @@ fn cut_short(document: &Document) -> String {
     format!("{why}: nothing shows whether the rest of the load would have been carried")
 }
 
-fn sent_in_words(document: &Document) -> String {
+fn describe_sending(document: &Document) -> String {
     let started = human::number(document.measured.rates.started_per_second);
     let late = match document.measured.percentile("lateness", 99.0) {
         None => String::new(),
@@ -272,7 +272,7 @@ fn sent_in_words(document: &Document) -> String {
     format!("{started} operations per second were sent{late}")
 }
 
-fn kept_up_in_words(backlog: &Backlog) -> String {
+fn describe_level(backlog: &Backlog) -> String {
     let Backlog {
         due, ended, at_end, ..
     } = backlog;

@@ -127,7 +127,7 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
     let shown = ((transfer + waiting) / TRANSFER_MIN).min(flat / FLAT_MIN);
     // A server that sends slowly makes no queue, and its answers may be too small for one.
     let is_another =
-        way.is_some_and(|way| way.had_room() || (way.is_of_small() && way.reach() < 1.0));
+        way.is_some_and(|way| way.has_room() || (way.is_of_small() && way.reach() < 1.0));
     let speaks = shown >= 1.0 && (is_queued || is_lossy) && server_has_room && !is_another;
     RuleReading {
         rule: "pace of bytes",
@@ -169,7 +169,7 @@ pub(super) fn is_suspect(document: &Document, readings: &[RuleReading]) -> bool 
         |reading: &RuleReading| reading.distance.is_some_and(|distance| distance >= 1.0);
     // If round trips show that the path had room, segments are lost at the server, and bodies wait
     // for it.
-    if Way::new(document).is_some_and(|way| way.had_room()) {
+    if Way::new(document).is_some_and(|way| way.has_room()) {
         let mut links = readings.iter().filter(|reading| reading.rule == LINK.rule);
         return links.any(is_at_bound);
     }

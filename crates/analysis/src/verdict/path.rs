@@ -117,7 +117,7 @@ impl<'d> Way<'d> {
     }
 
     /// Returns whether nothing waited on the path.
-    pub(super) fn had_room(&self) -> bool {
+    pub(super) fn has_room(&self) -> bool {
         let is_low = self.above_ns <= ROOM_NS.max(ROOM_SHARE * self.service_ns);
         let is_moving = transfer_share(self.document).unwrap_or(0.0) >= 0.5;
         let is_alone = is_moving && under_way(self.document) < MOVING_MIN;
@@ -195,7 +195,7 @@ pub(super) fn queue(document: &Document) -> RuleReading {
         rule: QUEUE,
         limit_of: LimitOf::Network,
         says: (reach >= 1.0).then(|| format!("{figure} (bound: {bound})")),
-        acquits: way.had_room().then(|| way.room_in_words()),
+        acquits: way.has_room().then(|| way.room_in_words()),
         figure,
         bound: bound.to_owned(),
         distance: Some(reach),

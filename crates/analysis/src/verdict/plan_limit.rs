@@ -78,7 +78,7 @@ pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
     };
     let figure = format!(
         "{}, and answers took no longer for it: {}",
-        at_once.brought(document, proof.per_second),
+        at_once.describe_gain(document, proof.per_second),
         proof.words
     );
     RuleReading {

@@ -126,7 +126,7 @@ pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
 /// Returns whether these monitors saw CPUs and threads to spare on average, whether or not anything
 /// waited for them: a resource of which the wait is not known proves neither a limit nor room. At
 /// least one of the monitors must have seen the server.
-pub(super) fn had_room(monitors: &[Watched<'_>]) -> bool {
+pub(super) fn saw_room(monitors: &[Watched<'_>]) -> bool {
     let has_room = |monitor: &Watched<'_>| {
         let rows = monitor.rows.all();
         let sum: f64 = rows.iter().map(|row| busy(row)).sum();
@@ -163,7 +163,7 @@ fn busy(row: &MachineRow) -> f64 {
 }
 
 fn cpus(row: &MachineRow) -> Option<f64> {
-    let waited = waited_for_cpu(row)?;
+    let waited = cpu_wait(row)?;
     Some((wanted_cpu(row) / CPU_BUSY).min(waited / WAITED))
 }
 
@@ -175,7 +175,7 @@ fn wanted_cpu(row: &MachineRow) -> f64 {
 /// Returns for how long threads of watched processes waited for a CPU, or any thread if no process
 /// was chosen. Only the machine's figure includes threads that end within the second; it counts if
 /// nearly all that runs are watched processes.
-fn waited_for_cpu(row: &MachineRow) -> Option<f64> {
+fn cpu_wait(row: &MachineRow) -> Option<f64> {
     let processes = row.processes.iter();
     let longest = processes
         .map(|process| process.longest_waiting)
@@ -209,7 +209,7 @@ fn cpus_in_words(row: &MachineRow) -> String {
         let cpus = human::counted(u64::from(row.cpus), "CPU");
         format!(", others kept {others:.2} of {cpus} busy")
     };
-    let waited = human::share(waited_for_cpu(row).unwrap_or(0.0));
+    let waited = human::share(cpu_wait(row).unwrap_or(0.0));
     format!(
         "its CPUs were {busy} busy{niced}{others}, and threads waited {waited} of the time for one"
     )
@@ -387,13 +387,13 @@ pub(super) fn memory_in_words(row: &MachineRow) -> String {
 /// Returns how close memory is to being short, also counting pages that had to be read from a disk
 /// again, and the wait for them.
 fn memory_of_server(row: &MachineRow) -> Option<f64> {
-    let by_disk = waited_for_disk(row, WAITED).filter(|_| read_again(row) >= READ_AGAIN);
+    let by_disk = disk_wait(row, WAITED).filter(|_| read_again(row) >= READ_AGAIN);
     memory(row).into_iter().chain(by_disk).reduce(f64::max)
 }
 
 fn memory_of_server_in_words(row: &MachineRow) -> String {
     let pages = human::counted(read_again(row) as u64, "page");
-    let waited = blocked(row).map_or_else(String::new, |waited| {
+    let waited = longest_block(row).map_or_else(String::new, |waited| {
         let waited = human::share(waited);
         format!(", and {waited} of it for a disk, from which {pages} a second came again")
     });
@@ -412,7 +412,7 @@ fn read_again(row: &MachineRow) -> f64 {
 /// Returns how close a disk is to being the limit: watched processes waited for it, and not for
 /// want of memory.
 fn disk(row: &MachineRow) -> Option<f64> {
-    let reach = waited_for_disk(row, DISK_WAITED)?;
+    let reach = disk_wait(row, DISK_WAITED)?;
     let is_memory = read_again(row) >= READ_AGAIN;
     Some(if is_memory { 0.0 } else { reach })
 }
@@ -428,7 +428,7 @@ fn disk_in_words(row: &MachineRow) -> String {
     );
     format!(
         "{who} waited {} of the time for a disk",
-        human::share(blocked(row).unwrap_or(0.0))
+        human::share(longest_block(row).unwrap_or(0.0))
     )
 }
 
@@ -436,14 +436,14 @@ fn disk_in_words(row: &MachineRow) -> String {
 /// which shows as uninterruptible sleep. Locks of the kernel can hold it there as well, so the
 /// machine must have waited for a disk, too. The machine's wait is shorter: writing a log on behalf
 /// of a process counts only in part as its wait.
-fn waited_for_disk(row: &MachineRow, part: f64) -> Option<f64> {
+fn disk_wait(row: &MachineRow, part: f64) -> Option<f64> {
     let idle = row.cpu_waiting_for_disk * f64::from(row.cpus);
     let of_machine = row.io_stall.unwrap_or(idle);
-    Some((blocked(row)? / part).min(of_machine / WAITED))
+    Some((longest_block(row)? / part).min(of_machine / WAITED))
 }
 
 /// Returns the longest share of time that a process was in uninterruptible sleep.
-fn blocked(row: &MachineRow) -> Option<f64> {
+fn longest_block(row: &MachineRow) -> Option<f64> {
     let processes = row.processes.iter();
     processes.map(|process| process.blocked).reduce(f64::max)
 }

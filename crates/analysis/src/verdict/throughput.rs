@@ -130,7 +130,7 @@ fn arrivals(document: &Document, max_connections: u32) -> Option<Followed> {
     Some(Followed {
         figure,
         reach,
-        is_shown: !backlog.kept_up() && has_room,
+        is_shown: !backlog.has_kept_up() && has_room,
     })
 }
 
@@ -170,7 +170,7 @@ struct Offered {
 
 impl Offered {
     fn new(document: &Document, backlog: &Backlog) -> Option<Offered> {
-        let part = backlog.decisive().filter(|_| !backlog.kept_up());
+        let part = backlog.decisive().filter(|_| !backlog.has_kept_up());
         let Some(part) = part else {
             return Some(Offered {
                 when: "in the second half".to_owned(),

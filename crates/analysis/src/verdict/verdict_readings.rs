@@ -58,7 +58,7 @@ impl VerdictReadings {
             MonitorsSaw::OtherSeconds
         } else if monitors.is_empty() {
             MonitorsSaw::Nothing
-        } else if !speaks(&server) && server::had_room(&monitors) {
+        } else if !speaks(&server) && server::saw_room(&monitors) {
             MonitorsSaw::Room
         } else {
             MonitorsSaw::NoRoom
@@ -69,7 +69,7 @@ impl VerdictReadings {
         server.push(throughput::reading(document, seen, is_in_doubt));
         server.push(errors_by_load::reading(document));
         server.push(path::round_trip(document));
-        let shared = client::shared_machine(document, &under_load);
+        let shared = client::read_shared_machine(document, &under_load);
         let is_blamed = is_in_doubt || speaks(&server) || speaks(&network) || speaks(&shared);
         let plan = vec![plan_limit::reading(document, is_blamed)];
         let client = client::readings(document, &of_client);
@@ -116,13 +116,13 @@ fn speaks(readings: &[RuleReading]) -> bool {
 }
 
 /// Returns the evidence of the rules that fire.
-pub(super) fn spoken(readings: &[RuleReading]) -> Vec<String> {
+pub(super) fn evidence_of(readings: &[RuleReading]) -> Vec<String> {
     let says = readings.iter().filter_map(|reading| reading.says.clone());
     says.collect()
 }
 
 /// Returns the evidence in favour of what these rules would blame.
-pub(super) fn acquitted(readings: &[RuleReading]) -> impl Iterator<Item = String> {
+pub(super) fn acquittals_of(readings: &[RuleReading]) -> impl Iterator<Item = String> {
     readings
         .iter()
         .filter_map(|reading| reading.acquits.clone())

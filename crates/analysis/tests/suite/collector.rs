@@ -234,7 +234,7 @@ fn sum_over_agents_is_the_merged_whole_bucket_by_bucket() {
                     .for_each(|(_, times)| whole.merge(times));
             }
             assert_eq!(
-                collector.merged(Period::Measured, outcome, metric),
+                collector.merge_times(Period::Measured, outcome, metric),
                 whole,
                 "{outcome:?} {metric:?}"
             );
