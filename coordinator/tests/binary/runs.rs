@@ -164,7 +164,12 @@ fn rules_of_a_saved_verdict_are_explained() {
     let rules = analysis::explain(&folder.document());
     assert!(!rules.is_empty());
     for rule in rules {
-        assert!(text.contains(rule.rule), "{}: {}", rule.rule, told(&output));
+        assert!(
+            text.contains(rule.rule.name()),
+            "{}: {}",
+            rule.rule,
+            told(&output)
+        );
     }
     assert_code(&folder.run(&["explain", "runs/none"]), 2);
 }

@@ -111,7 +111,8 @@ pub use time_figure::{Column, Headline, TimeFigure};
 pub use unit::Unit;
 pub use unstored::Unstored;
 pub use verdict::{
-    LimitOf, LimitShown, RuleReading, explain, has_many_errors, shares_full_machine,
+    BoundNumber, LimitOf, LimitShown, RuleBound, RuleId, RuleReading, explain, has_many_errors,
+    shares_full_machine,
 };
 
 pub use verdict_record::{Verdict, VerdictRecord};

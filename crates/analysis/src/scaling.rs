@@ -294,6 +294,7 @@ fn agents(number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::RuleId;
 
     fn rows(throughputs: &[(u32, f64)]) -> Vec<ScalingRow> {
         let row = |&(agents, ok_per_second): &(u32, f64)| ScalingRow {
@@ -336,10 +337,10 @@ mod tests {
         }
     }
 
-    fn shown(limit_of: LimitOf, rule: &str, figure: &str) -> Vec<LimitShown> {
+    fn shown(rule: RuleId, figure: &str) -> Vec<LimitShown> {
         vec![LimitShown {
-            limit_of,
-            rule: rule.to_owned(),
+            limit_of: rule.limit_of(),
+            rule: rule.name().to_owned(),
             figure: figure.to_owned(),
             bound: String::new(),
         }]
@@ -347,7 +348,7 @@ mod tests {
 
     fn full_client(row: &mut ScalingRow) {
         row.verdict = Verdict::ClientBound;
-        row.limits = shown(LimitOf::Client, "worker", "agent a: full");
+        row.limits = shown(RuleId::Worker, "agent a: full");
     }
 
     #[test]
@@ -380,26 +381,23 @@ mod tests {
         let mut measured = rows(&[(1, 476.0), (2, 951.0), (3, 955.0), (4, 950.0)]);
         full_client(&mut measured[0]);
         measured[2].verdict = Verdict::ServerBound;
-        measured[2].limits = shown(LimitOf::Server, "server's CPU quota", "monitor db: stopped");
+        measured[2].limits = shown(RuleId::ServerQuota, "monitor db: stopped");
         // Limits that show the same, or less, are not listed beside it.
-        for (rule, who) in [
-            ("server's CPU quota", "monitor b"),
-            ("throughput follows load", ""),
-        ] {
-            let beside = shown(LimitOf::Server, rule, who);
+        for (rule, who) in [(RuleId::ServerQuota, "monitor b"), (RuleId::Throughput, "")] {
+            let beside = shown(rule, who);
             measured[2].limits.extend(beside);
         }
         let scaling = Scaling::new(measured.clone());
         assert_eq!(scaling.limit, RiseLimit::Server);
         let why = "ended by the server: its CPU quota (monitor db: stopped), with 3 agents";
         assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
-        measured[3].limits = shown(LimitOf::Network, "link", "agent a: full");
+        measured[3].limits = shown(RuleId::Link, "agent a: full");
         let scaling = Scaling::new(measured.clone());
         assert_eq!(scaling.limit, RiseLimit::Network);
         let why = "ended by the network: link (agent a: full), with 4 agents";
         assert!(scaling.statement.ends_with(why), "{}", scaling.statement);
         // A limit of a run before the stop did not end the rise.
-        measured[0].limits = shown(LimitOf::Server, "accept queue", "monitor db: full");
+        measured[0].limits = shown(RuleId::AcceptQueue, "monitor db: full");
         measured
             .iter_mut()
             .skip(1)
@@ -424,7 +422,7 @@ mod tests {
             "{text}"
         );
         measured[2].verdict = Verdict::Undetermined;
-        measured[2].limits = shown(LimitOf::Server, "server's thread", "monitor db: full");
+        measured[2].limits = shown(RuleId::ServerThread, "monitor db: full");
         let scaling = Scaling::new(measured);
         assert_eq!(scaling.limit, RiseLimit::Server);
         let why = "a limit is near nevertheless: the server: its thread (monitor db: full)";
@@ -454,8 +452,8 @@ mod tests {
     #[test]
     fn contradicting_limits_are_both_told() {
         let mut measured = rows(&[(1, 476.0), (2, 480.0)]);
-        measured[1].limits = shown(LimitOf::Server, "accept queue", "monitor db: full");
-        let link = shown(LimitOf::Network, "link", "agent a: full");
+        measured[1].limits = shown(RuleId::AcceptQueue, "monitor db: full");
+        let link = shown(RuleId::Link, "agent a: full");
         measured[1].limits.extend(link);
         let scaling = Scaling::new(measured);
         assert_eq!(scaling.limit, RiseLimit::Unknown);

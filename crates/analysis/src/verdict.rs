@@ -8,6 +8,7 @@ mod counted_seconds;
 mod errors;
 mod errors_by_load;
 mod faults;
+mod limit_of;
 mod limit_shown;
 mod load;
 mod network;
@@ -17,6 +18,8 @@ mod plan_limit;
 mod queueing;
 mod reading;
 mod rising_losses;
+mod rule_bound;
+mod rule_id;
 mod server;
 mod sign;
 mod slow_answers;
@@ -26,8 +29,11 @@ mod users_knee;
 mod verdict_readings;
 mod wanted;
 
+pub use limit_of::LimitOf;
 pub use limit_shown::LimitShown;
-pub use reading::{LimitOf, RuleReading};
+pub use reading::RuleReading;
+pub use rule_bound::{BoundNumber, RuleBound};
+pub use rule_id::RuleId;
 
 pub(crate) use faults::describe_lost_agents;
 pub(crate) use load::{describe_backlog, not_sent};
@@ -45,12 +51,12 @@ impl VerdictRecord {
     /// Judges a document, reading everything in it but its verdict.
     #[must_use]
     pub fn new(document: &Document) -> VerdictRecord {
-        let mut record = VerdictRecord::judged(document);
+        let mut record = VerdictRecord::judge_run(document);
         record.evidence.extend(document.forced_past());
         record
     }
 
-    fn judged(document: &Document) -> VerdictRecord {
+    fn judge_run(document: &Document) -> VerdictRecord {
         let readings = VerdictReadings::new(document);
         let fatal = evidence_of(&readings.fatal);
         let tolerated = evidence_of(&readings.tolerated);

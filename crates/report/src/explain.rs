@@ -33,7 +33,7 @@ pub fn explain(document: &Document, part: Option<&str>, style: Style) -> String 
         .for_each(|forced| page.paragraph(Paint::Doubtful, "  · ", forced));
     let readings = analysis::explain(document);
     for limit_of in LIMITS {
-        let about = readings.iter().filter(|it| it.limit_of == limit_of);
+        let about = readings.iter().filter(|it| it.rule.limit_of() == limit_of);
         write(&mut page, limit_of, &about.collect::<Vec<_>>());
     }
     page.finish()
@@ -57,7 +57,7 @@ fn one(page: &mut Page, reading: &RuleReading) {
         distance,
         ..
     } = reading;
-    let reached = distance.map(reached).unwrap_or_default();
+    let reached = distance.map(percent_of_bound).unwrap_or_default();
     let lead = format!("  {reached:>6}  ");
     let (paint, sentence) = match (says, acquits) {
         (Some(says), _) => (Paint::Doubtful, format!("{rule} SPEAKS: {says}")),
@@ -67,18 +67,18 @@ fn one(page: &mut Page, reading: &RuleReading) {
     page.paragraph(paint, &lead, &sentence);
 }
 
-/// What is just below its bound must not look as if it had reached it.
-fn reached(distance: f64) -> String {
+/// Rounded down, so that a value just below its bound does not look as if it had reached it.
+fn percent_of_bound(distance: f64) -> String {
     format!("{:.0} %", (distance * 100.0).floor())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::reached;
+    use super::percent_of_bound;
 
     #[test]
     fn only_what_has_reached_its_bound_looks_so() {
-        let told = [0.0, 0.25, 0.999, 1.0, 3.146].map(reached);
+        let told = [0.0, 0.25, 0.999, 1.0, 3.146].map(percent_of_bound);
         assert_eq!(told, ["0 %", "25 %", "99 %", "100 %", "314 %"]);
     }
 }

@@ -1,6 +1,7 @@
 //! Compares seconds with few operations under way to seconds with many: if each answer takes no
 //! longer with many, answers do not wait for one another.
 
+use super::counted_seconds::whole_rows;
 use crate::{Document, Row, human};
 
 /// Few means at most this share of the most operations ever under way,
@@ -51,17 +52,6 @@ pub(super) fn is_flat(document: &Document) -> bool {
             few.ended.saturating_sub(few.errors) as f64 / f64::from(few.seconds.max(1));
         many.ok_per_second <= FLAT_RISE_MAX * few_per_second
     })
-}
-
-/// Returns the rows that end before the load does, including the warm-up.
-fn whole_rows(document: &Document) -> impl Iterator<Item = &Row> {
-    let run = &document.run;
-    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
-    let is_whole = move |row: &&Row| {
-        let end = u64::from(row.second) + u64::from(row.seconds.max(1));
-        end * 1_000_000_000 <= end_ns && row.in_service > 0.0
-    };
-    document.series.rows.iter().filter(is_whole)
 }
 
 /// Means over seconds with few and over seconds with many operations under way.

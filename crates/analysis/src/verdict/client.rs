@@ -1,9 +1,9 @@
 //! Decides whether the client was in time, and how much room it had.
 
 use super::counted_seconds::{Carried, CountedSeconds};
-use super::server::{memory, memory_in_words};
-use super::sign::{Asked, Sign, Watched, WatchedRows};
-use super::{LimitOf, RuleReading, is_target_local};
+use super::server::{CPU_BUSY, WAITED, describe_throttling, memory, memory_in_words};
+use super::sign::{Sign, Watched, WatchedRows};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading, is_target_local};
 use crate::fault::cure;
 use crate::{
     AgentResult, Document, ErrorFigure, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow,
@@ -14,8 +14,18 @@ use crate::{
 /// or ready, or an arrival getting its connection.
 pub(super) const LATE_P99_MAX_NS: u64 = 10_000_000;
 
+pub(super) const LATE_P99_MAX: BoundNumber = BoundNumber::TimeInDigits(LATE_P99_MAX_NS as f64);
+
+pub(super) const LATE: RuleBound = RuleBound::new(
+    "{} above {}",
+    &[BoundNumber::Percentile(99.0), LATE_P99_MAX],
+);
+
 /// Share of operations failing for want of ports or files above which the client was exhausted.
 const EXHAUSTED_SHARE_MAX: f64 = 0.001;
+
+const EXHAUSTED: RuleBound =
+    RuleBound::new("{}", &[BoundNumber::ShareInDigits(EXHAUSTED_SHARE_MAX)]);
 
 /// Share of the counted seconds that must show a limit of the client: beyond this, it affects more
 /// than the slowest twentieth.
@@ -28,9 +38,6 @@ const SHARED_PART: f64 = 0.5;
 /// A worker thread that uses its CPU for this share of the time has no room.
 const WORKER_BUSY: f64 = 0.9;
 
-/// A machine that is busier than this has no room.
-const CPU_BUSY: f64 = 0.95;
-
 /// Share of a CPU that interrupts, a neighbour or the hypervisor take from a worker.
 const TAKEN: f64 = 0.1;
 
@@ -40,51 +47,42 @@ const THROTTLED: f64 = 0.05;
 /// An agent that uses this share of its CPU quota was throttled by it now and then.
 const QUOTA_USED: f64 = 0.8;
 
-const ASKED: Asked = Asked {
-    limit_of: LimitOf::Client,
-    part: PART,
-};
-
 /// Signs of the client's own CPU use, whatever else runs on its machine.
 const OWN: [Sign; 4] = [
     Sign {
-        rule: "worker",
+        rule: RuleId::Worker,
         reach: |row| Some(worker(row)?.busiest_thread_share / WORKER_BUSY),
         words: |row| {
             let busy = worker(row).map_or(0.0, |worker| worker.busiest_thread_share);
             format!("its busiest worker was {} busy", human::share(busy))
         },
-        bound: "90 %",
+        bound: RuleBound::new("{}", &[BoundNumber::Share(WORKER_BUSY)]),
         cure: ": give it more CPUs, or add agents",
     },
     CPU_QUOTA_STOPS,
     CPU_QUOTA,
     Sign {
-        rule: "client's memory",
+        rule: RuleId::ClientMemory,
         reach: |row| memory(row),
         words: memory_in_words,
-        bound: "at its limit or swapping, and waited for 10 % of the time",
+        bound: RuleBound::new(
+            "at its limit or swapping, and waited for {} of the time",
+            &[BoundNumber::Share(WAITED)],
+        ),
         cure: ": give it more memory, or add agents",
     },
 ];
 
 const CPU_QUOTA_STOPS: Sign = Sign {
-    rule: "CPU quota's stops",
+    rule: RuleId::QuotaStops,
     reach: |row| Some(row.group?.throttled / THROTTLED),
-    words: |row| {
-        let group = row.group.unwrap_or_default();
-        format!(
-            "its quota of {:.2} CPUs stopped it in {} of the periods",
-            group.quota.unwrap_or(0.0),
-            human::share(group.throttled)
-        )
-    },
-    bound: "5 %",
+    words: describe_throttling,
+    bound: RuleBound::new("{}", &[BoundNumber::Share(THROTTLED)]),
     cure: ": raise it, or add agents",
 };
 
 const CPU_QUOTA: Sign = Sign {
-    rule: "CPU quota",
+    rule: RuleId::Quota,
     reach: |row| {
         let quota = row.group?.quota.filter(|&quota| quota > 0.0)?;
         Some(worker(row)?.cpus / (QUOTA_USED * quota))
@@ -94,14 +92,14 @@ const CPU_QUOTA: Sign = Sign {
         let used = worker(row).map_or(0.0, |worker| worker.cpus);
         format!("it used {used:.2} CPUs, and its quota is {quota:.2} CPUs")
     },
-    bound: "80 % of the quota",
+    bound: RuleBound::new("{} of the quota", &[BoundNumber::Share(QUOTA_USED)]),
     cure: ": raise it, or add agents",
 };
 
 /// Signs of what others take of its machine; they count unless the server may be one of the others.
 const BY_OTHERS: [Sign; 3] = [
     Sign {
-        rule: "worker's CPU",
+        rule: RuleId::WorkerCpu,
         reach: |row| {
             let (worker, waiting) = (worker(row)?, worker(row)?.busiest_thread_waiting);
             let wanted = worker.busiest_thread_share + waiting;
@@ -122,12 +120,15 @@ const BY_OTHERS: [Sign; 3] = [
                 human::share(row.worst_steal)
             )
         },
-        bound: "90 % together, and 10 % taken",
+        bound: RuleBound::new(
+            "{} together, and {} taken",
+            &[BoundNumber::Share(WORKER_BUSY), BoundNumber::Share(TAKEN)],
+        ),
         cure: ": give it a CPU of its own, or add agents",
     },
     MACHINE,
     Sign {
-        rule: "steal",
+        rule: RuleId::Steal,
         reach: |row| Some(row.worst_steal / TAKEN),
         words: |row| {
             format!(
@@ -135,14 +136,14 @@ const BY_OTHERS: [Sign; 3] = [
                 human::share(row.worst_steal)
             )
         },
-        bound: "10 %",
+        bound: RuleBound::new("{}", &[BoundNumber::Share(TAKEN)]),
         cure: ": take a machine of its own",
     },
 ];
 
 /// A machine that others keep full takes nothing from a client that never waits for a CPU.
 const MACHINE: Sign = Sign {
-    rule: "client's machine",
+    rule: RuleId::ClientMachine,
     reach: |row| {
         let wanted = row.cpu_busy - row.cpu_niced;
         Some((wanted / CPU_BUSY).min(worker(row)?.longest_waiting / TAKEN))
@@ -154,8 +155,10 @@ const MACHINE: Sign = Sign {
             worker(row).map_or(0.0, |worker| worker.cpus)
         )
     },
-    bound: "95 % without programs of a lower priority, and the agent waited for one for 10 % of \
-            the time",
+    bound: RuleBound::new(
+        "{} without programs of a lower priority, and the agent waited for one for {} of the time",
+        &[BoundNumber::Share(CPU_BUSY), BoundNumber::Share(TAKEN)],
+    ),
     cure: "",
 };
 
@@ -167,9 +170,11 @@ fn worker(row: &MachineRow) -> Option<&ProcessRow> {
 /// A loop that did not look at its clock for this long was suspended, or its machine slept.
 const STOOD_STILL_NS: u64 = 1_000_000_000;
 
+const STOOD_STILL: RuleBound = RuleBound::new("{}", &[BoundNumber::Time(STOOD_STILL_NS as f64)]);
+
 /// Reads whether a loop stood still with no explanation in its own resources: no verdict is
 /// possible then.
-pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> RuleReading {
+pub(super) fn read_stand_still(document: &Document, of_client: &[RuleReading]) -> RuleReading {
     let delay = document.measured.times.get("schedule_delay");
     let figures = delay.into_iter().chain(&document.client.loop_lag);
     let longest = figures.map(|figure| figure.max_ns).max().unwrap_or(0);
@@ -178,10 +183,9 @@ pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> Rul
     };
     let speaks = longest >= STOOD_STILL_NS && !of_client.iter().any(is_own);
     let figure = format!("for {}", human::time(longest as f64));
-    let bound = human::exact(&human::time(STOOD_STILL_NS as f64));
+    let bound = STOOD_STILL;
     RuleReading {
-        rule: "loop that stood still",
-        limit_of: LimitOf::Trust,
+        rule: RuleId::StoodStill,
         says: speaks.then(|| {
             format!(
                 "a client's loop stood still {figure} without using its CPU up (bound: {bound})"
@@ -198,10 +202,10 @@ pub(super) fn stood_still(document: &Document, of_client: &[RuleReading]) -> Rul
 pub(super) fn readings(document: &Document, seconds: &CountedSeconds) -> Vec<RuleReading> {
     let agents = agents(document, seconds, |_| true);
     let alone = self::agents(document, seconds, |agent| !has_the_server(document, agent));
-    let own = OWN.iter().flat_map(|sign| sign.readings(&agents, ASKED));
+    let own = OWN.iter().flat_map(|sign| sign.readings(&agents, PART));
     let by_others = BY_OTHERS
         .iter()
-        .flat_map(|sign| sign.readings(&alone, ASKED));
+        .flat_map(|sign| sign.readings(&alone, PART));
     // It comes first because it explains the others: users that wait for a port do nothing else.
     let first = [read_exhaustion(document)];
     first.into_iter().chain(own).chain(by_others).collect()
@@ -217,17 +221,13 @@ pub(super) fn read_shared_machine(
     if shared.is_empty() {
         return Vec::new();
     }
-    let asked = Asked {
-        limit_of: LimitOf::Client,
-        part: SHARED_PART,
-    };
     let full = Sign {
-        rule: "machine of client and server",
+        rule: RuleId::SharedMachine,
         reach: |row| Some(row.cpu_busy / CPU_BUSY),
-        bound: "95 %",
+        bound: RuleBound::new("{}", &[BoundNumber::Share(CPU_BUSY)]),
         ..MACHINE
     };
-    full.readings(&shared, asked)
+    full.readings(&shared, SHARED_PART)
 }
 
 /// An agent that sent nothing has no address of the target, but a built-in target is on its
@@ -320,15 +320,14 @@ fn read_exhaustion(document: &Document) -> RuleReading {
     let exhausted = errors.filter(|error| is_exhaustion(error));
     let worst = exhausted.max_by(|a, b| a.share.total_cmp(&b.share));
     let share = worst.map_or(0.0, |error| error.share);
-    let bound = human::share(EXHAUSTED_SHARE_MAX);
+    let bound = EXHAUSTED;
     let says = worst.filter(|error| error.share > EXHAUSTED_SHARE_MAX);
     let cure = |error: &ErrorFigure| {
         let cure = error.name.parse().ok().and_then(cure);
         cure.map_or_else(String::new, |cure| format!(": {cure}"))
     };
     RuleReading {
-        rule: "ports and descriptors",
-        limit_of: LimitOf::Client,
+        rule: RuleId::PortsAndDescriptors,
         says: says.map(|error| {
             format!(
                 "{} ({}) failed because {} (bound: {bound}){}",
@@ -351,48 +350,40 @@ pub(super) fn lateness(document: &Document) -> Vec<RuleReading> {
     let says = p99_if_late(delay).map(|p99| {
         format!(
             "the schedule was missed: the client noticed 1 % of the arrivals {} or more after \
-             they were due (bound: {})",
-            human::time(p99),
-            human::time(LATE_P99_MAX_NS as f64)
+             they were due (bound: {LATE_P99_MAX})",
+            human::time(p99)
         )
     });
     let lag = document.client.loop_lag.as_ref();
     vec![
-        late_reading("schedule delay", delay, says),
-        late_reading("loop lag", lag, lagged(document)),
+        late_reading(RuleId::ScheduleDelay, delay, says),
+        late_reading(RuleId::LoopLag, lag, describe_lag(document)),
     ]
 }
 
-fn late_reading(
-    rule: &'static str,
-    figure: Option<&TimeFigure>,
-    says: Option<String>,
-) -> RuleReading {
-    let bound = format!("p99 above {}", human::time(LATE_P99_MAX_NS as f64));
+fn late_reading(rule: RuleId, figure: Option<&TimeFigure>, says: Option<String>) -> RuleReading {
     let Some(p99) = figure.and_then(|figure| figure.percentile(99.0)) else {
-        return RuleReading::unknown(rule, LimitOf::Client, bound);
+        return RuleReading::unknown(rule, LATE);
     };
     RuleReading {
         rule,
-        limit_of: LimitOf::Client,
         says,
         acquits: None,
         figure: format!("p99 {}", human::percentile(p99)),
-        bound,
+        bound: LATE,
         distance: Some(p99.value_ns as f64 / LATE_P99_MAX_NS as f64),
     }
 }
 
 /// Describes the loop's lag. It does not count if the server runs on the same machine, where the
 /// two compete for the CPU, unless a quota that is used up explains it.
-fn lagged(document: &Document) -> Option<String> {
+fn describe_lag(document: &Document) -> Option<String> {
     let p99 = p99_if_late(document.client.loop_lag.as_ref())
         .filter(|_| !is_target_local(document) || has_used_up_quota(document))?;
     Some(format!(
         "the client's loop handled 1 % of what its sockets had {} or more after it came, which \
-         response times contain (bound: {})",
-        human::time(p99),
-        human::time(LATE_P99_MAX_NS as f64)
+         response times contain (bound: {LATE_P99_MAX})",
+        human::time(p99)
     ))
 }
 
@@ -402,7 +393,7 @@ fn has_used_up_quota(document: &Document) -> bool {
     let seconds = CountedSeconds::of_client(document, Carried::Wholly);
     let agents = all_agents(document, &seconds);
     let quotas = [&CPU_QUOTA_STOPS, &CPU_QUOTA].into_iter();
-    let mut readings = quotas.flat_map(|sign| sign.readings(&agents, ASKED));
+    let mut readings = quotas.flat_map(|sign| sign.readings(&agents, PART));
     readings.any(|reading| reading.says.is_some())
 }
 

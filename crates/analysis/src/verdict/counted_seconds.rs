@@ -100,6 +100,18 @@ pub(super) fn measured(document: &Document) -> impl Iterator<Item = &Row> {
     document.series.rows.iter().filter(is_inside)
 }
 
+/// Returns the rows with load that end before the load does, in order of time and including the
+/// warm-up. A second in which the run ended has less of everything.
+pub(super) fn whole_rows(document: &Document) -> impl Iterator<Item = &Row> {
+    let run = &document.run;
+    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
+    let is_whole = move |row: &&Row| {
+        let end = u64::from(row.second) + u64::from(row.seconds.max(1));
+        end * SECOND_NS <= end_ns && row.in_service > 0.0
+    };
+    document.series.rows.iter().filter(is_whole)
+}
+
 /// Returns the seconds in which less ended than was due, or all of them if no single one stands
 /// out.
 fn not_carried(document: &Document) -> CountedSeconds {

@@ -2,7 +2,7 @@
 //! load, many in those with more.
 
 use super::counted_seconds::measured;
-use super::{LimitOf, RuleReading};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading};
 use crate::{Document, LoadRecord, Row, human};
 use measure::{Failure, Kind};
 
@@ -28,10 +28,10 @@ const LOADS_APART: f64 = 1.3;
 /// The factor up to which two throughputs are about the same.
 const RISE_MAX: f64 = 1.15;
 
-const RULE: &str = "errors rise with load";
-
-const BOUND: &str =
-    "none with less load, 1 % and more with 1.2 times as much, which carries no less";
+const BOUND: RuleBound = RuleBound::new(
+    "none with less load, {} and more with {} as much, which carries no less",
+    &[BoundNumber::Share(SHARE_MIN), BoundNumber::Times(LOAD_MIN)],
+);
 
 pub(super) fn reading(document: &Document) -> RuleReading {
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
@@ -42,7 +42,7 @@ pub(super) fn reading(document: &Document) -> RuleReading {
     let (mut refusing, calm): (Vec<AnsweredSecond>, Vec<AnsweredSecond>) = seconds
         .into_iter()
         .partition(|second| second.refused > SHARE_MIN);
-    let unknown = RuleReading::unknown(RULE, LimitOf::Server, BOUND.to_owned());
+    let unknown = RuleReading::unknown(RuleId::ErrorsByLoad, BOUND);
     if refusing.is_empty() {
         let figure = "the server turned nothing away".to_owned();
         return RuleReading { figure, ..unknown };

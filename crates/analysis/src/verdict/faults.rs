@@ -220,7 +220,7 @@ fn sentence(kind: AgentFault, why: &str, agents: &[&AgentResult]) -> String {
         why => format!(": {why}"),
     };
     let unstored = if kind == AgentFault::Lost {
-        unstored(agents)
+        describe_unstored(agents)
     } else {
         String::new()
     };
@@ -253,7 +253,7 @@ fn list_first(words: &[impl AsRef<str>], most: usize) -> String {
 }
 
 /// Describes what lost agents may have done that was never stored.
-fn unstored(agents: &[&AgentResult]) -> String {
+fn describe_unstored(agents: &[&AgentResult]) -> String {
     let known: Vec<Unstored> = agents.iter().filter_map(|agent| agent.unstored).collect();
     let from = known.iter().map(|span| span.from_ns).min();
     let to = known.iter().map(|span| span.to_ns).max();

@@ -1,6 +1,6 @@
 //! A limit that a run shows, in the form in which analyses of several runs cite it.
 
-use super::{LimitOf, RuleReading, throughput};
+use super::{LimitOf, RuleId, RuleReading};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 pub struct LimitShown {
     /// The side whose limit it is.
     pub limit_of: LimitOf,
-    /// The rule, which names what is used up.
+    /// The name of the rule, which says what is used up. A result of another version can name a
+    /// rule that this one does not know.
     pub rule: String,
     /// The figure that the rule saw, and the machine that showed it.
     pub figure: String,
@@ -21,10 +22,10 @@ impl LimitShown {
     /// Returns the limit of a reading that fired.
     pub(super) fn new(reading: &RuleReading) -> Option<LimitShown> {
         reading.says.as_ref().map(|_| LimitShown {
-            limit_of: reading.limit_of,
-            rule: reading.rule.to_owned(),
+            limit_of: reading.rule.limit_of(),
+            rule: reading.rule.name().to_owned(),
             figure: reading.figure.clone(),
-            bound: reading.bound.clone(),
+            bound: reading.bound.to_string(),
         })
     }
 
@@ -45,7 +46,7 @@ impl LimitShown {
         };
         // A resource that is used up says more than that throughput stopped. Of machines that show
         // the same resource, the first one shows it most.
-        let is_general = |limit: &&LimitShown| limit.rule == throughput::RULE;
+        let is_general = |limit: &&LimitShown| limit.rule == RuleId::Throughput.name();
         let mut named: Vec<&LimitShown> = Vec::new();
         for limit in limits.iter().filter(|limit| !is_general(limit)) {
             if named.iter().all(|known| known.rule != limit.rule) {
@@ -61,15 +62,33 @@ impl LimitShown {
     }
 
     fn resource(&self) -> String {
-        let rule = &self.rule;
+        let rule = self.rule.as_str();
         let owned = ["server's ", "plan's "].iter();
         let resource = match owned.filter_map(|owner| rule.strip_prefix(owner)).next() {
             Some(part) => format!("its {part}"),
-            None if rule == throughput::RULE => {
+            None if rule == RuleId::Throughput.name() => {
                 "its throughput stopped following the load".to_owned()
             }
-            None => rule.clone(),
+            None => rule.to_owned(),
         };
         format!("{resource} ({})", self.figure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program of another version may have saved a rule that this one does not have.
+    #[test]
+    fn rule_of_another_version_is_named() {
+        let limit = LimitShown {
+            limit_of: LimitOf::Server,
+            rule: "server's patience".to_owned(),
+            figure: "gone".to_owned(),
+            bound: "1".to_owned(),
+        };
+        let words = LimitShown::in_words(&[limit]).unwrap();
+        assert_eq!(words, "the server: its patience (gone)");
     }
 }

@@ -1,8 +1,8 @@
 //! Decides whether the load was sent in time, and carried while it was offered.
 
-use super::client::{LATE_P99_MAX_NS, p99_if_late};
+use super::client::{LATE, LATE_P99_MAX, LATE_P99_MAX_NS, p99_if_late};
 use super::slow_answers::may_be_slow_by_themselves;
-use super::{LimitOf, RuleReading, errors};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading, errors};
 use crate::{
     AgentEndCause, AgentResult, Backlog, Document, LoadOutcome, LoadPart, LoadRecord, human,
 };
@@ -13,8 +13,10 @@ const NOT_SENT_SHARE_MAX: f64 = 0.001;
 /// If at least this share of arrivals waited, the 99th percentile is one of those.
 const WAITED_SHARE_MIN: f64 = 0.01;
 
-/// With a larger share of errors than this, the load was sent but not carried.
-const ERROR_SHARE_MAX: f64 = 0.01;
+const NEVER_SENT: RuleBound =
+    RuleBound::new("{}", &[BoundNumber::ShareInDigits(NOT_SENT_SHARE_MAX)]);
+
+const PILED_UP: RuleBound = RuleBound::new("more than could be chance", &[]);
 
 /// Reads whether the load was sent in time, and carried. There is no such reading for a closed
 /// loop, whose load is whatever results from it.
@@ -32,17 +34,15 @@ pub(super) fn readings(document: &Document) -> Vec<RuleReading> {
 }
 
 fn waiting(document: &Document, max_connections: u32) -> RuleReading {
-    let bound = format!("p99 above {}", human::time(LATE_P99_MAX_NS as f64));
     let Some(p99) = document.measured.percentile("lateness", 99.0) else {
-        return RuleReading::unknown("lateness", LimitOf::Load, bound);
+        return RuleReading::unknown(RuleId::Lateness, LATE);
     };
     RuleReading {
-        rule: "lateness",
-        limit_of: LimitOf::Load,
-        says: waited(document, max_connections),
+        rule: RuleId::Lateness,
+        says: describe_waiting(document, max_connections),
         acquits: None,
         figure: format!("p99 {}", human::percentile(p99)),
-        bound,
+        bound: LATE,
         distance: Some(p99.value_ns as f64 / LATE_P99_MAX_NS as f64),
     }
 }
@@ -51,35 +51,29 @@ fn never_sent(document: &Document) -> RuleReading {
     let operations = &document.measured.operations;
     let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
     RuleReading {
-        rule: "never sent",
-        limit_of: LimitOf::Load,
+        rule: RuleId::NeverSent,
         says: not_sent(document),
         acquits: None,
         figure: format!("{} of the arrivals", human::share(share)),
-        bound: human::share(NOT_SENT_SHARE_MAX),
+        bound: NEVER_SENT,
         distance: Some(share / NOT_SENT_SHARE_MAX),
     }
 }
 
 fn backlog(document: &Document) -> RuleReading {
     let Some(backlog) = &document.backlog else {
-        return RuleReading::unknown(
-            "backlog",
-            LimitOf::Load,
-            "more than could be chance".to_owned(),
-        );
+        return RuleReading::unknown(RuleId::Backlog, PILED_UP);
     };
     let growth = Growth::new(backlog);
     RuleReading {
-        rule: "backlog",
-        limit_of: LimitOf::Load,
+        rule: RuleId::Backlog,
         says: describe_backlog(document),
         acquits: None,
         figure: format!(
             "grew by {:.0} {}, of which {:.0} could be chance",
             growth.growth, growth.when, growth.chance
         ),
-        bound: "more than could be chance".to_owned(),
+        bound: PILED_UP,
         distance: (growth.chance > 0.0).then(|| growth.growth.max(0.0) / growth.chance),
     }
 }
@@ -123,17 +117,16 @@ pub(super) fn in_seconds(part: &LoadPart) -> String {
 }
 
 /// Describes arrivals that had to wait for a connection: all that the plan allows were in use then.
-fn waited(document: &Document, max_connections: u32) -> Option<String> {
+fn describe_waiting(document: &Document, max_connections: u32) -> Option<String> {
     let p99 = p99_if_late(document.measured.times.get("lateness"))?;
     let waits = document.measured.times.get("connection_wait")?;
     let waited = waits.count as f64 / document.measured.operations.ended.max(1) as f64;
     // If fewer waited, something else made 1 % of them late.
     (waited >= WAITED_SHARE_MIN).then(|| format!(
         "{} of the arrivals waited for one of {max_connections} connections, all in use, so that \
-         1 % began {} or more late (bound: {})",
+         1 % began {} or more late (bound: {LATE_P99_MAX})",
         human::share(waited),
-        human::time(p99),
-        human::time(LATE_P99_MAX_NS as f64)
+        human::time(p99)
     ))
 }
 
@@ -218,7 +211,7 @@ pub(crate) fn not_sent(document: &Document) -> Option<String> {
 
 /// Returns whether there were more errors than in a load that is carried.
 pub(super) fn has_errors(document: &Document) -> bool {
-    document.measured.operations.error_share.unwrap_or(0.0) > ERROR_SHARE_MAX
+    document.measured.operations.error_share.unwrap_or(0.0) > errors::SHARE_MAX
 }
 
 /// Describes the outcome of a load that was sent in time: when it was sent, how it was answered,
@@ -231,7 +224,7 @@ pub(super) fn describe_carried(document: &Document) -> Vec<String> {
     }
     if has_errors(document) {
         let failed = human::share(operations.error_share.unwrap_or(0.0));
-        let bound = human::share(ERROR_SHARE_MAX);
+        let bound = human::share(errors::SHARE_MAX);
         let answered = format!("{failed} of them ended in an error (bound: {bound})");
         return vec![sent, answered];
     }

@@ -3,9 +3,9 @@
 
 use super::counted_seconds::measured;
 use super::path::{self, Way};
-use super::phases::{stood_in_line, transfer_share};
-use super::sign::{Asked, Sign, Watched};
-use super::{LimitOf, RuleReading, rising_losses, server};
+use super::phases::{is_queueing, transfer_share};
+use super::sign::{Sign, Watched};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading, rising_losses, server};
 use crate::{Document, InterfaceRow, MachineRow, Row, human};
 
 const LINK_USED: f64 = 0.9;
@@ -19,8 +19,13 @@ const TRANSFER_MIN: f64 = 0.5;
 /// fullest one.
 const FLAT_MIN: f64 = 0.85;
 
+const PACE: RuleBound = RuleBound::new(
+    "{} of the service time, at one pace, in a queue or with losses, and a monitor that saw room",
+    &[BoundNumber::Share(TRANSFER_MIN)],
+);
+
 const LINK: Sign = Sign {
-    rule: "link",
+    rule: RuleId::Link,
     reach: |row| Some(fullest_link(row)?.1 / LINK_USED),
     words: |row| match fullest_link(row) {
         None => "no link".to_owned(),
@@ -31,25 +36,25 @@ const LINK: Sign = Sign {
             link.speed_mbit.unwrap_or(0)
         ),
     },
-    bound: "90 % of its speed",
+    bound: RuleBound::new("{} of its speed", &[BoundNumber::Share(LINK_USED)]),
     cure: "",
 };
 
 /// Counts only if most of the time goes into moving bytes: a full accept queue causes
 /// retransmissions, too.
 const LOSS: Sign = Sign {
-    rule: "retransmits",
-    reach: |row| Some(lost(row)? / LOST),
+    rule: RuleId::Retransmits,
+    reach: |row| Some(loss_share(row)? / LOST),
     words: |row| {
         format!(
             "{} of {} segments {} sent again ({})",
             row.tcp.retransmits,
             row.tcp.segments_sent,
             human::one_or_many(row.tcp.retransmits, "was", "were"),
-            human::share(lost(row).unwrap_or(0.0))
+            human::share(loss_share(row).unwrap_or(0.0))
         )
     },
-    bound: "1 %",
+    bound: RuleBound::new("{}", &[BoundNumber::Share(LOST)]),
     cure: "",
 };
 
@@ -67,7 +72,7 @@ fn fullest_link(row: &MachineRow) -> Option<(&InterfaceRow, f64)> {
         .max_by(|(_, a), (_, b)| a.total_cmp(b))
 }
 
-fn lost(row: &MachineRow) -> Option<f64> {
+fn loss_share(row: &MachineRow) -> Option<f64> {
     let sent = row.tcp.segments_sent;
     (sent >= SEGMENTS_MIN).then(|| row.tcp.retransmits as f64 / sent as f64)
 }
@@ -79,15 +84,11 @@ pub(super) fn readings(
     monitors: &[Watched<'_>],
     server_has_room: bool,
 ) -> Vec<RuleReading> {
-    let asked = Asked {
-        limit_of: LimitOf::Network,
-        part: server::PART,
-    };
     // Skip an end that was not watched.
     let ends = [agents, monitors];
     let ends: Vec<_> = ends.into_iter().filter(|end| !end.is_empty()).collect();
-    let link = ends.iter().flat_map(|end| LINK.readings(end, asked));
-    let loss = ends.iter().flat_map(|end| LOSS.readings(end, asked));
+    let link = ends.iter().flat_map(|end| LINK.readings(end, server::PART));
+    let loss = ends.iter().flat_map(|end| LOSS.readings(end, server::PART));
     let mut loss: Vec<RuleReading> = loss.collect();
     let is_lossy = loss.iter().any(|reading| reading.says.is_some());
     if transfer_share(document).unwrap_or(0.0) < TRANSFER_MIN {
@@ -102,10 +103,8 @@ pub(super) fn readings(
 /// Reads whether bytes arrive at one pace, on a link of unknown speed. The server can cause that as
 /// well, so the rule fires only if a monitor saw that it had room.
 fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReading {
-    let bound = "50 % of the service time, at one pace, in a queue or with losses, and a monitor \
-                 that saw room";
     let Some((transfer, flat)) = transfer_share(document).zip(flat(document)) else {
-        return RuleReading::unknown("pace of bytes", LimitOf::Network, bound.to_owned());
+        return RuleReading::unknown(RuleId::PaceOfBytes, PACE);
     };
     let way = Way::new(document);
     let waiting = way.as_ref().map_or(0.0, Way::waiting_share);
@@ -130,12 +129,11 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
         way.is_some_and(|way| way.has_room() || (way.is_of_small() && way.reach() < 1.0));
     let speaks = shown >= 1.0 && (is_queued || is_lossy) && server_has_room && !is_another;
     RuleReading {
-        rule: "pace of bytes",
-        limit_of: LimitOf::Network,
-        says: speaks.then(|| format!("{figure} (bound: {bound})")),
+        rule: RuleId::PaceOfBytes,
+        says: speaks.then(|| format!("{figure} (bound: {PACE})")),
         acquits: None,
         figure,
-        bound: bound.to_owned(),
+        bound: PACE,
         distance: Some(shown),
     }
 }
@@ -144,7 +142,7 @@ fn pace(document: &Document, is_lossy: bool, server_has_room: bool) -> RuleReadi
 /// in the times of answers, since it delays first bytes as well.
 fn is_queued(document: &Document, way: Option<&Way<'_>>) -> bool {
     let phases = ["first_byte", "receive", "send"];
-    let stood = || phases.iter().any(|phase| stood_in_line(document, phase));
+    let stood = || phases.iter().any(|phase| is_queueing(document, phase));
     way.map_or_else(stood, Way::has_queue)
 }
 
@@ -170,10 +168,13 @@ pub(super) fn is_suspect(document: &Document, readings: &[RuleReading]) -> bool 
     // If round trips show that the path had room, segments are lost at the server, and bodies wait
     // for it.
     if Way::new(document).is_some_and(|way| way.has_room()) {
-        let mut links = readings.iter().filter(|reading| reading.rule == LINK.rule);
+        let mut links = readings
+            .iter()
+            .filter(|reading| reading.rule == RuleId::Link);
         return links.any(is_at_bound);
     }
     let is_moving = transfer_share(document).unwrap_or(0.0) >= TRANSFER_MIN;
-    let is_near = |reading: &RuleReading| reading.rule != "pace of bytes" && is_at_bound(reading);
+    let is_near =
+        |reading: &RuleReading| reading.rule != RuleId::PaceOfBytes && is_at_bound(reading);
     is_moving || readings.iter().any(is_near)
 }

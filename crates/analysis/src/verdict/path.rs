@@ -3,10 +3,8 @@
 
 use super::counted_seconds::measured;
 use super::phases::transfer_share;
-use super::{LimitOf, RuleReading};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading};
 use crate::{Document, LoadRecord, PathFigures, human};
-
-pub(super) const QUEUE: &str = "queue on the way";
 
 /// Longest time for which a server's kernel may delay an acknowledgement, slightly more than
 /// Linux's 40 ms: anything above has another cause.
@@ -52,6 +50,26 @@ const DISORDER: f64 = 0.01;
 
 /// From this share of an answer's time on, the round trip is all of it.
 const ALL: f64 = 0.95;
+
+const QUEUE: RuleBound = RuleBound::new(
+    "{}, and {} of the time to the first byte or {} of the time under way",
+    &[
+        BoundNumber::Time(HELD_BACK_NS),
+        BoundNumber::Part(SHARE_MIN),
+        BoundNumber::Share(BUSY_MIN),
+    ],
+);
+
+/// The bound of a queue of large bodies that the client sends.
+const QUEUE_OF_BULK: RuleBound = RuleBound::new(
+    "{}, and {} of the time under way",
+    &[BoundNumber::Time(OF_BULK_NS), BoundNumber::Share(BUSY_MIN)],
+);
+
+const ROUND_TRIP: RuleBound = RuleBound::new(
+    "never: it only speaks for the server, from {} on",
+    &[BoundNumber::Share(ALL)],
+);
 
 /// Facts known of the path.
 pub(super) struct Way<'d> {
@@ -186,26 +204,28 @@ impl<'d> Way<'d> {
 
 /// Reads whether a queue on the path is what the run waited for.
 pub(super) fn queue(document: &Document) -> RuleReading {
-    let bound = "45 ms, and half of the time to the first byte or 80 % of the time under way";
     let Some(way) = Way::new(document) else {
-        return RuleReading::unknown(QUEUE, LimitOf::Network, bound.to_owned());
+        return RuleReading::unknown(RuleId::QueueOnTheWay, QUEUE);
     };
     let (figure, reach) = (way.in_words(), way.reach());
+    let bound = if way.sends_bulk() {
+        QUEUE_OF_BULK
+    } else {
+        QUEUE
+    };
     RuleReading {
-        rule: QUEUE,
-        limit_of: LimitOf::Network,
+        rule: RuleId::QueueOnTheWay,
         says: (reach >= 1.0).then(|| format!("{figure} (bound: {bound})")),
         acquits: way.has_room().then(|| way.room_in_words()),
         figure,
-        bound: bound.to_owned(),
+        bound,
         distance: Some(reach),
     }
 }
 
 /// Reads whether answers took nothing but the round trip, which acquits the server.
 pub(super) fn round_trip(document: &Document) -> RuleReading {
-    let bound = "never: it only speaks for the server, from 95 % on".to_owned();
-    let unknown = RuleReading::unknown("round trip", LimitOf::Server, bound);
+    let unknown = RuleReading::unknown(RuleId::RoundTrip, ROUND_TRIP);
     let Some(way) = Way::new(document) else {
         return unknown;
     };

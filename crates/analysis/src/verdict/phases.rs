@@ -35,7 +35,7 @@ fn share(figures: &Figures, phases: &[&str]) -> Option<f64> {
 /// Returns whether answers waited for one another: the usual answer takes several times as long as
 /// the fastest, and few take much longer than the usual one. Answers that are slow by themselves
 /// scatter more, or take equally long.
-pub(super) fn stood_in_line(document: &Document, phase: &str) -> bool {
+pub(super) fn is_queueing(document: &Document, phase: &str) -> bool {
     let of_ok = document.measured.times_by_outcome.get("ok");
     let Some(time) = of_ok.and_then(|times| times.get(phase)) else {
         return false;

@@ -6,7 +6,7 @@ use super::at_once::AtOnce;
 use super::counted_seconds::{is_known, measured};
 use super::phases::transfer_share;
 use super::queueing::{Queueing, QueueingLook};
-use super::{LimitOf, RuleReading, errors};
+use super::{RuleBound, RuleId, RuleReading, errors};
 use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, human};
 
 /// Least share of the operations the plan allows that are under way in a second at that limit.
@@ -41,7 +41,10 @@ const IDLE_SHARE_MIN: f64 = 0.8;
 /// The client has room for more operations if its busiest worker is less busy than this.
 const CLIENT_ROOM: f64 = 0.8;
 
-const BOUND: &str = "all that the plan allows at once is under way, and answers take no longer";
+const BOUND: RuleBound = RuleBound::new(
+    "all that the plan allows at once is under way, and answers take no longer",
+    &[],
+);
 
 /// Evidence that answers did not wait for one another.
 struct Proof {
@@ -55,11 +58,11 @@ struct Proof {
 pub(super) fn reading(document: &Document, is_blamed: bool) -> RuleReading {
     let is_open = matches!(document.plan.load, LoadRecord::Open { .. });
     let rule = if is_open {
-        "plan's connections"
+        RuleId::PlanConnections
     } else {
-        "plan's users"
+        RuleId::PlanUsers
     };
-    let unknown = RuleReading::unknown(rule, LimitOf::Plan, BOUND.to_owned());
+    let unknown = RuleReading::unknown(rule, BOUND);
     let Some(at_once) = AtOnce::new(document) else {
         return unknown;
     };

@@ -2,10 +2,8 @@
 //! speed is not known.
 
 use super::counted_seconds::{is_known, measured};
-use super::{LimitOf, RuleReading};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading};
 use crate::{Document, LoadRecord, MachineResult, MachineRole, MachineRow, Row, human};
-
-const RULE: &str = "losses rise with load";
 
 /// Share of the segments that are lost under the higher half of the load;
 const LOST: f64 = 0.01;
@@ -19,6 +17,15 @@ const LOAD_MIN: f64 = 1.5;
 /// Fewer segments than this under one half of the load are too few for a share.
 const SEGMENTS_MIN: u64 = 1000;
 
+const BOUND: RuleBound = RuleBound::new(
+    "{}, {} the share of the lower half, at {} its load, and a monitor that saw room",
+    &[
+        BoundNumber::Share(LOST),
+        BoundNumber::Times(RISE_MIN),
+        BoundNumber::Times(LOAD_MIN),
+    ],
+);
+
 /// Losses of a machine under one half of the load.
 #[derive(Debug, Clone, Copy, Default)]
 struct Losses {
@@ -31,23 +38,21 @@ struct Losses {
 /// Reads the rule for the machine that shows it most. Both ends must have room, given as
 /// `ends_have_room`: if a server drops connections, segments are retransmitted, too.
 pub(super) fn reading(document: &Document, ends_have_room: bool) -> RuleReading {
-    let bound = "1 %, twice the share under half of the load, and a monitor that saw room";
     let machines = document.machines.iter();
     let seen = machines.filter_map(|machine| Some((machine, halves(document, machine)?)));
     let most = seen.max_by(|(_, a), (_, b)| reach(a).total_cmp(&reach(b)));
     let Some((machine, halves)) = most else {
-        return RuleReading::unknown(RULE, LimitOf::Network, bound.to_owned());
+        return RuleReading::unknown(RuleId::RisingLosses, BOUND);
     };
     let reach = reach(&halves);
     let figure = in_words(machine, &halves);
     let speaks = reach >= 1.0 && ends_have_room;
     RuleReading {
-        rule: RULE,
-        limit_of: LimitOf::Network,
-        says: speaks.then(|| format!("{figure} (bound: {bound})")),
+        rule: RuleId::RisingLosses,
+        says: speaks.then(|| format!("{figure} (bound: {BOUND})")),
         acquits: None,
         figure,
-        bound: bound.to_owned(),
+        bound: BOUND,
         distance: Some(reach),
     }
 }

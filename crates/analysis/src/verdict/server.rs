@@ -1,15 +1,16 @@
 //! Signs that monitors saw of the server: a resource of it that was both used up and waited for.
 
-use super::sign::{Asked, Sign, Watched};
-use super::{LimitOf, RuleReading};
+use super::sign::{Sign, Watched};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading};
 use crate::{MachineRow, ProcessRow, QueueRow, human};
 
 /// Share of the seconds under load that must show a limit of the server.
 pub(super) const PART: f64 = 0.5;
 
-const CPU_BUSY: f64 = 0.95;
+/// A machine that is busier than this has no room.
+pub(super) const CPU_BUSY: f64 = 0.95;
 /// Least share of the time for which something must have waited for the resource.
-const WAITED: f64 = 0.1;
+pub(super) const WAITED: f64 = 0.1;
 const THREAD_BUSY: f64 = 0.95;
 const PROCESS_BUSY: f64 = 0.95;
 /// A process that used more than this share of its CPUs has threads on others, too.
@@ -32,21 +33,27 @@ const DISK_WAITED: f64 = 0.4;
 
 const SIGNS: [Sign; 9] = [
     Sign {
-        rule: "server's CPUs",
+        rule: RuleId::ServerCpus,
         reach: cpus,
         words: cpus_in_words,
-        bound: "95 % without programs of a lower priority, and waited for 10 % of the time",
+        bound: RuleBound::new(
+            "{} without programs of a lower priority, and waited for {} of the time",
+            &[BoundNumber::Share(CPU_BUSY), BoundNumber::Share(WAITED)],
+        ),
         cure: "",
     },
     Sign {
-        rule: "server's thread",
+        rule: RuleId::ServerThread,
         reach: thread,
         words: thread_in_words,
-        bound: "95 % of one CPU, or all of the only one it may use",
+        bound: RuleBound::new(
+            "{} of one CPU, or all of the only one it may use",
+            &[BoundNumber::Share(THREAD_BUSY)],
+        ),
         cure: "",
     },
     Sign {
-        rule: "server's process",
+        rule: RuleId::ServerProcess,
         reach: |row| {
             let processes = row.processes.iter();
             processes
@@ -54,25 +61,31 @@ const SIGNS: [Sign; 9] = [
                 .reduce(f64::max)
         },
         words: process_in_words,
-        bound: "95 % of the CPUs that it may use",
+        bound: RuleBound::new(
+            "{} of the CPUs that it may use",
+            &[BoundNumber::Share(PROCESS_BUSY)],
+        ),
         cure: "",
     },
     Sign {
-        rule: "server's CPU quota",
+        rule: RuleId::ServerQuota,
         reach: |row| Some(row.group?.throttled / THROTTLED),
-        words: throttled_in_words,
-        bound: "stopped in 10 % of the periods",
+        words: describe_throttling,
+        bound: RuleBound::new(
+            "stopped in {} of the periods",
+            &[BoundNumber::Share(THROTTLED)],
+        ),
         cure: "",
     },
     Sign {
-        rule: "accept queue",
+        rule: RuleId::AcceptQueue,
         reach: accept_queue,
         words: accept_queue_in_words,
-        bound: "full, or connections dropped",
+        bound: RuleBound::new("full, or connections dropped", &[]),
         cure: "",
     },
     Sign {
-        rule: "server's descriptors",
+        rule: RuleId::ServerDescriptors,
         reach: |row| {
             row.processes
                 .iter()
@@ -80,26 +93,36 @@ const SIGNS: [Sign; 9] = [
                 .reduce(f64::max)
         },
         words: descriptors_in_words,
-        bound: "99 %",
+        bound: RuleBound::new("{}", &[BoundNumber::Share(FILLED)]),
         cure: "",
     },
     Sign {
-        rule: "server's memory",
+        rule: RuleId::ServerMemory,
         reach: memory_of_server,
         words: memory_of_server_in_words,
-        bound: "at its limit or swapping, and waited for 10 % of the time; or 100 pages a second \
-                were read again, and a disk held it up for 10 %",
+        bound: RuleBound::new(
+            "at its limit or swapping, and waited for {} of the time; or {} pages a second were \
+             read again, and a disk held it up for {}",
+            &[
+                BoundNumber::Share(WAITED),
+                BoundNumber::Count(READ_AGAIN),
+                BoundNumber::Share(WAITED),
+            ],
+        ),
         cure: "",
     },
     Sign {
-        rule: "server's disk",
+        rule: RuleId::ServerDisk,
         reach: disk,
         words: disk_in_words,
-        bound: "a watched process waited for 40 % of the time, and the machine for 10 %",
+        bound: RuleBound::new(
+            "a watched process waited for {} of the time, and the machine for {}",
+            &[BoundNumber::Share(DISK_WAITED), BoundNumber::Share(WAITED)],
+        ),
         cure: "",
     },
     Sign {
-        rule: "connection tracking",
+        rule: RuleId::ConnectionTracking,
         reach: tracking,
         words: |row| {
             let filled = row.conntrack.map_or_else(String::new, human::share);
@@ -108,18 +131,14 @@ const SIGNS: [Sign; 9] = [
                 row.conntrack_drops
             )
         },
-        bound: "95 %, or connections dropped",
+        bound: RuleBound::new("{}, or connections dropped", &[BoundNumber::Share(TRACKED)]),
         cure: "",
     },
 ];
 
 /// Reads the signs on the machines that monitors watched.
 pub(super) fn readings(monitors: &[Watched<'_>]) -> Vec<RuleReading> {
-    let asked = Asked {
-        limit_of: LimitOf::Server,
-        part: PART,
-    };
-    let readings = SIGNS.iter().map(|sign| sign.readings(monitors, asked));
+    let readings = SIGNS.iter().map(|sign| sign.readings(monitors, PART));
     readings.flatten().collect()
 }
 
@@ -287,7 +306,7 @@ fn thread_in_words(row: &MachineRow) -> String {
     )
 }
 
-fn throttled_in_words(row: &MachineRow) -> String {
+pub(super) fn describe_throttling(row: &MachineRow) -> String {
     let group = row.group.unwrap_or_default();
     let quota = group.quota.unwrap_or(0.0);
     format!(
@@ -375,8 +394,8 @@ pub(super) fn memory(row: &MachineRow) -> Option<f64> {
 pub(super) fn memory_in_words(row: &MachineRow) -> String {
     let group = row.group.unwrap_or_default();
     format!(
-        "it came up against its memory limit {}, swapped {}, had {}, and threads waited {} of the \
-         time for memory",
+        "it hit its memory limit {}, swapped {}, had {}, and threads waited {} of the time for \
+         memory",
         human::counted(group.memory_limit_hits, "time"),
         human::counted(row.swapped_pages, "page"),
         human::counted(row.major_faults, "major fault"),

@@ -2,32 +2,24 @@
 //! enough of the seconds show it.
 
 use super::wanted::Pardon;
-use super::{LimitOf, RuleReading};
-use crate::{MachineRow, human};
+use super::{RuleBound, RuleId, RuleReading};
+use crate::MachineRow;
 
 /// Most machines at their limit that get a sentence each.
 const MACHINES_MAX: usize = 5;
 
 /// A sign that a resource is used up.
 pub(super) struct Sign {
-    pub(super) rule: &'static str,
+    pub(super) rule: RuleId,
     /// Returns how close a second comes to showing it; from 1 on it does. `None` if the machine
     /// does not report it.
     pub(super) reach: fn(&MachineRow) -> Option<f64>,
     /// Describes what a second shows.
     pub(super) words: fn(&MachineRow) -> String,
     /// The bound from which it is shown.
-    pub(super) bound: &'static str,
+    pub(super) bound: RuleBound,
     /// The remedy.
     pub(super) cure: &'static str,
-}
-
-/// The common part of signs of one kind.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) limit_of: LimitOf,
-    /// Share of the seconds that must show a sign; at least one must.
-    pub(super) part: f64,
 }
 
 /// A machine, and those of its seconds that are looked at.
@@ -66,16 +58,16 @@ struct Look {
 
 impl Sign {
     /// Reads the sign on these machines: for each machine on which it fires, or else for the one
-    /// closest to it.
-    pub(super) fn readings(&self, machines: &[Watched<'_>], asked: Asked) -> Vec<RuleReading> {
+    /// closest to it. `part` is the share of the seconds that must show it; at least one must.
+    pub(super) fn readings(&self, machines: &[Watched<'_>], part: f64) -> Vec<RuleReading> {
         let looks = machines
             .iter()
-            .filter_map(|machine| Some((machine, self.look(machine, asked.part)?)));
+            .filter_map(|machine| Some((machine, self.look(machine, part)?)));
         let mut looks: Vec<(&Watched<'_>, Look)> = looks.collect();
         looks.sort_by(|(_, a), (_, b)| b.reach.total_cmp(&a.reach));
-        let bound = self.bound_in_words(asked.part);
+        let bound = self.bound.in_part_of_seconds(part);
         if looks.is_empty() {
-            let unknown = RuleReading::unknown(self.rule, asked.limit_of, bound);
+            let unknown = RuleReading::unknown(self.rule, bound);
             let figure = match machines {
                 [] => unknown.figure,
                 [one] => format!("{}: {}", one.who, unknown.figure),
@@ -88,13 +80,12 @@ impl Sign {
         let speaking = looks.iter().filter(|(_, look)| look.reach >= 1.0).count();
         let shown = looks.iter().take(speaking.clamp(1, MACHINES_MAX));
         let mut readings: Vec<RuleReading> = shown
-            .map(|(machine, look)| self.reading(machine, look, asked))
+            .map(|(machine, look)| self.reading(machine, look, bound))
             .collect();
         if speaking > MACHINES_MAX {
             let more = format!("{} more showed the same", speaking - MACHINES_MAX);
             readings.push(RuleReading {
                 rule: self.rule,
-                limit_of: asked.limit_of,
                 says: Some(more.clone()),
                 acquits: None,
                 figure: more,
@@ -105,8 +96,7 @@ impl Sign {
         readings
     }
 
-    fn reading(&self, machine: &Watched<'_>, look: &Look, asked: Asked) -> RuleReading {
-        let bound = self.bound_in_words(asked.part);
+    fn reading(&self, machine: &Watched<'_>, look: &Look, bound: RuleBound) -> RuleReading {
         let figure = format!("{}: {}{}", machine.who, look.words, look.when);
         let says = format!("{figure} (bound: {bound}){}", self.cure);
         let is_shown = look.reach >= 1.0;
@@ -115,18 +105,12 @@ impl Sign {
         let acquits = pardon.map(|(_, why)| format!("{figure}, which is no limit: {why}"));
         RuleReading {
             rule: self.rule,
-            limit_of: asked.limit_of,
             says: (is_shown && acquits.is_none()).then_some(says),
             acquits,
             figure,
             bound,
             distance: Some(look.reach),
         }
-    }
-
-    fn bound_in_words(&self, part: f64) -> String {
-        let part = human::exact(&human::share(part));
-        format!("{} in {part} of the seconds", self.bound)
     }
 
     /// Looks at the seconds in order of how clearly they show the sign. The one that decides is the
@@ -158,5 +142,47 @@ impl Sign {
                 WatchedRows::OfTheRun(_) => ", on average".to_owned(),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sign, Watched, WatchedRows};
+    use crate::verdict::{BoundNumber, RuleBound, RuleId};
+    use crate::{MachineRow, human};
+
+    /// Returns the texts of a sign with this bound: what fires says, and the bound that `explain`
+    /// and the documentation show.
+    fn texts(bound: RuleBound) -> [String; 2] {
+        let sign = Sign {
+            rule: RuleId::Steal,
+            reach: |_| Some(1.0),
+            words: |row| human::share(row.worst_steal),
+            bound,
+            cure: ": move",
+        };
+        let row = MachineRow {
+            worst_steal: 0.97,
+            ..MachineRow::default()
+        };
+        let machine = Watched {
+            who: "agent a".to_owned(),
+            rows: WatchedRows::BySecond(vec![&row]),
+            pardons: Vec::new(),
+        };
+        let [reading] = <[_; 1]>::try_from(sign.readings(&[machine], 0.05)).unwrap();
+        [reading.says.unwrap(), reading.bound.to_string()]
+    }
+
+    #[test]
+    fn another_bound_changes_every_text() {
+        const USUAL: RuleBound = RuleBound::new("{} taken", &[BoundNumber::Share(0.95)]);
+        const OTHER: RuleBound = RuleBound::new("{} taken", &[BoundNumber::Share(0.9)]);
+        let usual = [
+            "agent a: 97.0 %, in 1 of 1 s (bound: 95 % taken in 5 % of the seconds): move",
+            "95 % taken in 5 % of the seconds",
+        ];
+        assert_eq!(texts(USUAL), usual);
+        assert_eq!(texts(OTHER), usual.map(|text| text.replace("95 %", "90 %")));
     }
 }

@@ -5,8 +5,9 @@ use super::at_once::AtOnce;
 use super::counted_seconds::measured;
 use super::phases::processing_share;
 use super::queueing::{Queueing, QueueingLook};
+use super::users_knee;
 use super::users_knee::UsersKnee;
-use super::{LimitOf, RuleReading, answers_by_load, load};
+use super::{BoundNumber, RuleBound, RuleId, RuleReading, answers_by_load, load};
 use crate::{Backlog, Document, LoadRecord, Row, human};
 
 /// The load was at least this many times what was carried.
@@ -20,12 +21,19 @@ const RISE_MAX: f64 = 1.1;
 /// At least this share of the service time was spent waiting for the server.
 const PROCESSING_MIN: f64 = 0.5;
 
-pub(super) const RULE: &str = "throughput follows load";
+const OPEN_BOUND: RuleBound = RuleBound::new(
+    "{} of what was carried, which hardly rises, in front of the server",
+    &[BoundNumber::Share(BEYOND)],
+);
 
-const OPEN_BOUND: &str = "110 % of what was carried, which hardly rises, in front of the server";
-
-const CLOSED_BOUND: &str = "1.5 times as many bring at most 110 % and take 1.25 times as long, in \
-                            front of the server";
+const CLOSED_BOUND: RuleBound = RuleBound::new(
+    "{} as many bring at most {} and take {} as long, in front of the server",
+    &[
+        BoundNumber::Times(users_knee::BEYOND),
+        BoundNumber::Share(users_knee::RISE_MAX),
+        BoundNumber::Times(users_knee::SLOWER_MIN),
+    ],
+);
 
 /// The state of the server, as monitors saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +71,7 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
         is_shown,
     }) = followed
     else {
-        return RuleReading::unknown(RULE, LimitOf::Server, bound.to_owned());
+        return RuleReading::unknown(RuleId::Throughput, bound);
     };
     let speaks = reach >= 1.0 && is_shown && !is_in_doubt;
     let how = match seen {
@@ -82,12 +90,11 @@ pub(super) fn reading(document: &Document, seen: MonitorsSaw, is_in_doubt: bool)
         MonitorsSaw::NoRoom => "throughput stopped following the load while the clients had room",
     };
     RuleReading {
-        rule: RULE,
-        limit_of: LimitOf::Server,
+        rule: RuleId::Throughput,
         says: speaks.then(|| format!("{how}: {figure} (bound: {bound})")),
         acquits: None,
         figure,
-        bound: bound.to_owned(),
+        bound,
         distance: Some(reach),
     }
 }

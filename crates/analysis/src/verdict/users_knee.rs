@@ -1,19 +1,19 @@
 //! The point where throughput stops following the users of a closed loop whose stages change their
 //! number: a knee within the run.
 
-use super::counted_seconds::measured;
+use super::counted_seconds::whole_rows;
 use super::slower_with_time::SlowerWithTime;
 use crate::{Document, Row, human};
 
 /// Beyond the knee there are this many times as many users,
-const BEYOND: f64 = 1.5;
+pub(super) const BEYOND: f64 = 1.5;
 
 /// which bring at most this many times as much,
-const RISE_MAX: f64 = 1.1;
+pub(super) const RISE_MAX: f64 = 1.1;
 
 /// and wait at least this many times as long. Answers that only come late, while users change, do
 /// not.
-const SLOWER_MIN: f64 = 1.25;
+pub(super) const SLOWER_MIN: f64 = 1.25;
 
 /// Seconds averaged for a point: a single one scatters too much.
 const POINT_ROWS: usize = 3;
@@ -36,7 +36,8 @@ struct LoadPoint {
 impl UsersKnee {
     /// Returns `None` if the run has too few seconds with different loads.
     pub(super) fn new(document: &Document) -> Option<UsersKnee> {
-        let rows = whole_rows(document);
+        let measured = whole_rows(document).filter(|row| !row.warm_up);
+        let rows: Vec<&Row> = measured.collect();
         let points = points(&rows);
         let (most, others) = points.split_last()?;
         let reach = |point: &&LoadPoint| point.reach(most);
@@ -97,18 +98,6 @@ impl LoadPoint {
         let reach = beyond.min(flat).min(slower);
         if reach.is_finite() { reach } else { 0.0 }
     }
-}
-
-/// Returns the rows in order of time, without a second in which the run ended: it has less of
-/// everything.
-fn whole_rows(document: &Document) -> Vec<&Row> {
-    let run = &document.run;
-    let end_ns = run.warm_up_ns.saturating_add(run.duration_ns);
-    let is_whole = |row: &&Row| {
-        let end = u64::from(row.second) + u64::from(row.seconds.max(1));
-        end * 1_000_000_000 <= end_ns && row.in_service > 0.0
-    };
-    measured(document).filter(is_whole).collect()
 }
 
 /// Returns the points by load, ascending.

@@ -6,9 +6,13 @@ use super::slow_answers::may_be_slow_by_themselves;
 use super::throughput::{self, MonitorsSaw};
 use super::wanted::pardons;
 use super::{
-    LimitOf, RuleReading, client, errors_by_load, faults, load, network, path, plan_limit, server,
+    RuleBound, RuleId, RuleReading, client, errors_by_load, faults, load, network, path,
+    plan_limit, server,
 };
 use crate::{Document, MachineRole};
+
+/// A single fault is one too many.
+const ANY: RuleBound = RuleBound::new("any", &[]);
 
 /// The readings of all rules.
 pub(super) struct VerdictReadings {
@@ -73,11 +77,11 @@ impl VerdictReadings {
         let is_blamed = is_in_doubt || speaks(&server) || speaks(&network) || speaks(&shared);
         let plan = vec![plan_limit::reading(document, is_blamed)];
         let client = client::readings(document, &of_client);
-        let mut fatal = of_faults("faults", faults.fatal);
-        fatal.push(client::stood_still(document, &client));
+        let mut fatal = of_faults(RuleId::Faults, faults.fatal);
+        fatal.push(client::read_stand_still(document, &client));
         VerdictReadings {
             fatal,
-            tolerated: of_faults("lost agents", faults.tolerated),
+            tolerated: of_faults(RuleId::LostAgents, faults.tolerated),
             lateness,
             client,
             shared,
@@ -129,7 +133,7 @@ pub(super) fn acquittals_of(readings: &[RuleReading]) -> impl Iterator<Item = St
 }
 
 /// Creates a reading for each fault, or one that reports that there is none.
-fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
+fn of_faults(rule: RuleId, faults: Vec<String>) -> Vec<RuleReading> {
     let number = faults.len();
     let says = faults.into_iter().map(Some);
     let says: Vec<Option<String>> = if number == 0 {
@@ -139,11 +143,10 @@ fn of_faults(rule: &'static str, faults: Vec<String>) -> Vec<RuleReading> {
     };
     let readings = says.into_iter().map(|says| RuleReading {
         rule,
-        limit_of: LimitOf::Trust,
         says,
         acquits: None,
         figure: number.to_string(),
-        bound: "any".to_owned(),
+        bound: ANY,
         distance: Some(number as f64),
     });
     readings.collect()

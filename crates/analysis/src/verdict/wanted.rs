@@ -2,6 +2,7 @@
 //! busy without load, too; and if no answer took longer than the fastest one, none waited for
 //! anything there.
 
+use super::RuleId;
 use super::answers_by_load::AnswersByLoad;
 use super::at_once::AtOnce;
 use super::counted_seconds::{is_known, measured};
@@ -34,8 +35,8 @@ const LATE_SECONDS: u64 = 1;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// A rule's name, and why that rule does not blame a machine for what it saw there.
-pub(super) type Pardon = (&'static str, String);
+/// A rule, and why it does not blame a machine for what it saw there.
+pub(super) type Pardon = (RuleId, String);
 
 /// Returns why rules do not blame a machine for these seconds under load.
 pub(super) fn pardons(
@@ -46,19 +47,19 @@ pub(super) fn pardons(
     let mut pardons = Vec::new();
     if let Some(why) = nobody_waited(document) {
         let rules = [
-            "server's CPUs",
-            "server's thread",
-            "server's process",
-            "server's CPU quota",
-            "server's memory",
-            "server's disk",
+            RuleId::ServerCpus,
+            RuleId::ServerThread,
+            RuleId::ServerProcess,
+            RuleId::ServerQuota,
+            RuleId::ServerMemory,
+            RuleId::ServerDisk,
         ];
         pardons.extend(rules.map(|rule| (rule, why.clone())));
     }
     pardons.extend(as_busy_without_load(document, machine, rows));
     if !has_refused(document, rows) {
         let why = "no connection waited throughout a second, was dropped or failed";
-        pardons.push(("server's descriptors", why.to_owned()));
+        pardons.push((RuleId::ServerDescriptors, why.to_owned()));
     }
     pardons
 }
@@ -144,7 +145,7 @@ fn as_busy_without_load(
             "its busiest thread was {} busy without load",
             human::share(quiet.thread)
         );
-        pardons.push(("server's thread", why));
+        pardons.push((RuleId::ServerThread, why));
     }
     if is_as_busy(quiet.cpus, loaded.cpus) {
         let why = told(
@@ -153,9 +154,9 @@ fn as_busy_without_load(
             loaded.cpus,
         );
         if loaded.cpus >= MOST * loaded.machine {
-            pardons.push(("server's CPUs", why.clone()));
+            pardons.push((RuleId::ServerCpus, why.clone()));
         }
-        pardons.push(("server's process", why));
+        pardons.push((RuleId::ServerProcess, why));
     }
     pardons
 }

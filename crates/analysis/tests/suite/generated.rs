@@ -3,7 +3,7 @@
 
 use crate::limits::{idle, run, with_monitor};
 use crate::scene::{CLOSED, OPEN, QUIET, collector, cpu, fire};
-use analysis::{Document, LimitOf, RunState, Verdict, exit_code, explain};
+use analysis::{Document, LimitOf, RuleId, RunState, Verdict, exit_code, explain};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -41,16 +41,22 @@ fn page_lists_every_rule_with_its_bound() {
     for reading in looked_at().iter().flat_map(explain) {
         let row = format!(
             "| {} | {} | {} |",
-            reading.limit_of.name(),
+            reading.rule.limit_of().name(),
             reading.rule,
             reading.bound
         );
         if rows.iter().all(|(_, known)| *known != row) {
-            rows.push((reading.limit_of, row));
+            rows.push((reading.rule.limit_of(), row));
         }
     }
+    for rule in RuleId::ALL {
+        let is_listed = rows
+            .iter()
+            .any(|(_, row)| row.contains(&format!("| {rule} |")));
+        assert!(is_listed, "no run reads the rule {rule}");
+    }
     rows.sort_by_key(|(limit_of, _)| *limit_of);
-    let mut table = "| About | Rule | Speaks from |\n|---|---|---|\n".to_owned();
+    let mut table = "| About | Rule | Fires from |\n|---|---|---|\n".to_owned();
     for (_, row) in rows {
         let _ = writeln!(table, "{row}");
     }

@@ -4,8 +4,8 @@
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, cpu, document};
 use analysis::{
     Backlog, Column, Document, GroupRow, InterfaceRow, LimitOf, MachineResult, MachineRole,
-    MachineRow, PercentileFigure, ProcessRow, QueueRow, RuleReading, TcpRow, TimeFigure, Verdict,
-    VerdictRecord, exit_code, explain,
+    MachineRow, PercentileFigure, ProcessRow, QueueRow, RuleId, RuleReading, TcpRow, TimeFigure,
+    Verdict, VerdictRecord, exit_code, explain,
 };
 
 /// A machine with room for everything.
@@ -185,7 +185,9 @@ pub fn downloading(load: &str) -> Document {
 
 fn of_rule(document: &Document, rule: &str) -> Vec<RuleReading> {
     let readings = explain(document).into_iter();
-    readings.filter(|reading| reading.rule == rule).collect()
+    readings
+        .filter(|reading| reading.rule.name() == rule)
+        .collect()
 }
 
 pub fn speaks(document: &Document, rule: &str) -> bool {
@@ -586,7 +588,7 @@ fn page_faults_of_a_row_of_several_seconds_are_counted_by_second() {
             row.elapsed_ns = seconds * 1_000_000_000;
         });
         let readings = analysis::explain(&with_monitor(run(CLOSED, QUIET), &row));
-        let memory = readings.iter().find(|it| it.rule == "server's memory");
+        let memory = readings.iter().find(|it| it.rule == RuleId::ServerMemory);
         let reached = memory.and_then(|it| it.distance).unwrap();
         assert_eq!(reached >= 1.0, is_short, "{seconds} s: {reached}");
     }
@@ -1053,18 +1055,18 @@ fn every_rule_is_explained_whether_it_speaks_or_not() {
     ] {
         let mut of = readings
             .iter()
-            .filter(|reading| reading.limit_of == limit_of);
+            .filter(|reading| reading.rule.limit_of() == limit_of);
         assert!(of.next().is_some(), "{limit_of:?}");
     }
     for reading in &readings {
         assert!(reading.says.is_none(), "{reading:?}");
         assert!(
-            !reading.figure.is_empty() && !reading.bound.is_empty(),
+            !reading.figure.is_empty() && !reading.bound.to_string().is_empty(),
             "{reading:?}"
         );
     }
     let unknown = readings.iter().filter(|reading| reading.distance.is_none());
-    let names: Vec<&str> = unknown.map(|reading| reading.rule).collect();
+    let names: Vec<&str> = unknown.map(|reading| reading.rule.name()).collect();
     assert!(
         names.contains(&"server's CPUs"),
         "no monitor watched: {names:?}"

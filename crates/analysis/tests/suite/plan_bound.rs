@@ -4,8 +4,8 @@
 use crate::limits::{answers, changed, drop_connections, idle, run, thread, with_monitor};
 use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND};
 use analysis::{
-    Backlog, Document, ErrorFigure, LimitOf, LoadRecord, MachineRow, Row, TimeFigure, Verdict,
-    VerdictRecord, explain,
+    Backlog, Document, ErrorFigure, LimitOf, LoadRecord, MachineRow, Row, RuleId, TimeFigure,
+    Verdict, VerdictRecord, explain,
 };
 
 /// Answer times of a thousand operations, from the first to the last.
@@ -302,10 +302,10 @@ fn limit_of_the_plan_is_explained_and_told_apart_from_the_clients() {
     let reading = |document: &Document| {
         let mut readings = explain(document).into_iter();
         readings
-            .find(|reading| reading.limit_of == LimitOf::Plan)
+            .find(|reading| reading.rule.limit_of() == LimitOf::Plan)
             .unwrap()
     };
-    assert_eq!(reading(&document).rule, "plan's connections");
+    assert_eq!(reading(&document).rule, RuleId::PlanConnections);
     assert!(reading(&document).says.is_some());
     let met = reading(&run(OPEN, QUIET));
     assert_eq!(

@@ -4,7 +4,7 @@ use crate::random::Random;
 use crate::scene::{CLOSED, OPEN, QUIET, Second, collector, cpu, fire};
 use analysis::{
     Bounds, HoldFigures, HoldOutcome, HoldResult, LimitOf, LimitShown, LoadSearch, LoadUnit,
-    Purpose, RunState, SearchAction, SearchAnswer,
+    Purpose, RuleId, RunState, SearchAction, SearchAnswer,
 };
 
 fn rates(from: f64, to: f64) -> LoadSearch {
@@ -505,7 +505,7 @@ fn users_are_whole_and_the_knee_gets_holds_of_its_own() {
 fn at_quota(result: HoldResult) -> HoldResult {
     let limits = vec![LimitShown {
         limit_of: LimitOf::Server,
-        rule: "server's CPU quota".to_owned(),
+        rule: RuleId::ServerQuota.name().to_owned(),
         figure: "monitor db: stopped".to_owned(),
         bound: "10 %".to_owned(),
     }];

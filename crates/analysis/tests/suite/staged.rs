@@ -7,7 +7,7 @@ use crate::limits::{
 use crate::scene::{CLOSED, OPEN, QUIET, Second};
 use analysis::{
     Backlog, Document, HoldOutcome, HoldResult, LimitOf, MachineRow, QueueRow, RiseLimit, Row,
-    Scaling, ScalingRow, Verdict, VerdictRecord,
+    RuleId, Scaling, ScalingRow, Verdict, VerdictRecord,
 };
 
 const LATE: Second = Second {
@@ -422,7 +422,7 @@ fn load_that_ends_in_errors_at_a_full_server_is_server_bound() {
     );
 }
 
-/// Of 1,290 arrivals 1, 12 or 13 waited for a connection, and the client was late for 1 % of them.
+/// 1, 12 or 13 of 1,290 arrivals waited for a connection, and the client was late for 1 % of them.
 #[test]
 fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
     for (waited, is_blamed) in [(1, false), (12, false), (13, true)] {
@@ -435,7 +435,9 @@ fn connections_are_not_said_to_make_late_what_never_waited_for_them() {
         let times = &mut document.measured.times;
         times.insert("connection_wait".to_owned(), waits);
         let readings = analysis::explain(&document);
-        let lateness = readings.iter().find(|reading| reading.rule == "lateness");
+        let lateness = readings
+            .iter()
+            .find(|reading| reading.rule == RuleId::Lateness);
         assert_eq!(lateness.unwrap().says.is_some(), is_blamed, "{waited}");
     }
 }
@@ -474,7 +476,7 @@ fn segments_that_belong_to_no_connection_are_none_that_a_queue_dropped() {
             row.tcp.listen_overflows = overflows;
         });
         let readings = analysis::explain(&with_monitor(waiting_users(), &row));
-        let mut readings = readings.iter().filter(|it| it.rule == "accept queue");
+        let mut readings = readings.iter().filter(|it| it.rule == RuleId::AcceptQueue);
         let speaks = readings.any(|reading| reading.says.is_some());
         assert_eq!(speaks, is_blamed, "{dropped} and {overflows}");
     }

@@ -6,8 +6,8 @@ use crate::limits::{
 };
 use crate::scene::{CLOSED, QUIET, Second};
 use analysis::{
-    BeforeLoadRow, Document, MachineRow, ProcessBeforeLoadRow, RuleReading, Verdict, VerdictRecord,
-    explain,
+    BeforeLoadRow, Document, MachineRow, ProcessBeforeLoadRow, RuleId, RuleReading, Verdict,
+    VerdictRecord, explain,
 };
 
 fn judged(document: &Document) -> (Verdict, String) {
@@ -15,7 +15,7 @@ fn judged(document: &Document) -> (Verdict, String) {
     (record.verdict, record.evidence.join("; "))
 }
 
-fn reading(document: &Document, rule: &str) -> RuleReading {
+fn reading(document: &Document, rule: RuleId) -> RuleReading {
     let mut readings = explain(document).into_iter();
     readings.find(|reading| reading.rule == rule).unwrap()
 }
@@ -64,7 +64,7 @@ fn thread_that_is_full_while_no_answer_waited_is_no_limit() {
         let (verdict, evidence) = judged(&document);
         assert_ne!(verdict, Verdict::ServerBound, "{evidence}");
         assert!(evidence.contains("took no longer for it"), "{evidence}");
-        let thread = reading(&document, "server's thread");
+        let thread = reading(&document, RuleId::ServerThread);
         assert!(thread.acquits.is_some(), "{thread:?}");
         // If the fastest answer was as fast as a server with room makes it, others waited.
         let mut waiting = document.clone();
@@ -215,8 +215,8 @@ fn pages_that_come_back_from_a_disk_are_a_want_of_memory() {
             let document = with_monitor(scattered(), &row);
             let (verdict, evidence) = judged(&document);
             assert_eq!(verdict, Verdict::ServerBound, "{evidence}");
-            let of_memory = reading(&document, "server's memory");
-            let of_disk = reading(&document, "server's disk");
+            let of_memory = reading(&document, RuleId::ServerMemory);
+            let of_disk = reading(&document, RuleId::ServerDisk);
             assert_eq!(of_memory.says.is_some(), is_memory, "{of_memory:?}");
             assert_eq!(of_disk.says.is_some(), !is_memory, "{of_disk:?}");
         }
