@@ -43,7 +43,7 @@ impl Route for Metrics {
 fn accepted<B>(request: &Request<B>) -> PrometheusFormat {
     let fields = request.headers().get_all(ACCEPT).iter();
     let fields: Vec<&str> = fields.filter_map(|field| field.to_str().ok()).collect();
-    PrometheusFormat::accepted(&fields.join(","))
+    PrometheusFormat::negotiate(&fields.join(","))
 }
 
 fn typed(mut answer: Answer, format: PrometheusFormat) -> Answer {

@@ -17,7 +17,7 @@ pub(crate) use load::{what_ran, what_runs, what_was_asked};
 pub(crate) use section::{
     Bar, ContentBlock, ErrorLine, Remark, Section, Table, ThresholdLine, Topic,
 };
-pub(crate) use thresholds::{limit_in_words, measured};
+pub(crate) use thresholds::{limit_in_words, value_in_words};
 pub(crate) use times::percentile_cell;
 pub(crate) use tls_words::handshake_kinds;
 pub(crate) use totals::{connections, errors as errors_in_words, operations, rate};

@@ -27,7 +27,7 @@ pub fn headline(document: &Document) -> String {
         thresholds(failed, document.thresholds.len()),
         errors.map(|errors| format!("{} errors", share(errors))),
     ];
-    joined(parts)
+    join(parts)
 }
 
 /// The headline of a campaign, with the same parts.
@@ -43,13 +43,13 @@ pub fn campaign_headline(campaign: &CampaignDocument) -> String {
         thresholds(failed, judged.count()),
         limits,
     ];
-    joined(parts)
+    join(parts)
 }
 
 /// The verdict's name; for a closed loop that reached no limit, the rate it carried, since that is
 /// the question such a run answers.
 pub(crate) fn verdict(document: &Document) -> String {
-    carried(document).unwrap_or_else(|| document.verdict.verdict.name().to_owned())
+    closed_loop_rate(document).unwrap_or_else(|| document.verdict.verdict.name().to_owned())
 }
 
 /// The verdict and its meaning.
@@ -59,7 +59,7 @@ pub(crate) fn verdict_sentence(document: &Document) -> String {
 
 /// The verdict's meaning.
 pub(crate) fn meaning(document: &Document) -> &'static str {
-    match carried(document) {
+    match closed_loop_rate(document) {
         Some(_) if shares_full_machine(document) => {
             "limit undetermined: client and server share a machine that is full"
         }
@@ -82,9 +82,9 @@ pub(crate) fn tone(verdict: Verdict) -> Paint {
     }
 }
 
-/// What a closed loop carried, where neither server nor client was its limit. With stages its users
-/// were not always as many.
-fn carried(document: &Document) -> Option<String> {
+/// The rate of a closed loop that was limited neither by server nor by client. `None` if it has
+/// stages, because then the number of users was not constant.
+fn closed_loop_rate(document: &Document) -> Option<String> {
     let LoadRecord::Closed {
         connections,
         stages: 0,
@@ -123,7 +123,7 @@ fn thresholds(failed: usize, all: usize) -> Option<String> {
     }
 }
 
-fn joined(parts: [Option<String>; 4]) -> String {
+fn join(parts: [Option<String>; 4]) -> String {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(SEPARATOR)
 }

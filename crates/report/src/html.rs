@@ -15,7 +15,9 @@ mod timeline;
 pub(crate) use campaign::render_campaign;
 pub(crate) use live::render_live;
 
-use crate::content::{ContentBlock, Section, Topic, content, limit_in_words, measured, what_ran};
+use crate::content::{
+    ContentBlock, Section, Topic, content, limit_in_words, value_in_words, what_ran,
+};
 use crate::headline::{meaning, tone, verdict};
 use crate::style::Paint;
 use analysis::human::{exact, number, percentile, share};
@@ -262,7 +264,7 @@ fn margin(judgement: &Judgement) -> Markup {
                 rect class="used" x="0" y="1" width=(format!("{width:.1}")) height="6" {}
                 line class="limit" x1="50" y1="0" x2="50" y2="8" {}
             }
-            span { (measured(judgement)) }
+            span { (value_in_words(judgement)) }
         }
     }
 }

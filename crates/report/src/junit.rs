@@ -1,6 +1,6 @@
 //! Thresholds as test cases, and the verdict as another, for build servers that read JUnit XML.
 
-use crate::content::{limit_in_words, measured};
+use crate::content::{limit_in_words, value_in_words};
 use crate::headline::headline;
 use analysis::{Document, Judgement};
 use std::fmt::Write as _;
@@ -23,12 +23,12 @@ pub(crate) fn render(document: &Document) -> String {
     let mut cases: Vec<Case> = document
         .thresholds
         .iter()
-        .map(|judgement| judged(class, judgement))
+        .map(|judgement| threshold_case(class, judgement))
         .collect();
     cases.push(Case {
         class: class.clone(),
         name: verdict_name(document).to_owned(),
-        failure: distrusted(document),
+        failure: distrust(document),
         skipped: None,
         output: String::new(),
     });
@@ -68,18 +68,18 @@ pub(crate) fn suite(name: &str, started_at: &str, seconds: Option<f64>, cases: &
     text
 }
 
-fn judged(class: &str, judgement: &Judgement) -> Case {
+fn threshold_case(class: &str, judgement: &Judgement) -> Case {
     Case {
         class: class.to_owned(),
         name: limit_in_words(judgement),
-        failure: (!judgement.passed).then(|| measured(judgement)),
+        failure: (!judgement.passed).then(|| value_in_words(judgement)),
         skipped: None,
         output: String::new(),
     }
 }
 
-/// The verdict, where the numbers are not about the server.
-fn distrusted(document: &Document) -> Option<String> {
+/// The verdict, if the figures do not describe the server.
+fn distrust(document: &Document) -> Option<String> {
     let record = &document.verdict;
     let evidence = record.evidence.join("; ");
     document

@@ -103,7 +103,7 @@ impl MergedHlog {
 
     fn due(&mut self) -> String {
         let Some(complete) = self.next.iter().copied().flatten().min() else {
-            return self.finish(); // nobody delivers any more
+            return self.finish(); // no agent delivers any more
         };
         let newest = self
             .waiting

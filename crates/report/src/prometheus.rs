@@ -22,7 +22,7 @@ pub enum PrometheusFormat {
 impl PrometheusFormat {
     /// The format that a request's header field `accept` prefers.
     #[must_use]
-    pub fn accepted(accept: &str) -> PrometheusFormat {
+    pub fn negotiate(accept: &str) -> PrometheusFormat {
         let weight = |wanted: fn(&str) -> bool| {
             let ranges = accept.split(',').filter(|range| wanted(range));
             ranges.map(weight).fold(0.0, f64::max)
@@ -109,7 +109,7 @@ mod tests {
             ("*/*".to_owned(), Text),
             (String::new(), Text),
         ] {
-            assert_eq!(PrometheusFormat::accepted(&accept), format, "{accept}");
+            assert_eq!(PrometheusFormat::negotiate(&accept), format, "{accept}");
         }
     }
 }

@@ -1,7 +1,9 @@
 //! The metrics of a run for monitoring systems: one table, whatever the format. Counters cover the
 //! measured part, so they start with it.
 
-use analysis::{Document, FigureGroup, MachineRole, Operations, RunState, TimeFigure, Verdict};
+use analysis::{
+    Document, FigureGroup, Figures, MachineRole, Operations, RunState, TimeFigure, Verdict,
+};
 use std::borrow::Cow;
 
 /// Unit of a metric, as OpenTelemetry writes it (UCUM).
@@ -56,9 +58,11 @@ pub(crate) struct RunMetric<'d> {
 
 /// All metrics of a run.
 pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
-    let work = about(document).into_iter().chain(work(document));
+    let figures = &document.measured;
+    let work = about(document).into_iter().chain(work(figures));
+    let work = work.chain(traffic(figures));
     let parts = parts(document).into_iter().chain(times(document));
-    let rest = [machines(document)].into_iter().chain(judged(document));
+    let rest = [machines(document)].into_iter().chain(judgements(document));
     work.chain(parts).chain(rest).collect()
 }
 
@@ -154,17 +158,10 @@ fn about(document: &Document) -> [RunMetric<'_>; 2] {
     ]
 }
 
-fn work(document: &Document) -> [RunMetric<'_>; 6] {
-    let figures = &document.measured;
-    let labelled =
-        |name, text: &'static str, count| MetricSample::count(vec![label(name, text)], count);
+/// Operations and their answers.
+fn work(figures: &Figures) -> [RunMetric<'_>; 3] {
     let errors = figures.errors.iter();
     let statuses = figures.statuses.iter();
-    let resumption = &figures.resumption;
-    let wire = vec![
-        labelled("direction", "received", figures.bytes.wire_received_bytes),
-        labelled("direction", "sent", figures.bytes.wire_sent_bytes),
-    ];
     [
         RunMetric::counter(
             "operations",
@@ -190,6 +187,21 @@ fn work(document: &Document) -> [RunMetric<'_>; 6] {
                 })
                 .collect(),
         ),
+    ]
+}
+
+/// What operations needed on the network.
+fn traffic(figures: &Figures) -> [RunMetric<'_>; 3] {
+    let by = |name, text: &'static str, count| MetricSample::count(vec![label(name, text)], count);
+    let wire = vec![
+        by("direction", "received", figures.bytes.wire_received_bytes),
+        by("direction", "sent", figures.bytes.wire_sent_bytes),
+    ];
+    let handshakes = vec![
+        by("kind", "full", figures.resumption.full),
+        by("kind", "resumed", figures.resumption.resumed),
+    ];
+    [
         RunMetric {
             unit: MetricUnit::Bytes,
             ..RunMetric::counter("wire", "", "Bytes that sockets carried.", wire)
@@ -198,10 +210,7 @@ fn work(document: &Document) -> [RunMetric<'_>; 6] {
             "handshakes",
             "handshake",
             "TLS handshakes that were completed.",
-            vec![
-                labelled("kind", "full", resumption.full),
-                labelled("kind", "resumed", resumption.resumed),
-            ],
+            handshakes,
         ),
         RunMetric::counter(
             "connections_opened",
@@ -317,7 +326,7 @@ fn machines(document: &Document) -> RunMetric<'_> {
     )
 }
 
-fn judged(document: &Document) -> [RunMetric<'_>; 2] {
+fn judgements(document: &Document) -> [RunMetric<'_>; 2] {
     let thresholds = document.thresholds.iter().map(|judgement| {
         let limit = judgement.unit.display(judgement.limit);
         let labels = vec![

@@ -55,13 +55,13 @@ impl TextTable {
         ]
         .iter()
         .find_map(|columns| self.side_by_side(columns, style))
-        .unwrap_or_else(|| self.stacked(&used().collect::<Vec<_>>(), style))
+        .unwrap_or_else(|| self.stack(&used().collect::<Vec<_>>(), style))
     }
 
     /// The columns side by side; `None` if they are too wide.
     fn side_by_side(&self, columns: &[usize], style: Style) -> Option<Vec<String>> {
-        let (headings, rows) = self.shown(columns, style);
-        // By what is shown: ASCII for `≥` is one character longer.
+        let (headings, rows) = self.pick(columns, style);
+        // Measured after conversion: in ASCII, `≥` takes two characters.
         let widths: Vec<usize> = (0..headings.len())
             .map(|column| width(&headings, &rows, column))
             .collect();
@@ -71,21 +71,20 @@ impl TextTable {
         }
         let mut lines: Vec<String> = Vec::new();
         if headings.iter().any(|heading| !heading.is_empty()) {
-            lines.push(style.paint(Paint::Faint, &aligned(&headings, &widths)));
+            lines.push(style.paint(Paint::Faint, &align(&headings, &widths)));
         }
-        lines.extend(rows.iter().map(|row| aligned(row, &widths)));
+        lines.extend(rows.iter().map(|row| align(row, &widths)));
         Some(lines)
     }
 
-    fn stacked(&self, columns: &[usize], style: Style) -> Vec<String> {
-        let (headings, rows) = self.shown(columns, style);
+    fn stack(&self, columns: &[usize], style: Style) -> Vec<String> {
+        let (headings, rows) = self.pick(columns, style);
         let rows = rows.iter();
-        rows.flat_map(|row| stacked(&headings, row, style))
-            .collect()
+        rows.flat_map(|row| stack(&headings, row, style)).collect()
     }
 
-    /// Headings and rows of these columns, in the characters of the terminal.
-    fn shown(&self, columns: &[usize], style: Style) -> (Vec<String>, Vec<Vec<String>>) {
+    /// Headings and rows of these columns, in characters that the terminal can show.
+    fn pick(&self, columns: &[usize], style: Style) -> (Vec<String>, Vec<Vec<String>>) {
         let shown = |row: &Vec<String>| -> Vec<String> {
             let cells = columns.iter();
             cells.map(|&column| style.text(&row[column])).collect()
@@ -102,7 +101,7 @@ fn width(headings: &[String], rows: &[Vec<String>], column: usize) -> usize {
     cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
 }
 
-fn aligned(row: &[String], widths: &[usize]) -> String {
+fn align(row: &[String], widths: &[usize]) -> String {
     let mut line = " ".repeat(INDENT);
     for (column, (cell, &width)) in row.iter().zip(widths).enumerate() {
         match column {
@@ -113,7 +112,7 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
     line.trim_end().to_owned()
 }
 
-fn stacked(headings: &[String], row: &[String], style: Style) -> Vec<String> {
+fn stack(headings: &[String], row: &[String], style: Style) -> Vec<String> {
     let columns = style.columns();
     let name: String = row
         .first()

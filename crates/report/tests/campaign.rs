@@ -40,7 +40,7 @@ fn campaign_renders_in_every_format_as_agreed() {
 #[test]
 fn what_differs_from_a_baseline_is_a_table_with_the_noise() {
     let mut campaign = campaign();
-    campaign.capacities.clear(); // they are of searches
+    campaign.capacities.clear(); // they belong to the searches
     assert_golden("baseline.md", &report::against_baseline(&campaign));
 }
 

@@ -4,7 +4,7 @@
 use super::search::{outcome, purpose};
 use analysis::{
     CampaignDocument, CapacityRow, Change, ComparedFigure, ComparedPair, Comparison, HoldRecord,
-    RunSummary, ScalingRow, Unit, VariantSearch,
+    RunSummary, ScalingRow, Unit, VariantScaling, VariantSearch,
 };
 use std::fmt::Write as _;
 
@@ -29,31 +29,10 @@ struct Line {
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
     let mut lines: Vec<Line> = campaign.runs.iter().flat_map(run).collect();
-    lines.extend(campaign.comparison.iter().flat_map(|comparison| {
-        comparison
-            .rows
-            .iter()
-            .flat_map(|row| figure(row, comparison))
-    }));
-    lines.extend(campaign.comparison.iter().flat_map(|comparison| {
-        let pairs = comparison.along_axes.iter();
-        pairs.flat_map(|pair| along_axis(pair, comparison))
-    }));
+    lines.extend(campaign.comparison.iter().flat_map(comparison));
     lines.extend(campaign.searches.iter().flat_map(search));
     lines.extend(campaign.capacities.iter().flat_map(capacity));
-    for scaled in &campaign.scalings {
-        let of = |row: &ScalingRow| agents(row, &scaled.variant, scaled.repeat);
-        lines.extend(scaled.scaling.rows.iter().flat_map(of));
-        lines.push(Line {
-            section: "answer",
-            variant: scaled.variant.clone(),
-            repeat: Some(scaled.repeat),
-            name: "stops_at".into(),
-            value: scaled.scaling.stops_at.map(f64::from),
-            remark: scaled.scaling.statement.clone(),
-            ..Line::default()
-        });
-    }
+    lines.extend(campaign.scalings.iter().flat_map(scaling));
     let mut text = format!("{HEADER}\n");
     lines.iter().for_each(|line| write(&mut text, line));
     text
@@ -83,6 +62,29 @@ fn run(run: &RunSummary) -> Vec<Line> {
         ),
     ];
     each(&at, &values)
+}
+
+fn comparison(comparison: &Comparison) -> Vec<Line> {
+    let rows = comparison.rows.iter();
+    let figures = rows.flat_map(|row| figure(row, comparison));
+    let pairs = comparison.along_axes.iter();
+    let pairs = pairs.flat_map(|pair| along_axis(pair, comparison));
+    figures.chain(pairs).collect()
+}
+
+fn scaling(scaled: &VariantScaling) -> Vec<Line> {
+    let rows = scaled.scaling.rows.iter();
+    let rows = rows.flat_map(|row| agents(row, &scaled.variant, scaled.repeat));
+    let answer = Line {
+        section: "answer",
+        variant: scaled.variant.clone(),
+        repeat: Some(scaled.repeat),
+        name: "stops_at".into(),
+        value: scaled.scaling.stops_at.map(f64::from),
+        remark: scaled.scaling.statement.clone(),
+        ..Line::default()
+    };
+    rows.chain([answer]).collect()
 }
 
 fn figure(figure: &ComparedFigure, comparison: &Comparison) -> Vec<Line> {
@@ -294,35 +296,35 @@ fn write(text: &mut String, line: &Line) {
     let real = |number: Option<f64>| {
         number
             .map(|number| format!("{number:.6}"))
-            .map(trimmed)
+            .map(trim_zeros)
             .unwrap_or_default()
     };
     let low = real(line.ends.map(|(low, _)| low));
     let high = real(line.ends.map(|(_, high)| high));
     let cells = [
         line.section.to_owned(),
-        quoted(&line.variant),
+        quote(&line.variant),
         whole(line.repeat),
         whole(line.step),
         real(line.amount),
-        quoted(&line.name),
+        quote(&line.name),
         real(line.value),
         line.unit.to_owned(),
         low,
         high,
-        quoted(&line.remark),
+        quote(&line.remark),
     ];
     let _ = writeln!(text, "{}", cells.join(","));
 }
 
-fn trimmed(number: String) -> String {
+fn trim_zeros(number: String) -> String {
     number
         .trim_end_matches('0')
         .trim_end_matches('.')
         .to_owned()
 }
 
-fn quoted(text: &str) -> String {
+fn quote(text: &str) -> String {
     let clean: String = text
         .chars()
         .map(|c| if measure::is_unprintable(c) { ' ' } else { c })

@@ -10,21 +10,10 @@ use analysis::{
 };
 
 pub(crate) fn render(campaign: &CampaignDocument) -> String {
-    let mut cases = Vec::new();
-    let mut variants: Vec<&str> = Vec::new();
-    for run in &campaign.runs {
-        if !variants.contains(&run.variant.as_str()) {
-            variants.push(&run.variant);
-        }
-    }
-    for variant in variants {
-        let runs: Vec<&RunSummary> = campaign
-            .runs
-            .iter()
-            .filter(|run| run.variant == variant)
-            .collect();
-        cases.extend(of_variant(variant, &runs));
-    }
+    let variants = runs_by_variant(&campaign.runs).into_iter();
+    let mut cases: Vec<Case> = variants
+        .flat_map(|(variant, runs)| of_variant(variant, &runs))
+        .collect();
     cases.extend(campaign.limits.iter().map(limit));
     cases.extend(campaign.searches.iter().map(search));
     cases.extend(campaign.scalings.iter().map(scaling));
@@ -34,7 +23,19 @@ pub(crate) fn render(campaign: &CampaignDocument) -> String {
     suite(&title, &campaign.started_at, None, &cases)
 }
 
-/// A threshold fails where it fails in one repeat.
+/// The variants in the order of their first runs, each with all of its runs.
+fn runs_by_variant(runs: &[RunSummary]) -> Vec<(&str, Vec<&RunSummary>)> {
+    let mut variants: Vec<(&str, Vec<&RunSummary>)> = Vec::new();
+    for run in runs {
+        match variants.iter_mut().find(|(name, _)| *name == run.variant) {
+            Some((_, runs)) => runs.push(run),
+            None => variants.push((&run.variant, vec![run])),
+        }
+    }
+    variants
+}
+
+/// A threshold fails if it fails in any repeat.
 fn of_variant(variant: &str, runs: &[&RunSummary]) -> Vec<Case> {
     let thresholds = runs.first().map_or(0, |run| run.thresholds.len());
     let mut cases: Vec<Case> = (0..thresholds)

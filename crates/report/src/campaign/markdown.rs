@@ -57,11 +57,12 @@ fn write_list(text: &mut String, section: &ReportSection) {
     section
         .facts
         .iter()
-        .for_each(|(label, _, fact)| item(text, &format!("{}{fact}", labelled(label))));
+        .for_each(|(label, _, fact)| item(text, &format!("{}{fact}", label_prefix(label))));
 }
 
-/// A name gets a colon; marks and numbers have what they need; an item has its own mark here.
-fn labelled(label: &str) -> String {
+/// A name gets a colon. Marks and numbers stand for themselves, and Markdown marks list items
+/// already.
+fn label_prefix(label: &str) -> String {
     match label {
         ITEM => String::new(),
         name if name.ends_with(|c: char| c.is_alphanumeric()) => format!("{name}: "),

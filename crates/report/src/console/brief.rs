@@ -101,7 +101,7 @@ fn errors(page: &mut Page, figures: &Figures) {
 /// The number of handshakes, and what most of them agreed on.
 fn tls(page: &mut Page, document: &Document) {
     let Some((figures, _)) = document.handshakes() else {
-        return; // a plan without TLS, or no handshake was completed
+        return; // the plan has no TLS, or no handshake was completed
     };
     page.fact("TLS", &handshake_kinds(figures));
     let most = figures.negotiated.iter().max_by_key(|agreed| agreed.count);

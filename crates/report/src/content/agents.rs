@@ -93,11 +93,11 @@ fn row(agent: &AgentResult, group: &FigureGroup) -> Vec<String> {
         late.map(percentile).unwrap_or_default(),
         busy(|cpu| cpu.busiest_worker_share_mean),
         busy(|cpu| cpu.machine_busy_share_mean),
-        ended(agent).to_owned(),
+        end_state(agent).to_owned(),
     ]
 }
 
-fn ended(agent: &AgentResult) -> &'static str {
+fn end_state(agent: &AgentResult) -> &'static str {
     match (agent.began_at_ns, agent.ended) {
         (None, _) => "never began",
         (_, None) => "unknown",

@@ -60,9 +60,9 @@ fn sentences(document: &Document) -> Vec<String> {
         .filter_map(|it| it.profile.as_ref());
     more(machines, MACHINES_MAX, "machines")
         .into_iter()
-        .chain(processes.iter().take(PROCESSES_MAX).map(used))
+        .chain(processes.iter().take(PROCESSES_MAX).map(process_sentence))
         .chain(more(processes.len(), PROCESSES_MAX, "processes"))
-        .chain(profiles.take(MACHINES_MAX).map(profiled))
+        .chain(profiles.take(MACHINES_MAX).map(profile_sentence))
         .collect()
 }
 
@@ -113,8 +113,9 @@ fn queue(figures: &MachineFigures<'_>) -> String {
     parts.join(", ")
 }
 
-/// As in `cpu profile of nginx (30 s, 2970 samples): mul 41 %; flame graph in profile-edge.svg`.
-fn profiled(profile: &ProfileResult) -> String {
+/// For example `cpu profile of nginx (30 s, 2970 samples): mul 41 %; flame graph in
+/// profile-edge.svg`.
+fn profile_sentence(profile: &ProfileResult) -> String {
     let ProfileResult {
         process,
         seconds,
@@ -136,7 +137,7 @@ fn profiled(profile: &ProfileResult) -> String {
     )
 }
 
-fn used(figures: &ProcessFigures) -> String {
+fn process_sentence(figures: &ProcessFigures) -> String {
     let ProcessFigures {
         machine,
         name,
@@ -178,7 +179,7 @@ mod tests {
             hottest: hottest.map(hot).into(),
         };
         assert_eq!(
-            profiled(&profile),
+            profile_sentence(&profile),
             "cpu profile of nginx (30 s, 2970 samples): mul 41.0 %, sqr 20.0 %, read 10.0 %; \
              flame graph in profile-edge.svg"
         );
@@ -186,6 +187,9 @@ mod tests {
             left_out: 7,
             ..profile
         };
-        assert!(profiled(&cut).contains("(30 s, 2970 samples; 7 more, of rare stacks, are left"));
+        assert!(
+            profile_sentence(&cut)
+                .contains("(30 s, 2970 samples; 7 more, of rare stacks, are left")
+        );
     }
 }

@@ -20,7 +20,7 @@ fn line(judgement: &Judgement) -> ThresholdLine {
     ThresholdLine {
         metric: judgement.metric.clone(),
         limit: format!("{} {limit}", judgement.comparison),
-        measured: measured(judgement),
+        measured: value_in_words(judgement),
         passed: judgement.passed,
     }
 }
@@ -31,8 +31,8 @@ pub(crate) fn limit_in_words(judgement: &Judgement) -> String {
     format!("{} {} {limit}", judgement.metric, judgement.comparison)
 }
 
-/// What was measured, and why it does not count if it does not.
-pub(crate) fn measured(judgement: &Judgement) -> String {
+/// The measured value, and the reason if it does not count.
+pub(crate) fn value_in_words(judgement: &Judgement) -> String {
     let sign = if judgement.at_least { "≥ " } else { "" };
     let actual = judgement
         .actual

@@ -90,38 +90,36 @@ pub(super) fn phases(figures: &Figures) -> Section {
 }
 
 pub(super) fn percentiles(figures: &Figures) -> Section {
-    let listed: Vec<(&str, &TimeFigure)> = LISTED
-        .iter()
-        .filter_map(|&(label, metric)| Some((label, figures.times.get(metric)?)))
-        .collect();
-    let wanted = listed.first().into_iter().flat_map(|(_, first)| {
-        let percentiles = first.percentiles.iter();
-        percentiles.map(|figure| figure.percentile)
-    });
-    let row = |name: String, cell: &dyn Fn(&TimeFigure) -> String| -> Vec<String> {
-        let cells = listed.iter().map(|(_, figure)| cell(figure));
-        std::iter::once(name).chain(cells).collect()
-    };
-    let mut rows: Vec<Vec<String>> = wanted
-        .map(|wanted| {
-            row(format!("{wanted} %"), &|figure| {
-                percentile_cell(figure, wanted)
-            })
-        })
-        .collect();
-    if !listed.is_empty() {
-        rows.push(row("mean".to_owned(), &TimeFigure::mean_in_words));
-        rows.push(row("max".to_owned(), &TimeFigure::max_in_words));
-    }
-    let headings: Vec<&str> = std::iter::once("")
-        .chain(listed.iter().map(|&(label, _)| label))
-        .collect();
-    let table = Table::new(&headings, rows);
+    let listed = LISTED.iter();
+    let listed = listed.filter_map(|&(label, metric)| Some((label, figures.times.get(metric)?)));
+    let (labels, listed): (Vec<&str>, Vec<&TimeFigure>) = listed.unzip();
+    let headings: Vec<&str> = [""].into_iter().chain(labels).collect();
+    let table = Table::new(&headings, percentile_rows(&listed));
     Section::new(
         Topic::Percentiles,
         "Percentiles",
         [ContentBlock::Table(table)],
     )
+}
+
+/// A row for each percentile that the first figure has, then mean and maximum; a column for each
+/// figure.
+fn percentile_rows(figures: &[&TimeFigure]) -> Vec<Vec<String>> {
+    let Some(first) = figures.first() else {
+        return Vec::new();
+    };
+    let row = |name: String, cell: &dyn Fn(&TimeFigure) -> String| -> Vec<String> {
+        let cells = figures.iter().map(|figure| cell(figure));
+        std::iter::once(name).chain(cells).collect()
+    };
+    let percentiles = first.percentiles.iter().map(|figure| figure.percentile);
+    let percentiles = percentiles.map(|wanted| {
+        let cell = |figure: &TimeFigure| percentile_cell(figure, wanted);
+        row(format!("{wanted} %"), &cell)
+    });
+    let mean = row("mean".to_owned(), &TimeFigure::mean_in_words);
+    let max = row("max".to_owned(), &TimeFigure::max_in_words);
+    percentiles.chain([mean, max]).collect()
 }
 
 pub(super) fn histogram(figures: &Figures) -> Section {

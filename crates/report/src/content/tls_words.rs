@@ -21,7 +21,7 @@ pub(crate) fn sentences(figures: &Figures) -> Vec<String> {
             .iter()
             .map(|(kind, ratio)| in_connects(kind, ratio)),
     );
-    sentences.extend(figures.negotiated.iter().map(negotiated));
+    sentences.extend(figures.negotiated.iter().map(agreement));
     sentences.extend(figures.chains.iter().map(chain));
     sentences.extend(figures.ocsp_staples.iter().map(staple));
     sentences.push(resumption(&figures.resumption));
@@ -66,7 +66,7 @@ fn in_connects(kind: &str, ratio: &RatioFigure) -> String {
     )
 }
 
-fn negotiated(agreed: &NegotiatedFigure) -> String {
+fn agreement(agreed: &NegotiatedFigure) -> String {
     let staple = if agreed.ocsp_staple {
         "OCSP staple"
     } else {
@@ -180,28 +180,32 @@ pub(crate) fn session_matrix(document: &Document) -> Option<Table> {
     if offers.is_empty() || issuers.len().max(acceptors.len()) > MATRIX_MAX {
         return None;
     }
-    let find = |by: &str, to: &str| {
-        let is_it = |found: &&SessionOffers| found.issued_by == by && found.offered_to == to;
-        offers.iter().find(is_it)
-    };
-    let row = |by: &&String| {
-        let cells = acceptors.iter().map(|to| taken(find(by, to)));
-        std::iter::once((*by).clone()).chain(cells).collect()
-    };
-    let shares = |by: &&String| {
-        let cells = acceptors.iter().map(|to| share_taken(find(by, to)?));
-        std::iter::once(None).chain(cells).collect()
-    };
-    let headings = std::iter::once("sessions issued by".to_owned())
-        .chain(acceptors.iter().map(|to| format!("taken by {to}")));
+    let first = std::iter::once("sessions issued by".to_owned());
+    let headings = first.chain(acceptors.iter().map(|to| format!("taken by {to}")));
+    let rows = issuers.iter().map(|by| matrix_row(offers, by, &acceptors));
+    let (rows, shares) = rows.unzip();
     Some(Table {
         headings: headings.collect(),
-        shares: issuers.iter().map(shares).collect(),
-        ..Table::new(&[], issuers.iter().map(row).collect())
+        shares,
+        ..Table::new(&[], rows)
     })
 }
 
-fn taken(found: Option<&SessionOffers>) -> String {
+/// The cells of an issuer's row, and the share that each of them stands for.
+fn matrix_row(
+    offers: &[SessionOffers],
+    by: &str,
+    acceptors: &BTreeSet<&String>,
+) -> (Vec<String>, Vec<Option<f64>>) {
+    let is_it = |found: &&SessionOffers, to: &str| found.issued_by == by && found.offered_to == to;
+    let cells = acceptors.iter();
+    let cells = cells.map(|to| offers.iter().find(|found| is_it(found, to)));
+    let first = std::iter::once((by.to_owned(), None));
+    let cells = cells.map(|found| (acceptance(found), found.and_then(share_taken)));
+    first.chain(cells).unzip()
+}
+
+fn acceptance(found: Option<&SessionOffers>) -> String {
     match found {
         Some(found) => format!("{} / {}", found.accepted, found.offered),
         None => "-".to_owned(),

@@ -42,9 +42,9 @@ impl MetricsPage<'_> {
     }
 
     fn sample(&mut self, name: &str, labels: &[MetricLabel<'_>], value: impl Display) {
-        let _ = write!(self.text, "{name}{{run=\"{}\"", escaped(self.run));
+        let _ = write!(self.text, "{name}{{run=\"{}\"", escape(self.run));
         for (label, text) in labels {
-            let _ = write!(self.text, ",{label}=\"{}\"", escaped(text));
+            let _ = write!(self.text, ",{label}=\"{}\"", escape(text));
         }
         let _ = writeln!(self.text, "}} {value}");
     }
@@ -60,8 +60,8 @@ impl MetricsPage<'_> {
     }
 }
 
-/// As the format wants it inside of quotes.
-fn escaped(text: &str) -> String {
+/// Escapes text inside quotes, as the format requires.
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
