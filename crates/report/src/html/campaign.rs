@@ -73,7 +73,7 @@ fn times(comparison: &Comparison) -> Vec<PartTimes<'_>> {
 
 fn section(campaign: &CampaignDocument, part: &ReportSection) -> Markup {
     html! {
-        @for (_, sentence) in &part.sentences { p { (folded(sentence)) } }
+        @for (_, sentence) in &part.sentences { p { (fold(sentence)) } }
         (pictures(campaign, part.subject))
         @if !part.rows.is_empty() { (table(&part.headings, &part.rows, &[])) }
         @if matches!(part.subject, SectionSubject::Change(_) | SectionSubject::AlongAxis) {
@@ -90,15 +90,16 @@ fn facts(part: &ReportSection) -> Markup {
         @if !part.facts.is_empty() {
             ul {
                 @for (label, _, fact) in &part.facts {
-                    li { b { (label.trim_matches('·')) } " " (folded(fact)) }
+                    li { b { (label.trim_matches('·')) } " " (fold(fact)) }
                 }
             }
         }
     }
 }
 
-/// A sentence whose reasons fill a screen begins with what they are reasons of.
-fn folded(sentence: &str) -> Markup {
+/// Collapses a sentence that fills a screen with reasons: its summary is the text before the first
+/// reason.
+fn fold(sentence: &str) -> Markup {
     let end = [" (", "; "]
         .into_iter()
         .filter_map(|mark| sentence.find(mark));

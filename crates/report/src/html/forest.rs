@@ -35,8 +35,8 @@ fn ratio(figure: &ComparedFigure, place: usize) -> Option<Change> {
     is_ratio.then_some(change)
 }
 
-/// Room for the names of figures.
-fn left(size: PictureWidth) -> f64 {
+/// Width reserved for the names of figures.
+fn left_margin(size: PictureWidth) -> f64 {
     match size {
         PictureWidth::Wide => 270.0,
         PictureWidth::Narrow => 170.0,
@@ -45,17 +45,7 @@ fn left(size: PictureWidth) -> f64 {
 
 /// `name` is the variant compared with `first`, or the figure that is compared.
 fn forest(name: &str, first: &str, rows: Vec<(String, Change)>) -> Markup {
-    let ends = rows.iter().flat_map(|(_, change)| {
-        let interval = change
-            .interval
-            .map(|interval| [interval.low, interval.high]);
-        interval
-            .unwrap_or_default()
-            .into_iter()
-            .chain(change.estimate)
-    });
-    let away = ends.filter(|end| *end > 0.0).map(|end| end.max(1.0 / end));
-    let most = away.fold(1.05, f64::max).min(RATIO_MAX);
+    let most = farthest_from_1(rows.iter().map(|(_, change)| change));
     html! {
         @if !rows.is_empty() {
             figure {
@@ -63,7 +53,7 @@ fn forest(name: &str, first: &str, rows: Vec<(String, Change)>) -> Markup {
                     ": ratio with its interval; where it crosses 1, nothing is shown" }
                 div class="picture" {
                     @for size in PictureWidth::ALL {
-                        (drawn(&rows, most, &format!("{name} against {first}"), size))
+                        (draw(&rows, most, &format!("{name} against {first}"), size))
                     }
                 }
             }
@@ -71,22 +61,29 @@ fn forest(name: &str, first: &str, rows: Vec<(String, Change)>) -> Markup {
     }
 }
 
-/// `most` is how far the axis goes to both sides of 1.
-fn drawn(rows: &[(String, Change)], most: f64, label: &str, size: PictureWidth) -> Markup {
-    let (left, width) = (left(size), size.pixels());
-    // The axis counts in thousandths: it knows nothing below 1.
+/// The largest ratio, or the inverse of the smallest, whichever is farther from 1. A little away
+/// from 1, so that the axis has a length, and at most [`RATIO_MAX`].
+fn farthest_from_1<'c>(changes: impl Iterator<Item = &'c Change>) -> f64 {
+    let ends = changes.flat_map(|change| {
+        let ends = change.interval.map(|it| [it.low, it.high]);
+        ends.into_iter().flatten().chain(change.estimate)
+    });
+    // A ratio of 0, or of an interval that reaches below it, has no place on a logarithmic axis.
+    let away = ends.filter(|end| *end > 0.0).map(|end| end.max(1.0 / end));
+    away.fold(1.05, f64::max).min(RATIO_MAX)
+}
+
+/// The axis reaches from `1 / most` to `most`.
+fn draw(rows: &[(String, Change)], most: f64, label: &str, size: PictureWidth) -> Markup {
+    let (left, width) = (left_margin(size), size.pixels());
+    // In thousandths, because a logarithmic axis begins at 1.
     let x = ChartAxis::log(1_000.0 / most, 1_000.0 * most, left, width - RIGHT);
     let at = |ratio: f64| x.place(ratio * 1_000.0);
     let bottom = 24.0 + ROW * rows.len() as f64;
     html! {
         svg class=(size.class()) viewBox=(format!("0 0 {width} {}", bottom + 24.0)) role="img"
             aria-label=(label) {
-            @for tick in ticks(most, size) {
-                line class=(if tick == 1.0 { "whisker" } else { "grid" })
-                    x1=(at_tenth(at(tick))) x2=(at_tenth(at(tick))) y1="12" y2=(bottom) {}
-                text class="tick" text-anchor="middle" x=(at_tenth(at(tick)))
-                    y=(bottom + 16.0) { (AxisUnit::Count.words(tick)) "×" }
-            }
+            @for ratio in ticks(most, size) { (tick(ratio, at(ratio), bottom)) }
             @for (row, (figure, change)) in rows.iter().enumerate() {
                 (whisker(figure, change, (left - 12.0, 24.0 + ROW * row as f64), &at))
             }
@@ -94,7 +91,18 @@ fn drawn(rows: &[(String, Change)], most: f64, label: &str, size: PictureWidth) 
     }
 }
 
-/// Ratios that have room beside one another.
+fn tick(ratio: f64, x: f64, bottom: f64) -> Markup {
+    let class = if ratio == 1.0 { "whisker" } else { "grid" };
+    let x = at_tenth(x);
+    html! {
+        line class=(class) x1=(x) x2=(x) y1="12" y2=(bottom) {}
+        text class="tick" text-anchor="middle" x=(x) y=(bottom + 16.0) {
+            (AxisUnit::Count.words(ratio)) "×"
+        }
+    }
+}
+
+/// Ratios to label, with enough space between them.
 fn ticks(most: f64, size: PictureWidth) -> Vec<f64> {
     let near = [0.8, 0.9, 1.0, 1.1, 1.25];
     let far = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -114,11 +122,6 @@ fn ticks(most: f64, size: PictureWidth) -> Vec<f64> {
 /// `end` is where the name ends, and the height of the row.
 fn whisker(figure: &str, change: &Change, end: (f64, f64), at: &impl Fn(f64) -> f64) -> Markup {
     let (x, y) = end;
-    let tone = match change.finding {
-        ChangeFinding::HigherIsBetter | ChangeFinding::LowerIsBetter => "good",
-        ChangeFinding::HigherIsWorse | ChangeFinding::LowerIsWorse => "bad",
-        ChangeFinding::NoDifference | ChangeFinding::Unknown => "",
-    };
     html! {
         text class="tick" text-anchor="end" x=(x) y=(y + 4.0) { (figure) }
         @if let Some(interval) = change.interval {
@@ -126,9 +129,58 @@ fn whisker(figure: &str, change: &Change, end: (f64, f64), at: &impl Fn(f64) -> 
                 y1=(y) y2=(y) {}
         }
         @if let Some(estimate) = change.estimate {
-            circle class={ "bar " (tone) } cx=(at_tenth(at(estimate))) cy=(y) r="5" {
+            circle class={ "bar " (tone(change.finding)) } cx=(at_tenth(at(estimate))) cy=(y)
+                r="5" {
                 title { (figure) ": " (change.text) }
             }
         }
+    }
+}
+
+fn tone(finding: ChangeFinding) -> &'static str {
+    match finding {
+        ChangeFinding::HigherIsBetter | ChangeFinding::LowerIsBetter => "good",
+        ChangeFinding::HigherIsWorse | ChangeFinding::LowerIsWorse => "bad",
+        ChangeFinding::NoDifference | ChangeFinding::Unknown => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axis_reaches_as_far_as_the_ratio_that_is_farthest_from_1() {
+        let golden = include_bytes!("../../tests/golden/campaign-v1.json");
+        let campaign = crate::read_campaign(golden).expect("a golden document can be read");
+        let rows = campaign.comparison.expect("variants are compared").rows;
+        let changes = rows.iter().flat_map(|row| &row.cells);
+        let change = changes.filter_map(|cell| cell.change.clone()).next();
+        let change = |estimate| Change {
+            estimate: Some(estimate),
+            interval: None,
+            ..change.clone().expect("a figure changed")
+        };
+        // (ratios, the end of the axis): a quarter is as far from 1 as four times is.
+        let cases = [
+            (vec![], 1.05),
+            (vec![1.0], 1.05),
+            (vec![0.25, 3.0], 4.0),
+            (vec![0.5, 3.0], 3.0),
+            (vec![1000.0], RATIO_MAX),
+            (vec![0.0], 1.05),
+        ];
+        for (ratios, expected) in cases {
+            let changes: Vec<Change> = ratios.iter().map(|&ratio| change(ratio)).collect();
+            assert_eq!(farthest_from_1(changes.iter()), expected, "{ratios:?}");
+        }
+    }
+
+    #[test]
+    fn ticks_are_symmetric_around_1_and_fewer_in_a_narrow_picture() {
+        assert_eq!(ticks(1.2, PictureWidth::Wide), [0.9, 1.0, 1.1]);
+        assert_eq!(ticks(1.3, PictureWidth::Narrow), [0.8, 1.0, 1.25]);
+        assert_eq!(ticks(4.0, PictureWidth::Wide), [0.25, 0.5, 1.0, 2.0, 4.0]);
+        assert_eq!(ticks(4.0, PictureWidth::Narrow), [0.25, 1.0, 4.0]);
     }
 }

@@ -79,27 +79,33 @@ fn bar(part: &PartTimes<'_>, most: f64) -> Markup {
 }
 
 fn standing_out(groups: &[FigureGroup]) -> Vec<String> {
+    let sentences = [far_slower(groups), failing(groups)];
+    sentences.into_iter().flatten().collect()
+}
+
+fn far_slower(groups: &[FigureGroup]) -> Option<String> {
     let p99 = |group: &FigureGroup| Some(time(group, 99.0)?.value_ns as f64);
-    let errors = |group: &FigureGroup| group.figures.operations.error_share;
-    let slow = farthest(groups, p99).filter(|(_, times)| times.is_finite());
-    let slow = slow.map(|(group, times)| {
-        let shown = time(group, 99.0).map(percentile).unwrap_or_default();
-        let times = exact(&number(times));
+    let (group, times) = farthest(groups, p99)?;
+    let shown = time(group, 99.0).map(percentile).unwrap_or_default();
+    // Infinite if the others took no time, which is no comparison.
+    times.is_finite().then(|| {
         format!(
-            "{} stands out: its p99 is {shown}, {times} times that of the others",
-            group.name
+            "{} stands out: its p99 is {shown}, {} times that of the others",
+            group.name,
+            exact(&number(times))
         )
-    });
-    let failing = farthest(groups, errors)
-        .filter(|(group, _)| errors(group) >= Some(ERROR_SHARE_MIN))
-        .map(|(group, _)| {
-            let shown = share(errors(group).unwrap_or(0.0));
-            format!(
-                "{} stands out: {shown} of its operations failed",
-                group.name
-            )
-        });
-    slow.into_iter().chain(failing).collect()
+    })
+}
+
+fn failing(groups: &[FigureGroup]) -> Option<String> {
+    let errors = |group: &FigureGroup| group.figures.operations.error_share;
+    let (group, _) = farthest(groups, errors)?;
+    let shown = errors(group).filter(|share| *share >= ERROR_SHARE_MIN)?;
+    Some(format!(
+        "{} stands out: {} of its operations failed",
+        group.name,
+        share(shown)
+    ))
 }
 
 /// The group whose value is farthest above the median of the others, with the ratio, if it stands

@@ -3,7 +3,7 @@
 use super::axis::{AxisUnit, ChartAxis};
 use super::picture::{BOTTOM, HEIGHT, LEFT, PictureWidth, RIGHT, TOP, place, y_ticks};
 use analysis::human::counted;
-use analysis::{HoldOutcome, HoldRecord, Purpose, Scaling, SearchRecord};
+use analysis::{HoldOutcome, HoldRecord, Purpose, Scaling, ScalingRow, SearchRecord};
 use maud::{Markup, html};
 
 /// Height of a row in the picture of the range.
@@ -80,38 +80,23 @@ fn holds(
     value: &dyn Fn(&HoldRecord) -> Option<f64>,
     levels: &[(f64, f64)],
 ) -> Markup {
-    let known = || record.steps.iter().filter_map(value).filter(|it| *it > 0.0);
-    let (smallest, largest) = (
-        known().fold(f64::MAX, f64::min),
-        known().fold(1.0, f64::max),
-    );
-    let bottom = HEIGHT - BOTTOM;
-    let y = ChartAxis::log(smallest / 1.2, largest * 1.2, bottom, TOP);
+    let y = hold_axis(record.steps.iter().filter_map(value));
     html! {
         div class="picture" {
             @for size in PictureWidth::ALL {
                 @let x = LoadAxis::new(record, size);
-                @let end = size.pixels() - RIGHT;
                 svg class=(size.class()) viewBox=(format!("0 0 {} {HEIGHT}", size.pixels()))
                     role="img" aria-label=(label) {
                     (y_ticks(y, unit, 5, size.pixels()))
-                    (x.ticks(size, bottom))
+                    (x.ticks(size, HEIGHT - BOTTOM))
                     @for &(from, level) in levels {
-                        line class="border" x1=(place(x.at(from))) x2=(place(x.at(from)))
-                            y1=(TOP) y2=(bottom) {}
-                        line class="line c0 wanted" x1=(place(x.at(from))) x2=(end)
-                            y1=(place(y.place(level))) y2=(place(y.place(level))) {}
+                        (level_line(x.at(from), y.place(level), size.pixels() - RIGHT))
                     }
                     @for step in &record.steps {
                         @if let Some(value) = value(step) {
-                            @let (at, height) = (x.at(step.amount), y.place(value));
-                            circle class={ "bar " (tone(&step.result.outcome)) } r="6"
-                                cx=(place(at)) cy=(place(height)) {
-                                title { (record.bounds.amount().display(step.amount)) ": "
-                                    (unit.words(value)) }
-                            }
-                            text class="tick" text-anchor="middle" x=(place(at))
-                                y=(place(height - 9.0)) { (step.step) }
+                            @let load = record.bounds.amount().display(step.amount);
+                            @let title = format!("{load}: {}", unit.words(value));
+                            (hold_point(step, (x.at(step.amount), y.place(value)), &title))
                         }
                     }
                 }
@@ -120,43 +105,71 @@ fn holds(
     }
 }
 
-/// A row for each hold: what was tried, and the range that was left.
+/// A fifth of room below the smallest value and above the largest.
+fn hold_axis(values: impl Iterator<Item = f64> + Clone) -> ChartAxis {
+    let known = values.filter(|value| *value > 0.0);
+    let smallest = known.clone().fold(f64::MAX, f64::min);
+    let largest = known.fold(1.0, f64::max);
+    ChartAxis::log(smallest / 1.2, largest * 1.2, HEIGHT - BOTTOM, TOP)
+}
+
+/// A border at `x`, and from there on a level of this height.
+fn level_line(x: f64, height: f64, end: f64) -> Markup {
+    html! {
+        line class="border" x1=(place(x)) x2=(place(x)) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
+        line class="line c0 wanted" x1=(place(x)) x2=(end) y1=(place(height))
+            y2=(place(height)) {}
+    }
+}
+
+fn hold_point(step: &HoldRecord, (x, y): (f64, f64), title: &str) -> Markup {
+    html! {
+        circle class={ "bar " (tone(&step.result.outcome)) } r="6" cx=(place(x)) cy=(place(y)) {
+            title { (title) }
+        }
+        text class="tick" text-anchor="middle" x=(place(x)) y=(place(y - 9.0)) { (step.step) }
+    }
+}
+
+/// A hold, and between which loads the answer was after it; `None` for an end that is still open.
+type Narrowed<'r> = (&'r HoldRecord, [Option<f64>; 2]);
+
+/// The range narrows from the highest load that passed to the lowest that failed.
+fn narrow(record: &SearchRecord) -> Vec<Narrowed<'_>> {
+    let (mut passed, mut failed) = (None::<f64>, None::<f64>);
+    // Holds for the knee come after the answer is known.
+    let steps = record.steps.iter();
+    let steps = steps.filter(|step| step.purpose != Purpose::Knee);
+    let narrowed = steps.map(|step| {
+        let amount = step.amount;
+        match step.result.outcome {
+            HoldOutcome::Passed => passed = Some(passed.map_or(amount, |it| it.max(amount))),
+            HoldOutcome::Failed { .. } => failed = Some(failed.map_or(amount, |it| it.min(amount))),
+            HoldOutcome::ClientBound { .. } | HoldOutcome::Invalid { .. } => {}
+        }
+        (step, [passed, failed])
+    });
+    narrowed.collect()
+}
+
+/// One row per hold: the load tried, and the range that remained.
 fn range(record: &SearchRecord, size: PictureWidth) -> Markup {
     let x = LoadAxis::new(record, size);
     let width = size.pixels();
-    let (mut passed, mut failed) = (None::<f64>, None::<f64>);
-    // Those for the knee come once the answer is known.
-    let steps = record.steps.iter();
-    let rows: Vec<(&HoldRecord, Option<(f64, f64)>)> = steps
-        .filter(|step| step.purpose != Purpose::Knee)
-        .map(|step| {
-            match step.result.outcome {
-                HoldOutcome::Passed => {
-                    passed = Some(passed.map_or(step.amount, |it| it.max(step.amount)));
-                }
-                HoldOutcome::Failed { .. } => {
-                    failed = Some(failed.map_or(step.amount, |it| it.min(step.amount)));
-                }
-                HoldOutcome::ClientBound { .. } | HoldOutcome::Invalid { .. } => {}
-            }
-            let left = (
-                passed.map_or(LEFT, |amount| x.at(amount)),
-                failed.map_or(width - RIGHT, |amount| x.at(amount)),
-            );
-            // Holds of one amount may contradict each other.
-            (step, Some(left).filter(|(from, to)| from < to))
-        })
-        .collect();
+    let rows = narrow(record);
     let bottom = TOP + ROW * rows.len() as f64;
     html! {
         svg class=(size.class()) viewBox=(format!("0 0 {width} {}", bottom + 26.0)) role="img"
             aria-label="Range after each hold" {
             (x.ticks(size, bottom))
-            @for (row, (step, left)) in rows.iter().enumerate() {
+            @for (row, &(step, [low, high])) in rows.iter().enumerate() {
                 @let y = TOP + ROW * (row as f64 + 0.5);
+                @let from = low.map_or(LEFT, |amount| x.at(amount));
+                @let to = high.map_or(width - RIGHT, |amount| x.at(amount));
                 text class="tick" text-anchor="end" x=(LEFT - 6.0) y=(y + 4.0) { (step.step) }
-                @if let Some((from, to)) = left {
-                    rect class="tail" x=(place(*from)) width=(place(to - from)) y=(y - 5.0)
+                // Holds of the same load may contradict each other, which leaves no range.
+                @if from < to {
+                    rect class="tail" x=(place(from)) width=(place(to - from)) y=(y - 5.0)
                         height="10" {}
                 }
                 circle class={ "bar " (tone(&step.result.outcome)) } r="5"
@@ -196,46 +209,155 @@ pub(super) fn scaling(scaling: &Scaling) -> Markup {
 }
 
 fn rates(scaling: &Scaling, size: PictureWidth) -> Markup {
-    let (width, bottom) = (size.pixels(), HEIGHT - BOTTOM);
-    let agents = scaling.rows.iter().map(|row| f64::from(row.agents));
-    let most = agents.fold(1.0, f64::max);
-    let rates = scaling.rows.iter().map(|row| row.ok_per_second);
-    let top = rates.fold(0.0, f64::max) * 1.2;
-    let x = ChartAxis::linear(0.0, most * 1.1, LEFT, width - RIGHT);
-    let y = ChartAxis::linear(0.0, top, bottom, TOP);
-    let each = scaling
-        .rows
-        .first()
-        .map_or(0.0, |row| row.ok_per_second / f64::from(row.agents.max(1)));
-    // Up to the edge of the picture.
-    let full = most.min(top / each.max(f64::MIN_POSITIVE));
-    let points = scaling.rows.iter().map(|row| {
-        let at = x.place(f64::from(row.agents));
-        format!("{} {}", place(at), place(y.place(row.ok_per_second)))
-    });
-    let points: Vec<String> = points.collect();
+    let axes = ScalingAxes::new(scaling, size.pixels());
     html! {
-        svg class=(size.class()) viewBox=(format!("0 0 {width} {HEIGHT}")) role="img"
+        svg class=(size.class()) viewBox=(format!("0 0 {} {HEIGHT}", size.pixels())) role="img"
             aria-label="Rate by the number of agents" {
-            (y_ticks(y, AxisUnit::Rate, 5, width))
-            @for tick in x.ticks(size.ticks()).into_iter().filter(|tick| tick.fract() == 0.0) {
-                text class="tick" text-anchor="middle" x=(place(x.place(tick))) y=(HEIGHT - 8.0) {
-                    (AxisUnit::Count.words(tick))
-                }
-            }
-            line class="line c2 wanted" x1=(LEFT) y1=(bottom) x2=(place(x.place(full)))
-                y2=(place(y.place(full * each))) {}
+            (y_ticks(axes.y, AxisUnit::Rate, 5, size.pixels()))
+            (axes.agents_ticks(size))
+            (axes.linear_growth())
             @if let Some(agents) = scaling.stops_at {
-                @let at = place(x.place(f64::from(agents)));
-                line class="border" x1=(at) x2=(at) y1=(TOP) y2=(bottom) {}
+                @let at = axes.at(agents);
+                line class="border" x1=(at) x2=(at) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
             }
+            (axes.points(&scaling.rows))
+        }
+    }
+}
+
+/// Where rates stand by their number of agents.
+struct ScalingAxes {
+    x: ChartAxis,
+    y: ChartAxis,
+    /// Rate of a single agent, in the row with the fewest.
+    each: f64,
+    /// Where linear growth leaves the picture: at its right edge, or at its upper one.
+    growth_end: f64,
+}
+
+impl ScalingAxes {
+    fn new(scaling: &Scaling, width: f64) -> ScalingAxes {
+        let rows = &scaling.rows;
+        let most = rows.iter().map(|row| f64::from(row.agents));
+        let most = most.fold(1.0, f64::max);
+        let top = rows.iter().map(|row| row.ok_per_second).fold(0.0, f64::max) * 1.2;
+        let each = rows
+            .first()
+            .map_or(0.0, |row| row.ok_per_second / f64::from(row.agents.max(1)));
+        ScalingAxes {
+            x: ChartAxis::linear(0.0, most * 1.1, LEFT, width - RIGHT),
+            y: ChartAxis::linear(0.0, top, HEIGHT - BOTTOM, TOP),
+            each,
+            growth_end: most.min(top / each.max(f64::MIN_POSITIVE)),
+        }
+    }
+
+    fn at(&self, agents: u32) -> String {
+        place(self.x.place(f64::from(agents)))
+    }
+
+    /// Only whole numbers of agents.
+    fn agents_ticks(&self, size: PictureWidth) -> Markup {
+        let ticks = self.x.ticks(size.ticks());
+        html! {
+            @for tick in ticks.into_iter().filter(|tick| tick.fract() == 0.0) {
+                text class="tick" text-anchor="middle" x=(place(self.x.place(tick)))
+                    y=(HEIGHT - 8.0) { (AxisUnit::Count.words(tick)) }
+            }
+        }
+    }
+
+    /// What the agents would bring if each brought as much as the fewest did.
+    fn linear_growth(&self) -> Markup {
+        let end = self.growth_end;
+        html! {
+            line class="line c2 wanted" x1=(LEFT) y1=(HEIGHT - BOTTOM)
+                x2=(place(self.x.place(end))) y2=(place(self.y.place(end * self.each))) {}
+        }
+    }
+
+    fn points(&self, rows: &[ScalingRow]) -> Markup {
+        let height = |row: &ScalingRow| place(self.y.place(row.ok_per_second));
+        let points = rows.iter();
+        let points = points.map(|row| format!("{} {}", self.at(row.agents), height(row)));
+        let points: Vec<String> = points.collect();
+        html! {
             polyline class="line c0" points=(points.join(" ")) {}
-            @for row in &scaling.rows {
-                circle class="bar" r="5" cx=(place(x.place(f64::from(row.agents))))
-                    cy=(place(y.place(row.ok_per_second))) {
+            @for row in rows {
+                circle class="bar" r="5" cx=(self.at(row.agents)) cy=(height(row)) {
                     title { (row.agents) " agents: " (row.verdict.name()) }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use analysis::CampaignDocument;
+
+    fn golden() -> CampaignDocument {
+        let golden = include_bytes!("../../tests/golden/campaign-v1.json");
+        crate::read_campaign(golden).expect("a golden document can be read")
+    }
+
+    #[test]
+    fn range_narrows_with_each_hold_that_can_be_judged() {
+        let mut record = golden().searches.swap_remove(0).search;
+        let is_failed =
+            |step: &&HoldRecord| matches!(step.result.outcome, HoldOutcome::Failed { .. });
+        let failed = record
+            .steps
+            .iter()
+            .find(is_failed)
+            .expect("a hold failed")
+            .clone();
+        let hold = |amount: f64, has_passed: bool| {
+            let mut step = failed.clone();
+            (step.amount, step.purpose) = (amount, Purpose::Climb);
+            if has_passed {
+                step.result.outcome = HoldOutcome::Passed;
+            }
+            step
+        };
+        let mut knee = hold(900.0, true);
+        knee.purpose = Purpose::Knee;
+        let holds = [
+            (100.0, true),
+            (400.0, false),
+            (200.0, true),
+            (300.0, false),
+            (150.0, true),
+        ];
+        record.steps = holds
+            .map(|(amount, has_passed)| hold(amount, has_passed))
+            .to_vec();
+        record.steps.push(knee);
+        let ranges: Vec<_> = narrow(&record).iter().map(|(_, range)| *range).collect();
+        let expected = [
+            [Some(100.0), None],
+            [Some(100.0), Some(400.0)],
+            [Some(200.0), Some(400.0)],
+            [Some(200.0), Some(300.0)],
+            [Some(200.0), Some(300.0)],
+        ];
+        assert_eq!(ranges, expected);
+    }
+
+    #[test]
+    fn linear_growth_ends_at_the_edge_that_it_reaches_first() {
+        let growth_end = |rates: [f64; 2]| {
+            let mut scaling = golden().scalings.swap_remove(0).scaling;
+            scaling.rows.truncate(2);
+            for (row, (agents, rate)) in scaling.rows.iter_mut().zip((1..).zip(rates)) {
+                (row.agents, row.ok_per_second) = (agents, rate);
+            }
+            ScalingAxes::new(&scaling, 100.0).growth_end
+        };
+        // Two agents carry what one does. The picture ends at 120/s, which 1.2 agents would reach.
+        assert!((growth_end([100.0, 100.0]) - 1.2).abs() < 1e-9);
+        // They carry more than twice as much, so the line ends at the last number of agents.
+        assert!((growth_end([100.0, 250.0]) - 2.0).abs() < 1e-9);
     }
 }
