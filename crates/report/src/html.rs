@@ -5,6 +5,7 @@ mod axis;
 mod campaign;
 mod curves;
 mod forest;
+mod heat_map;
 mod live;
 mod marks;
 mod parts;
@@ -21,12 +22,12 @@ use crate::content::{
 use crate::headline::{meaning, tone, verdict};
 use crate::style::Paint;
 use analysis::human::{exact, number, percentile, share};
-use analysis::{CampaignDocument, Document, FigureGroup, Judgement, RunState};
+use analysis::{CampaignDocument, Document, FigureGroup, HeatMap, Judgement, RunState};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use curves::Curve;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use picture::MeasuredPart;
+use picture::{MeasuredPart, TimeFrame};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use timeline::{POINTS_MAX, TimeChart, TimeCharts};
@@ -101,42 +102,22 @@ fn body(document: &Document, head: &Markup, compared: Option<&CampaignDocument>)
 
 /// A complete page around `body`.
 fn page(title: &str, data: &Value, body: &Markup) -> String {
-    framed(title, data, body, None)
+    frame(title, data, body, None)
 }
 
-/// The same; where it has a version a server sends it, and its script asks for newer ones.
-fn framed(title: &str, data: &Value, body: &Markup, version: Option<u64>) -> String {
-    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
-    // What a name, a header or a message of a server could bring in is text; this holds should that
-    // ever fail.
+/// As [`page`]. A page with a version is sent by a server, and its script asks for newer versions.
+fn frame(title: &str, data: &Value, body: &Markup, version: Option<u64>) -> String {
     let script = version.map_or(SCRIPT, |_| LIVE_SCRIPT);
-    let policy = format!(
-        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'{}",
-        hash(STYLE),
-        hash(script),
-        version.map_or("", |_| "; connect-src 'self'")
-    );
     let page = html! {
         (DOCTYPE)
         html lang="en" data-version=[version] {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "Cannonade " (env!("CARGO_PKG_VERSION")) };
-                @if version.is_some() {
-                    noscript { meta http-equiv="refresh" content=(REFRESH_SECONDS); }
-                }
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (page_head(title, script, version.is_some()))
             body {
                 @if version.is_some() {
                     p id="connection" class="verdict bad" role="status" hidden {}
                 }
                 (body)
-                script type="application/json" id="data" { (PreEscaped(embedded(data))) }
+                script type="application/json" id="data" { (PreEscaped(embed(data))) }
                 script { (PreEscaped(script)) }
                 (PreEscaped(format!("<!-- uPlot, {} -->", LICENCE.replace("--", "- -"))))
             }
@@ -147,8 +128,37 @@ fn framed(title: &str, data: &Value, body: &Markup, version: Option<u64>) -> Str
     text
 }
 
-/// JSON inside of a page: nothing in it may end the element that it stands in.
-fn embedded(data: &Value) -> String {
+fn page_head(title: &str, script: &str, is_live: bool) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(content_policy(script, is_live));
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            meta name="generator" content={ "Cannonade " (env!("CARGO_PKG_VERSION")) };
+            @if is_live {
+                noscript { meta http-equiv="refresh" content=(REFRESH_SECONDS); }
+            }
+            title { (title) }
+            style { (PreEscaped(STYLE)) }
+        }
+    }
+}
+
+/// Names, headers and server messages are escaped as text. This policy is a second line of defence:
+/// it lets no script run but our own (Content Security Policy Level 3, section 2.3.1).
+fn content_policy(script: &str, is_live: bool) -> String {
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+    format!(
+        "default-src 'none'; style-src {}; script-src {}; base-uri 'none'; form-action 'none'{}",
+        hash(STYLE),
+        hash(script),
+        if is_live { "; connect-src 'self'" } else { "" }
+    )
+}
+
+/// JSON inside a page; it must not contain anything that closes the surrounding element.
+fn embed(data: &Value) -> String {
     data.to_string().replace('<', "\\u003c")
 }
 
@@ -188,7 +198,7 @@ fn state(state: RunState) -> &'static str {
     match state {
         RunState::Complete => "complete",
         RunState::Interrupted => "it was stopped, and what was measured counts",
-        RunState::Incomplete => "nobody began, or the coordinator had not finished writing it",
+        RunState::Incomplete => "no agent began, or the coordinator had not finished writing it",
     }
 }
 
@@ -204,38 +214,9 @@ fn class(paint: Paint) -> &'static str {
 
 /// The most important figures, and the margins of thresholds.
 fn headline(document: &Document) -> Markup {
-    let figures = &document.measured;
-    let time = |at: f64| {
-        let found = figures.percentile("response_time", at);
-        found.map_or_else(|| "–".to_owned(), percentile)
-    };
-    let asked = exact(&number(
-        figures
-            .rates
-            .due_per_second
-            .max(figures.rates.started_per_second),
-    ));
-    let tiles = [
-        (
-            "carried",
-            format!("{}/s", number(figures.rates.ok_per_second)),
-            format!("of {asked}/s"),
-        ),
-        ("median", time(50.0), "response time".to_owned()),
-        ("p99", time(99.0), "response time".to_owned()),
-        ("p99.9", time(99.9), "response time".to_owned()),
-        (
-            "errors",
-            share(figures.operations.error_share.unwrap_or(0.0)),
-            format!(
-                "{} of {}",
-                figures.operations.errors, figures.operations.ended
-            ),
-        ),
-    ];
     html! {
         section class="tiles" {
-            @for (name, value, about) in tiles {
+            @for (name, value, about) in tiles(document) {
                 div { p class="faint" { (name) } p class="value" { (value) } p class="faint" {
                     (about)
                 } }
@@ -250,7 +231,30 @@ fn headline(document: &Document) -> Markup {
     }
 }
 
-/// How much of its limit a threshold's figure took.
+/// The name of each figure, its value, and what it refers to.
+fn tiles(document: &Document) -> [(&'static str, String, String); 5] {
+    let figures = &document.measured;
+    let (rates, operations) = (&figures.rates, &figures.operations);
+    let time = |name: &'static str, at: f64| {
+        let found = figures.percentile("response_time", at);
+        let value = found.map_or_else(|| "–".to_owned(), percentile);
+        (name, value, "response time".to_owned())
+    };
+    let carried = format!("{}/s", number(rates.ok_per_second));
+    let asked = rates.due_per_second.max(rates.started_per_second);
+    let asked = format!("of {}/s", exact(&number(asked)));
+    let errors = share(operations.error_share.unwrap_or(0.0));
+    let of_ended = format!("{} of {}", operations.errors, operations.ended);
+    [
+        ("carried", carried, asked),
+        time("median", 50.0),
+        time("p99", 99.0),
+        time("p99.9", 99.9),
+        ("errors", errors, of_ended),
+    ]
+}
+
+/// What part of its limit a threshold's figure used.
 fn margin(judgement: &Judgement) -> Markup {
     let used = judgement.actual.map(|actual| actual / judgement.limit);
     let used = used.filter(|used| used.is_finite());
@@ -287,51 +291,76 @@ fn percentile_curves(document: &Document, compared: Option<&CampaignDocument>) -
 }
 
 fn timelines(document: &Document) -> Markup {
-    let drawn = TimeCharts::new(document, DRAWN_MAX);
-    let part = measured_part(document);
+    let charts = TimeCharts::new(document, DRAWN_MAX);
     let marks = marks::marks(document);
+    let frame = TimeFrame {
+        bounds: &charts.bounds,
+        part: measured_part(document),
+        marks: &marks,
+    };
     html! {
-        @if !drawn.timelines.is_empty() {
+        @if !charts.timelines.is_empty() {
             section id="timelines" {
                 h2 { "Over time" }
                 p class="faint script" {
                     "Drag to look closer, double-click for all; a click on a name hides its line."
                 }
                 (marks::list(&marks))
-                @for timeline in &drawn.timelines {
-                    figure class="timeline" data-timeline=(timeline.id) {
-                        figcaption { b { (timeline.title) } " " (timeline.about) }
-                        div class="picture" {
-                            (picture::timeline(timeline, &drawn.bounds, part, &marks))
-                        }
-                        (picture::legend(timeline.lines.iter().map(|line| line.name.clone())))
+                @for chart in &charts.timelines {
+                    (timeline(chart, frame))
+                    @if chart.id == "times" {
+                        (heat_map(&document.heat_map, frame))
+                        (parts_of_mean(charts.parts.as_ref(), frame))
                     }
-                    @if timeline.id == "times" { (times_more_closely(document, &drawn, &marks)) }
                 }
             }
         }
     }
 }
 
-/// All response times, and where their mean went.
-fn times_more_closely(document: &Document, drawn: &TimeCharts, marks: &[marks::RunMark]) -> Markup {
-    let part = measured_part(document);
+fn timeline(chart: &TimeChart, frame: TimeFrame<'_>) -> Markup {
     html! {
-        @if !document.heat_map.is_empty() {
+        figure class="timeline" data-timeline=(chart.id) {
+            (caption(chart))
+            div class="picture" { (picture::timeline(chart, frame)) }
+            (line_names(chart))
+        }
+    }
+}
+
+fn caption(chart: &TimeChart) -> Markup {
+    html! { figcaption { b { (chart.title) } " " (chart.about) } }
+}
+
+fn line_names(chart: &TimeChart) -> Markup {
+    picture::legend(chart.lines.iter().map(|line| line.name.clone()))
+}
+
+/// All response times. Marks would hide cells.
+fn heat_map(map: &HeatMap, frame: TimeFrame<'_>) -> Markup {
+    let frame = TimeFrame {
+        marks: &[],
+        ..frame
+    };
+    html! {
+        @if !map.is_empty() {
             figure id="heat" {
-                figcaption { b { "Response times" } " "
-                    (picture::heat_legend(&document.heat_map)) }
-                div class="picture" {
-                    (picture::heat_map(&document.heat_map, &drawn.bounds, part))
-                }
+                figcaption { b { "Response times" } " " (heat_map::legend(map)) }
+                div class="picture" { (heat_map::draw(map, frame)) }
                 p class="reading" {}
             }
         }
-        @if let Some(chart) = &drawn.parts {
+    }
+}
+
+/// Where the mean response time went.
+fn parts_of_mean(chart: Option<&TimeChart>, frame: TimeFrame<'_>) -> Markup {
+    html! {
+        @if let Some(chart) = chart {
             figure id="parts" {
-                figcaption { b { (chart.title) } " " (chart.about) }
-                div class="picture" { (picture::stack(chart, &drawn.bounds, part, marks)) }
-                (picture::legend(chart.lines.iter().map(|line| line.name.clone())))
+                (caption(chart))
+                div class="picture" { (picture::stack(chart, frame)) }
+                (line_names(chart))
             }
         }
     }
@@ -488,42 +517,44 @@ fn trust(document: &Document) -> Markup {
 
 /// The data that the script draws.
 fn data(document: &Document) -> Value {
-    let all = TimeCharts::new(document, POINTS_MAX);
+    let charts = TimeCharts::new(document, POINTS_MAX);
     let part = measured_part(document);
     let marks = marks::marks(document);
     let marks = marks
         .iter()
         .map(|mark| (mark.from, mark.to, mark.tone.name(), &mark.label));
-    let timeline = |timeline: &TimeChart| {
-        let lines = timeline.lines.iter();
-        json!({
-            "id": timeline.id,
-            "unit": timeline.unit.name(),
-            "log": timeline.is_log,
-            "names": lines.clone().map(|line| &line.name).collect::<Vec<_>>(),
-            "wanted": lines.clone().map(|line| line.is_wanted).collect::<Vec<_>>(),
-            "values": lines.map(|line| short(&line.values)).collect::<Vec<_>>(),
-        })
-    };
-    let end = all.bounds.last();
-    let starts = all
-        .bounds
-        .split_last()
-        .map_or(&[][..], |(_, starts)| starts);
+    let starts = charts.bounds.split_last();
     json!({
-        "seconds": starts,
-        "end": end,
+        "seconds": starts.map_or(&[][..], |(_, starts)| starts),
+        "end": charts.bounds.last(),
         "measured": [part.from, part.to],
         "marks": marks.collect::<Vec<_>>(),
-        "timelines": all.timelines.iter().map(timeline).collect::<Vec<_>>(),
+        "timelines": charts.timelines.iter().map(chart_data).collect::<Vec<_>>(),
         "heat": document.heat_map,
-        "frame": {
-            "height": picture::HEIGHT,
-            "left": picture::LEFT,
-            "right": picture::RIGHT,
-            "top": picture::TOP,
-            "bottom": picture::HEIGHT - picture::BOTTOM,
-        },
+        "frame": frame_data(),
+    })
+}
+
+fn chart_data(chart: &TimeChart) -> Value {
+    let lines = chart.lines.iter();
+    json!({
+        "id": chart.id,
+        "unit": chart.unit.name(),
+        "log": chart.is_log,
+        "names": lines.clone().map(|line| &line.name).collect::<Vec<_>>(),
+        "wanted": lines.clone().map(|line| line.is_wanted).collect::<Vec<_>>(),
+        "values": lines.map(|line| short(&line.values)).collect::<Vec<_>>(),
+    })
+}
+
+/// The script draws in the same place as the pictures that it replaces.
+fn frame_data() -> Value {
+    json!({
+        "height": picture::HEIGHT,
+        "left": picture::LEFT,
+        "right": picture::RIGHT,
+        "top": picture::TOP,
+        "bottom": picture::HEIGHT - picture::BOTTOM,
     })
 }
 

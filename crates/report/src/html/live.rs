@@ -1,9 +1,9 @@
 //! The page before and during a run. It is like the page of a result, but shows progress instead of
 //! a verdict, which is only known at the end. Its script follows the run.
 
-use super::{body, data, framed, head, outcome, title};
+use super::{body, data, frame, head, outcome, title};
 use crate::content::{what_ran, what_runs};
-use analysis::{Document, RunState};
+use analysis::{Document, Row, RunState};
 use maud::{Markup, html};
 use measure::calendar;
 use serde_json::json;
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 pub(crate) fn render_live(document: Option<&Document>, made_at_ms: u64) -> String {
     let Some(document) = document else {
         let body = html! { header { h1 { "Cannonade" } (waiting(made_at_ms)) } main {} };
-        return framed("Cannonade", &json!({}), &body, Some(made_at_ms));
+        return frame("Cannonade", &json!({}), &body, Some(made_at_ms));
     };
     let document = &judgeable(document);
     let name = &document.run.name;
@@ -31,7 +31,7 @@ pub(crate) fn render_live(document: Option<&Document>, made_at_ms: u64) -> Strin
     };
     let head = head(document, &ran, &outcome);
     let body = body(document, &head, None);
-    framed(&title, &data(document), &body, Some(made_at_ms))
+    frame(&title, &data(document), &body, Some(made_at_ms))
 }
 
 /// No threshold has failed as long as nothing is measured.
@@ -69,30 +69,29 @@ fn under_way(document: &Document, made_at_ms: u64) -> Markup {
 
 /// Progress by time, or by operations if the plan has no duration.
 fn how_far(document: &Document) -> Markup {
-    let run = &document.run;
     let Some(last) = document.series.rows.last() else {
         return html! { "No second is there yet: agents join, get ready and begin together." };
     };
-    let (done, all, unit) = match (run.planned_duration_ns, run.planned_operations) {
-        (Some(length), _) => {
-            let all = (run.warm_up_ns.saturating_add(length)) as f64 / 1e9;
-            let passed = f64::from(last.second.saturating_add(last.seconds));
-            (passed.min(all), all, " s")
-        }
-        (None, Some(operations)) => {
-            let ended = document.measured.operations.ended;
-            (
-                ended.min(operations) as f64,
-                operations as f64,
-                " operations",
-            )
-        }
-        (None, None) => return html! {},
-    };
     html! {
-        progress value=(done) max=(all) {} " "
-        (done.floor()) (unit) " of " (all) (unit) "."
+        @if let Some((done, all, unit)) = progress(document, last) {
+            progress value=(done) max=(all) {} " "
+            (done.floor()) (unit) " of " (all) (unit) "."
+        }
     }
+}
+
+/// How much is done, how much there is, and in what; `None` if the plan states no end.
+fn progress(document: &Document, last: &Row) -> Option<(f64, f64, &'static str)> {
+    let run = &document.run;
+    if let Some(length) = run.planned_duration_ns {
+        let all = (run.warm_up_ns.saturating_add(length)) as f64 / 1e9;
+        // The drain has rows too, in which nothing is left to wait for.
+        let passed = f64::from(last.second.saturating_add(last.seconds));
+        return Some((passed.min(all), all, " s"));
+    }
+    let operations = run.planned_operations?;
+    let ended = document.measured.operations.ended.min(operations);
+    Some((ended as f64, operations as f64, " operations"))
 }
 
 fn as_of(made_at_ms: u64) -> Markup {
@@ -103,6 +102,38 @@ fn as_of(made_at_ms: u64) -> Markup {
     html! {
         span class="faint" {
             "Refreshed at " time datetime=(text) { (time.trim_end_matches('Z')) " UTC" } "."
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_of_the_warm_up_and_the_plan_and_never_above_it() {
+        let golden = include_bytes!("../../tests/golden/result-v1.json");
+        let mut document = crate::read(golden).expect("a golden document can be read");
+        document.run.warm_up_ns = 2_000_000_000;
+        document.measured.operations.ended = 70;
+        let row = |second| Row {
+            second,
+            seconds: 1,
+            ..Row::default()
+        };
+        // (planned seconds, planned operations, last second, progress)
+        let cases = [
+            (Some(10), None, 4, Some((5.0, 12.0, " s"))),
+            (Some(10), Some(100), 4, Some((5.0, 12.0, " s"))),
+            (Some(10), None, 14, Some((12.0, 12.0, " s"))),
+            (None, Some(100), 4, Some((70.0, 100.0, " operations"))),
+            (None, Some(60), 4, Some((60.0, 60.0, " operations"))),
+            (None, None, 4, None),
+        ];
+        for (seconds, operations, last, expected) in cases {
+            document.run.planned_duration_ns = seconds.map(|seconds: u64| seconds * 1_000_000_000);
+            document.run.planned_operations = operations;
+            assert_eq!(progress(&document, &row(last)), expected);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::clock::clock;
 use analysis::human::{exact, number, time};
-use analysis::{Document, LoadRecord, Row, StageRecord};
+use analysis::{Document, LoadRecord, Row, StageRecord, Takeover};
 use maud::{Markup, html};
 
 /// Seconds that are marked; the worst ones if there are more.
@@ -115,6 +115,10 @@ fn stages(document: &Document) -> Vec<RunMark> {
     let all = stages.iter().chain([&rest]);
     // A run that was stopped did not reach all of its stages.
     let begun = all.filter(|stage| stage.from_ns < end_ns);
+    begun.map(|stage| stage_mark(document, stage)).collect()
+}
+
+fn stage_mark(document: &Document, stage: &StageRecord) -> RunMark {
     let amount = |amount: f64| {
         let number = exact(&number(amount));
         match document.plan.load {
@@ -122,30 +126,27 @@ fn stages(document: &Document) -> Vec<RunMark> {
             LoadRecord::Closed { .. } => format!("{number} users"),
         }
     };
-    let mark = |stage: &StageRecord| {
-        let (from, to) = (amount(stage.from), amount(stage.to));
-        let (label, words) = if stage.from == stage.to {
-            (format!("hold {to}"), format!("a hold of {to}"))
-        } else if stage.from_ns == stage.to_ns {
-            (
-                format!("step to {to}"),
-                format!("a step from {from} to {to}"),
-            )
+    let (from, to) = (amount(stage.from), amount(stage.to));
+    let (label, words) = if stage.from == stage.to {
+        (format!("hold {to}"), format!("a hold of {to}"))
+    } else {
+        let kind = if stage.from_ns == stage.to_ns {
+            "step"
         } else {
-            (
-                format!("ramp to {to}"),
-                format!("a ramp from {from} to {to}"),
-            )
+            "ramp"
         };
-        RunMark {
-            from: stage.from_ns as f64 / 1e9,
-            to: stage.to_ns.min(end_ns) as f64 / 1e9,
-            tone: MarkTone::Plain,
-            label: Some(label),
-            words,
-        }
+        (
+            format!("{kind} to {to}"),
+            format!("a {kind} from {from} to {to}"),
+        )
     };
-    begun.map(mark).collect()
+    RunMark {
+        from: stage.from_ns as f64 / 1e9,
+        to: stage.to_ns.min(end_ns(document)) as f64 / 1e9,
+        tone: MarkTone::Plain,
+        label: Some(label),
+        words,
+    }
 }
 
 /// The worst of the seconds that stalled, or in which an operation was far slower than usual.
@@ -156,31 +157,45 @@ fn seconds(document: &Document) -> Vec<RunMark> {
     let mut found: Vec<(f64, RunMark)> = Vec::new();
     for (place, row) in loaded.enumerate() {
         let length = f64::from(row.seconds.max(document.series.row_seconds).max(1));
-        let from = f64::from(row.second);
-        let mark = |tone, words| RunMark {
-            from,
-            to: from + length,
-            tone,
-            label: None,
-            words,
-        };
-        if row.ended == 0 && row.in_service >= 0.5 {
-            let under_way = exact(&number(row.in_service));
-            let words = format!("nothing ended, with {under_way} operations under way");
-            found.push((f64::INFINITY, mark(MarkTone::Bad, words)));
-        } else if let Some(times) = times_usual(&rows, place) {
-            let slowest = time(row.response_time_max_ns as f64);
-            let times_words = exact(&number(times));
-            let words = format!("the slowest took {slowest}, {times_words} times the usual");
-            found.push((times, mark(MarkTone::Doubtful, words)));
-        }
+        let is_far_above = || times_usual(&rows, place).map(|times| outlier(row, times));
+        let problem = stall(row).or_else(is_far_above);
+        found.extend(problem.map(|(badness, tone, words)| {
+            let from = f64::from(row.second);
+            let mark = RunMark {
+                from,
+                to: from + length,
+                tone,
+                label: None,
+                words,
+            };
+            (badness, mark)
+        }));
     }
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     found.truncate(SECONDS_MAX);
     found.into_iter().map(|(_, mark)| mark).collect()
 }
 
-/// How many times the usual a row's largest time is, where it is far above.
+/// What is wrong with a row: a number that grows with its severity, and the mark's tone and words.
+type RowProblem = (f64, MarkTone, String);
+
+/// Nothing is worse than a row in which nothing ended, though operations were under way.
+fn stall(row: &Row) -> Option<RowProblem> {
+    (row.ended == 0 && row.in_service >= 0.5).then(|| {
+        let under_way = exact(&number(row.in_service));
+        let words = format!("nothing ended, with {under_way} operations under way");
+        (f64::INFINITY, MarkTone::Bad, words)
+    })
+}
+
+fn outlier(row: &Row, times: f64) -> RowProblem {
+    let slowest = time(row.response_time_max_ns as f64);
+    let times_words = exact(&number(times));
+    let words = format!("the slowest took {slowest}, {times_words} times the usual");
+    (times, MarkTone::Doubtful, words)
+}
+
+/// A row's maximum as a multiple of the usual maximum, if it stands out.
 fn times_usual(rows: &[&Row], place: usize) -> Option<f64> {
     let around = place.saturating_sub(AROUND)..rows.len().min(place + AROUND + 1);
     let others = around.filter(|&other| other != place);
@@ -198,40 +213,38 @@ fn times_usual(rows: &[&Row], place: usize) -> Option<f64> {
 /// When only some of the agents contributed, and which agents took over from others.
 fn agents(document: &Document) -> Vec<RunMark> {
     let all = document.agents.len();
+    let parts = document.fleet.contributions.iter();
+    let missing = parts.filter(|part| !part.whole || (part.agents as usize) < all);
+    let missing = missing.map(|part| RunMark {
+        from: f64::from(part.from_second),
+        to: f64::from(part.to_second) + 1.0,
+        tone: MarkTone::Bad,
+        label: None,
+        words: format!("{} of {all} agents contributed", part.agents),
+    });
+    let taken = document.fleet.takeovers.iter();
+    let taken = taken.map(|takeover| takeover_mark(document, takeover));
+    missing.chain(taken).take(AGENTS_MAX).collect()
+}
+
+fn takeover_mark(document: &Document, takeover: &Takeover) -> RunMark {
     let name = |index: u32| {
         let agent = document.agents.iter().find(|agent| agent.index == index);
         agent.map_or_else(|| format!("agent {index}"), |agent| agent.name.clone())
     };
-    let parts = document.fleet.contributions.iter();
-    let missing = parts
-        .filter(|part| !part.whole || (part.agents as usize) < all)
-        .map(|part| RunMark {
-            from: f64::from(part.from_second),
-            to: f64::from(part.to_second) + 1.0,
-            tone: MarkTone::Bad,
-            label: None,
-            words: format!("{} of {all} agents contributed", part.agents),
-        });
-    let taken = document.fleet.takeovers.iter().map(|takeover| {
-        let after = takeover.after_ns as f64 / 1e9;
-        let to: Vec<String> = takeover.to.iter().map(|&index| name(index)).collect();
-        RunMark {
-            from: after,
-            to: after,
-            tone: MarkTone::Doubtful,
-            label: None,
-            words: format!(
-                "{} was lost; its share went to {}",
-                name(takeover.agent),
-                if to.is_empty() {
-                    "nobody".to_owned()
-                } else {
-                    to.join(", ")
-                }
-            ),
-        }
-    });
-    missing.chain(taken).take(AGENTS_MAX).collect()
+    let to: Vec<String> = takeover.to.iter().map(|&index| name(index)).collect();
+    let to = match &to[..] {
+        [] => "no agent".to_owned(),
+        to => to.join(", "),
+    };
+    let after = takeover.after_ns as f64 / 1e9;
+    RunMark {
+        from: after,
+        to: after,
+        tone: MarkTone::Doubtful,
+        label: None,
+        words: format!("{} was lost; its share went to {to}", name(takeover.agent)),
+    }
 }
 
 #[cfg(test)]
@@ -263,5 +276,32 @@ mod tests {
             None,
             "too few to say what is usual"
         );
+    }
+
+    #[test]
+    fn stages_are_ramps_steps_and_holds_as_far_as_the_run_went() {
+        let golden = include_bytes!("../../tests/golden/result-v1.json");
+        let mut document = crate::read(golden).expect("a golden document can be read");
+        (document.run.warm_up_ns, document.run.duration_ns) = (0, 4_000_000_000);
+        let stage = |(from_s, to_s): (u64, u64), (from, to)| StageRecord {
+            from_ns: from_s * 1_000_000_000,
+            to_ns: to_s * 1_000_000_000,
+            from,
+            to,
+        };
+        document.plan.stages = vec![
+            stage((0, 2), (10.0, 30.0)),
+            stage((2, 2), (30.0, 20.0)),
+            stage((2, 9), (20.0, 20.0)),
+        ];
+        let marks = stages(&document);
+        let words: Vec<&str> = marks.iter().map(|mark| &*mark.words).collect();
+        let expected = [
+            "a ramp from 10 users to 30 users",
+            "a step from 30 users to 20 users",
+            "a hold of 20 users",
+        ];
+        assert_eq!(words, expected);
+        assert_eq!(marks[2].to, 4.0, "the run ended in it");
     }
 }

@@ -4,8 +4,6 @@ use super::axis::{AxisUnit, ChartAxis};
 use super::marks::RunMark;
 use super::timeline::{ChartLine, TimeChart};
 use crate::clock::clock;
-use analysis::human::time;
-use analysis::{HeatColumn, HeatMap};
 use maud::{Markup, html};
 use std::fmt::Write as _;
 
@@ -54,107 +52,116 @@ impl PictureWidth {
 /// Width of a letter of a label.
 const LETTER: f64 = 7.0;
 
-/// Steps of colour in a heat map.
-const SHADES: usize = 8;
-
-/// Stretches of time that are marked: from and to, in seconds of the run clock.
+/// The measured part, in seconds of the run clock.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MeasuredPart {
     pub(super) from: f64,
     pub(super) to: f64,
 }
 
-/// Lines over time.
-pub(super) fn timeline(
-    timeline: &TimeChart,
-    bounds: &[f64],
-    part: MeasuredPart,
-    marks: &[RunMark],
-) -> Markup {
-    let values = || {
-        timeline
-            .lines
-            .iter()
-            .flat_map(|line| &line.values)
-            .flatten()
-            .copied()
-    };
-    let largest = values().fold(0.0, f64::max);
-    let y = if timeline.is_log {
-        let smallest = values()
-            .filter(|&value| value > 0.0)
-            .fold(largest, f64::min);
-        ChartAxis::log(smallest, largest, HEIGHT - BOTTOM, TOP)
-    } else {
-        ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP)
-    };
-    let x = time_axis(bounds, PictureWidth::Wide);
-    let lines = html! {
-        @for (number, line) in timeline.lines.iter().enumerate() {
-            path class=(line_class(number, line.is_wanted)) d=(path(line, bounds, x, y)) {}
-        }
-    };
-    let axes = |size: PictureWidth| {
-        let x = time_axis(bounds, size);
-        html! {
-            (warm_up(x, part, size))
-            (marked(x, marks))
-            (y_ticks(y, timeline.unit, 5, size.pixels()))
-            (x_ticks(x, size))
-        }
-    };
-    in_both_widths(timeline.id, timeline.title, &lines, axes)
+/// What all pictures over time have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TimeFrame<'a> {
+    /// The beginning of each point and the end of the last one, in seconds of the run clock.
+    pub(super) bounds: &'a [f64],
+    pub(super) part: MeasuredPart,
+    pub(super) marks: &'a [RunMark],
 }
 
-/// Parts of a whole over one another, the first at the bottom.
-pub(super) fn stack(
-    chart: &TimeChart,
-    bounds: &[f64],
-    part: MeasuredPart,
-    marks: &[RunMark],
-) -> Markup {
-    let mut sum = vec![0.0; bounds.len().saturating_sub(1)];
-    let mut tops: Vec<Vec<f64>> = Vec::new();
-    for line in &chart.lines {
-        let values = line.values.iter().map(|value| value.unwrap_or(0.0));
-        sum = sum
-            .iter()
-            .zip(values)
-            .map(|(low, value)| low + value)
-            .collect();
-        tops.push(sum.clone());
+impl TimeFrame<'_> {
+    pub(super) fn axis(&self, size: PictureWidth) -> ChartAxis {
+        let from = self.bounds.first().copied().unwrap_or(0.0);
+        let to = self.bounds.last().copied().unwrap_or(1.0);
+        ChartAxis::linear(from, to, LEFT, size.pixels() - RIGHT)
     }
-    let largest = sum.into_iter().fold(0.0, f64::max);
-    let y = ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP);
-    let x = time_axis(bounds, PictureWidth::Wide);
-    let area = |top: &[f64]| {
-        let mut path = format!("M{LEFT} {}", HEIGHT - BOTTOM);
-        for (end, value) in bounds.iter().skip(1).zip(top) {
-            let (height, end) = (y.place(*value), x.place(*end));
-            let _ = write!(path, "V{}H{}", place(height), place(end));
+
+    /// Everything that lies around the values, and below them: shades, marks and ticks.
+    pub(super) fn draw(
+        &self,
+        y: ChartAxis,
+        unit: AxisUnit,
+        ticks: usize,
+        size: PictureWidth,
+    ) -> Markup {
+        let x = self.axis(size);
+        html! {
+            (warm_up(x, self.part, size))
+            (draw_marks(x, self.marks))
+            (y_ticks(y, unit, ticks, size.pixels()))
+            (x_ticks(x, size))
         }
-        path + &format!("V{}z", HEIGHT - BOTTOM)
+    }
+}
+
+/// A line chart over time.
+pub(super) fn timeline(chart: &TimeChart, frame: TimeFrame<'_>) -> Markup {
+    let (x, y) = (frame.axis(PictureWidth::Wide), value_axis(chart));
+    let lines = html! {
+        @for (number, line) in chart.lines.iter().enumerate() {
+            path class=(line_class(number, line.is_wanted)) d=(path(line, frame.bounds, x, y)) {}
+        }
     };
+    in_both_widths(chart.id, chart.title, &lines, |size| {
+        frame.draw(y, chart.unit, 5, size)
+    })
+}
+
+/// A logarithmic axis begins at the smallest value above 0; a linear one ends above the largest.
+fn value_axis(chart: &TimeChart) -> ChartAxis {
+    let values = chart.lines.iter().flat_map(|line| &line.values);
+    let values = values.flatten().copied();
+    let largest = values.clone().fold(0.0, f64::max);
+    if !chart.is_log {
+        return ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP);
+    }
+    let smallest = values.filter(|&value| value > 0.0).fold(largest, f64::min);
+    ChartAxis::log(smallest, largest, HEIGHT - BOTTOM, TOP)
+}
+
+/// The parts of a whole stacked on one another, the first at the bottom.
+pub(super) fn stack(chart: &TimeChart, frame: TimeFrame<'_>) -> Markup {
+    let tops = tops(&chart.lines, frame.bounds.len().saturating_sub(1));
+    let whole = tops.last().into_iter().flatten();
+    let largest = whole.copied().fold(0.0, f64::max);
+    let x = frame.axis(PictureWidth::Wide);
+    let y = ChartAxis::linear(0.0, largest * 1.05, HEIGHT - BOTTOM, TOP);
     let areas = html! {
         // From the top down. Each area reaches down to the axis, and the next one covers the rest.
         @for (number, (top, line)) in tops.iter().zip(&chart.lines).enumerate().rev() {
-            path class={ "area c" (number % 8) } d=(area(top)) { title { (line.name) } }
+            path class={ "area c" (number % 8) } d=(area(top, frame.bounds, x, y)) {
+                title { (line.name) }
+            }
         }
     };
-    let axes = |size: PictureWidth| {
-        let x = time_axis(bounds, size);
-        html! {
-            (warm_up(x, part, size))
-            (marked(x, marks))
-            (y_ticks(y, chart.unit, 5, size.pixels()))
-            (x_ticks(x, size))
-        }
-    };
-    in_both_widths(chart.id, chart.title, &areas, axes)
+    in_both_widths(chart.id, chart.title, &areas, |size| {
+        frame.draw(y, chart.unit, 5, size)
+    })
 }
 
-/// What lies between the axes is drawn once, and squeezed for a telephone.
-fn in_both_widths(
+/// The height of each line on top of the lines before it, for each of `points`.
+fn tops(lines: &[ChartLine], points: usize) -> Vec<Vec<f64>> {
+    let mut tops: Vec<Vec<f64>> = Vec::new();
+    for line in lines {
+        let below = tops.last().cloned().unwrap_or_else(|| vec![0.0; points]);
+        let values = line.values.iter().map(|value| value.unwrap_or(0.0));
+        let sums = below.iter().zip(values).map(|(below, value)| below + value);
+        tops.push(sums.collect());
+    }
+    tops
+}
+
+/// The area from a line of steps down to the axis.
+fn area(top: &[f64], bounds: &[f64], x: ChartAxis, y: ChartAxis) -> String {
+    let mut path = format!("M{LEFT} {}", HEIGHT - BOTTOM);
+    for (end, value) in bounds.iter().skip(1).zip(top) {
+        let (height, end) = (y.place(*value), x.place(*end));
+        let _ = write!(path, "V{}H{}", place(height), place(end));
+    }
+    path + &format!("V{}z", HEIGHT - BOTTOM)
+}
+
+/// The area between the axes is written once, and compressed horizontally for a telephone.
+pub(super) fn in_both_widths(
     id: &str,
     label: &str,
     inside: &Markup,
@@ -189,97 +196,7 @@ pub(super) fn legend(names: impl Iterator<Item = String>) -> Markup {
     }
 }
 
-/// Response times over time: the darker, the more operations. Each shade is one path, so that a
-/// long run is a small picture.
-pub(super) fn heat_map(map: &HeatMap, bounds: &[f64], part: MeasuredPart) -> Markup {
-    let x = time_axis(bounds, PictureWidth::Wide);
-    let rows = map.row_ends_ns.len();
-    let (first, last) = (map.row_ends_ns.first(), map.row_ends_ns.last());
-    let (Some(&first), Some(&last)) = (first, last) else {
-        return html! {};
-    };
-    // A row begins where the one before ends; the first is as high as the second.
-    let growth = map
-        .row_ends_ns
-        .get(1)
-        .map_or(1.26, |second| *second as f64 / first as f64);
-    let y = ChartAxis::log(first as f64 / growth, last as f64, HEIGHT - BOTTOM, TOP);
-    let begin = |row: usize| match row.checked_sub(1) {
-        Some(before) => map.row_ends_ns[before] as f64,
-        None => first as f64 / growth,
-    };
-    let counts = || {
-        map.columns
-            .iter()
-            .flat_map(|column| &column.counts)
-            .copied()
-    };
-    let most = counts().max().unwrap_or(0).max(1) as f64;
-    let mut paths = vec![String::new(); SHADES];
-    let ends = |column: &HeatColumn| {
-        let until = column.second.saturating_add(map.column_seconds);
-        (x.place(f64::from(column.second)), x.place(f64::from(until)))
-    };
-    // At least a hair wide: a single second of an hour is seen.
-    let widths = map.columns.iter().map(ends);
-    let width = widths.map(|(from, until)| until - from).fold(1.0, f64::max);
-    for column in &map.columns {
-        let middle = place(ends(column).0 + width / 2.0);
-        for (row, &count) in column.counts.iter().enumerate().take(rows) {
-            if count > 0 {
-                let (low, high) = (y.place(begin(row)), y.place(map.row_ends_ns[row] as f64));
-                // One operation is seen beside a million.
-                let part = (count as f64).ln_1p() / most.ln_1p();
-                let shade = ((part * SHADES as f64).ceil() as usize).clamp(1, SHADES) - 1;
-                // A line as wide as the column is half as long to write as a rectangle.
-                let _ = write!(paths[shade], "M{middle} {}V{}", place(low), place(high));
-            }
-        }
-    }
-    // The last column ends where the run does, inside of it.
-    let cells = html! {
-        clipPath id="heat-room" {
-            rect x=(LEFT) y="0" width=(WIDTH - LEFT - RIGHT) height=(HEIGHT) {}
-        }
-        g clip-path="url(#heat-room)" {
-            @for (shade, path) in paths.iter().enumerate() {
-                @if !path.is_empty() {
-                    path class={ "heat h" (shade) } stroke-width=(format!("{width:.2}")) d=(path) {}
-                }
-            }
-        }
-    };
-    let axes = |size: PictureWidth| {
-        let x = time_axis(bounds, size);
-        html! {
-            (warm_up(x, part, size))
-            (y_ticks(y, AxisUnit::Time, 6, size.pixels()))
-            (x_ticks(x, size))
-        }
-    };
-    in_both_widths("heat", "Response times over time", &cells, axes)
-}
-
-/// What the shades of a heat map mean.
-pub(super) fn heat_legend(map: &HeatMap) -> String {
-    let most = map.columns.iter().flat_map(|column| &column.counts).max();
-    let each = match map.column_seconds {
-        1 => "a second".to_owned(),
-        seconds => time(f64::from(seconds) * 1e9),
-    };
-    format!(
-        "each cell: operations due in {each}, by response time; the darkest has {}",
-        most.copied().unwrap_or(0)
-    )
-}
-
-fn time_axis(bounds: &[f64], size: PictureWidth) -> ChartAxis {
-    let from = bounds.first().copied().unwrap_or(0.0);
-    let to = bounds.last().copied().unwrap_or(1.0);
-    ChartAxis::linear(from, to, LEFT, size.pixels() - RIGHT)
-}
-
-/// What lies before and behind the measured part.
+/// Shades the time before and after the measured part.
 fn warm_up(x: ChartAxis, part: MeasuredPart, size: PictureWidth) -> Markup {
     let shaded = [
         (LEFT, x.place(part.from)),
@@ -295,8 +212,8 @@ fn warm_up(x: ChartAxis, part: MeasuredPart, size: PictureWidth) -> Markup {
     }
 }
 
-/// What marks a timeline has; an instant is as wide as a line.
-fn marked(x: ChartAxis, marks: &[RunMark]) -> Markup {
+/// The marks of a timeline; an instant is as wide as a line.
+fn draw_marks(x: ChartAxis, marks: &[RunMark]) -> Markup {
     html! {
         @for mark in marks {
             @let (from, to) = (x.place(mark.from), x.place(mark.to));
@@ -396,36 +313,44 @@ mod tests {
         assert_eq!(path, "M0 0H2V10H6M8 10H10");
     }
 
-    #[test]
-    fn last_column_of_a_heat_map_begins_at_its_second_and_ends_with_the_run() {
-        let column = |second| HeatColumn {
-            second,
-            counts: vec![1],
-        };
-        let map = HeatMap {
-            column_seconds: 1,
-            row_ends_ns: vec![1_000],
-            columns: vec![column(0), column(1)],
-        };
-        let part = MeasuredPart { from: 0.0, to: 1.1 };
-        let svg = heat_map(&map, &[0.0, 1.0, 1.1], part).into_string();
-        // 824 px are 1.1 s: columns of 749.1 px from 64 and from 813.1 on.
-        assert!(svg.contains("M438.5 ") && svg.contains("M1187.6 "), "{svg}");
-        assert!(svg.contains("clip-path=\"url(#heat-room)\""), "{svg}");
+    fn line(values: &[f64]) -> ChartLine {
+        ChartLine {
+            name: String::new(),
+            values: values.iter().copied().map(Some).collect(),
+            is_wanted: false,
+        }
     }
 
     #[test]
-    fn one_operation_is_seen_beside_a_million() {
-        let map = HeatMap {
-            column_seconds: 1,
-            row_ends_ns: vec![1_000, 2_000],
-            columns: vec![HeatColumn {
-                second: 0,
-                counts: vec![1_000_000, 1],
-            }],
+    fn stacked_lines_stand_on_one_another_and_their_areas_on_the_axis() {
+        let lines = [line(&[1.0, 2.0]), line(&[3.0, 0.0]), line(&[0.5, 0.5])];
+        let tops = tops(&lines, 2);
+        assert_eq!(tops, [[1.0, 2.0], [4.0, 2.0], [4.5, 2.5]]);
+        // 10 px for each second, and 10 px down for each unit.
+        let (x, y) = (
+            ChartAxis::linear(0.0, 2.0, 0.0, 20.0),
+            ChartAxis::linear(0.0, 5.0, 50.0, 0.0),
+        );
+        let area = area(&tops[1], &[0.0, 1.0, 2.0], x, y);
+        assert_eq!(area, "M64 214V10H10V30H20V214z");
+    }
+
+    #[test]
+    fn linear_axis_has_room_above_and_a_logarithmic_one_begins_above_zero() {
+        let chart = |is_log| TimeChart {
+            id: "",
+            title: "",
+            about: "",
+            unit: AxisUnit::Count,
+            is_log,
+            lines: vec![line(&[0.0, 10.0, 100.0])],
         };
-        let part = MeasuredPart { from: 0.0, to: 1.0 };
-        let svg = heat_map(&map, &[0.0, 1.0], part).into_string();
-        assert!(svg.contains("heat h0") && svg.contains("heat h7"), "{svg}");
+        // 198 px of height. 100 of 105 leaves a twenty-first of them free, and 10 to 100 is one
+        // power of ten.
+        let linear = value_axis(&chart(false));
+        assert!((linear.place(100.0) - (TOP + 198.0 / 21.0)).abs() < 1e-9);
+        let log = value_axis(&chart(true));
+        assert!((log.place(10.0) - (HEIGHT - BOTTOM)).abs() < 1e-9);
+        assert!((log.place(100.0) - TOP).abs() < 1e-9);
     }
 }

@@ -96,37 +96,21 @@ impl TimeCharts {
                 parts: None,
             };
         };
-        let all = [
-            axis.rates(),
-            axis.response_times(),
-            axis.request_rates(),
-            axis.request_times(),
-            axis.errors(),
-            axis.phases(),
-            axis.under_way(),
-            axis.bytes(),
-            axis.machines("cpu", "CPU of machines", "of what each may use", |row| {
-                row.cpu_busy
-            }),
-            axis.machines(
-                "thread",
-                "Busiest thread",
-                "a worker or thread at 100 % is full, however idle its machine is",
-                busiest_thread,
-            ),
-            axis.local_ports(),
-            axis.agents(),
-        ];
-        let shows = |timeline: &TimeChart| {
-            let measured = timeline.lines.iter().filter(|line| !line.is_wanted);
-            let values = measured.flat_map(|line| &line.values);
-            values.flatten().any(|&value| value > 0.0)
-        };
+        let all = axis.charts().into_iter();
         TimeCharts {
             bounds: axis.bounds(),
-            timelines: all.into_iter().filter(shows).collect(),
-            parts: Some(axis.parts()).filter(shows),
+            timelines: all.filter(TimeChart::has_content).collect(),
+            parts: Some(axis.parts()).filter(TimeChart::has_content),
         }
+    }
+}
+
+impl TimeChart {
+    /// Whether anything above 0 was measured.
+    fn has_content(&self) -> bool {
+        let measured = self.lines.iter().filter(|line| !line.is_wanted);
+        let values = measured.flat_map(|line| &line.values);
+        values.flatten().any(|&value| value > 0.0)
     }
 }
 
@@ -188,6 +172,31 @@ impl<'d> ChartRows<'d> {
         })
     }
 
+    /// All charts in the order of the page, whether or not they have content.
+    fn charts(&self) -> [TimeChart; 12] {
+        [
+            self.rates(),
+            self.response_times(),
+            self.request_rates(),
+            self.request_times(),
+            self.errors(),
+            self.phases(),
+            self.under_way(),
+            self.bytes(),
+            self.machines("cpu", "CPU of machines", "of what each may use", |row| {
+                row.cpu_busy
+            }),
+            self.machines(
+                "thread",
+                "Busiest thread",
+                "a worker or thread at 100 % is full, however idle its machine is",
+                busiest_thread,
+            ),
+            self.local_ports(),
+            self.agents(),
+        ]
+    }
+
     fn bounds(&self) -> Vec<f64> {
         let at = |rows: f64| (f64::from(self.first) + rows) * f64::from(self.row_seconds);
         let starts = self.points().map(|rows| at(rows.start as f64));
@@ -240,13 +249,13 @@ impl<'d> ChartRows<'d> {
             .collect();
         ChartLine {
             name: name.to_owned(),
-            values: self.joined(&values, joined),
+            values: self.join(&values, joined),
             is_wanted: false,
         }
     }
 
-    /// What the plan asks for while it fires; nothing where its stages are not known.
-    fn asked(&self, name: &str) -> Option<ChartLine> {
+    /// What the plan asks for; `None` if its stages are not known.
+    fn demand_line(&self, name: &str) -> Option<ChartLine> {
         let run = &self.document.run;
         let end = run.warm_up_ns.saturating_add(run.duration_ns);
         let amount = |number: usize| {
@@ -260,13 +269,13 @@ impl<'d> ChartRows<'d> {
         let is_known = values.iter().any(Option::is_some);
         is_known.then(|| ChartLine {
             name: name.to_owned(),
-            values: self.joined(&values, Joined::Mean),
+            values: self.join(&values, Joined::Mean),
             is_wanted: true,
         })
     }
 
-    /// One height for all of the run.
-    fn wanted(&self, name: String, value: f64) -> ChartLine {
+    /// A horizontal line.
+    fn level_line(&self, name: String, value: f64) -> ChartLine {
         ChartLine {
             name,
             values: vec![Some(value); self.points().count()],
@@ -274,19 +283,30 @@ impl<'d> ChartRows<'d> {
         }
     }
 
-    fn joined(&self, values: &[Option<f64>], joined: Joined) -> Vec<Option<f64>> {
-        let point = |rows: Range<usize>| {
-            let known = rows.filter_map(|place| Some((self.part(place), (*values.get(place)?)?)));
-            let known: Vec<(f64, f64)> = known.collect();
-            let largest = known.iter().map(|&(_, value)| value).reduce(f64::max)?;
-            let sum: f64 = known.iter().map(|(part, value)| part * value).sum();
-            let parts: f64 = known.iter().map(|(part, _)| part).sum();
-            Some(match joined {
-                Joined::Mean => sum / parts,
-                Joined::Largest => largest,
-            })
-        };
-        self.points().map(point).collect()
+    /// The value of each point.
+    fn join(&self, values: &[Option<f64>], joined: Joined) -> Vec<Option<f64>> {
+        let points = self.points();
+        points
+            .map(|rows| self.join_point(rows, values, joined))
+            .collect()
+    }
+
+    /// `None` if no row of the point has a value.
+    fn join_point(
+        &self,
+        rows: Range<usize>,
+        values: &[Option<f64>],
+        joined: Joined,
+    ) -> Option<f64> {
+        let known = rows.filter_map(|place| Some((self.part(place), (*values.get(place)?)?)));
+        let known: Vec<(f64, f64)> = known.collect();
+        let largest = known.iter().map(|&(_, value)| value).reduce(f64::max)?;
+        let sum: f64 = known.iter().map(|(part, value)| part * value).sum();
+        let parts: f64 = known.iter().map(|(part, _)| part).sum();
+        Some(match joined {
+            Joined::Mean => sum / parts,
+            Joined::Largest => largest,
+        })
     }
 
     /// A count per row, as a rate.
@@ -305,7 +325,7 @@ impl<'d> ChartRows<'d> {
             self.rate("errors", |row| row.errors),
         ];
         if let LoadRecord::Open { .. } = self.document.plan.load {
-            lines.extend(self.asked("asked for"));
+            lines.extend(self.demand_line("asked for"));
         }
         TimeChart {
             id: "rate",
@@ -331,16 +351,7 @@ impl<'d> ChartRows<'d> {
             time("p99.9", |row| row.response_time_p999_ns),
             time("max", |row| row.response_time_max_ns),
         ];
-        let thresholds = self.document.thresholds.iter();
-        let drawn = thresholds.filter_map(|threshold| {
-            let (histogram, statistic) = threshold.metric.split_once('.')?;
-            (histogram == "response_time" && threshold.limit > 0.0).then(|| {
-                let limit = AxisUnit::Time.words(threshold.limit);
-                let name = format!("{statistic} {} {limit}", threshold.comparison);
-                self.wanted(name, threshold.limit)
-            })
-        });
-        lines.extend(drawn);
+        lines.extend(self.threshold_lines());
         TimeChart {
             id: "times",
             title: "Response time",
@@ -349,6 +360,19 @@ impl<'d> ChartRows<'d> {
             is_log: true,
             lines,
         }
+    }
+
+    /// A horizontal line for each threshold on a percentile of response times.
+    fn threshold_lines(&self) -> impl Iterator<Item = ChartLine> + '_ {
+        let thresholds = self.document.thresholds.iter();
+        thresholds.filter_map(|threshold| {
+            let (histogram, statistic) = threshold.metric.split_once('.')?;
+            (histogram == "response_time" && threshold.limit > 0.0).then(|| {
+                let limit = AxisUnit::Time.words(threshold.limit);
+                let name = format!("{statistic} {} {limit}", threshold.comparison);
+                self.level_line(name, threshold.limit)
+            })
+        })
     }
 
     fn request_rates(&self) -> TimeChart {
@@ -400,7 +424,7 @@ impl<'d> ChartRows<'d> {
             }
             ChartLine {
                 name: series.request.clone(),
-                values: self.joined(&values, joined),
+                values: self.join(&values, joined),
                 is_wanted: false,
             }
         };
@@ -422,32 +446,30 @@ impl<'d> ChartRows<'d> {
     }
 
     fn errors(&self) -> TimeChart {
-        let kinds = self.document.measured.errors.iter();
-        let mut kinds: Vec<&str> = kinds.map(|error| error.name.as_str()).collect();
-        let rows = self.document.series.rows.iter();
-        let in_rows: BTreeSet<&str> = rows
-            .flat_map(|row| row.errors_by_kind.keys())
-            .map(String::as_str)
-            .collect();
-        // Of the warm-up alone, behind the others.
-        let others: Vec<&str> = in_rows.iter().copied().collect();
-        kinds.retain(|kind| in_rows.contains(kind));
-        kinds.extend(
-            others
-                .into_iter()
-                .filter(|kind| !kinds.contains(kind))
-                .collect::<Vec<_>>(),
-        );
         let count = |row: &Row, kind: &str| row.errors_by_kind.get(kind).copied().unwrap_or(0);
-        let line = |kind: &&str| self.rate(kind, |row| count(row, kind));
+        let line = |kind: &str| self.rate(kind, |row| count(row, kind));
+        let kinds = self.kinds_of_errors().into_iter();
         TimeChart {
             id: "errors",
             title: "Errors by kind",
             about: "what did not end as the plan expects",
             unit: AxisUnit::Rate,
             is_log: false,
-            lines: kinds.iter().take(KINDS_MAX).map(line).collect(),
+            lines: kinds.take(KINDS_MAX).map(line).collect(),
         }
+    }
+
+    /// Kinds that occurred in any row, in the order of the document, which has the most frequent
+    /// first. Kinds that only occurred in the warm-up come last.
+    fn kinds_of_errors(&self) -> Vec<&'d str> {
+        let rows = self.document.series.rows.iter();
+        let kinds = rows.flat_map(|row| row.errors_by_kind.keys());
+        let mut in_rows: BTreeSet<&str> = kinds.map(String::as_str).collect();
+        let kinds = self.document.measured.errors.iter();
+        let kinds = kinds.map(|error| error.name.as_str());
+        let mut kinds: Vec<&str> = kinds.filter(|kind| in_rows.remove(kind)).collect();
+        kinds.extend(in_rows);
+        kinds
     }
 
     fn parts(&self) -> TimeChart {
@@ -458,18 +480,14 @@ impl<'d> ChartRows<'d> {
         };
         let line = |(key, name): (&str, &str)| self.line(name, Joined::Mean, |row| value(row, key));
         let is_seen = |line: &ChartLine| line.values.iter().flatten().any(|&ns| ns > 0.0);
+        let lines = PHASES.into_iter().chain(names).map(line);
         TimeChart {
             id: "parts",
             title: "Where the time goes",
             about: "mean response time of ok operations, by its parts over one another",
             unit: AxisUnit::Time,
             is_log: false,
-            lines: PHASES
-                .into_iter()
-                .chain(names)
-                .map(line)
-                .filter(is_seen)
-                .collect(),
+            lines: lines.filter(is_seen).collect(),
         }
     }
 
@@ -500,7 +518,7 @@ impl<'d> ChartRows<'d> {
         });
         let mut lines = vec![under_way, opened];
         if let LoadRecord::Closed { .. } = self.document.plan.load {
-            lines.extend(self.asked("virtual users"));
+            lines.extend(self.demand_line("virtual users"));
         }
         TimeChart {
             id: "under_way",
@@ -572,29 +590,41 @@ impl<'d> ChartRows<'d> {
         about: &'static str,
         value: impl Fn(&MachineRow) -> f64,
     ) -> TimeChart {
-        let busy = |machine: &MachineResult| machine.rows.iter().map(&value).sum::<f64>();
-        let mut machines: Vec<&MachineResult> = self.document.machines.iter().collect();
-        machines.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
-        machines.truncate(MACHINES_MAX);
-        let line = |machine: &&MachineResult| {
-            let mut values = vec![None; self.rows.len()];
-            for row in &machine.rows {
-                // Rows of many machines hold more seconds than those of the run.
-                self.fill(&mut values, row.second, row.seconds, Some(value(row)));
-            }
-            ChartLine {
-                name: machine.name.clone(),
-                values: self.joined(&values, Joined::Mean),
-                is_wanted: false,
-            }
-        };
+        let machines = self.busiest_machines(&value).into_iter();
         TimeChart {
             id,
             title,
             about,
             unit: AxisUnit::Share,
             is_log: false,
-            lines: machines.iter().map(line).collect(),
+            lines: machines
+                .map(|machine| self.machine_line(machine, &value))
+                .collect(),
+        }
+    }
+
+    fn busiest_machines(&self, value: impl Fn(&MachineRow) -> f64) -> Vec<&'d MachineResult> {
+        let busy = |machine: &MachineResult| machine.rows.iter().map(&value).sum::<f64>();
+        let mut machines: Vec<&MachineResult> = self.document.machines.iter().collect();
+        machines.sort_by(|a, b| busy(b).total_cmp(&busy(a)));
+        machines.truncate(MACHINES_MAX);
+        machines
+    }
+
+    fn machine_line(
+        &self,
+        machine: &MachineResult,
+        value: impl Fn(&MachineRow) -> f64,
+    ) -> ChartLine {
+        let mut values = vec![None; self.rows.len()];
+        for row in &machine.rows {
+            // With many machines, their rows hold more seconds than those of the run.
+            self.fill(&mut values, row.second, row.seconds, Some(value(row)));
+        }
+        ChartLine {
+            name: machine.name.clone(),
+            values: self.join(&values, Joined::Mean),
+            is_wanted: false,
         }
     }
 }
@@ -721,5 +751,41 @@ mod tests {
         let cpu = charts.timelines.iter().find(|it| it.id == "cpu");
         let cpu = &cpu.expect("a machine was watched").lines[0].values;
         assert_eq!(cpu, &[Some(0.5); 4]);
+    }
+
+    #[test]
+    fn kinds_of_errors_are_in_the_order_of_the_result_with_those_of_the_warm_up_last() {
+        let mut document = run(2, None);
+        let figure = document
+            .measured
+            .errors
+            .first()
+            .expect("the golden run has errors");
+        let figure = figure.clone();
+        document.measured.errors = ["timeout", "reset", "unseen"]
+            .map(|name| analysis::ErrorFigure {
+                name: name.to_owned(),
+                ..figure.clone()
+            })
+            .to_vec();
+        let kinds = [("reset", 1), ("timeout", 2), ("warm", 3)];
+        document.series.rows[1].errors_by_kind =
+            kinds.map(|(kind, count)| (kind.to_owned(), count)).into();
+        let rows = ChartRows::new(&document, POINTS_MAX).expect("there are rows");
+        assert_eq!(rows.kinds_of_errors(), ["timeout", "reset", "warm"]);
+        let line = rows.errors().lines.swap_remove(0);
+        assert_eq!(line.values, [Some(0.0), Some(2.0), Some(0.0)]);
+    }
+
+    #[test]
+    fn points_have_the_mean_or_the_largest_of_their_rows() {
+        let document = run(3, Some(3_500_000_000));
+        let rows = ChartRows::new(&document, 2).expect("there are rows");
+        let values = [Some(1.0), Some(3.0), Some(4.0), Some(1.0)];
+        // The last row is half as long: (4 + 1 / 2) / 1.5 = 3.
+        assert_eq!(rows.join(&values, Joined::Mean), [Some(2.0), Some(3.0)]);
+        assert_eq!(rows.join(&values, Joined::Largest), [Some(3.0), Some(4.0)]);
+        let gaps = [None, None, Some(4.0), None];
+        assert_eq!(rows.join(&gaps, Joined::Mean), [None, Some(4.0)]);
     }
 }
