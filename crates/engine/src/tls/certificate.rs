@@ -68,12 +68,12 @@ impl Refused<'_> {
             E::Revoked => CertificateFault::Revoked,
             E::InvalidPurpose | E::InvalidPurposeContext { .. } => CertificateFault::WrongPurpose,
             E::BadEncoding => CertificateFault::Malformed,
-            _ => self.unnamed(),
+            _ => self.name_fault(),
         }
     }
 
     /// Names faults that rustls has no error for.
-    fn unnamed(&self) -> CertificateFault {
+    fn name_fault(&self) -> CertificateFault {
         match fields(self.leaf) {
             Some(leaf) if leaf.is_version_1 => CertificateFault::NoSubjectAltName,
             Some(leaf) if leaf.is_ca && leaf.issuer == leaf.subject => CertificateFault::SelfSigned,

@@ -96,12 +96,12 @@ impl<M: Mac + KeyInit + Clone + Send + Sync + 'static> Hkdf for KeptHkdf<M> {
     }
 
     fn expander_for_okm(&self, okm: &OkmBlock) -> Box<dyn HkdfExpander> {
-        Box::new(Expander(keyed::<M>(okm.as_ref())))
+        Box::new(Expander(with_key::<M>(okm.as_ref())))
     }
 
     fn hmac_sign(&self, key: &OkmBlock, message: &[u8]) -> Tag {
         Tag::new(
-            &keyed::<M>(key.as_ref())
+            &with_key::<M>(key.as_ref())
                 .chain_update(message)
                 .finalize()
                 .into_bytes(),
@@ -157,12 +157,12 @@ impl<M: Mac + Clone> Expander<M> {
 fn extract<M: Mac + KeyInit>(salt: Option<&[u8]>, secret: &[u8]) -> M {
     let no_salt = zeros::<M>();
     // The salt is HMAC's key, the secret its message.
-    let mac = keyed::<M>(salt.unwrap_or(&no_salt));
+    let mac = with_key::<M>(salt.unwrap_or(&no_salt));
     let pseudo_random_key = mac.chain_update(secret).finalize();
-    keyed(&pseudo_random_key.into_bytes())
+    with_key(&pseudo_random_key.into_bytes())
 }
 
-fn keyed<M: Mac + KeyInit>(key: &[u8]) -> M {
+fn with_key<M: Mac + KeyInit>(key: &[u8]) -> M {
     <M as KeyInit>::new_from_slice(key).expect("HMAC takes keys of any length (RFC 2104 §3)")
 }
 

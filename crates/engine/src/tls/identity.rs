@@ -55,7 +55,7 @@ impl Credentials {
         let parsed = |place: usize| {
             let pair = match &tls.client_certificates {
                 ClientCertificates::Files(pairs) => pair(&pairs[place], provider)?,
-                ClientCertificates::Mint(minting) => minted(minting, place)?,
+                ClientCertificates::Mint(minting) => mint(minting, place)?,
             };
             Ok((place, pair))
         };
@@ -130,7 +130,7 @@ pub(super) fn pair(
 }
 
 /// Certificate and key were created together, so they are not checked.
-fn minted(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
+fn mint(minting: &Minting, place: usize) -> Result<ChainAndKey, TlsError> {
     let identity = u32::try_from(place)
         .ok()
         .and_then(|place| minting.minted.identities.get(&place));
