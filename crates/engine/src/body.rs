@@ -1,7 +1,8 @@
 //! Request bodies and the progress of their uploads. Large bodies go out window by window and are
 //! never copied whole.
 
-use crate::template::{Fill, Values};
+use crate::template::{self, Fill};
+use crate::values::Values;
 use std::sync::Arc;
 
 /// Bytes that are encrypted and handed to a socket at once; the rest waits until the socket has
@@ -28,28 +29,28 @@ impl RequestBody {
         RequestBody(pieces)
     }
 
-    pub(crate) fn length(&self, values: Values) -> usize {
+    pub(crate) fn length(&self, values: &Values) -> usize {
         self.0.iter().map(|piece| piece.length(values)).sum()
     }
 
     /// Appends the whole body to `out`.
-    pub(crate) fn fill(&self, values: Values, out: &mut Vec<u8>) {
+    pub(crate) fn fill(&self, values: &Values, out: &mut Vec<u8>) {
         self.0.iter().for_each(|piece| piece.fill(values, out));
     }
 
-    /// Whether the body is the same for every operation.
-    pub(crate) fn is_fixed(&self) -> bool {
-        self.0.iter().all(Fill::is_fixed)
+    /// The body, if it is the same for every operation and fits a window.
+    pub(crate) fn constant(&self) -> Option<Vec<u8>> {
+        template::constant(&self.0, WINDOW)
     }
 }
 
 impl BodyUpload {
     /// Starts an upload of the whole body.
-    pub(crate) fn new(body: Arc<RequestBody>, values: Values) -> BodyUpload {
+    pub(crate) fn new(body: Arc<RequestBody>, values: &Values) -> BodyUpload {
         let left = body.length(values);
         BodyUpload {
             body,
-            values,
+            values: *values,
             piece: 0,
             offset: 0,
             left,
@@ -66,7 +67,7 @@ impl BodyUpload {
         let end = out.len() + most.min(self.left);
         while out.len() < end {
             let before = out.len();
-            self.body.0[self.piece].fill_part(self.values, self.offset, end - before, out);
+            self.body.0[self.piece].fill_part(&self.values, self.offset, end - before, out);
             let put = out.len() - before;
             (self.offset, self.left) = (self.offset + put, self.left - put);
             // A window can end with a piece: the next window continues behind it, whatever its
@@ -81,16 +82,17 @@ impl BodyUpload {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::values::Placeholder;
 
     #[test]
     fn windows_of_any_size_make_the_body() {
         let pieces = vec![
             Fill::Shared(Arc::from(*b"shared")),
-            Fill::Seq,
+            Fill::Value(Placeholder::Seq),
             Fill::Bytes(vec![]),
-            Fill::Random,
+            Fill::Value(Placeholder::Random),
             Fill::Bytes(b" and bytes ".to_vec()),
-            Fill::User,
+            Fill::Value(Placeholder::User),
         ];
         let (body, values) = (
             Arc::new(RequestBody::new(pieces)),
@@ -101,10 +103,10 @@ mod tests {
             },
         );
         let mut whole = Vec::new();
-        body.fill(values, &mut whole);
+        body.fill(&values, &mut whole);
         assert_eq!(whole, b"shared0000000000000abcd and bytes 12345");
         for window in 1..=whole.len() + 1 {
-            let (mut upload, mut put) = (BodyUpload::new(Arc::clone(&body), values), Vec::new());
+            let (mut upload, mut put) = (BodyUpload::new(Arc::clone(&body), &values), Vec::new());
             while upload.left() > 0 {
                 let before = put.len();
                 upload.put(window, &mut put);

@@ -4,17 +4,11 @@
 use crate::body::{BodyUpload, RequestBody};
 use crate::http2::{Http2Connection, StreamEvent};
 use crate::response::ResponseParser;
-use crate::template::{Fill, Values};
+use crate::template::Fill;
 pub use crate::tls::{RecordDoor, RecordForge};
+use crate::values::Values;
 use std::fmt::Write as _;
 use std::sync::Arc;
-
-/// Field values do not matter here: bodies are fixed.
-const VALUES: Values = Values {
-    user: 0,
-    seq: 0,
-    random: 0,
-};
 
 /// The reader of HTTP/1.1 responses, as one connection has it.
 #[derive(Debug, Default)]
@@ -87,7 +81,7 @@ impl Http2Door {
         let content = vec![0; body_bytes].into();
         let body = (body_bytes > 0).then(|| {
             let body = RequestBody::new(vec![Fill::Shared(content)]);
-            BodyUpload::new(Arc::new(body), VALUES)
+            BodyUpload::new(Arc::new(body), &Values::default())
         });
         self.connection.open(lane, b"\x82\x87\x84", body, head_only);
         self.is_under_way[lane as usize] = true;

@@ -30,6 +30,7 @@ mod request;
 mod resolver;
 mod response;
 mod running_engine;
+mod script;
 mod seat;
 mod slot;
 mod socket;
@@ -40,6 +41,7 @@ mod template;
 mod timers;
 mod tls;
 mod unique_stack;
+mod values;
 mod worker;
 mod worker_thread;
 

@@ -1,16 +1,14 @@
 //! HTTP/1.1 requests as bytes, built before the run; only templates are filled in during it.
 
 use crate::body::{self, BodyUpload, RequestBody};
-use crate::template::{Fill, Values, literal, template};
-use plan::{Host, Mix, Plan, Scheme};
+use crate::template::{self, Fill, literal, template};
+use crate::values::Values;
+use plan::{Host, Plan, Scheme};
 use std::sync::Arc;
 
 /// All requests of a plan, ready to send.
 #[derive(Debug)]
-pub(crate) struct Http1Requests {
-    requests: Vec<Http1Request>,
-    mix: Mix,
-}
+pub(crate) struct Http1Requests(Vec<Http1Request>);
 
 /// One request of the plan as bytes.
 #[derive(Debug)]
@@ -41,31 +39,17 @@ enum RequestBytes {
 
 impl Http1Requests {
     pub(crate) fn new(plan: &Plan) -> Http1Requests {
-        let requests = plan
-            .requests()
-            .iter()
-            .map(|request| Http1Request::new(plan, request))
-            .collect();
-        let weights: Vec<u32> = plan
-            .requests()
-            .iter()
-            .map(|request| request.weight)
-            .collect();
-        Http1Requests {
-            requests,
-            mix: Mix::new(&weights, plan.load().seed),
-        }
-    }
-
-    /// The request that operation `seq` of the cluster sends.
-    #[inline]
-    pub(crate) fn at(&self, seq: u64) -> u16 {
-        self.mix.at(seq)
+        let requests = plan.requests().iter();
+        Http1Requests(
+            requests
+                .map(|request| Http1Request::new(plan, request))
+                .collect(),
+        )
     }
 
     #[inline]
     pub(crate) fn request(&self, index: u16) -> &Http1Request {
-        &self.requests[usize::from(index)]
+        &self.0[usize::from(index)]
     }
 }
 
@@ -96,7 +80,7 @@ impl Http1Request {
     pub(crate) fn write(
         &self,
         last: bool,
-        values: Values,
+        values: &Values,
         out: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
         let bytes = if last { &self.closing } else { &self.keeping };
@@ -153,33 +137,22 @@ impl RequestBytes {
         if body.is_none() {
             literal(&mut pieces, b"\r\n");
         }
-        RequestBytes::Pieces { pieces, body }.fixed_where_possible()
-    }
-
-    fn fixed_where_possible(self) -> RequestBytes {
-        let RequestBytes::Pieces { pieces, body } = &self else {
-            return self;
-        };
-        let is_fixed =
-            pieces.iter().all(Fill::is_fixed) && body.as_ref().is_none_or(|body| body.is_fixed());
-        // Fixed pieces are the same for any values.
-        let none = Values {
-            user: 0,
-            seq: 0,
-            random: 0,
-        };
-        if !is_fixed
-            || body
-                .as_ref()
-                .is_some_and(|body| body.length(none) > body::WINDOW)
-        {
-            return self;
+        match constant(&pieces, body.as_deref()) {
+            Some(bytes) => RequestBytes::Fixed(bytes),
+            None => RequestBytes::Pieces { pieces, body },
         }
-        let mut bytes = Vec::new();
-        // The body fits a window, so no upload remains.
-        let _ = fill_request(pieces, body.as_ref(), none, &mut bytes);
-        RequestBytes::Fixed(bytes)
     }
+}
+
+/// The whole request, if it is the same for every operation and its body fits a window.
+fn constant(pieces: &[Fill], body: Option<&RequestBody>) -> Option<Vec<u8>> {
+    let mut bytes = template::constant(pieces, usize::MAX)?;
+    if let Some(body) = body {
+        let body = body.constant()?;
+        end_head(body.len(), &mut bytes);
+        bytes.extend_from_slice(&body);
+    }
+    Some(bytes)
 }
 
 pub(crate) fn body_of(request: &plan::Request) -> Option<RequestBody> {
@@ -197,15 +170,13 @@ pub(crate) fn body_of(request: &plan::Request) -> Option<RequestBody> {
 fn fill_request(
     pieces: &[Fill],
     body: Option<&Arc<RequestBody>>,
-    values: Values,
+    values: &Values,
     out: &mut Vec<u8>,
 ) -> Option<BodyUpload> {
-    use std::io::Write as _;
     pieces.iter().for_each(|piece| piece.fill(values, out));
     let body = body?;
     let length = body.length(values);
-    // Writing to a `Vec` cannot fail.
-    let _ = write!(out, "Content-Length: {length}\r\n\r\n");
+    end_head(length, out);
     if length <= body::WINDOW {
         body.fill(values, out);
         return None;
@@ -213,6 +184,13 @@ fn fill_request(
     let mut upload = BodyUpload::new(Arc::clone(body), values);
     upload.put(body::WINDOW, out);
     Some(upload)
+}
+
+/// Ends the head of a request whose body has `length` bytes.
+fn end_head(length: usize, out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    // Writing to a `Vec` cannot fail.
+    let _ = write!(out, "Content-Length: {length}\r\n\r\n");
 }
 
 /// `host[:port]` of the URL; the port only if it is not the scheme's default (RFC 9110 §7.2).

@@ -4,8 +4,7 @@
 pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
 use plan::{
-    Bookmark, End, Instants, Load, Plan, Portion, Profile, Schedule, Seats, Shape, ThinkTime,
-    UserOperations,
+    Bookmark, End, Instants, Load, Plan, Portion, Profile, Schedule, Seats, Shape, UserOperations,
 };
 use std::ops::Range;
 use std::time::Duration;
@@ -43,7 +42,6 @@ pub(crate) struct Users {
     users: Vec<(u64, Vec<Range<u64>>)>,
     /// No user is active from this instant on.
     last_end: u64,
-    think_time: Option<ThinkTime>,
     warm_up: Box<UserOperations>,
     measured: UserOperations,
     /// When the last of a fixed number of operations began, run clock; 0 if there was none.
@@ -128,9 +126,7 @@ impl Timeline {
 impl LoadSource {
     pub(crate) fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> LoadSource {
         match &plan.load().shape {
-            Shape::Closed { think_time, .. } => {
-                LoadSource::Closed(Users::new(plan, duty, timeline, *think_time))
-            }
+            Shape::Closed { .. } => LoadSource::Closed(Users::new(plan, duty, timeline)),
             Shape::Open { .. } => {
                 LoadSource::Open(Box::new(ArrivalSchedule::new(plan.load(), duty)))
             }
@@ -216,23 +212,10 @@ impl LoadSource {
             LoadSource::Open(_) => UserSpan::Never,
         }
     }
-
-    /// Closed loop: the shortest and longest pause between operations; `None` if users do not
-    /// pause.
-    #[inline]
-    pub(crate) fn think_time_ns(&self) -> Option<(u64, u64)> {
-        match self {
-            LoadSource::Closed(users) => {
-                let pause = users.think_time?;
-                Some((nanoseconds(pause.min), nanoseconds(pause.max)))
-            }
-            LoadSource::Open(_) => None,
-        }
-    }
 }
 
 impl Users {
-    fn new(plan: &Plan, duty: &Duty, timeline: Timeline, think_time: Option<ThinkTime>) -> Users {
+    fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> Users {
         let load = plan.load();
         let (warm_up, measured) = (Profile::warm_up(load), Profile::after_warm_up(load));
         let seats = Seats::new(load, duty.portion.clone());
@@ -256,7 +239,6 @@ impl Users {
         Users {
             users,
             last_end,
-            think_time,
             warm_up: Box::new(measured.warm_up()),
             measured,
             last_begun_at: 0,

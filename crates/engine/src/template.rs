@@ -1,6 +1,7 @@
-//! Templates of requests: pieces of bytes and placeholders, and the values that an operation fills
-//! in. Knows nothing of HTTP.
+//! Templates of requests: pieces of fixed bytes and placeholders. Knows nothing of HTTP, nor of
+//! where the text of a placeholder comes from.
 
+use crate::values::{Placeholder, Values};
 use plan::{Piece, Template};
 use std::sync::Arc;
 
@@ -10,73 +11,54 @@ pub(crate) enum Fill {
     Bytes(Vec<u8>),
     /// A file of the plan, shared by all workers.
     Shared(Arc<[u8]>),
-    User,
-    Seq,
-    Random,
-}
-
-/// The values of placeholders in one operation.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Values {
-    pub(crate) user: u64,
-    pub(crate) seq: u64,
-    pub(crate) random: u64,
+    Value(Placeholder),
 }
 
 impl Fill {
-    /// Whether the piece is the same for every operation.
-    pub(crate) fn is_fixed(&self) -> bool {
-        matches!(self, Fill::Bytes(_) | Fill::Shared(_))
+    /// The piece, if it is the same for every operation.
+    fn constant(&self) -> Option<&[u8]> {
+        match self {
+            Fill::Bytes(bytes) => Some(bytes),
+            Fill::Shared(bytes) => Some(bytes),
+            Fill::Value(_) => None,
+        }
     }
 
-    pub(crate) fn fill(&self, values: Values, out: &mut Vec<u8>) {
-        use std::io::Write as _;
-        let _ = match self {
-            Fill::Bytes(bytes) => {
-                out.extend_from_slice(bytes);
-                Ok(())
-            }
-            Fill::Shared(bytes) => {
-                out.extend_from_slice(bytes);
-                Ok(())
-            }
-            Fill::User => write!(out, "{}", values.user),
-            Fill::Seq => write!(out, "{}", values.seq),
-            Fill::Random => write!(out, "{:016x}", values.random),
-        };
+    pub(crate) fn fill(&self, values: &Values, out: &mut Vec<u8>) {
+        match self {
+            Fill::Bytes(bytes) => out.extend_from_slice(bytes),
+            Fill::Shared(bytes) => out.extend_from_slice(bytes),
+            Fill::Value(placeholder) => placeholder.put(values, out),
+        }
     }
 
     /// Appends at most `most` bytes of the piece, starting at its byte `from`, to `out`.
-    pub(crate) fn fill_part(&self, values: Values, from: usize, most: usize, out: &mut Vec<u8>) {
+    pub(crate) fn fill_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
         let part = |bytes: &[u8], out: &mut Vec<u8>| {
             out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))])
         };
         match self {
             Fill::Bytes(bytes) => part(bytes, out),
             Fill::Shared(bytes) => part(bytes, out),
-            Fill::User | Fill::Seq | Fill::Random => {
-                // Written whole and then cut: 20 bytes at most.
-                let before = out.len();
-                self.fill(values, out);
-                out.truncate(before + from.saturating_add(most));
-                out.drain(before..out.len().min(before + from));
-            }
+            Fill::Value(placeholder) => placeholder.put_part(values, from, most, out),
         }
     }
 
-    pub(crate) fn length(&self, values: Values) -> usize {
+    pub(crate) fn length(&self, values: &Values) -> usize {
         match self {
             Fill::Bytes(bytes) => bytes.len(),
             Fill::Shared(bytes) => bytes.len(),
-            Fill::User => digits(values.user),
-            Fill::Seq => digits(values.seq),
-            Fill::Random => 16,
+            Fill::Value(placeholder) => placeholder.length(values),
         }
     }
 }
 
-pub(crate) fn digits(number: u64) -> usize {
-    number.checked_ilog10().unwrap_or(0) as usize + 1
+/// Returns the pieces' bytes, if they are the same for every operation and `most` at most.
+pub(crate) fn constant(pieces: &[Fill], most: usize) -> Option<Vec<u8>> {
+    let constants: Option<Vec<&[u8]>> = pieces.iter().map(Fill::constant).collect();
+    let constants = constants?;
+    let length: usize = constants.iter().map(|bytes| bytes.len()).sum();
+    (length <= most).then(|| constants.concat())
 }
 
 pub(crate) fn literal(pieces: &mut Vec<Fill>, bytes: &[u8]) {
@@ -90,23 +72,10 @@ pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template) {
     for piece in &template.pieces {
         match piece {
             Piece::Literal(text) => literal(pieces, text.as_bytes()),
-            Piece::User => pieces.push(Fill::User),
-            Piece::Seq => pieces.push(Fill::Seq),
-            Piece::Random => pieces.push(Fill::Random),
+            Piece::User => pieces.push(Fill::Value(Placeholder::User)),
+            Piece::Seq => pieces.push(Fill::Value(Placeholder::Seq)),
+            Piece::Random => pieces.push(Fill::Value(Placeholder::Random)),
             Piece::Secret { value, .. } => literal(pieces, value.reveal().as_bytes()),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_counts_decimal_places() {
-        assert_eq!(
-            [0, 9, 10, 99, 100, u64::MAX].map(digits),
-            [1, 1, 2, 2, 3, 20]
-        );
     }
 }

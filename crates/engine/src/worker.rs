@@ -31,6 +31,7 @@ use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::poller::{Poller, Ready};
 use crate::random::Random;
 use crate::resolver::Question;
+use crate::script::Script;
 use crate::seat::{SeatTable, seat_of};
 use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
@@ -118,6 +119,7 @@ pub(crate) struct Worker {
     order: StopOrder,
     timeline: Timeline,
     source: LoadSource,
+    script: Script,
     phase: WorkerPhase,
     cut: Option<Cut>,
     random: Random,
@@ -148,6 +150,7 @@ impl Worker {
         let plan = &setup.plan;
         let rules = ConnectionRules::new(plan);
         Worker {
+            script: Script::new(plan),
             requests: PlanRequests::new(plan),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,

@@ -3,7 +3,8 @@
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
 use crate::request::{authority, body_of};
-use crate::template::{self, Fill, Values, literal, template};
+use crate::template::{Fill, literal, template};
+use crate::values::{self, Values};
 use plan::{Plan, Scheme};
 use std::sync::Arc;
 
@@ -41,7 +42,7 @@ impl HeaderBlocks {
     pub(crate) fn write(
         &self,
         index: u16,
-        values: Values,
+        values: &Values,
         block: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
         let request = &self.0[usize::from(index)];
@@ -96,7 +97,7 @@ impl PrebuiltBlock {
         }
         let body = body_of(request).map(Arc::new);
         if body.is_some() {
-            block.named("content-length");
+            block.put_name("content-length");
             block.0.push(Part::BodyLength);
         }
         PrebuiltBlock {
@@ -142,11 +143,11 @@ impl Block {
     }
 
     fn field(&mut self, name: &str, value: Vec<Fill>) {
-        self.named(name);
+        self.put_name(name);
         self.text(value);
     }
 
-    fn named(&mut self, name: &str) {
+    fn put_name(&mut self, name: &str) {
         let mut bytes = Vec::new();
         hpack::put_name(&mut bytes, name);
         self.bytes(&bytes);
@@ -167,7 +168,7 @@ impl Block {
 }
 
 impl Part {
-    fn put(&self, values: Values, body_length: usize, block: &mut Vec<u8>) {
+    fn put(&self, values: &Values, body_length: usize, block: &mut Vec<u8>) {
         use std::io::Write as _;
         match self {
             Part::Bytes(bytes) => block.extend_from_slice(bytes),
@@ -176,7 +177,7 @@ impl Part {
                 pieces.iter().for_each(|piece| piece.fill(values, block));
             }
             Part::BodyLength => {
-                hpack::put_length(block, template::digits(body_length as u64));
+                hpack::put_length(block, values::digits(body_length as u64));
                 // Writing to a Vec cannot fail.
                 let _ = write!(block, "{body_length}");
             }

@@ -6,7 +6,8 @@ use super::frame::{self, FrameHead, code, flag, kind, setting};
 use super::*;
 use crate::body::{BodyUpload, RequestBody};
 use crate::response::ReceivedResponse;
-use crate::template::{Fill, Values};
+use crate::template::Fill;
+use crate::values::Values;
 use measure::{HttpViolation, Kind};
 use std::sync::Arc;
 
@@ -46,14 +47,9 @@ fn settled(lanes: u32, entries: &[(u16, u32)]) -> Http2Connection {
 }
 
 fn body(bytes: &[u8]) -> Option<BodyUpload> {
-    let values = Values {
-        user: 0,
-        seq: 0,
-        random: 0,
-    };
     Some(BodyUpload::new(
         Arc::new(RequestBody::new(vec![Fill::Shared(bytes.into())])),
-        values,
+        &Values::default(),
     ))
 }
 

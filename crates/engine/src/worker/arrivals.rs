@@ -136,7 +136,7 @@ impl Worker {
 
     /// Records an arrival that is never sent.
     fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
-        let request = self.requests.at(waiting.arrival.seq);
+        let request = self.script.first(waiting.arrival.seq);
         self.ledger.not_sent(request, waiting, kind, now);
     }
 }

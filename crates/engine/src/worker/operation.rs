@@ -8,6 +8,7 @@ use crate::key_log::OperationEnding;
 use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
+use crate::script::NextStep;
 use crate::seat::SeatRole;
 use crate::source::Arrival;
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
@@ -40,7 +41,7 @@ impl Worker {
         let address = connection.map(|connection| connection.id.address);
         let id = CellId {
             period: arrival.period,
-            request: self.requests.at(arrival.seq),
+            request: self.script.first(arrival.seq),
             address: address.unwrap_or(0),
         };
         // Drawn for every operation, so that a seed gives the same numbers whether requests use
@@ -240,10 +241,10 @@ impl Worker {
         if self.phase != WorkerPhase::Firing {
             return;
         }
-        if self.has_users() {
-            self.go_on_as_user(slot, now);
-        } else {
-            self.seats.offer(slot);
+        match self.script.after(&mut self.random) {
+            NextStep::Begin => self.begin_as_user(slot, now),
+            NextStep::BeginAfter(pause) => self.pauses.set(slot, now + pause),
+            NextStep::Done => self.seats.offer(slot),
         }
     }
 

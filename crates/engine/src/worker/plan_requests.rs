@@ -7,7 +7,7 @@ use crate::connection::WorkerConnection;
 use crate::http2;
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
-use crate::template::Values;
+use crate::values::Values;
 use measure::Period;
 use plan::{Close, HttpVersion, Plan};
 
@@ -43,12 +43,6 @@ impl PlanRequests {
         self.http2.is_some()
     }
 
-    /// The request that operation `seq` of the cluster sends.
-    #[inline]
-    pub(super) fn at(&self, seq: u64) -> u16 {
-        self.http1.at(seq)
-    }
-
     /// The operation's request, whatever the HTTP version.
     #[inline]
     pub(super) fn request_of(&self, operation: &LiveOperation) -> &Http1Request {
@@ -67,7 +61,7 @@ impl PlanRequests {
         let closes = rules.close == Close::Server && connection.is_next_last();
         let values = values(user, operation);
         self.request_of(operation)
-            .write(closes, values, sender.plain())
+            .write(closes, &values, sender.plain())
     }
 
     /// Writes the operation's header block; `None` if the plan does not speak HTTP/2.
@@ -80,7 +74,7 @@ impl PlanRequests {
         let requests = self.http2.as_ref()?;
         let values = values(user, operation);
         Some(WrittenStream {
-            body: requests.write(operation.id.request, values, sender.plain()),
+            body: requests.write(operation.id.request, &values, sender.plain()),
             head_only: self.request_of(operation).is_head,
         })
     }

@@ -92,18 +92,6 @@ impl Worker {
         }
     }
 
-    /// The user's last operation in this slot is over: the next one begins now, or after its think
-    /// time.
-    pub(super) fn go_on_as_user(&mut self, slot: u32, now: u64) {
-        match self.source.think_time_ns() {
-            None => self.begin_as_user(slot, now),
-            Some((min, max)) => {
-                let wait = self.random.between(min, max);
-                self.pauses.set(slot, now + wait);
-            }
-        }
-    }
-
     /// Whether operations belong to users, who pause after a connection that served no request.
     pub(super) fn has_users(&self) -> bool {
         matches!(self.source, LoadSource::Closed(_))

@@ -1,0 +1,104 @@
+//! What is done in the place of a user or an arrival, operation by operation: which request comes
+//! first, and what follows an operation that has ended. Knows nothing of connections or time.
+
+use crate::random::Random;
+use measure::nanoseconds;
+use plan::{Mix, Plan, Shape, ThinkTime};
+
+/// The plan's script. It is the same for all users and arrivals.
+pub(crate) struct Script {
+    mix: Mix,
+    course: Course,
+}
+
+/// Who goes through the script.
+enum Course {
+    /// An arrival goes through it once.
+    Arrivals,
+    /// A user begins anew whenever it is through, after a pause if it makes any.
+    Users(Option<ThinkTime>),
+}
+
+/// What follows an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextStep {
+    /// The user's next operation, at once.
+    Begin,
+    /// The user's next operation, after a pause in nanoseconds.
+    BeginAfter(u64),
+    /// Nothing: another arrival may take its place.
+    Done,
+}
+
+impl Script {
+    pub(crate) fn new(plan: &Plan) -> Script {
+        let requests = plan.requests().iter();
+        let weights: Vec<u32> = requests.map(|request| request.weight).collect();
+        Script {
+            mix: Mix::new(&weights, plan.load().seed),
+            course: match &plan.load().shape {
+                Shape::Open { .. } => Course::Arrivals,
+                Shape::Closed { think_time, .. } => Course::Users(*think_time),
+            },
+        }
+    }
+
+    /// The request that operation `seq` of the cluster sends, by its place in the plan.
+    #[inline]
+    pub(crate) fn first(&self, seq: u64) -> u16 {
+        self.mix.at(seq)
+    }
+
+    /// What follows an operation that has ended. Draws from `random` only if a pause follows.
+    #[inline]
+    pub(crate) fn after(&self, random: &mut Random) -> NextStep {
+        match self.course {
+            Course::Arrivals => NextStep::Done,
+            Course::Users(None) => NextStep::Begin,
+            Course::Users(Some(pause)) => {
+                let (shortest, longest) = (nanoseconds(pause.min), nanoseconds(pause.max));
+                NextStep::BeginAfter(random.between(shortest, longest))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::NoFiles;
+
+    fn after(load: &str) -> Vec<NextStep> {
+        let text = format!("[target]\nurl = \"http://127.0.0.1/\"\n[load]\n{load}\n");
+        let plan = Plan::parse(&text, &mut NoFiles).expect("a plan");
+        let (script, mut random) = (Script::new(&plan), Random::new(1, 1));
+        let drawn = (0..20).map(|_| script.after(&mut random)).collect();
+        assert_eq!(
+            random.bits() == Random::new(1, 1).bits(),
+            !load.contains("think_time"),
+            "draws for pauses only: {load}"
+        );
+        drawn
+    }
+
+    #[test]
+    fn arrivals_are_done_and_users_begin_again() {
+        let arrivals = after("rate = \"10/s\"\nmax_connections = 1\nduration = \"1s\"");
+        assert_eq!(arrivals, [NextStep::Done; 20]);
+        let users = after("connections = 1\nduration = \"1s\"");
+        assert_eq!(users, [NextStep::Begin; 20]);
+    }
+
+    #[test]
+    fn users_who_think_pause_within_their_bounds() {
+        let steps = after(
+            "connections = 1\nduration = \"1s\"\nthink_time = { min = \"2ms\", max = \"3ms\" }",
+        );
+        for step in steps {
+            let NextStep::BeginAfter(pause) = step else {
+                panic!("{step:?} is no pause");
+            };
+            assert!((2_000_000..=3_000_000).contains(&pause), "{pause} ns");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Where the text of a placeholder comes from. Templates know nothing else of it.
+
+use std::io::Write as _;
+
+/// A source of text that differs between operations.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Placeholder {
+    /// The number of the virtual user, or of an open loop's connection.
+    User,
+    /// The number of the operation in the cluster.
+    Seq,
+    /// The operation's random number.
+    Random,
+}
+
+/// What an operation is known by: the text of each placeholder follows from it. An upload keeps a
+/// copy until its body has gone out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Values {
+    pub(crate) user: u64,
+    pub(crate) seq: u64,
+    pub(crate) random: u64,
+}
+
+impl Placeholder {
+    /// Bytes of the text.
+    pub(crate) fn length(self, values: &Values) -> usize {
+        match self {
+            Placeholder::User => digits(values.user),
+            Placeholder::Seq => digits(values.seq),
+            Placeholder::Random => 16,
+        }
+    }
+
+    /// Appends the text to `out`.
+    pub(crate) fn put(self, values: &Values, out: &mut Vec<u8>) {
+        // Writing to a `Vec` cannot fail.
+        let _ = match self {
+            Placeholder::User => write!(out, "{}", values.user),
+            Placeholder::Seq => write!(out, "{}", values.seq),
+            Placeholder::Random => write!(out, "{:016x}", values.random),
+        };
+    }
+
+    /// Appends at most `most` bytes of the text, starting at its byte `from`, to `out`.
+    pub(crate) fn put_part(self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
+        // All of them are short: written whole, and then cut.
+        let before = out.len();
+        self.put(values, out);
+        out.truncate(before + from.saturating_add(most));
+        out.drain(before..out.len().min(before + from));
+    }
+}
+
+/// Decimal digits of `number`.
+pub(crate) fn digits(number: u64) -> usize {
+    number.checked_ilog10().unwrap_or(0) as usize + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_counts_decimal_places() {
+        assert_eq!(
+            [0, 9, 10, 99, 100, u64::MAX].map(digits),
+            [1, 1, 2, 2, 3, 20]
+        );
+    }
+
+    #[test]
+    fn lengths_are_those_of_the_text() {
+        let values = Values {
+            user: 12_345,
+            seq: 0,
+            random: 0xabcd,
+        };
+        for placeholder in [Placeholder::User, Placeholder::Seq, Placeholder::Random] {
+            let mut text = Vec::new();
+            placeholder.put(&values, &mut text);
+            assert_eq!(placeholder.length(&values), text.len(), "{placeholder:?}");
+        }
+    }
+}
