@@ -2,7 +2,8 @@
 //! Only with the feature `fuzzing`; runs do not use them.
 
 use crate::body::{BodyUpload, RequestBody};
-use crate::http2::{Http2Connection, StreamEvent};
+use crate::http2::Http2Connection;
+use crate::lane_event::LaneEvent;
 use crate::response::ResponseParser;
 use crate::template::Fill;
 pub use crate::tls::{RecordDoor, RecordForge};
@@ -100,10 +101,9 @@ impl Http2Door {
     /// Fails if the peer breaks the protocol.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), String> {
         let fed = self.connection.feed(bytes);
-        for event in std::mem::take(&mut self.connection.events) {
+        while let Some(event) = self.connection.poll() {
             self.note(event);
         }
-        self.connection.progressed.clear();
         fed.map_err(|violation| format!("{violation:?}"))
     }
 
@@ -132,16 +132,20 @@ impl Http2Door {
         (self.connection.active(), told.count())
     }
 
-    fn note(&mut self, event: StreamEvent) {
+    fn note(&mut self, event: LaneEvent) {
         let over = match event {
-            StreamEvent::Settled
-            | StreamEvent::Limited { .. }
-            | StreamEvent::Begun { .. }
-            | StreamEvent::GoAway { .. } => None,
-            StreamEvent::Whole { lane }
-            | StreamEvent::Malformed { lane, .. }
-            | StreamEvent::Reset { lane, .. }
-            | StreamEvent::Unprocessed { lane } => Some(lane),
+            // How often it comes depends on the pieces in which bytes come.
+            LaneEvent::Progress { .. } => return,
+            LaneEvent::Opened
+            | LaneEvent::Ready
+            | LaneEvent::Limited { .. }
+            | LaneEvent::FirstByte { .. }
+            | LaneEvent::GoingAway
+            | LaneEvent::Unsolicited
+            | LaneEvent::Overdue { .. } => None,
+            LaneEvent::Answered { lane }
+            | LaneEvent::Failed { lane, .. }
+            | LaneEvent::Refused { lane, .. } => Some(lane),
         };
         let answer = over.map(|lane| self.connection.answer(lane));
         writeln!(self.log, "{event:?} {answer:?}").expect("writes to memory");

@@ -20,12 +20,8 @@ mod known_block;
 mod peer;
 mod response_fields;
 
-pub(crate) mod error {
-    //! Error codes that decide how an operation ends (RFC 9113 §7).
-    pub(crate) use super::frame::code::{NO_ERROR, REFUSED_STREAM};
-}
-
-pub(crate) use connection::{Http2Connection, StreamEvent, Violation};
+pub(crate) use connection::{Http2Connection, Violation};
+pub(crate) use frame::code::NO_ERROR;
 pub(crate) use header_blocks::HeaderBlocks;
 
 #[cfg(test)]

@@ -149,7 +149,8 @@ impl LiveOperation {
     #[inline]
     pub(crate) fn note_first_byte(&mut self, at: u64) {
         if let Some(sent) = self.sent_mut() {
-            sent.first_byte_at.get_or_insert(at);
+            // An answer that was read before its request was sent came with it.
+            sent.first_byte_at.get_or_insert(at.max(sent.at));
         }
     }
 

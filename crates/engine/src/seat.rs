@@ -2,8 +2,8 @@
 //! a connection of an open one. It has as many *slots*, each for one operation, as its connection
 //! carries at once: one in HTTP/1.1, `streams` in HTTP/2.
 
-use crate::connection::{ConnectionStage, Http, WorkerConnection};
-use crate::http2::Http2Connection;
+use crate::connection::WorkerConnection;
+use crate::connection_key::ConnectionKey;
 use crate::live_operation::LiveOperation;
 use crate::slot::Slot;
 use crate::unique_stack::UniqueStack;
@@ -203,11 +203,18 @@ impl SeatTable {
         }
     }
 
-    /// Returns the token for the seat's next connection.
-    pub(crate) fn next_token(&mut self, number: u32) -> u64 {
+    /// Returns the key of the seat's next connection.
+    pub(crate) fn next_key(&mut self, number: u32) -> ConnectionKey {
         let seat = self.seat(number);
         seat.generation = seat.generation.wrapping_add(1);
-        token(number, seat.generation)
+        self.key(number)
+    }
+
+    /// The key of the seat's latest connection.
+    #[inline]
+    pub(crate) fn key(&self, seat: u32) -> ConnectionKey {
+        let generation = self.seats[seat as usize].generation;
+        ConnectionKey { seat, generation }
     }
 
     /// Slots per seat.
@@ -259,14 +266,6 @@ impl SeatTable {
         self.seats[seat as usize].connection.as_deref_mut()
     }
 
-    /// The HTTP/2 session of the seat's connection; `None` if it speaks HTTP/1.1 or there is none.
-    pub(crate) fn session(&mut self, seat: u32) -> Option<&mut Http2Connection> {
-        match &mut self.connection(seat)?.http {
-            Http::Two(session) => Some(session),
-            Http::One(_) => None,
-        }
-    }
-
     /// Begins an operation in a slot that has none.
     #[inline]
     pub(crate) fn begin(&mut self, slot: u32, operation: LiveOperation) {
@@ -310,12 +309,6 @@ impl SeatTable {
         self.operation(slot).is_some()
     }
 
-    /// Whether the slot's request has been sent; its operation is still under way.
-    #[inline]
-    pub(crate) fn is_sent(&self, slot: u32) -> bool {
-        self.operation(slot).is_some_and(LiveOperation::is_sent)
-    }
-
     /// Whether the slot has an operation whose request has not been sent.
     #[inline]
     pub(crate) fn is_unsent(&self, slot: u32) -> bool {
@@ -341,35 +334,34 @@ impl SeatTable {
         self.busy_slot(seat).is_some()
     }
 
-    /// Whether the seat still has the connection numbered `generation`.
+    /// Whether the connection still exists.
     #[inline]
-    pub(crate) fn stands(&self, seat: u32, generation: u32) -> bool {
+    pub(crate) fn stands(&self, key: ConnectionKey) -> bool {
         self.seats
-            .get(seat as usize)
-            .is_some_and(|seat| seat.generation == generation && seat.connection.is_some())
+            .get(key.seat as usize)
+            .is_some_and(|seat| seat.generation == key.generation && seat.connection.is_some())
     }
 
-    /// The seat's connection, if it is still the one numbered `generation`.
+    /// The connection, if it still exists.
     #[inline]
-    pub(crate) fn standing(&mut self, seat: u32, generation: u32) -> Option<&mut WorkerConnection> {
-        let seat = self.seats.get_mut(seat as usize)?;
+    pub(crate) fn standing(&mut self, key: ConnectionKey) -> Option<&mut WorkerConnection> {
+        let seat = self.seats.get_mut(key.seat as usize)?;
         let connection = seat.connection.as_deref_mut();
-        connection.filter(|_| seat.generation == generation)
+        connection.filter(|_| seat.generation == key.generation)
     }
 
-    /// See [`SeatTable::owner`]; `None` if that connection is gone.
+    /// See [`SeatTable::owner`]; `None` if the connection is gone.
     #[inline]
-    pub(crate) fn owner_of_standing(&self, seat: u32, generation: u32) -> Option<u32> {
-        self.stands(seat, generation).then(|| self.owner(seat))
+    pub(crate) fn owner_of_standing(&self, key: ConnectionKey) -> Option<u32> {
+        self.stands(key).then(|| self.owner(key.seat))
     }
 
-    /// The slot whose operation opens the seat's connection, if that is waiting for TCP.
+    /// The slot whose operation opens the seat's connection, if that is still being connected.
     #[inline]
     pub(crate) fn connecting_slot(&self, seat: u32) -> Option<u32> {
         let seat = &self.seats[seat as usize];
-        let stage = seat.connection.as_ref()?.stage;
-        seat.opening_slot()
-            .filter(|_| stage == ConnectionStage::Connecting)
+        let is_connecting = seat.connection.as_ref()?.is_connecting();
+        seat.opening_slot().filter(|_| is_connecting)
     }
 
     /// Whether the slot has to wait for its seat's connection before its next operation.
@@ -389,23 +381,18 @@ impl SeatTable {
         seat.takes() && seat.opening_slot().is_none() && !self.is_busy(slot)
     }
 
-    /// Notes that the socket has taken all requests that were being written, except for bodies that
-    /// HTTP/2's windows hold back.
+    /// Notes that the transport has taken all requests that were being written, except for bodies
+    /// that HTTP/2's windows hold back.
+    #[inline]
     pub(crate) fn note_written(&mut self, seat: u32, now: u64) {
-        let mut index = 0;
+        let first = self.of_seat(seat).start;
+        let mut held_back = 0;
         while let Some(connection) = self.connection(seat)
-            && let Some(&slot) = connection.unwritten.get(index)
+            && let Some(lane) = connection.pop_written(&mut held_back)
         {
-            let lane = self.lane_of(slot);
-            let connection = self.connection(seat);
-            let Some(connection) = connection.filter(|connection| connection.is_sent(lane)) else {
-                index += 1;
-                continue;
-            };
-            connection.unwritten.swap_remove(index);
-            let operation = self.operation_mut(slot);
+            let operation = self.operation_mut(first + lane);
             // `None` if its stream ended before its request was written whole.
-            if let Some(sent) = operation.and_then(|operation| operation.sent_mut()) {
+            if let Some(sent) = operation.and_then(LiveOperation::sent_mut) {
                 sent.written_at.get_or_insert(now);
             }
         }
@@ -468,14 +455,4 @@ impl SeatTable {
         self.seats.clear();
         self.slots.clear();
     }
-}
-
-/// Combines a seat and the number of its connection into an event token.
-pub(crate) fn token(seat: u32, generation: u32) -> u64 {
-    u64::from(generation) << 32 | u64::from(seat)
-}
-
-/// Splits a token into its seat and generation.
-pub(crate) fn seat_of(token: u64) -> (u32, u32) {
-    (token as u32, (token >> 32) as u32)
 }

@@ -3,8 +3,9 @@
 //!
 //! The loop waits for sockets until the next instant that matters ([`SocketWatch`]), then acts on
 //! what is due. The [`LoadSource`] decides when operations are due, the [`Timeline`] until when.
-//! `operation`, `opening`, `streams` and `io` carry an operation out; what is recorded leaves
-//! through the [`Ledger`], what is sent through the [`Sender`].
+//! `operation`, `opening`, `lanes` and `io` carry an operation out, `losses` takes it from a
+//! connection that has ended. What is recorded leaves through the [`Ledger`], what is sent through
+//! the [`Sender`].
 
 mod arrivals;
 mod connector;
@@ -12,13 +13,13 @@ mod deadlines;
 mod draining;
 mod handover;
 mod io;
+mod lanes;
 mod ledger;
+mod losses;
 mod opening;
 mod operation;
 mod path_probe;
-mod plan_requests;
 mod sender;
-mod streams;
 mod thread_account;
 mod uploads;
 mod users;
@@ -26,13 +27,15 @@ mod watch;
 
 use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
+use crate::connection_key::ConnectionKey;
 use crate::endpoints::Endpoints;
 use crate::lease::{FiringLease, StopMode, StopOrder};
+use crate::plan_requests::PlanRequests;
 use crate::poller::{Poller, Ready};
 use crate::random::Random;
 use crate::resolver::Question;
 use crate::script::Script;
-use crate::seat::{SeatTable, seat_of};
+use crate::seat::SeatTable;
 use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::timers::Timers;
@@ -44,10 +47,10 @@ pub(crate) use handover::Handover;
 pub use handover::{Cut, Spent, WorkerFigures};
 use io::Unread;
 use ledger::Ledger;
+use losses::Loss;
 use measure::{Kind, Recorder, Spare};
 use path_probe::PathProbe;
 use plan::Plan;
-use plan_requests::PlanRequests;
 use sender::Sender;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -101,9 +104,13 @@ enum WorkerEvent {
     Ready(Ready),
     /// A lookup has ended.
     Resolved(Question, Result<SocketAddr, Kind>),
-    /// The time of an operation is up, or that of a connection that waits for the peer to close.
+    /// The time of an operation is up.
     TimeIsUp {
         slot: u32,
+    },
+    /// A connection's own time is up.
+    ConnectionTimeIsUp {
+        seat: u32,
     },
     /// A user's pause is over.
     PauseIsOver {
@@ -132,11 +139,14 @@ pub(crate) struct Worker {
     seats: SeatTable,
     /// Time-outs of operations.
     deadlines: Deadlines,
+    /// By seat: when its connection's own time is up.
+    connection_timers: Timers,
     /// The ends of pauses: think time, back-off, a user's next span.
     pauses: Timers,
     /// Seats with HTTP/2 frames to send.
     dirty: Vec<u32>,
     queue: VecDeque<WaitingArrival>,
+    losses: VecDeque<Loss>,
     unread: Vec<Unread>,
     uploads: Vec<Unsent>,
     buffer: Vec<u8>,
@@ -157,9 +167,11 @@ impl Worker {
             cut: None,
             seats: SeatTable::new(plan.connection().http.streams()),
             deadlines: Deadlines::new(plan),
+            connection_timers: Timers::default(),
             pauses: Timers::default(),
             dirty: Vec::new(),
             queue: VecDeque::new(),
+            losses: VecDeque::new(),
             unread: Vec::new(),
             uploads: Vec::new(),
             buffer: vec![0; READ_BYTES],
@@ -220,6 +232,9 @@ impl Worker {
         while let Some(slot) = self.deadlines.pop(now) {
             self.on(WorkerEvent::TimeIsUp { slot }, self.clock.now());
         }
+        while let Some(seat) = self.connection_timers.pop(now) {
+            self.on(WorkerEvent::ConnectionTimeIsUp { seat }, self.clock.now());
+        }
         for _ in 0..BEGUN_AT_ONCE {
             let Some(slot) = self.pauses.pop(now) else {
                 break;
@@ -239,17 +254,20 @@ impl Worker {
             WorkerEvent::Ready(ready) => self.on_socket(ready),
             WorkerEvent::Resolved(question, found) => self.on_resolved(question, found, now),
             WorkerEvent::TimeIsUp { slot } => self.time_out(slot, now),
+            WorkerEvent::ConnectionTimeIsUp { seat } => self.on_connection_timeout(seat, now),
             WorkerEvent::PauseIsOver { slot } => self.on_pause_over(slot, now),
             WorkerEvent::Tick => self.on_tick(now),
         }
+        self.settle();
     }
 
     /// Handles a ready socket. An event of a socket that was closed in this turn is ignored.
     fn on_socket(&mut self, ready: Ready) {
-        let (seat, generation) = seat_of(ready.token);
-        if self.seats.stands(seat, generation) {
+        let key = ConnectionKey::of_token(ready.token);
+        if self.seats.stands(key) {
             self.watch.begin_handling();
-            self.on_ready(seat, ready);
+            self.on_ready(key, ready);
+            self.settle();
             self.send_frames();
             self.keep_schedule();
         }
@@ -264,7 +282,11 @@ impl Worker {
         }
         let arrival = self.source.next_arrival();
         let end = (self.phase == WorkerPhase::Firing).then(|| self.nothing_begins_from());
-        let timers = [self.deadlines.next(), self.pauses.next()];
+        let timers = [
+            self.deadlines.next(),
+            self.connection_timers.next(),
+            self.pauses.next(),
+        ];
         let others = [arrival, end].into_iter().chain(timers).flatten();
         Patience::Until {
             due: others.fold(self.ledger.recorder.boundary(), u64::min),

@@ -11,6 +11,7 @@ use super::hpack;
 use super::known_block::KnownBlock;
 use super::peer::Peer;
 use crate::body::BodyUpload;
+use crate::lane_event::LaneEvent;
 use crate::response::ReceivedResponse;
 use measure::Kind;
 use std::collections::VecDeque;
@@ -43,12 +44,15 @@ pub(crate) struct Http2Connection {
     /// Frames to send, as plaintext; and how many bytes of them are answers.
     pub(crate) out: Vec<u8>,
     answers: usize,
-    /// Events for the worker.
-    pub(crate) events: Vec<StreamEvent>,
+    /// Events, and how many of them have been polled.
+    pub(crate) events: Vec<LaneEvent>,
+    polled: usize,
     /// Lanes whose bodies have made progress.
     pub(crate) progressed: Vec<u32>,
     /// No further streams are to be opened, by decision of the peer or ours.
     pub(crate) draining: bool,
+    /// The code of the peer's latest GOAWAY, as it is counted.
+    go_away: Option<u32>,
 }
 
 /// The part of a header block, sent in several frames, that has arrived so far.
@@ -73,28 +77,6 @@ struct Stream {
     received: u64,
     /// The request's body, until all of it has been put into frames.
     upload: Option<BodyUpload>,
-}
-
-/// An event that the worker must act on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StreamEvent {
-    /// The peer's first settings, or later ones that allow more concurrent streams.
-    Settled,
-    /// The peer allows `streams` concurrent streams, fewer than there are lanes, and fewer than
-    /// before.
-    Limited { streams: u32, is_first: bool },
-    /// A response has begun to arrive on this lane.
-    Begun { lane: u32 },
-    /// A response is complete.
-    Whole { lane: u32 },
-    /// A response breaks the rules, or exceeds one of our limits; its stream is abandoned.
-    Malformed { lane: u32, kind: Kind },
-    /// The peer reset the stream, with this code (RFC 9113 §7) as it is counted.
-    Reset { lane: u32, code: u32 },
-    /// The peer has not processed the stream, and never will: its request may be sent again.
-    Unprocessed { lane: u32 },
-    /// The peer is closing the connection, with this code as it is counted.
-    GoAway { code: u32 },
 }
 
 /// The peer breaks RFC 9113, or exceeds one of our limits; a GOAWAY that reports it is in `out`.
@@ -122,9 +104,33 @@ impl Http2Connection {
             out,
             answers: 0,
             events: Vec::new(),
+            polled: 0,
             progressed: Vec::new(),
             draining: false,
+            go_away: None,
         }
+    }
+
+    /// Takes the next event. Progress comes first, so that no body is counted after its end.
+    #[inline]
+    pub(crate) fn poll(&mut self) -> Option<LaneEvent> {
+        if let Some(lane) = self.progressed.pop() {
+            return Some(LaneEvent::Progress { lane });
+        }
+        let event = self.events.get(self.polled).copied();
+        match event {
+            Some(_) => self.polled += 1,
+            None => {
+                self.events.clear();
+                self.polled = 0;
+            }
+        }
+        event
+    }
+
+    /// The code of the peer's latest GOAWAY (RFC 9113 §7) as it is counted.
+    pub(crate) fn go_away(&self) -> Option<u32> {
+        self.go_away
     }
 
     /// Whether another stream may be opened. Before the peer's settings are known only the first

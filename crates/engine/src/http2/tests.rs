@@ -5,6 +5,7 @@ use super::dynamic_table::DynamicTable;
 use super::frame::{self, FrameHead, code, flag, kind, setting};
 use super::*;
 use crate::body::{BodyUpload, RequestBody};
+use crate::lane_event::LaneEvent;
 use crate::response::ReceivedResponse;
 use crate::template::Fill;
 use crate::values::Values;
@@ -57,9 +58,9 @@ fn get(session: &mut Http2Connection, lane: u32) {
     session.open(lane, b"\x82\x87\x84", None, false);
 }
 
-fn malformed(lane: u32, rule: HttpViolation) -> StreamEvent {
+fn malformed(lane: u32, rule: HttpViolation) -> LaneEvent {
     let kind = Kind::Violation(rule);
-    StreamEvent::Malformed { lane, kind }
+    LaneEvent::Failed { lane, kind }
 }
 
 fn violation(rule: HttpViolation) -> Result<(), Violation> {
@@ -181,10 +182,10 @@ fn responses_are_read_in_pieces_of_any_size() {
             .chunks(step)
             .for_each(|piece| session.feed(piece).expect("a legal stream"));
         let happened = [
-            StreamEvent::Begun { lane: 0 },
-            StreamEvent::Begun { lane: 1 },
-            StreamEvent::Whole { lane: 1 },
-            StreamEvent::Whole { lane: 0 },
+            LaneEvent::FirstByte { lane: 0 },
+            LaneEvent::FirstByte { lane: 1 },
+            LaneEvent::Answered { lane: 1 },
+            LaneEvent::Answered { lane: 0 },
         ];
         assert_eq!(session.events, happened, "by {step}");
         assert_eq!(
@@ -219,8 +220,8 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
     session
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 2)]))
         .expect("legal settings");
-    let limited = |streams, is_first| StreamEvent::Limited { streams, is_first };
-    assert_eq!(session.events, [limited(2, true), StreamEvent::Settled]);
+    let limited = |lanes, is_first| LaneEvent::Limited { lanes, is_first };
+    assert_eq!(session.events, [limited(2, true), LaneEvent::Ready]);
     assert!(session.accepts(), "one of two is under way");
     get(&mut session, 0);
     assert!(!session.accepts());
@@ -231,10 +232,7 @@ fn streams_wait_for_the_settings_and_end_with_what_those_allow() {
         .feed(&settings(&[(setting::MAX_CONCURRENT_STREAMS, 3)]))
         .expect("legal settings");
     // Raising the limit above a former one is not reported as a limit.
-    assert_eq!(
-        session.events[2..],
-        [limited(1, false), StreamEvent::Settled]
-    );
+    assert_eq!(session.events[2..], [limited(1, false), LaneEvent::Ready]);
     assert!(session.accepts());
 }
 
@@ -269,7 +267,7 @@ fn length_that_does_not_hold_spoils_the_stream_and_not_the_connection() {
         .expect("legal");
     assert_eq!(
         session.events[3..],
-        [StreamEvent::Whole { lane: 0 }],
+        [LaneEvent::Answered { lane: 0 }],
         "a HEAD has no body"
     );
 }
@@ -279,11 +277,9 @@ fn streams_beyond_the_last_of_a_go_away_were_not_processed() {
     let mut session = settled(3, &[]);
     (0..3).for_each(|lane| get(&mut session, lane));
     session.feed(&go_away(3, 0)).expect("legal");
-    let unprocessed = StreamEvent::Unprocessed { lane: 2 };
-    assert_eq!(
-        session.events,
-        [StreamEvent::GoAway { code: 0 }, unprocessed]
-    );
+    let kind = Kind::GoAway(0);
+    let unprocessed = LaneEvent::Refused { lane: 2, kind };
+    assert_eq!(session.events, [LaneEvent::GoingAway, unprocessed]);
     assert!(!session.accepts() && session.draining);
     assert_eq!(session.active(), 2);
 }
@@ -343,7 +339,7 @@ fn early_answer_stops_the_body() {
             b"\x88",
         ))
         .expect("legal");
-    assert_eq!(session.events[1..], [StreamEvent::Whole { lane: 0 }]);
+    assert_eq!(session.events[1..], [LaneEvent::Answered { lane: 0 }]);
     assert_eq!(heads(&session.out), [(kind::RST_STREAM, 0, 1, 4)]);
     session
         .feed(&frame(kind::WINDOW_UPDATE, 0, 1, &9_u32.to_be_bytes()))

@@ -1,12 +1,12 @@
 //! The purpose of a new connection, its addresses, and whether it offers a session.
 
 use crate::clock::RunClock;
-use crate::connection::{Http, WorkerConnection};
+use crate::connection::{ConnectionUse, WorkerConnection};
 use crate::endpoints::Endpoints;
 use crate::local_ports::LocalPorts;
 use crate::socket::Socket;
 use measure::{CellId, Kind};
-use plan::{Close, Plan, RequestsPerConnection};
+use plan::{Close, HttpVersion, Plan, RequestsPerConnection};
 use std::net::SocketAddr;
 
 /// The plan's rules for every connection.
@@ -17,6 +17,7 @@ pub(super) struct ConnectionRules {
     pub(super) confirm: bool,
     /// Requests that a connection may carry; 0 if it is opened for its handshake alone.
     pub(super) requests_each: u32,
+    purpose: ConnectionUse,
 }
 
 impl ConnectionRules {
@@ -26,7 +27,12 @@ impl ConnectionRules {
             RequestsPerConnection::Limited(number) => number.get(),
             RequestsPerConnection::Unlimited => u32::MAX,
         };
+        let purpose = match plan.connection().http {
+            HttpVersion::Http2 { streams } if requests_each > 0 => ConnectionUse::Lanes(streams),
+            HttpVersion::Http2 { .. } | HttpVersion::Http11 => ConnectionUse::OneLane,
+        };
         ConnectionRules {
+            purpose,
             close: plan.connection().close,
             confirm: plan.connection().confirm,
             requests_each,
@@ -51,8 +57,7 @@ pub(super) struct Connector {
 /// The properties of a new connection.
 pub(super) struct NewConnection {
     pub(super) address: SocketAddr,
-    pub(super) http: Http,
-    pub(super) requests_each: u32,
+    pub(super) rules: ConnectionRules,
     /// The cell that its bytes are counted under.
     pub(super) id: CellId,
     pub(super) connect_at: u64,
@@ -85,14 +90,10 @@ impl Connector {
         clock: RunClock,
     ) -> Result<WorkerConnection, Kind> {
         let socket = self.socket(new.address, new.connect_at, clock)?;
-        // A single small request leaves in one write anyway, which saves this system call.
-        if new.requests_each > 1 || matches!(new.http, Http::Two(_)) {
-            socket.send_at_once();
-        }
         Ok(WorkerConnection::new(
             socket,
-            new.http,
-            new.requests_each,
+            new.rules.purpose,
+            new.rules.requests_each,
             new.id,
             new.connect_at,
         ))

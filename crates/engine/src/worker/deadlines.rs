@@ -34,9 +34,16 @@ impl Deadlines {
     }
 
     /// Sets the deadline of the slot's answer: its request was sent at `from`, or since then it has
-    /// waited for a stream or for the server to close.
+    /// waited for a lane or for the server to confirm a close.
+    #[inline]
     pub(super) fn await_answer(&mut self, slot: u32, from: u64) {
-        self.timers.set(slot, from + self.request_ns);
+        self.timers.set(slot, self.answer_due(from));
+    }
+
+    /// When the server should at the latest have done what it was asked for at `from`.
+    #[inline]
+    pub(super) fn answer_due(&self, from: u64) -> u64 {
+        from + self.request_ns
     }
 
     pub(super) fn clear(&mut self, slot: u32) {

@@ -2,8 +2,7 @@
 //! a seat of their own, and the next connection is opened at once.
 
 use super::Worker;
-use crate::connection::{ConnectionStage, Http, WorkerConnection};
-use crate::seat::{SeatRole, token};
+use crate::seat::SeatRole;
 use crate::source::LoadSource;
 
 impl Worker {
@@ -12,27 +11,23 @@ impl Worker {
     pub(super) fn set_aside_if_draining(&mut self, seat: u32) -> u32 {
         let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
         let connection = self.seats.connection(seat).filter(|_| is_serving);
-        if !connection.is_some_and(|connection| is_draining(connection)) {
+        if !connection.is_some_and(|connection| connection.is_draining()) {
             return seat;
         }
         let now = self.clock.now();
-        let useless = self.seats.connection(seat).filter(|one| is_useless(one));
-        let useless_id = useless.map(|connection| connection.id);
+        let useless = self.seats.connection(seat).filter(|one| one.is_useless());
+        let useless_id = useless.map(|connection| connection.id());
         let aside = self.seats.set_aside(seat);
         let from = self.seats.of_seat(seat).start;
         let to = self.seats.of_seat(aside).start;
         for lane in 0..self.seats.width() {
             self.lend(from + lane, to + lane);
         }
-        let generation = self.seats.seat(aside).generation;
+        let key = self.seats.key(aside);
         if let Some(connection) = self.seats.connection(aside) {
-            for slot in &mut connection.unwritten {
-                *slot = *slot - from + to;
-            }
-            self.ledger.recorder.draining(connection.id);
+            self.ledger.recorder.draining(connection.id());
             // Also reports at once what there is to read.
-            self.watch
-                .move_to(connection.descriptor(), token(aside, generation));
+            self.watch.move_to(connection.descriptor(), key);
         }
         self.dirty.push(aside);
         if matches!(self.source, LoadSource::Open(_)) {
@@ -90,19 +85,4 @@ impl Worker {
             self.seats.vacate(seat);
         }
     }
-}
-
-/// Whether the server has sent GOAWAY on a connection before it answered anything.
-pub(super) fn is_useless(connection: &WorkerConnection) -> bool {
-    !connection.has_served && connection.go_away.is_some()
-}
-
-fn is_draining(connection: &WorkerConnection) -> bool {
-    let Http::Two(session) = &connection.http else {
-        return false;
-    };
-    let is_over = session.draining || session.is_spent() || connection.is_full();
-    let has_operations = session.active() > 0;
-    let stands = connection.stage == ConnectionStage::Open && !connection.peer_ended;
-    is_over && has_operations && stands
 }

@@ -2,17 +2,12 @@
 
 use super::arrivals::WaitingArrival;
 use super::handover::{Handover, WorkerFigures};
-use crate::connection::{Http, WorkerConnection};
+use crate::connection::WorkerConnection;
 use crate::live_operation::{LiveOperation, StartCount};
 use crate::tls::Chains;
-use measure::{
-    CellId, Failure, FailureStage, Handshake, HandshakeKind, Kind, NotSent, Recorder, Spare,
-};
+use measure::{CellId, Failure, FailureStage, Handshake, Kind, NotSent, Recorder, Spare};
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
-
-/// ALPN's name of HTTP/2 over TLS (RFC 9113 §3.2).
-const H2: &str = "h2";
 
 /// The recorder of a worker and the channel through which its intervals leave.
 ///
@@ -122,33 +117,26 @@ impl Ledger {
         unsent: u64,
         now: u64,
     ) -> AlpnOutcome {
-        let stream = connection.tls.as_ref();
-        let negotiated = stream.and_then(|stream| Some((stream, stream.negotiated()?)));
-        let Some((stream, negotiated)) = negotiated else {
+        let Some(finished) = connection.finished_handshake(unsent) else {
             return AlpnOutcome::AsAsked;
         };
-        let kind = negotiated.kind;
-        let is_full = matches!(kind, HandshakeKind::Full | HandshakeKind::FullRetried);
-        let chain = stream.chain().filter(|_| is_full);
-        let chain = chain.map(|chain| self.chains.describe(chain));
-        let encrypted = connection.sent_bytes + unsent;
+        let chain = finished.chain.map(|chain| self.chains.describe(chain));
         let handshake = Handshake {
-            negotiated: &negotiated,
+            negotiated: &finished.negotiated,
             chain: chain.as_ref(),
-            offered: stream.offered,
-            none_at_hand: stream.none_at_hand,
-            early_data: stream.early_data(),
-            // Early data belongs to the request, not to the handshake.
-            bytes_sent: encrypted.saturating_sub(stream.early_bytes()),
-            bytes_received: connection.received_bytes,
+            offered: finished.offered,
+            none_at_hand: finished.none_at_hand,
+            early_data: finished.early_data,
+            bytes_sent: finished.sent_bytes,
+            bytes_received: finished.received_bytes,
         };
         self.recorder.handshake(operation.id, handshake);
-        let took = now.saturating_sub(connection.connected_at);
-        operation.attempt.opening.handshake = Some((kind, took));
-        if matches!(connection.http, Http::Two(_)) && negotiated.alpn != H2 {
-            AlpnOutcome::NoHttp2
-        } else {
+        let took = now.saturating_sub(finished.begun_at);
+        operation.attempt.opening.handshake = Some((finished.negotiated.kind, took));
+        if finished.is_as_asked {
             AlpnOutcome::AsAsked
+        } else {
+            AlpnOutcome::NoHttp2
         }
     }
 
@@ -162,9 +150,7 @@ impl Ledger {
         operation: &mut LiveOperation,
         at: u64,
     ) {
-        if !connection.is_answered()
-            && let Some(sent) = operation.sent_mut()
-        {
+        if let Some(sent) = operation.sent_mut() {
             let came = connection.answer(lane).body_bytes;
             let before = std::mem::replace(&mut sent.payload_counted, came);
             let new = came.saturating_sub(before);

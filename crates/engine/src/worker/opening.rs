@@ -1,16 +1,13 @@
 //! How an operation opens its connection: lookup, connect, handshake.
 
+use super::Worker;
 use super::connector::NewConnection;
 use super::ledger::AlpnOutcome;
-use super::{Cut, Worker};
-use crate::connection::{ConnectionStage, Http};
 use crate::endpoints::NextEndpoint;
-use crate::http2::Http2Connection;
 use crate::live_operation::{AttemptState, Early, LiveOperation};
 use crate::resolver::Question;
-use crate::response::ResponseParser;
 use crate::seat::Opener;
-use crate::tls::{Broken, FRAGMENT, TlsStream};
+use crate::tls::{Broken, FRAGMENT};
 use measure::{FailureStage, Kind, OperationEnd};
 use plan::Close;
 use std::net::SocketAddr;
@@ -77,7 +74,7 @@ impl Worker {
 
     fn connect(&mut self, slot: u32, address: SocketAddr, now: u64) {
         if !self.sender.is_allowed() {
-            return self.cut_all(Cut::LeaseExpired, now);
+            return self.lose_lease(now);
         }
         let index = self.ledger.recorder.address(address);
         let operation = self
@@ -90,8 +87,7 @@ impl Worker {
         let at = self.clock.now();
         let new = NewConnection {
             address,
-            http: self.http(),
-            requests_each: self.rules.requests_each,
+            rules: self.rules,
             id,
             connect_at: at,
         };
@@ -101,21 +97,12 @@ impl Worker {
             Err(kind) => return self.fail(slot, FailureStage::Connect, kind, now),
         };
         let number = self.seats.seat_of(slot);
-        let token = self.seats.next_token(number);
-        if self.watch.add(connection.descriptor(), token).is_err() {
+        let key = self.seats.next_key(number);
+        if self.watch.add(connection.descriptor(), key).is_err() {
             return self.fail(slot, FailureStage::Connect, Kind::FilesExhausted, now);
         }
         self.seats.seat(number).connection = Some(Box::new(connection));
         self.deadlines.await_connect(slot, at);
-    }
-
-    /// The HTTP state of a new connection.
-    fn http(&self) -> Http {
-        if self.requests.speak_http2() && !self.rules.is_handshake_only() {
-            Http::Two(Box::new(Http2Connection::new(self.seats.width())))
-        } else {
-            Http::One(ResponseParser::default())
-        }
     }
 
     /// TCP is connected: starts TLS, or sends the request.
@@ -133,9 +120,7 @@ impl Worker {
     pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
         self.ledger.roll(now);
         if let Some((connection, operation)) = self.seats.both(slot) {
-            connection.connected_at = now;
-            let took = now.saturating_sub(connection.connect_at);
-            operation.attempt.opening.connect = Some(took);
+            operation.attempt.opening.connect = Some(connection.connected(now));
             self.ledger.recorder.connect_opened(operation.id);
         }
     }
@@ -147,17 +132,15 @@ impl Worker {
         let offering = seat.offering.take().unwrap_or(false);
         let user = seat.user;
         if let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(number)) {
-            tls.sessions.begin(owner, connection.id.address, offering);
+            tls.sessions.begin(owner, connection.id().address, offering);
             tls.identities.select(user);
-            connection.stage = ConnectionStage::Handshaking;
         }
         self.deadlines.await_handshake(slot, now);
         let is_early = self.may_be_early(slot);
         match self.say_hello(number, offering, is_early) {
             Ok(true) => {
                 let now = self.clock.now();
-                self.note_sent(slot, now);
-                self.begun(slot).early = Early::Went;
+                self.note_early(slot, now);
             }
             Ok(false) => {}
             Err(Broken(kind)) => return self.fail(slot, FailureStage::Tls, kind, now),
@@ -174,8 +157,7 @@ impl Worker {
         self.sender.forget();
         let (plain, outgoing) = self.sender.written_and_outgoing(seat);
         let early = is_early.then_some(plain);
-        let stream = TlsStream::new(tls, offering, early, outgoing)?;
-        Ok(connection.tls.insert(stream).early_data().is_some())
+        connection.begin_handshake(tls, offering, early, outgoing)
     }
 
     /// Whether the slot's request may go out with the ClientHello; if so, it has been written.
@@ -192,12 +174,30 @@ impl Worker {
         if room == 0 || !self.seats.operation(slot).is_some_and(may) {
             return false;
         }
-        self.write_alone(slot).is_none() && self.sender.written().len() <= room
+        let user = self.seats.seat(self.seats.seat_of(slot)).user;
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return false; // both exist until the connection has failed
+        };
+        let plain = self.sender.plain();
+        connection.write_early(&self.requests, (user, operation), plain) && plain.len() <= room
+    }
+
+    /// Notes that the request that was written last went out as early data.
+    fn note_early(&mut self, slot: u32, now: u64) {
+        let lane = self.seats.lane_of(slot);
+        if let Some((connection, operation)) = self.seats.both(slot) {
+            connection.note_early(lane, self.requests.request_of(operation).is_head);
+            operation.send(now, connection.sent_bytes());
+            operation.early = Early::Went;
+        }
     }
 
     /// The handshake is done: tallies what it agreed on.
-    pub(super) fn on_handshake(&mut self, slot: u32, now: u64) {
-        let seat = self.seats.seat_of(slot);
+    pub(super) fn on_opened(&mut self, seat: u32) {
+        let Some(slot) = self.seats.seat(seat).opening_slot() else {
+            return self.give_up(seat); // its opener takes it along when it ends
+        };
+        let now = self.clock.now();
         let unsent = self.sender.outgoing_bytes(seat);
         let mut alpn = AlpnOutcome::AsAsked;
         if let Some((connection, operation)) = self.seats.both(slot) {
@@ -219,9 +219,9 @@ impl Worker {
         self.seats.seat(number).end_opening();
         let mut early_data = None;
         if let Some((connection, operation)) = self.seats.both(slot) {
-            connection.stage = ConnectionStage::Open;
+            connection.open();
             operation.opened(now);
-            early_data = connection.tls.as_ref().and_then(TlsStream::early_data);
+            early_data = connection.early_data();
         }
         if self.rules.is_handshake_only() {
             return self.end_handshake_only(slot);
@@ -232,27 +232,26 @@ impl Worker {
             None => {}
         }
         self.send_request(slot, now);
-        if self.requests.speak_http2() {
-            self.flush_frames(number);
-        }
+        // Our last handshake message waits for frames to leave with.
+        self.flush_frames(number);
     }
 
-    /// The server has the request already: its time-out counts from when it was sent.
+    /// The server has the request already: its time-out counts from when it was sent. Our last
+    /// handshake message leaves alone.
     fn on_early_data_taken(&mut self, slot: u32) {
         let operation = self.seats.operation(slot);
         if let Some(sent) = operation.and_then(LiveOperation::sent) {
             self.deadlines.await_answer(slot, sent.at);
         }
+        self.flush(self.seats.seat_of(slot));
     }
 
     /// The server has ignored the early data: the request goes out again as if it had never been
     /// sent.
     fn withdraw_early_data(&mut self, slot: u32) {
+        let lane = self.seats.lane_of(slot);
         if let Some((connection, operation)) = self.seats.both(slot) {
-            connection.requests_begun -= 1;
-            connection.unwritten.retain(|&unwritten| unwritten != slot);
-            // Anything that came nevertheless does not answer it.
-            connection.unsolicited |= operation.has_first_byte();
+            connection.withdraw(lane);
             operation.withdraw_early_data();
         }
     }
@@ -261,12 +260,13 @@ impl Worker {
     /// (RFC 8470 §5.2): it is sent once more, on this connection if that can still be used, or else
     /// on a new one.
     pub(super) fn retry_after_handshake(&mut self, slot: u32, now: u64) {
+        let lane = self.seats.lane_of(slot);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return; // an answer implies both
         };
         self.ledger.recorder.too_early(operation.id);
-        if connection.stage == ConnectionStage::Open && !connection.is_spoilt() {
-            connection.requests_begun -= 1;
+        if connection.can_ask_again() {
+            connection.withdraw(lane);
             operation.withdraw_early_data();
             return self.send_request(slot, now);
         }
@@ -287,8 +287,7 @@ impl Worker {
             return self.succeed(slot, OperationEnd::OkUnconfirmed, now);
         }
         if let Some(connection) = self.seats.connection(slot) {
-            connection.stage = ConnectionStage::Ending;
-            connection.notify_close(self.sender.outgoing(slot));
+            connection.confirm(self.sender.outgoing(slot));
         }
         if self.flush(slot)
             && let Some(connection) = self.seats.connection(slot)

@@ -2,7 +2,6 @@
 //! a queue on the path from a server that takes its time.
 
 use super::Worker;
-use crate::connection::ConnectionStage;
 use measure::PathSample;
 use std::collections::HashMap;
 
@@ -68,10 +67,10 @@ impl Worker {
             return false;
         }
         let connection = self.seats.connection(seat);
-        let Some(connection) = connection.filter(|it| it.stage == ConnectionStage::Open) else {
+        let Some(connection) = connection.filter(|it| it.is_open()) else {
             return false;
         };
-        let address = connection.id.address;
+        let address = connection.id().address;
         if let Some(mut sample) = connection.probe_path(now) {
             self.path_probe.renew_least(address, &mut sample);
             self.ledger.recorder.record_path(now, &sample);

@@ -1,6 +1,6 @@
 //! Bytes on their way out: a request as plaintext, its ciphertext, and the socket that takes it.
 
-use crate::connection::{TransferFault, WorkerConnection};
+use crate::connection::WorkerConnection;
 use crate::lease::FiringLease;
 use measure::Kind;
 
@@ -51,9 +51,12 @@ impl Sender {
         &mut self.plain
     }
 
-    /// The plaintext that was written last.
-    pub(super) fn written(&self) -> &[u8] {
-        &self.plain
+    /// The buffer for the next request, emptied, and the one for this seat's ciphertext.
+    #[inline]
+    pub(super) fn buffers(&mut self, seat: u32) -> (&mut Vec<u8>, &mut Vec<u8>) {
+        self.plain.clear();
+        self.outgoing(seat);
+        (&mut self.plain, &mut self.outgoing)
     }
 
     /// The buffer for this seat's ciphertext, with what waits for its socket already.
@@ -94,17 +97,6 @@ impl Sender {
         self.outgoing.clear();
     }
 
-    /// Encrypts the plaintext that was written last for this seat's connection.
-    #[inline]
-    pub(super) fn wrap(
-        &mut self,
-        seat: u32,
-        connection: &mut WorkerConnection,
-    ) -> Result<(), TransferFault> {
-        let (plain, outgoing) = self.written_and_outgoing(seat);
-        connection.wrap(plain, outgoing)
-    }
-
     /// Passes waiting bytes to the seat's socket, if the lease holds.
     #[inline]
     pub(super) fn send(&mut self, seat: u32, connection: &mut WorkerConnection) -> SendOutcome {
@@ -112,9 +104,9 @@ impl Sender {
             self.forget();
             return SendOutcome::LeaseExpired;
         }
-        let before = connection.sent_bytes;
+        let before = connection.sent_bytes();
         let sent = connection.send(self.outgoing(seat));
-        let bytes = connection.sent_bytes - before;
+        let bytes = connection.sent_bytes() - before;
         match sent {
             Ok(is_whole) => SendOutcome::Sent { bytes, is_whole },
             Err(kind) => SendOutcome::Failed { bytes, kind },
@@ -124,8 +116,8 @@ impl Sender {
     /// Sends the last bytes of a connection that is being dropped, as far as the socket takes them
     /// at once. Returns how many it took.
     pub(super) fn send_last(&mut self, seat: u32, connection: &mut WorkerConnection) -> u64 {
-        let before = connection.sent_bytes;
+        let before = connection.sent_bytes();
         let _ = connection.send(self.outgoing(seat));
-        connection.sent_bytes - before
+        connection.sent_bytes() - before
     }
 }

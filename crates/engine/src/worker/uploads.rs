@@ -2,22 +2,20 @@
 
 use super::Worker;
 use crate::body;
+use crate::connection_key::ConnectionKey;
 
 /// Windows of one connection before the others, timers and orders get their turn: 2 MiB.
 const WINDOWS_AT_ONCE: usize = (2 << 20) / body::WINDOW;
 
 /// A connection whose socket would take more. Being edge-triggered, the poller does not report it
 /// again.
-pub(super) struct Unsent {
-    seat: u32,
-    generation: u32,
-}
+pub(super) struct Unsent(ConnectionKey);
 
 impl Worker {
     /// Continues with a connection that had more to send than one turn allows.
-    pub(super) fn upload_on(&mut self, unsent: Unsent) {
-        if self.seats.stands(unsent.seat, unsent.generation) {
-            self.upload(unsent.seat);
+    pub(super) fn upload_on(&mut self, Unsent(key): Unsent) {
+        if self.seats.stands(key) {
+            self.upload(key.seat);
         }
     }
 
@@ -29,8 +27,7 @@ impl Worker {
                 return;
             }
         }
-        let generation = self.seats.seat(seat).generation;
-        self.uploads.push(Unsent { seat, generation });
+        self.uploads.push(Unsent(self.seats.key(seat)));
     }
 
     /// Sends the next window of the seat's request. Returns whether another one may follow at once.
@@ -39,13 +36,13 @@ impl Worker {
             return false;
         };
         // Unsent bytes go first: see `on_ready`.
-        if connection.has_unsent() || !connection.next_window(self.sender.plain()) {
+        if connection.has_unsent() {
             return false;
         }
-        match self.sender.wrap(seat, connection) {
-            Ok(()) => self.flush(seat),
+        match connection.wrap_window(self.sender.buffers(seat)) {
+            Ok(was_left) => was_left && self.flush(seat),
             Err(fault) => {
-                self.on_fault(seat, fault);
+                self.lose(seat, fault);
                 false
             }
         }

@@ -1,6 +1,7 @@
 //! How a worker waits for its sockets until the next instant that matters, asleep or on the CPU.
 
 use crate::clock::RunClock;
+use crate::connection_key::ConnectionKey;
 use crate::poller::{Events, Poller, Ready};
 use crate::spin::Spin;
 use rustix::fd::AsFd;
@@ -67,16 +68,16 @@ impl SocketWatch {
         self.looked_at = self.clock.now();
     }
 
-    /// Watches a socket until it is closed.
-    pub(super) fn add(&self, socket: impl AsFd, token: u64) -> Result<(), Errno> {
-        self.poller.add(socket, token)
+    /// Watches the socket of a connection until it is closed.
+    pub(super) fn add(&self, socket: impl AsFd, key: ConnectionKey) -> Result<(), Errno> {
+        self.poller.add(socket, key.token())
     }
 
-    /// Reports a watched socket under another token from now on; what there is to read is reported
+    /// Reports a watched socket under another key from now on; what there is to read is reported
     /// again.
-    pub(super) fn move_to(&self, socket: impl AsFd, token: u64) {
+    pub(super) fn move_to(&self, socket: impl AsFd, key: ConnectionKey) {
         // If this fails, the operations of the socket end by their time-outs.
-        let _ = self.poller.modify(socket, token);
+        let _ = self.poller.modify(socket, key.token());
     }
 
     /// Sleeps before the run, when no socket is open.

@@ -232,8 +232,8 @@ fn arrivals_of_a_lost_agent_are_fired_once_by_the_others_and_are_due_when_they_w
 
 /// Takes over a share of a cluster with 100,000 random arrivals a second, 80 s after the start.
 /// Returns how late its worst arrival reached the server, and its worst interval the listener, in
-/// ms.
-fn worst_after_a_late_loss() -> (u64, u64) {
+/// ms; `None` if this machine was too busy to take it over, or to send all of it, before the end.
+fn worst_after_a_late_loss() -> Option<(u64, u64)> {
     let (address, requests) = listen();
     let lost = "fleet = { lost = \"redistribute\" }";
     let load = "rate = \"100000/s\", arrivals = \"poisson\", duration = \"83500ms\", \
@@ -254,12 +254,10 @@ fn worst_after_a_late_loss() -> (u64, u64) {
     };
     let from = 81 * SECOND + 100 * MS;
     until(start_at + from - 200 * MS);
-    agent
-        .running
-        .take_over(LOST, &[(0, 1)], start_at + from)
-        .unwrap();
+    let takes = agent.running.take_over(LOST, &[(0, 1)], start_at + from);
     let outcome = agent.outcome();
     check(&outcome);
+    takes.ok()?;
     let taken = Portion::from_parts(LOST, 1000, &[(0, 1)]).unwrap();
     let due = Schedule::after_warm_up(plan.load())
         .unwrap()
@@ -278,13 +276,16 @@ fn worst_after_a_late_loss() -> (u64, u64) {
         .filter(|(_, seq)| !own.contains(seq))
         .collect();
     let seqs: BTreeSet<u64> = came.iter().map(|(_, seq)| *seq).collect();
-    assert!(seqs.iter().eq(due.keys()) && came.len() == due.len());
+    assert_eq!(seqs.len(), came.len(), "an arrival came twice");
+    if !seqs.iter().eq(due.keys()) {
+        return None;
+    }
     let late = came.iter().map(|(at, seq)| at - (start_at + due[seq]));
     let told = outcome.intervals.iter().zip(&outcome.told_at);
     let told = told
         .filter(|((number, _), _)| (81..83).contains(number))
         .map(|((number, _), at)| at - (start_at + u64::from(number + 1) * SECOND));
-    (late.max().unwrap() / MS, told.max().unwrap() / MS)
+    Some((late.max()? / MS, told.max()? / MS))
 }
 
 #[test]
@@ -292,11 +293,11 @@ fn random_share_that_is_taken_over_late_comes_in_time_and_delays_no_interval() {
     let mut seen = Vec::new();
     // A busy machine can be late; an engine that draws from the start is late each time.
     for _ in 0..5 {
-        let (arrival, interval) = worst_after_a_late_loss();
-        if arrival < 150 && interval < 150 {
+        let worst = worst_after_a_late_loss();
+        if worst.is_some_and(|(arrival, interval)| arrival < 150 && interval < 150) {
             return;
         }
-        seen.push((arrival, interval));
+        seen.push(worst);
     }
     panic!("worst arrival and interval, ms late: {seen:?}");
 }

@@ -1,8 +1,9 @@
 //! Frames from the peer, and their effects.
 
-use super::{BlockUnderWay, Http2Connection, MAX_WAITING, StreamEvent, Violation};
+use super::{BlockUnderWay, Http2Connection, MAX_WAITING, Violation};
 use crate::http2::frame::{self, FrameHead, MAX_WINDOW, code, flag, kind};
 use crate::http2::frame_reader::{FrameHandler, without_padding};
+use crate::lane_event::LaneEvent;
 use crate::response::{MAX_HEAD, MAX_INTERIM};
 use measure::http2::code_to_count;
 use measure::{HttpViolation, Kind};
@@ -57,7 +58,7 @@ impl Http2Connection {
         })
     }
 
-    /// Counts frames that make no progress, of which a peer may send only so many.
+    /// Counts frames that make no progress, whose number a peer must keep low.
     fn spend(&mut self, frames: u32, flood: HttpViolation) -> Result<(), u32> {
         if self.budget.spend(frames) {
             self.excess = Some(Kind::Violation(flood));
@@ -217,7 +218,7 @@ impl Http2Connection {
                 stream.answer.status = Some(status);
                 stream.content_length = no_body.or(fields.content_length);
                 if stream.interim == 0 {
-                    self.events.push(StreamEvent::Begun { lane });
+                    self.events.push(LaneEvent::FirstByte { lane });
                 }
                 self.budget.earn();
             }
@@ -237,7 +238,7 @@ impl Http2Connection {
         let stream = &mut self.streams[lane as usize];
         stream.interim += 1;
         if stream.interim == 1 {
-            self.events.push(StreamEvent::Begun { lane });
+            self.events.push(LaneEvent::FirstByte { lane });
         }
         if stream.interim > MAX_INTERIM {
             self.break_off(id, lane, HttpViolation::InterimFlood);
@@ -250,9 +251,11 @@ impl Http2Connection {
         let Some(lane) = self.end(head.stream) else {
             return self.spend(1, HttpViolation::FrameFlood);
         };
-        self.events.push(StreamEvent::Reset {
-            lane,
-            code: code_to_count(code),
+        let kind = Kind::StreamReset(code_to_count(code));
+        self.events.push(if code == code::REFUSED_STREAM {
+            LaneEvent::Refused { lane, kind }
+        } else {
+            LaneEvent::Failed { lane, kind }
         });
         Ok(())
     }
@@ -286,7 +289,7 @@ impl Http2Connection {
         let is_first = !std::mem::replace(&mut self.peer.is_known, true);
         self.note_limit();
         if is_first || self.peer.max_streams > before {
-            self.events.push(StreamEvent::Settled);
+            self.events.push(LaneEvent::Ready);
         }
         self.send_bodies();
         Ok(())
@@ -313,7 +316,10 @@ impl Http2Connection {
         if (streams as usize) < lanes && streams < self.peer.fewest_streams {
             let before = std::mem::replace(&mut self.peer.fewest_streams, streams);
             let is_first = before as usize >= lanes;
-            self.events.push(StreamEvent::Limited { streams, is_first });
+            self.events.push(LaneEvent::Limited {
+                lanes: streams,
+                is_first,
+            });
         }
     }
 
@@ -336,14 +342,17 @@ impl Http2Connection {
         self.spend(1, HttpViolation::FrameFlood)?;
         let last = u32::from_be_bytes([l0 & 0x7f, l1, l2, l3]);
         let code = u32::from_be_bytes([c0, c1, c2, c3]);
+        let code = code_to_count(code);
         self.draining = true;
-        self.events.push(StreamEvent::GoAway {
-            code: code_to_count(code),
-        });
+        // A graceful end is announced twice (RFC 9113 §6.8).
+        if self.go_away.replace(code).is_none() {
+            self.events.push(LaneEvent::GoingAway);
+        }
         // Streams above `last` were not processed (RFC 9113 §6.8); the highest is at the back.
         while let Some(&(id, lane)) = self.active.back().filter(|(id, _)| *id > last) {
             self.end(id);
-            self.events.push(StreamEvent::Unprocessed { lane });
+            let kind = Kind::GoAway(code);
+            self.events.push(LaneEvent::Refused { lane, kind });
         }
         Ok(())
     }
@@ -399,7 +408,7 @@ impl Http2Connection {
         self.end(id);
         // The stream's end counts everything that is not counted yet.
         self.progressed.pop_if(|last| *last == lane);
-        self.events.push(StreamEvent::Whole { lane });
+        self.events.push(LaneEvent::Answered { lane });
     }
 
     /// The rule that a body of the wrong length breaks.
@@ -427,7 +436,7 @@ impl Http2Connection {
             _ => code::PROTOCOL_ERROR,
         };
         self.answer_with(kind::RST_STREAM, 0, id, &code.to_be_bytes());
-        self.events.push(StreamEvent::Malformed { lane, kind });
+        self.events.push(LaneEvent::Failed { lane, kind });
     }
 
     /// Appends a frame to `out` that the peer has caused.

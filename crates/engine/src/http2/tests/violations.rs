@@ -107,8 +107,8 @@ fn malformed_response_spoils_its_stream_and_no_other() {
                 session.events[last..],
                 [
                     malformed(0, rule),
-                    StreamEvent::Begun { lane: 1 },
-                    StreamEvent::Whole { lane: 1 }
+                    LaneEvent::FirstByte { lane: 1 },
+                    LaneEvent::Answered { lane: 1 }
                 ],
                 "{what}"
             );
@@ -225,8 +225,8 @@ fn interim_answers_without_end_spoil_their_stream() {
     (0..MAX_INTERIM).for_each(|_| session.feed(&interim(3)).expect("legal"));
     let last = frame(kind::HEADERS, whole, 3, b"\x88");
     session.feed(&last).expect("the answer");
-    let first = StreamEvent::Begun { lane: 1 };
-    assert_eq!(session.events, [first, StreamEvent::Whole { lane: 1 }]);
+    let first = LaneEvent::FirstByte { lane: 1 };
+    assert_eq!(session.events, [first, LaneEvent::Answered { lane: 1 }]);
     (0..=MAX_INTERIM).for_each(|_| session.feed(&interim(1)).expect("a stream error"));
     assert_eq!(
         session.events[3..],
@@ -248,8 +248,5 @@ fn list_of_fields_beyond_the_limit_spoils_its_stream() {
     session.feed(&first).expect("legal");
     session.feed(&second).expect("a stream error");
     let kind = Kind::HeadTooLarge;
-    assert_eq!(
-        session.events[2..],
-        [StreamEvent::Malformed { lane: 1, kind }]
-    );
+    assert_eq!(session.events[2..], [LaneEvent::Failed { lane: 1, kind }]);
 }

@@ -1,0 +1,185 @@
+//! HTTP/1.1 as a protocol of one lane: plaintext in, events out.
+
+use crate::body::{self, BodyUpload};
+use crate::lane_event::LaneEvent;
+use crate::response::{ReceivedResponse, ResponseParser};
+use measure::Kind;
+
+/// The only lane of an HTTP/1.1 connection.
+#[derive(Default)]
+pub(super) struct Http1Lane {
+    parser: ResponseParser,
+    exchange: LaneExchange,
+    /// Plaintext that arrived with the end of the handshake, before the request could be sent.
+    ahead: Vec<u8>,
+    /// The rest of the request's body.
+    upload: Option<BodyUpload>,
+    /// Bytes arrived that no request had asked for.
+    unsolicited: bool,
+}
+
+/// How far a request and its answer have got.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LaneExchange {
+    /// No request is under way.
+    #[default]
+    Idle,
+    /// Nothing has arrived of the answer.
+    Asked,
+    /// Some of the answer has arrived, and was not reported yet.
+    Arrived,
+    /// The answer is incomplete, and what has arrived of it was reported.
+    Reported,
+    /// No request is under way, and none can follow.
+    Spoilt,
+}
+
+impl Http1Lane {
+    /// Gets ready for the answer to the request that is being sent. A server may have answered
+    /// before it was asked; what came is taken as if it had come a moment later.
+    #[inline]
+    pub(super) fn expect(&mut self, head_only: bool) -> Result<(), Kind> {
+        self.parser.expect(head_only);
+        self.exchange = LaneExchange::Asked;
+        if self.ahead.is_empty() {
+            return Ok(());
+        }
+        let ahead = std::mem::take(&mut self.ahead);
+        let fed = self.feed(&ahead, false);
+        if fed.is_err() {
+            // The operation fails once the read at hand is over: no later answer may be its own.
+            self.exchange = LaneExchange::Spoilt;
+        }
+        fed
+    }
+
+    /// Takes received plaintext. If it `is_early`, because the handshake has just ended, bytes that
+    /// come without a request are kept for the first one.
+    #[inline]
+    pub(super) fn feed(&mut self, bytes: &[u8], is_early: bool) -> Result<(), Kind> {
+        let is_expecting = !matches!(self.exchange, LaneExchange::Idle | LaneExchange::Spoilt);
+        if is_early && !is_expecting {
+            self.ahead.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let taken = if is_expecting && !self.parser.is_whole() {
+            self.parser.feed(bytes).map_err(|why| why.kind())?
+        } else {
+            0
+        };
+        if taken > 0 {
+            self.exchange = LaneExchange::Arrived;
+        }
+        self.unsolicited |= taken < bytes.len();
+        Ok(())
+    }
+
+    #[inline]
+    pub(super) fn poll(&mut self) -> Option<LaneEvent> {
+        match self.exchange {
+            LaneExchange::Arrived if self.parser.is_whole() => {
+                self.exchange = LaneExchange::Idle;
+                Some(LaneEvent::Answered { lane: 0 })
+            }
+            LaneExchange::Arrived => {
+                self.exchange = LaneExchange::Reported;
+                Some(LaneEvent::Progress { lane: 0 })
+            }
+            LaneExchange::Idle if self.unsolicited => {
+                self.exchange = LaneExchange::Spoilt;
+                Some(LaneEvent::Unsolicited)
+            }
+            LaneExchange::Idle
+            | LaneExchange::Asked
+            | LaneExchange::Reported
+            | LaneExchange::Spoilt => None,
+        }
+    }
+
+    /// Forgets the request under way, which is going to be sent again. Anything that came
+    /// nevertheless does not answer it.
+    pub(super) fn withdraw(&mut self) {
+        self.unsolicited |= matches!(
+            self.exchange,
+            LaneExchange::Arrived | LaneExchange::Reported
+        );
+        self.exchange = LaneExchange::Idle;
+    }
+
+    /// The connection has ended as the peer meant it to. Returns whether that completes the answer.
+    pub(super) fn end(&mut self) -> bool {
+        self.parser.ended()
+    }
+
+    /// Whether an end of the connection would cut a body short.
+    pub(super) fn is_in_body(&self) -> bool {
+        self.parser.in_body()
+    }
+
+    #[inline]
+    pub(super) fn answer(&self) -> ReceivedResponse {
+        self.parser.answer()
+    }
+
+    /// Whether no request may follow the answer.
+    #[inline]
+    pub(super) fn is_spoilt(&self) -> bool {
+        !self.parser.keep_alive || self.unsolicited || self.upload.is_some()
+    }
+
+    /// Counts on nothing that follows the last answer.
+    pub(super) fn spoil(&mut self) {
+        self.unsolicited = true;
+        if self.exchange == LaneExchange::Idle {
+            self.exchange = LaneExchange::Spoilt;
+        }
+    }
+
+    /// Whether bytes came that no request had asked for.
+    pub(super) fn is_unsolicited(&self) -> bool {
+        self.unsolicited
+    }
+
+    /// Keeps the rest of the request's body.
+    #[inline]
+    pub(super) fn keep_upload(&mut self, upload: Option<BodyUpload>) {
+        self.upload = upload;
+    }
+
+    #[inline]
+    pub(super) fn has_upload(&self) -> bool {
+        self.upload.is_some()
+    }
+
+    /// Appends the next window of the request's body to `plain`. Returns whether there was one.
+    pub(super) fn next_window(&mut self, plain: &mut Vec<u8>) -> bool {
+        let Some(upload) = &mut self.upload else {
+            return false;
+        };
+        upload.put(body::WINDOW, plain);
+        if upload.left() == 0 {
+            self.upload = None;
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+
+    #[test]
+    fn answer_ahead_of_its_request_counts_and_none_counts_behind_garbage() {
+        for (ahead, answered) in [(ANSWER, true), (b"\0\0\r\n\r\n".as_slice(), false)] {
+            let mut lane = Http1Lane::default();
+            lane.feed(ahead, true).unwrap();
+            assert_eq!(lane.expect(false).is_ok(), answered);
+            // It follows in the same turn, before the loss is acted on.
+            lane.feed(ANSWER, false).unwrap();
+            let is_answered = matches!(lane.poll(), Some(LaneEvent::Answered { lane: 0 }));
+            assert_eq!(is_answered, answered);
+        }
+    }
+}
