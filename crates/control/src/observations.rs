@@ -1,7 +1,7 @@
 //! Observations of this machine that are not stored yet.
 
-use crate::RunId;
 use crate::one_by_one::OneByOne;
+use crate::{OBSERVATION_MAX_BYTES, RunId};
 use proto::{Bytes, Observed};
 
 /// Seconds that are kept while no coordinator takes them; beyond that the oldest are dropped.
@@ -26,8 +26,12 @@ impl Observations {
         self.run
     }
 
+    /// Keeps a second. One that is too large is dropped: no coordinator would acknowledge it, and
+    /// those after it would wait for good.
     pub(crate) fn add(&mut self, second: u32, encoded: Bytes) {
-        self.seconds.add(second, encoded, KEPT_MAX);
+        if encoded.len() <= OBSERVATION_MAX_BYTES {
+            self.seconds.add(second, encoded, KEPT_MAX);
+        }
     }
 
     /// The next one to send, if none is under way.
@@ -75,6 +79,15 @@ mod tests {
         assert_eq!(seconds(&mut observations), Some(3));
         observations.stored(3);
         assert_eq!(seconds(&mut observations), None);
+    }
+
+    #[test]
+    fn second_that_no_coordinator_takes_holds_up_none_after_it() {
+        let mut observations = Observations::new(RunId([1; 16]));
+        for (second, bytes) in [(0, OBSERVATION_MAX_BYTES + 1), (1, OBSERVATION_MAX_BYTES)] {
+            observations.add(second, vec![0; bytes].into());
+        }
+        assert_eq!(seconds(&mut observations), Some(1));
     }
 
     #[test]
