@@ -9,6 +9,7 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use fuzz::script::ScriptWriter;
 use measure::{Snapshot, Totals};
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
@@ -367,13 +368,10 @@ fn start(attempt: u32) -> Down {
     })
 }
 
-fn ack(interval: u32, totals: bool) -> Down {
+fn ack(stored: Stored) -> Down {
     Down::Ack(Ack {
         run_id: RUN.to_wire(),
-        interval,
-        totals,
-        observed: false,
-        ..Ack::default()
+        stored: Some(stored),
     })
 }
 
@@ -450,7 +448,7 @@ fn downs() -> Vec<(&'static str, Vec<u8>)> {
         ("file", down(Down::File(file))),
         ("start", down(start(1))),
         ("go", down(Down::Go(go))),
-        ("ack", down(ack(3, false))),
+        ("ack", down(ack(Stored::Interval(3)))),
         ("received", down(Down::Received(received))),
         ("take-over", down(Down::TakeOver(take_over))),
         ("stop", down(Down::Stop(stop))),
@@ -636,11 +634,14 @@ impl Duty {
 fn sessions() {
     let mut whole = Duty::firing();
     whole
-        .hear(ack(0, false))
+        .hear(ack(Stored::Interval(0)))
         .report(4, b"second")
         .raw(&[7])
-        .hear(ack(1, false));
-    whole.report(6, b"totals").raw(&[7]).hear(ack(2, true));
+        .hear(ack(Stored::Interval(1)));
+    whole
+        .report(6, b"totals")
+        .raw(&[7])
+        .hear(ack(Stored::Totals(2)));
     let release = Release {
         run_id: RUN.to_wire(),
     };

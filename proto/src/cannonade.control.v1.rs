@@ -85,7 +85,7 @@ pub mod from_coordinator {
         /// The start instant.
         #[prost(message, tag = "6")]
         Start(super::Start),
-        /// An interval, or the totals, are stored.
+        /// Something that was sent is stored.
         #[prost(message, tag = "7")]
         Ack(super::Ack),
         /// End the run early.
@@ -427,24 +427,34 @@ pub struct IntervalPart {
     #[prost(bool, tag = "6")]
     pub totals: bool,
 }
-/// An interval or the totals are stored; the agent may drop them.
+/// Something is stored; its sender may drop it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Ack {
     /// Run it is about.
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
-    /// As in the part.
-    #[prost(uint32, tag = "2")]
-    pub interval: u32,
-    /// As in the part.
-    #[prost(bool, tag = "3")]
-    pub totals: bool,
-    /// It is about what was observed in the second `interval`, not about the interval.
-    #[prost(bool, tag = "4")]
-    pub observed: bool,
-    /// It is about the part `interval` of a profile.
-    #[prost(bool, tag = "5")]
-    pub profile: bool,
+    /// What is stored.
+    #[prost(oneof = "ack::Stored", tags = "2, 3, 4, 5")]
+    pub stored: ::core::option::Option<ack::Stored>,
+}
+/// Nested message and enum types in `Ack`.
+pub mod ack {
+    /// What is stored.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Stored {
+        /// This interval.
+        #[prost(uint32, tag = "2")]
+        Interval(u32),
+        /// The totals of this many intervals.
+        #[prost(uint32, tag = "3")]
+        Totals(u32),
+        /// What was observed in this second.
+        #[prost(uint32, tag = "4")]
+        Second(u32),
+        /// This part of the CPU profile.
+        #[prost(uint32, tag = "5")]
+        ProfilePart(u32),
+    }
 }
 /// So much of an interval came. It is not stored yet; the next part may go.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -13,8 +13,9 @@ pub use generated::*;
 pub use prost::Message;
 pub use prost::bytes::Bytes;
 
-/// Version of this wire. An agent and a coordinator that differ in it refuse each other.
-pub const PROTOCOL: u32 = 5;
+/// Version of the wire protocol. An agent and a coordinator with different versions refuse each
+/// other.
+pub const PROTOCOL: u32 = 6;
 
 /// The largest message, in either direction.
 pub const MESSAGE_MAX_BYTES: usize = 1 << 20;

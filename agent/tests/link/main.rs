@@ -13,6 +13,7 @@ use agent::link::{
 };
 use control::{Digest, EndCause, INTERVAL_PART_BYTES, Order, Report, RunId, Stay, Token};
 use coordinator::{Attached, Coordinator, PATIENCE};
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{Ack, Bytes, Go, IntervalPart, Prepare, Received, Refused, Release, Resume, Start};
@@ -300,10 +301,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
     stream
         .say(Down::Ack(Ack {
             run_id: RUN.to_wire(),
-            interval: 1,
-            totals: false,
-            observed: false,
-            profile: false,
+            stored: Some(Stored::Interval(1)),
         }))
         .await;
     let (totals, figures) = (Bytes::from_static(b"sum"), Bytes::from_static(b"figures"));
@@ -323,10 +321,7 @@ async fn upload_goes_on_over_the_next_stream_with_the_part_that_is_missing() {
     stream
         .say(Down::Ack(Ack {
             run_id: RUN.to_wire(),
-            interval: 2,
-            totals: true,
-            observed: false,
-            profile: false,
+            stored: Some(Stored::Totals(2)),
         }))
         .await;
     let Some(Up::Ended(ended)) = stream.next().await else {
@@ -619,10 +614,11 @@ async fn hundreds_of_seconds_without_a_coordinator_are_delivered_whole_and_memor
             if is_last {
                 let ack = Ack {
                     run_id: part.run_id,
-                    interval,
-                    totals: part.totals,
-                    observed: false,
-                    profile: false,
+                    stored: Some(if part.totals {
+                        Stored::Totals(interval)
+                    } else {
+                        Stored::Interval(interval)
+                    }),
                 };
                 break stream.say(Down::Ack(ack)).await;
             }

@@ -5,6 +5,7 @@ use crate::terminal::Running;
 use crate::{RUN, monotonic_ns};
 use control::{JoinSecret, Token};
 use host::{Observation, ProfileOutcome};
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{Ack, Observe, Observed, ProfilePart, Release, Role};
@@ -66,10 +67,7 @@ async fn second(stream: &mut Attached) -> (u32, Observation) {
     } = observed;
     let ack = Ack {
         run_id,
-        interval: second,
-        totals: false,
-        observed: true,
-        profile: false,
+        stored: Some(Stored::Second(second)),
     };
     stream.say(Down::Ack(ack)).await;
     (second, Observation::decode(&content).unwrap())
@@ -210,9 +208,7 @@ async fn profile_part(stream: &mut Attached) -> ProfilePart {
             Some(Up::Observed(Observed { run_id, second, .. })) => {
                 let ack = Ack {
                     run_id,
-                    interval: second,
-                    observed: true,
-                    ..Ack::default()
+                    stored: Some(Stored::Second(second)),
                 };
                 stream.say(Down::Ack(ack)).await;
             }

@@ -111,7 +111,7 @@ impl Beats {
 
     /// Measures the clock by a grant. Returns when its beat was sent, or `None` if that was not on
     /// this stream.
-    pub(crate) fn granted(&mut self, grant: &Grant, now: Now) -> Option<Now> {
+    pub(crate) fn on_grant(&mut self, grant: &Grant, now: Now) -> Option<Now> {
         let place = self
             .in_flight
             .iter()
@@ -184,7 +184,7 @@ mod tests {
                 let due = at(ms).mono >= beats.next_at();
                 if due {
                     let beat = beats.beat(at(ms));
-                    beats.granted(&grant(beat.sequence), at(ms + 10));
+                    beats.on_grant(&grant(beat.sequence), at(ms + 10));
                 }
                 due
             })
@@ -203,7 +203,7 @@ mod tests {
     fn burst_ends_in_time_on_a_slow_path() {
         let mut beats = attached();
         let beat = beats.beat(at(0));
-        beats.granted(&grant(beat.sequence), at(1_999));
+        beats.on_grant(&grant(beat.sequence), at(1_999));
         assert!(beats.in_burst(at(1_999).mono));
         assert!(!beats.in_burst(at(2_000).mono));
     }
@@ -213,8 +213,8 @@ mod tests {
         let mut beats = attached();
         let beat = beats.beat(at(0));
         beats.attach(BOOT, at(5).mono);
-        assert_eq!(beats.granted(&grant(beat.sequence), at(10)), None);
-        assert_eq!(beats.granted(&grant(99), at(10)), None);
+        assert_eq!(beats.on_grant(&grant(beat.sequence), at(10)), None);
+        assert_eq!(beats.on_grant(&grant(99), at(10)), None);
         assert_eq!(beats.reading(at(10).mono), None);
     }
 
@@ -222,7 +222,7 @@ mod tests {
     fn clock_is_kept_while_its_name_is_the_same_and_forgotten_with_it() {
         let mut beats = attached();
         let beat = beats.beat(at(0));
-        assert_eq!(beats.granted(&grant(beat.sequence), at(10)), Some(at(0)));
+        assert_eq!(beats.on_grant(&grant(beat.sequence), at(10)), Some(at(0)));
         beats.attach(BOOT, at(20).mono);
         assert!(beats.reading(at(20).mono).is_some());
         beats.attach(Bytes::from_static(b"other"), at(20).mono);

@@ -79,7 +79,7 @@ impl FileInbox {
         };
         self.append(&mut file, part)?;
         if file.content.reveal().len() as u64 == file.size_bytes {
-            self.whole.push(checked(file)?);
+            self.whole.push(check(file)?);
         } else {
             self.current = Some(file);
         }
@@ -113,7 +113,7 @@ impl FileInbox {
     }
 }
 
-fn checked(mut file: Current) -> Result<PlanFile, FileProblem> {
+fn check(mut file: Current) -> Result<PlanFile, FileProblem> {
     if Digest::from_content(file.content.reveal()) != file.sha256 {
         return Err(FileProblem::WrongContent {
             sha256: file.sha256,

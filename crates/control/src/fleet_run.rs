@@ -11,21 +11,19 @@ use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::interval_inbox::Taken;
 use crate::monitor_record::MonitorRecord;
 use crate::participant::{Departure, Participant, ParticipantStage};
-use crate::seen_seconds::observed_ack;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
-use crate::wire::{BUSY, clock, cut, end_cause};
+use crate::wire::{BUSY, ack, clock, cut, end_cause};
 use crate::{
     AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunHistory, RunId,
     RunOutcome, RunRequest, Skew, Stop,
 };
 use census::Census;
 use file_lists::FileLists;
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
-use proto::{
-    Ack, Beat, Bytes, Ended, Grant, IntervalPart, Note, Observed, Received, Release, Resume,
-};
+use proto::{Beat, Bytes, Ended, Grant, IntervalPart, Note, Observed, Received, Release, Resume};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -525,14 +523,7 @@ impl FleetRun {
     }
 
     fn acknowledge(&self, index: usize, upload: UploadId, out: &mut Actions) {
-        let (interval, totals) = upload.to_wire();
-        let ack = Ack {
-            run_id: self.id().to_wire(),
-            interval,
-            totals,
-            ..Ack::default()
-        };
-        self.send(index, Down::Ack(ack), out);
+        self.send(index, ack(self.id(), upload.to_stored()), out);
     }
 
     fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
@@ -570,8 +561,7 @@ impl FleetRun {
     }
 
     fn acknowledge_observed(&self, index: usize, second: u32, out: &mut Actions) {
-        let ack = Down::Ack(observed_ack(self.id(), second));
-        self.send(index, ack, out);
+        self.send(index, ack(self.id(), Stored::Second(second)), out);
     }
 
     fn note(&mut self, now: FleetTime, index: usize, note: Note, out: &mut Actions) {

@@ -267,7 +267,7 @@ impl LocalRun {
     }
 
     /// The answer to the plan, once the clock is measured.
-    pub(crate) fn measured(&mut self, clock: Option<ClockReading>) -> Option<Prepared> {
+    pub(crate) fn answer_plan(&mut self, clock: Option<ClockReading>) -> Option<Prepared> {
         let LocalPhase::Measuring(prepared) = &mut self.phase else {
             return None;
         };
@@ -515,14 +515,14 @@ impl LocalRun {
     }
 
     /// Why it ended, once it has.
-    pub(crate) fn ended_cause(&self) -> Option<EndCause> {
+    pub(crate) fn end_cause(&self) -> Option<EndCause> {
         self.ended
             .as_ref()
             .map(|ended| crate::wire::end_cause(ended.cause, &ended.text))
     }
 
     /// The last message, once everything before it is acknowledged and the first instant was sent.
-    pub(crate) fn ended_message(&self, clock: Option<ClockReading>) -> Option<Ended> {
+    pub(crate) fn end_message(&self, clock: Option<ClockReading>) -> Option<Ended> {
         let is_last = self.outbox.is_empty() && !self.owes_began();
         let ended = self.ended.clone().filter(|_| is_last)?;
         Some(Ended {

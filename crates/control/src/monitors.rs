@@ -7,10 +7,11 @@ use crate::fleet_action::{Awaited, Receipt};
 use crate::fleet_run::FleetRun;
 use crate::monitor_record::MonitorRecord;
 use crate::profile_inbox::PartStep;
-use crate::seen_seconds::observed_ack;
+use crate::wire::ack;
 use crate::{AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunId};
+use proto::ack::Stored;
 use proto::from_coordinator::Message as Down;
-use proto::{Ack, Notice, Observe, Observed, ProfilePart, Release};
+use proto::{Notice, Observe, Observed, ProfilePart, Release};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -162,7 +163,7 @@ impl Monitors {
             .seen
             .take((watch.run, by), running_for, observed, out);
         if is_stored {
-            out.send(*at, Down::Ack(observed_ack(watch.run, second)));
+            out.send(*at, ack(watch.run, Stored::Second(second)));
         }
     }
 
@@ -177,7 +178,7 @@ impl Monitors {
         };
         match record.profile.take(&part) {
             PartStep::Ignore => {}
-            PartStep::Acknowledge => out.send(*at, Down::Ack(profile_ack(run, part.part))),
+            PartStep::Acknowledge => out.send(*at, ack(run, Stored::ProfilePart(part.part))),
             PartStep::Store => {
                 let monitor = *number;
                 let ProfilePart {
@@ -216,20 +217,20 @@ impl Monitors {
         else {
             return;
         };
-        let ack = match receipt.what {
+        let stored = match receipt.what {
             Awaited::Observation(_, second) => {
                 record.seen.stored(second);
-                observed_ack(watch.run, second)
+                Stored::Second(second)
             }
             Awaited::ProfilePart { part, parts } => {
                 record.profile.stored(part, parts);
-                profile_ack(watch.run, part)
+                Stored::ProfilePart(part)
             }
             // Only agents have these.
             Awaited::Upload(_) | Awaited::Dealing | Awaited::Start(_) => return,
         };
         if let Some((_, at)) = self.attached.get(monitor) {
-            out.send(*at, Down::Ack(ack));
+            out.send(*at, ack(watch.run, stored));
         }
     }
 }
@@ -247,15 +248,5 @@ fn note(text: String) -> RunEvent {
         agent: None,
         event: "monitor".to_owned(),
         text,
-    }
-}
-
-/// Acknowledges a part of a profile that is stored.
-fn profile_ack(run: RunId, part: u32) -> Ack {
-    Ack {
-        run_id: run.to_wire(),
-        interval: part,
-        profile: true,
-        ..Ack::default()
     }
 }

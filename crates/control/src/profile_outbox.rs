@@ -38,7 +38,7 @@ impl ProfileOutbox {
     }
 
     /// Cuts the finished profile into parts.
-    pub(crate) fn taken(&mut self, encoded: &Bytes) {
+    pub(crate) fn cut(&mut self, encoded: &Bytes) {
         let mut left = OneByOne::default();
         let parts = encoded.len().div_ceil(PART_BYTES) as u32;
         for part in 0..parts {
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!(next(&mut outbox), None);
         outbox.rewind();
         assert_eq!(next(&mut outbox), Some((0, 0, 0)), "on another stream");
-        outbox.taken(&Bytes::from(vec![7; PART_BYTES + 1]));
+        outbox.cut(&Bytes::from(vec![7; PART_BYTES + 1]));
         assert_eq!(next(&mut outbox), Some((0, 2, PART_BYTES)));
         assert_eq!(next(&mut outbox), None, "one at a time");
         outbox.rewind();

@@ -4,7 +4,7 @@ use crate::Observer;
 use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::taken_numbers::TakenNumbers;
 use crate::{RunEvent, RunId};
-use proto::{Ack, Observed};
+use proto::Observed;
 use std::time::Duration;
 
 /// Largest observation.
@@ -54,15 +54,5 @@ impl SeenSeconds {
         };
         out.deliver(event, receipt);
         false
-    }
-}
-
-/// Acknowledges the observation of a second that is stored.
-pub(crate) fn observed_ack(run: RunId, second: u32) -> Ack {
-    Ack {
-        run_id: run.to_wire(),
-        interval: second,
-        observed: true,
-        ..Ack::default()
     }
 }

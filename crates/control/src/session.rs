@@ -151,9 +151,11 @@ impl Session {
         self.now = now;
         match event {
             SessionEvent::Connected => self.greet(now.mono),
-            SessionEvent::Disconnected(disconnection) => self.disconnected(now.mono, disconnection),
+            SessionEvent::Disconnected(disconnection) => {
+                self.on_disconnect(now.mono, disconnection)
+            }
             SessionEvent::Received(message) => self.received(now, message),
-            SessionEvent::Reported(report) => self.reported(now, report),
+            SessionEvent::Reported(report) => self.on_report(now, report),
             SessionEvent::Tick => {}
             SessionEvent::ShutDown => self.shut_down(now.mono),
         }
@@ -255,7 +257,7 @@ impl Session {
         self.send(Up::Hello(hello));
     }
 
-    fn disconnected(&mut self, now: Mono, disconnection: Disconnection) {
+    fn on_disconnect(&mut self, now: Mono, disconnection: Disconnection) {
         let finality = disconnection.finality;
         // A member keeps trying: another coordinator may be there only for a while.
         if finality == Finality::Final && self.coordinator.is_none() {
@@ -296,7 +298,7 @@ impl Session {
     /// Gives up the stream from this side.
     fn lose(&mut self, now: Mono, why: &str, finality: Finality) {
         self.out.push(SessionAction::Disconnect);
-        self.disconnected(
+        self.on_disconnect(
             now,
             Disconnection {
                 why: why.to_owned(),
@@ -308,7 +310,7 @@ impl Session {
     fn received(&mut self, now: Now, message: FromCoordinator) {
         self.heard_at = now.mono;
         match message.message {
-            Some(Down::Welcome(welcome)) => self.welcomed(now.mono, welcome),
+            Some(Down::Welcome(welcome)) => self.on_welcome(now.mono, welcome),
             Some(Down::Refused(refused)) => {
                 let finality = if refused.r#final {
                     Finality::Final
@@ -331,7 +333,7 @@ impl Session {
         }
     }
 
-    fn reported(&mut self, now: Now, report: Report) {
+    fn on_report(&mut self, now: Now, report: Report) {
         match report {
             Report::Note { run, event, text } => self.note(run, &event, text),
             Report::Observed {
@@ -340,7 +342,7 @@ impl Session {
                 encoded,
             } => self.observed(run, second, encoded),
             Report::Profiling { run } => self.profiling(run),
-            Report::Profiled { run, encoded } => self.profiled(run, &encoded),
+            Report::Profiled { run, encoded } => self.queue_profile(run, &encoded),
             Report::TookOver {
                 run,
                 number,
@@ -403,7 +405,7 @@ impl Session {
         let ended = self
             .run
             .as_ref()
-            .and_then(|run| Some((run.name().to_owned(), run.ended_cause()?)));
+            .and_then(|run| Some((run.name().to_owned(), run.end_cause()?)));
         // It was stopped while firing: the runner reports its end later.
         let Some((run_name, cause)) = ended else {
             return;
@@ -494,7 +496,7 @@ impl Session {
             self.out.push(SessionAction::Say(news));
         } else if self.link == Link::Joined && !self.beats.in_burst(now.mono) {
             let clock = self.beats.reading(now.mono);
-            let answer = run.measured(clock);
+            let answer = run.answer_plan(clock);
             answer
                 .into_iter()
                 .for_each(|answer| self.send(Up::Prepared(answer)));
@@ -557,7 +559,7 @@ impl Session {
 
     fn send_end(&mut self, run: RunId, now: Mono) {
         let clock = self.beats.reading(now);
-        let ended = self.held(run).and_then(|run| run.ended_message(clock));
+        let ended = self.held(run).and_then(|run| run.end_message(clock));
         ended
             .into_iter()
             .for_each(|ended| self.send_of(run, Up::Ended(ended)));

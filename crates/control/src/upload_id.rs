@@ -1,5 +1,7 @@
 //! Identifies what an agent uploads of a run.
 
+use proto::ack::Stored;
+
 /// Something that an agent keeps until it is acknowledged. Totals are not an interval, although
 /// they travel as one: their number is how many intervals they sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +24,14 @@ impl UploadId {
         match self {
             UploadId::Interval(number) => (number, false),
             UploadId::Totals(number) => (number, true),
+        }
+    }
+
+    /// What an acknowledgement says of it.
+    pub(crate) fn to_stored(self) -> Stored {
+        match self {
+            UploadId::Interval(number) => Stored::Interval(number),
+            UploadId::Totals(number) => Stored::Totals(number),
         }
     }
 }

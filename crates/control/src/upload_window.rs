@@ -80,7 +80,7 @@ impl UploadWindow {
     /// queues behind nothing.
     pub(crate) fn received(&mut self, run: RunId, received: &Received, trip: Duration, now: Mono) {
         let upload = UploadId::from_wire(received.interval, received.totals);
-        if let Some((sent, bytes)) = self.confirmed(run, upload, received.parts) {
+        if let Some((sent, bytes)) = self.take_confirmed(run, upload, received.parts) {
             self.adapt(sent, now.since(sent).saturating_sub(trip), bytes, now);
         }
     }
@@ -88,7 +88,7 @@ impl UploadWindow {
     /// Notes that the coordinator has stored an upload. If that took long, its disk may be the
     /// reason, so the window does not shrink.
     pub(crate) fn stored(&mut self, run: RunId, upload: UploadId, trip: Duration, now: Mono) {
-        if let Some((sent, bytes)) = self.confirmed(run, upload, u32::MAX) {
+        if let Some((sent, bytes)) = self.take_confirmed(run, upload, u32::MAX) {
             let waited = now.since(sent).saturating_sub(trip).min(SLOW);
             self.adapt(sent, waited, bytes, now);
         }
@@ -113,7 +113,12 @@ impl UploadWindow {
 
     /// Takes out the parts that are confirmed. Returns when the last of them was sent, and their
     /// bytes.
-    fn confirmed(&mut self, run: RunId, upload: UploadId, parts: u32) -> Option<(Mono, usize)> {
+    fn take_confirmed(
+        &mut self,
+        run: RunId,
+        upload: UploadId,
+        parts: u32,
+    ) -> Option<(Mono, usize)> {
         let is_of = |part: &UnderWay| (part.run, part.upload) == (run, upload) && part.part < parts;
         // Parts arrive in the order in which they are sent, so what was sent before has arrived
         // too.

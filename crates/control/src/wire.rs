@@ -1,7 +1,8 @@
 //! Conversions between messages and the types of this crate.
 
-use crate::{ClockReading, EndCause};
-use proto::{Clock, FromAgent, FromCoordinator, from_agent, from_coordinator};
+use crate::{ClockReading, EndCause, RunId};
+use proto::ack::Stored;
+use proto::{Ack, Clock, FromAgent, FromCoordinator, from_agent, from_coordinator};
 
 pub(crate) fn from_agent(message: from_agent::Message) -> FromAgent {
     FromAgent {
@@ -13,6 +14,14 @@ pub(crate) fn from_coordinator(message: from_coordinator::Message) -> FromCoordi
     FromCoordinator {
         message: Some(message),
     }
+}
+
+/// Acknowledges what is stored of a run.
+pub(crate) fn ack(run: RunId, stored: Stored) -> from_coordinator::Message {
+    from_coordinator::Message::Ack(Ack {
+        run_id: run.to_wire(),
+        stored: Some(stored),
+    })
 }
 
 pub(crate) fn clock(clock: Option<Clock>) -> Option<ClockReading> {

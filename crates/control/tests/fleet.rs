@@ -5,6 +5,7 @@ use control::{
     FleetAction, FleetEvent, FleetRules, FleetTime, LostPolicy, Observer, Receipt, RunEvent,
     RunFile, RunHistory, RunId, RunOutcome, RunRequest, Stop, Versions,
 };
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
@@ -1992,10 +1993,7 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
     let far = coordinator.say(7, observed(100));
     assert!(observations(&far).is_empty(), "it is not over yet: {far:?}");
     let stored = coordinator.on(FleetEvent::Delivered(receipt));
-    let [Down::Ack(ack)] = sent(&stored, 7)[..] else {
-        panic!("{stored:?}")
-    };
-    assert!(ack.observed && ack.interval == 0, "{ack:?}");
+    assert!(is_acknowledged(&stored, 7, Stored::Second(0)), "{stored:?}");
 
     // A monitor that is lost costs the run nothing, and is recognised when it comes back.
     let is_said = |actions: &[FleetAction], what: &str| {
@@ -2053,10 +2051,7 @@ fn agents_observe_their_own_machines() {
     let actions = coordinator.say(1, observed(0));
     assert_eq!(observations(&actions), [(Observer::Agent(1), 0)]);
     let stored = coordinator.on(FleetEvent::Delivered(receipt(&actions).unwrap()));
-    assert!(
-        matches!(sent(&stored, 1)[..], [Down::Ack(ack)] if ack.observed),
-        "{stored:?}"
-    );
+    assert!(is_acknowledged(&stored, 1, Stored::Second(0)), "{stored:?}");
 }
 
 #[test]
@@ -2105,13 +2100,12 @@ fn profile_parts(actions: &[FleetAction]) -> Vec<(u32, u32, u32)> {
     .collect()
 }
 
-fn is_acknowledged(actions: &[FleetAction], at: u64, is_it: impl Fn(&Ack) -> bool) -> bool {
-    let sent = sent(actions, at);
-    let mut acks = sent.iter().filter_map(|message| match message {
-        Down::Ack(ack) => Some(ack),
-        _ => None,
+fn is_acknowledged(actions: &[FleetAction], at: u64, stored: Stored) -> bool {
+    let ack = Down::Ack(Ack {
+        run_id: RUN.to_wire(),
+        stored: Some(stored),
     });
-    acks.any(is_it)
+    sent(actions, at).contains(&&ack)
 }
 
 /// A run of two agents that a monitor watches.
@@ -2132,9 +2126,12 @@ fn what_is_stored_is_acknowledged_again_where_a_cut_lost_it() {
     coordinator.on(FleetEvent::Delivered(part));
     coordinator.join(8, monitor(7));
     let again = coordinator.say(8, observed(0));
-    assert!(is_acknowledged(&again, 8, |ack| ack.observed), "{again:?}");
+    assert!(is_acknowledged(&again, 8, Stored::Second(0)), "{again:?}");
     let again = coordinator.say(8, profile_part(0, 2));
-    assert!(is_acknowledged(&again, 8, |ack| ack.profile), "{again:?}");
+    assert!(
+        is_acknowledged(&again, 8, Stored::ProfilePart(0)),
+        "{again:?}"
+    );
     assert!(events(&again).is_empty(), "{again:?}");
     let next = coordinator.say(8, profile_part(1, 2));
     assert_eq!(profile_parts(&next), [(0, 1, 2)]);
@@ -2154,7 +2151,10 @@ fn profile_goes_on_where_a_run_is_taken_up() {
     next.on(FleetEvent::Resume(request, Box::new(history_of(&told))));
     next.join(3, monitor(7));
     let again = next.say(3, profile_part(0, 2));
-    assert!(is_acknowledged(&again, 3, |ack| ack.profile), "{again:?}");
+    assert!(
+        is_acknowledged(&again, 3, Stored::ProfilePart(0)),
+        "{again:?}"
+    );
     assert_eq!(profile_parts(&next.say(3, profile_part(1, 2))), [(0, 1, 2)]);
 }
 
@@ -2173,7 +2173,10 @@ fn end_waits_a_moment_for_a_profile_that_is_under_way_and_no_longer() {
         if delivers {
             let part = coordinator.say(7, profile_part(0, 1));
             let stored = coordinator.on(FleetEvent::Delivered(receipt(&part).unwrap()));
-            assert!(is_acknowledged(&stored, 7, |ack| ack.profile), "{stored:?}");
+            assert!(
+                is_acknowledged(&stored, 7, Stored::ProfilePart(0)),
+                "{stored:?}"
+            );
             assert!(is_done(&coordinator.pass(1, &[7])));
         } else {
             assert!(!is_done(&coordinator.pass(4, &[7])));

@@ -4,6 +4,7 @@ use control::{
     AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, FileParts, Finality, KEEP, LEASE,
     Mono, News, Now, Order, Report, Role, RunId, Session, SessionAction, SessionEvent, Stay, Stop,
 };
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
@@ -252,13 +253,10 @@ fn release() -> Down {
     })
 }
 
-fn ack(interval: u32, totals: bool) -> Down {
+fn ack(stored: Stored) -> Down {
     Down::Ack(Ack {
         run_id: RUN.to_wire(),
-        interval,
-        totals,
-        observed: false,
-        ..Ack::default()
+        stored: Some(stored),
     })
 }
 
@@ -510,15 +508,15 @@ fn everything_not_acknowledged_goes_again_on_the_next_stream_and_the_end_after_i
         agent.interval(interval, Bytes::from_static(b"figures"));
     }
     assert_eq!(agent.upload_all(), [(0, false), (1, false), (2, false)]);
-    agent.hear(ack(1, false));
+    agent.hear(ack(Stored::Interval(1)));
     agent.lose_stream();
     agent.ended();
     assert_eq!(agent.upload_all(), [], "nothing without a stream");
     agent.join();
     assert_eq!(agent.upload_all(), [(0, false), (2, false), (3, true)]);
-    agent.hear(ack(0, false));
-    agent.hear(ack(2, false));
-    let last = agent.hear(ack(3, true));
+    agent.hear(ack(Stored::Interval(0)));
+    agent.hear(ack(Stored::Interval(2)));
+    let last = agent.hear(ack(Stored::Totals(3)));
     assert!(matches!(sent(&last)[..], [Up::Ended(_)]), "{last:?}");
     let released = agent.hear(release());
     assert!(
@@ -737,7 +735,7 @@ fn agent_that_holds_too_much_takes_no_reports_until_some_is_acknowledged() {
     assert!(!agent.session.takes_reports());
     for interval in 0..2 {
         agent.upload_all();
-        agent.hear(ack(interval, false));
+        agent.hear(ack(Stored::Interval(interval)));
     }
     assert!(agent.session.takes_reports());
 }
@@ -842,7 +840,7 @@ fn later_coordinator_takes_the_run_up_and_the_earlier_one_has_no_say_any_more() 
     assert!(is_outranked(&actions), "{actions:?}");
     let ignored = [
         agent.answer_next_beat(Some(RUN)),
-        agent.hear(ack(0, false)),
+        agent.hear(ack(Stored::Interval(0))),
         agent.hear(release()),
         agent.hear(Down::Stop(proto::Stop {
             run_id: RUN.to_wire(),
@@ -936,7 +934,7 @@ fn first_instant_is_told_anew_by_the_clock_of_a_coordinator_on_another_machine()
     let place = |is_it: fn(&Up) -> bool| sent(&actions).into_iter().position(is_it);
     assert!(place(|message| matches!(message, Up::Ended(_))).is_none());
     agent.upload_all();
-    let last = agent.hear(ack(0, true));
+    let last = agent.hear(ack(Stored::Totals(0)));
     assert!(matches!(sent(&last)[..], [Up::Ended(_)]), "{last:?}");
 }
 
@@ -1305,10 +1303,7 @@ fn messages_of_other_runs_and_of_newer_versions_change_nothing() {
         })),
         Some(Down::Ack(Ack {
             run_id: other,
-            interval: 0,
-            totals: true,
-            observed: false,
-            ..Ack::default()
+            stored: Some(Stored::Totals(0)),
         })),
         None,
     ] {
@@ -1339,13 +1334,7 @@ impl Agent {
     }
 
     fn observed_is_stored(&mut self, second: u32) -> Vec<u32> {
-        let actions = self.hear(Down::Ack(Ack {
-            run_id: RUN.to_wire(),
-            interval: second,
-            totals: false,
-            observed: true,
-            ..Ack::default()
-        }));
+        let actions = self.hear(ack(Stored::Second(second)));
         observed_seconds(&actions)
     }
 }
@@ -1427,14 +1416,7 @@ fn monitor_delivers_its_profile_over_a_cut_and_after_its_release() {
     monitor.hear(observe(monitor.now_ns + 300 * MS));
     monitor.answer_beats(&welcomed, None);
     let report = |report| SessionEvent::Reported(report);
-    let stored = |part| {
-        Down::Ack(Ack {
-            run_id: RUN.to_wire(),
-            interval: part,
-            profile: true,
-            ..Ack::default()
-        })
-    };
+    let stored = |part| ack(Stored::ProfilePart(part));
     let actions = monitor.on(report(Report::Profiling { run: RUN }));
     assert_eq!(parts_of_profile(&actions), [(0, 0)], "it is announced");
     monitor.lose_stream();

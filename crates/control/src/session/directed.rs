@@ -8,6 +8,7 @@ use crate::wire::{BUSY, cut};
 use crate::{
     CoordinatorId, Finality, FleetTime, Mono, News, Now, Order, RunId, SessionAction, Stop,
 };
+use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
@@ -16,7 +17,7 @@ use proto::{
 use std::time::Duration;
 
 impl Session {
-    pub(super) fn welcomed(&mut self, now: Mono, welcome: Welcome) {
+    pub(super) fn on_welcome(&mut self, now: Mono, welcome: Welcome) {
         let (Link::Greeting { .. }, Some(coordinator)) =
             (self.link, CoordinatorId::from_wire(&welcome.coordinator_id))
         else {
@@ -75,7 +76,7 @@ impl Session {
 
     pub(super) fn directed(&mut self, now: Now, from: CoordinatorId, message: Down) {
         match message {
-            Down::Grant(grant) => self.granted(now, from, &grant),
+            Down::Grant(grant) => self.on_grant(now, from, &grant),
             Down::Prepare(prepare) => self.prepare(now.mono, from, prepare),
             Down::File(part) => {
                 let taken = self
@@ -93,12 +94,10 @@ impl Session {
                     self.beats.hurry(now.mono);
                 }
             }
-            Down::Received(received) => self.confirmed(now.mono, from, &received),
-            Down::Ack(ack) if ack.profile => self.profile_is_stored(&ack),
-            Down::Ack(ack) if ack.observed => self.observed_is_stored(&ack),
-            Down::Ack(ack) => self.acknowledged(now.mono, from, &ack),
+            Down::Received(received) => self.on_receipt(now.mono, from, &received),
+            Down::Ack(ack) => self.on_ack(now.mono, from, &ack),
             Down::TakeOver(message) => self.take_over(from, message),
-            Down::Stop(stop) => self.stopped(now.mono, from, &stop),
+            Down::Stop(stop) => self.on_stop(now.mono, from, &stop),
             Down::Observe(observe) => self.watch(now.mono, observe),
             Down::Release(release) if self.unwatch(&release.run_id) => {}
             Down::Release(release) => self.released(from, &release.run_id),
@@ -106,9 +105,9 @@ impl Session {
         }
     }
 
-    fn granted(&mut self, now: Now, from: CoordinatorId, grant: &Grant) {
+    fn on_grant(&mut self, now: Now, from: CoordinatorId, grant: &Grant) {
         // A grant for a beat of another stream does not say when it was asked for.
-        let Some(sent) = self.beats.granted(grant, now) else {
+        let Some(sent) = self.beats.on_grant(grant, now) else {
             return;
         };
         self.window.answered(sent.mono);
@@ -235,18 +234,34 @@ impl Session {
         }
     }
 
-    fn confirmed(&mut self, now: Mono, from: CoordinatorId, received: &Received) {
+    fn on_receipt(&mut self, now: Mono, from: CoordinatorId, received: &Received) {
         if let Some(run) = self.obeying(from, &received.run_id) {
             let trip = self.beats.shortest_trip();
             self.window.received(run, received, trip, now);
         }
     }
 
-    fn acknowledged(&mut self, now: Mono, from: CoordinatorId, ack: &Ack) {
-        let Some(run) = self.obeying(from, &ack.run_id) else {
+    fn on_ack(&mut self, now: Mono, from: CoordinatorId, ack: &Ack) {
+        let Some(run) = RunId::from_wire(&ack.run_id) else {
             return;
         };
-        let upload = UploadId::from_wire(ack.interval, ack.totals);
+        match ack.stored {
+            Some(Stored::Interval(number)) => {
+                self.on_upload_stored(now, from, run, UploadId::Interval(number));
+            }
+            Some(Stored::Totals(number)) => {
+                self.on_upload_stored(now, from, run, UploadId::Totals(number));
+            }
+            Some(Stored::Second(second)) => self.on_second_stored(run, second),
+            Some(Stored::ProfilePart(part)) => self.on_profile_part_stored(run, part),
+            None => {}
+        }
+    }
+
+    fn on_upload_stored(&mut self, now: Mono, from: CoordinatorId, run: RunId, upload: UploadId) {
+        if !self.is_obeyed(run, from) {
+            return;
+        }
         let trip = self.beats.shortest_trip();
         self.window.stored(run, upload, trip, now);
         let runs = self.run.iter_mut().chain(&mut self.kept);
@@ -266,7 +281,7 @@ impl Session {
         }
     }
 
-    fn stopped(&mut self, now: Mono, from: CoordinatorId, stop: &proto::Stop) {
+    fn on_stop(&mut self, now: Mono, from: CoordinatorId, stop: &proto::Stop) {
         let how = if stop.now { Stop::Now } else { Stop::Drain };
         // A run that has ended is uploading, and a stop does not prevent that.
         let Some(run) = self.run_of(from, &stop.run_id) else {

@@ -30,7 +30,7 @@ impl Session {
             }
         }
         for (run_name, intervals, left) in told {
-            let text = kept_text(&run_name, intervals, left);
+            let text = describe(&run_name, intervals, left);
             self.out.push(SessionAction::Say(News::Holding {
                 run_name,
                 intervals,
@@ -117,7 +117,7 @@ impl Session {
     }
 }
 
-fn kept_text(run_name: &str, intervals: usize, left: Duration) -> String {
+fn describe(run_name: &str, intervals: usize, left: Duration) -> String {
     format!(
         "this agent keeps {intervals} seconds of run {run_name} of another coordinator, for {} s \
          more; start that one with --resume to take them",

@@ -5,7 +5,7 @@ use crate::observations::Observations;
 use crate::profile_outbox::ProfileOutbox;
 use crate::{FleetTime, Mono, News, Order, Role, RunId, SessionAction};
 use proto::from_agent::Message as Up;
-use proto::{Ack, Bytes, Observe};
+use proto::{Bytes, Observe};
 use std::time::Duration;
 
 impl Session {
@@ -67,11 +67,10 @@ impl Session {
         self.send_observation();
     }
 
-    pub(super) fn observed_is_stored(&mut self, ack: &Ack) {
-        let run = RunId::from_wire(&ack.run_id);
+    pub(super) fn on_second_stored(&mut self, run: RunId, second: u32) {
         let observations = self.observations.as_mut();
-        if let Some(observations) = observations.filter(|it| Some(it.run()) == run) {
-            observations.stored(ack.interval);
+        if let Some(observations) = observations.filter(|it| it.run() == run) {
+            observations.stored(second);
             self.send_observation();
         }
     }
@@ -91,17 +90,16 @@ impl Session {
     }
 
     /// Sends a profile. The run may be over by now: its coordinator waits for a while.
-    pub(super) fn profiled(&mut self, run: RunId, encoded: &Bytes) {
+    pub(super) fn queue_profile(&mut self, run: RunId, encoded: &Bytes) {
         if let Some(profile) = self.profile_of(run) {
-            profile.taken(encoded);
+            profile.cut(encoded);
             self.send_profile();
         }
     }
 
-    pub(super) fn profile_is_stored(&mut self, ack: &Ack) {
-        let run = RunId::from_wire(&ack.run_id);
-        if let Some(profile) = run.and_then(|run| self.profile_of(run)) {
-            profile.stored(ack.interval);
+    pub(super) fn on_profile_part_stored(&mut self, run: RunId, part: u32) {
+        if let Some(profile) = self.profile_of(run) {
+            profile.stored(part);
             self.send_profile();
         }
     }

@@ -6,6 +6,7 @@ use crate::network::{Packet, Way};
 use crate::sabotage::{Invariant, Sabotage};
 use crate::world::{Happening, World};
 use control::{AgentId, ConnectionId, RunId};
+use proto::ack::Stored;
 use proto::{
     Ack, Armed, FromAgent, FromCoordinator, Grant, Hello, IntervalPart, Message, TookOver, Welcome,
     from_agent::Message as Up, from_coordinator::Message as Down,
@@ -68,7 +69,8 @@ impl World {
         let Some(run) = RunId::from_wire(&ack.run_id) else {
             return;
         };
-        if !self.is_stored(nth, run, id, ack.interval, ack.totals) {
+        let is_true = |stored| self.is_stored(nth, run, id, stored);
+        if !ack.stored.is_some_and(is_true) {
             let what = format!("{id:?} is told that {ack:?} is stored");
             self.truth.broken(Invariant::AcknowledgedIsStored, what);
         }
@@ -79,7 +81,8 @@ impl World {
             let Some(run) = RunId::from_wire(&resume.run_id) else {
                 continue;
             };
-            let is_missing = |interval: &u32| !self.is_stored(nth, run, id, *interval, false);
+            let is_missing =
+                |interval: &u32| !self.is_stored(nth, run, id, Stored::Interval(*interval));
             if let Some(interval) = (0..resume.stored_below).find(is_missing) {
                 let what = format!("{id:?} is told {resume:?}, and {interval} is not stored");
                 self.truth.broken(Invariant::AcknowledgedIsStored, what);
@@ -87,7 +90,12 @@ impl World {
         }
     }
 
-    fn is_stored(&self, nth: usize, run: RunId, id: AgentId, interval: u32, totals: bool) -> bool {
+    fn is_stored(&self, nth: usize, run: RunId, id: AgentId, stored: Stored) -> bool {
+        let (interval, totals) = match stored {
+            Stored::Interval(interval) => (interval, false),
+            Stored::Totals(interval) => (interval, true),
+            Stored::Second(_) | Stored::ProfilePart(_) => return false,
+        };
         let coordinator = &self.coordinators[nth];
         let index = coordinator.indices.get(&id);
         let log = coordinator.disk.logs.get(&run);
@@ -147,10 +155,11 @@ impl World {
         let is_last = part.part + 1 == part.parts;
         let ack = Ack {
             run_id: part.run_id.clone(),
-            interval: part.interval,
-            totals: part.totals,
-            observed: false,
-            profile: false,
+            stored: Some(if part.totals {
+                Stored::Totals(part.interval)
+            } else {
+                Stored::Interval(part.interval)
+            }),
         };
         let message = Some(Up::Interval(part));
         self.send_up(slot, FromAgent { message });
