@@ -62,7 +62,7 @@ impl CalibratedAgents {
     /// # Errors
     /// They cannot be saved; the message says why. The run does not suffer from it.
     pub(crate) fn remember(&self, agents: &[AgentFacts]) -> Result<(), String> {
-        let joined: Vec<CalibratedAgent> = agents.iter().filter_map(calibrated).collect();
+        let joined: Vec<CalibratedAgent> = agents.iter().filter_map(read_calibration).collect();
         // A file that cannot be read is replaced: the next runs complete it again.
         let before = self.read().unwrap_or_default();
         let after = with(before.clone(), joined);
@@ -102,7 +102,7 @@ impl CalibratedAgents {
 
 /// `None` if an agent sent no calibration, or one that cannot be read: it can run plans all the
 /// same.
-fn calibrated(agent: &AgentFacts) -> Option<CalibratedAgent> {
+fn read_calibration(agent: &AgentFacts) -> Option<CalibratedAgent> {
     Some(CalibratedAgent {
         // The name is printed, and comes from another machine.
         name: agent.name.replace(is_unprintable, "?"),

@@ -55,12 +55,12 @@ pub struct CompareArgs {
 pub fn compare(args: &CompareArgs) -> anyhow::Result<Exit> {
     let (first, other) = match (Saved::read(&args.first), Saved::read(&args.other)) {
         (Ok(first), Ok(other)) => (first, other),
-        (Err(error), _) | (_, Err(error)) => return Ok(refused(&error)),
+        (Err(error), _) | (_, Err(error)) => return Ok(refuse(&error)),
     };
     match first.beside(&other) {
         Ok(Pairs::Runs(pairs)) => beside(args, &pairs),
         Ok(Pairs::Searches(pairs)) => beside(args, &pairs),
-        Err(error) => Ok(refused(&error)),
+        Err(error) => Ok(refuse(&error)),
     }
 }
 
@@ -86,7 +86,7 @@ fn against<T: Comparable>(
 ) -> Vec<CampaignDocument> {
     pairs
         .iter()
-        .map(|pair| compared(names, &[], pair))
+        .map(|pair| compare_saved(names, &[], pair))
         .collect()
 }
 
@@ -127,7 +127,7 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
     }
     let differing: Vec<String> = pairs
         .iter()
-        .flat_map(|pair| told(&differences(pair)))
+        .flat_map(|pair| describe(&differences(pair)))
         .collect();
     if !differing.is_empty() && !args.force {
         let first = args.first.display();
@@ -148,7 +148,7 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
         &args.thresholds
     };
     let names = names(&args.first, &args.other);
-    let compared = |pair| compared(&names, limits, pair);
+    let compared = |pair| compare_saved(&names, limits, pair);
     let documents: Vec<CampaignDocument> = pairs.iter().map(compared).collect();
     let style = if args.format == Format::Console {
         terminal::output_style()
@@ -166,7 +166,7 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
     Ok(codes.max().unwrap_or(Exit::Passed))
 }
 
-fn refused(error: &SavedError) -> Exit {
+fn refuse(error: &SavedError) -> Exit {
     terminal::say(error);
     Exit::Usage
 }
@@ -194,11 +194,11 @@ fn differences<T: Comparable>(pair: &SavedPair<'_, T>) -> Vec<PlanDifference> {
         .unwrap_or_default()
 }
 
-fn told(differences: &[PlanDifference]) -> Vec<String> {
+fn describe(differences: &[PlanDifference]) -> Vec<String> {
     differences.iter().map(PlanDifference::display).collect()
 }
 
-fn compared<T: Comparable>(
+fn compare_saved<T: Comparable>(
     names: &[String; 2],
     limits: &[RegressionLimit],
     pair: &SavedPair<'_, T>,

@@ -27,7 +27,7 @@ pub struct ExplainArgs {
 pub fn explain(args: &ExplainArgs) -> anyhow::Result<Exit> {
     let campaign = match saved_result::campaign(&args.run) {
         Ok(campaign) => campaign,
-        Err(error) => return Ok(refused(error)),
+        Err(error) => return Ok(refuse(error)),
     };
     let Some(campaign) = campaign else {
         return one(saved_result::read(&args.run), None);
@@ -58,7 +58,7 @@ fn folders(campaign: &CampaignDocument) -> Vec<&str> {
 fn one(saved: Result<SavedResult, ResultError>, part: Option<&str>) -> anyhow::Result<Exit> {
     let saved = match saved {
         Ok(saved) => saved,
-        Err(error) => return Ok(refused(error)),
+        Err(error) => return Ok(refuse(error)),
     };
     saved.remark.into_iter().for_each(terminal::say);
     let style = terminal::output_style();
@@ -66,7 +66,7 @@ fn one(saved: Result<SavedResult, ResultError>, part: Option<&str>) -> anyhow::R
     Ok(Exit::Passed)
 }
 
-fn refused(error: ResultError) -> Exit {
+fn refuse(error: ResultError) -> Exit {
     terminal::say(error);
     Exit::Usage
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 /// Where others reach a port: under this machine's name, if it listens on all of its addresses.
-pub(crate) fn reached_at(address: SocketAddr) -> String {
+pub(crate) fn public_address(address: SocketAddr) -> String {
     if !address.ip().is_unspecified() {
         return address.to_string();
     }

@@ -48,24 +48,24 @@ pub fn report(args: &ReportArgs) -> anyhow::Result<Exit> {
     }
     if args.remake {
         return match replay::remake(&args.run) {
-            Ok(document) => printed(&args.format.render(&document, style)),
+            Ok(document) => print_text(&args.format.render(&document, style)),
             Err(error @ (ReplayError::Folder(_) | ReplayError::Thread(_))) => Err(error.into()),
-            Err(error) => Ok(refused(error)),
+            Err(error) => Ok(refuse(error)),
         };
     }
     let baseline = args.baseline.as_deref();
     let compared = match baseline.map(|it| compare::against_baseline(it, &args.run)) {
         None => Vec::new(),
         Some(Ok(compared)) => compared,
-        Some(Err(error)) => return Ok(refused(error)),
+        Some(Err(error)) => return Ok(refuse(error)),
     };
-    match rendered(args, style, &compared) {
-        Ok(text) => printed(&text),
-        Err(error) => Ok(refused(error)),
+    match render_folder(args, style, &compared) {
+        Ok(text) => print_text(&text),
+        Err(error) => Ok(refuse(error)),
     }
 }
 
-fn printed(text: &str) -> anyhow::Result<Exit> {
+fn print_text(text: &str) -> anyhow::Result<Exit> {
     terminal::print(text)?;
     Ok(Exit::Passed)
 }
@@ -87,13 +87,13 @@ fn refusal(args: &ReportArgs) -> Option<&'static str> {
 }
 
 /// Reports that what was named cannot be shown.
-fn refused(error: impl Display) -> Exit {
+fn refuse(error: impl Display) -> Exit {
     terminal::say(error);
     Exit::Usage
 }
 
 /// Renders the campaign or the run in the named folder, and how it compares with a baseline.
-fn rendered(
+fn render_folder(
     args: &ReportArgs,
     style: Style,
     compared: &[CampaignDocument],

@@ -69,7 +69,7 @@ pub(crate) fn read(path: &Path) -> Result<SavedResult, ResultError> {
     }
     // A user who names a file may name a pipe.
     let document = document(path, |path| File::open(path))?;
-    Ok(written(document))
+    Ok(as_saved(document))
 }
 
 /// Reads the result of a campaign's run; `name` is that of its folder within the campaign's.
@@ -101,7 +101,7 @@ fn in_folder(path: &Path) -> Result<SavedResult, ResultError> {
     let file = document(&path.join(RESULT), open_regular);
     let is_finished = |document: &Document| document.run.state != RunState::Incomplete;
     if file.as_ref().is_ok_and(is_finished) || !path.join(LOG).is_file() {
-        return file.map(written);
+        return file.map(as_saved);
     }
     match (replay::document(path), file) {
         (Ok(document), _) => Ok(SavedResult {
@@ -119,7 +119,7 @@ fn in_folder(path: &Path) -> Result<SavedResult, ResultError> {
     }
 }
 
-fn written(document: Document) -> SavedResult {
+fn as_saved(document: Document) -> SavedResult {
     SavedResult {
         document,
         remark: None,

@@ -102,12 +102,12 @@ pub fn say(line: impl std::fmt::Display) {
 /// so that it can be copied.
 pub fn say_wrapped(sentence: &str) {
     match live_style() {
-        Some(style) => say(wrapped(sentence, style.width)),
+        Some(style) => say(wrap(sentence, style.width)),
         None => say(sentence),
     }
 }
 
-fn wrapped(sentence: &str, columns: usize) -> String {
+fn wrap(sentence: &str, columns: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for word in sentence.split(' ') {
         let width = |text: &str| text.chars().count();
@@ -165,7 +165,7 @@ fn columns_in(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{columns_in, wrapped};
+    use super::{columns_in, wrap};
 
     #[test]
     fn width_is_a_number_above_0() {
@@ -188,7 +188,7 @@ mod tests {
                 ],
             ),
         ] {
-            assert_eq!(wrapped(sentence, columns), lines.join("\n"));
+            assert_eq!(wrap(sentence, columns), lines.join("\n"));
         }
     }
 }

@@ -152,7 +152,7 @@ impl KnownMachine {
             return format!(
                 "{name} needs {} of its CPU for this plan's share: {} ({calibrated}){more}",
                 percent(part),
-                made_of(&kinds)
+                list_work(&kinds)
             );
         }
         let is_closed = matches!(plan.load().shape, Shape::Closed { .. });
@@ -181,7 +181,7 @@ fn least_capable<'a>(
 }
 
 /// Lists the kinds of work that are worth mentioning, and the most expensive in any case.
-fn made_of(kinds: &[(CalibratedWork, f64)]) -> String {
+fn list_work(kinds: &[(CalibratedWork, f64)]) -> String {
     let told = |(index, (work, part)): (usize, &(CalibratedWork, f64))| {
         (index == 0 || *part >= PART_MIN).then(|| format!("{} {work}", percent(*part)))
     };

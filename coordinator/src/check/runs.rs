@@ -29,8 +29,8 @@ pub(super) fn describe(campaign: &Campaign, agents: u32, known: &KnownMachines) 
     let mut text = format!(
         "plan {}: {} of {}\n",
         campaign.name(),
-        counted(runs.len(), noun),
-        counted(variants.len(), ("variant", "variants"))
+        count_in_words(runs.len(), noun),
+        count_in_words(variants.len(), ("variant", "variants"))
     );
     for (index, variant) in variants.iter().enumerate() {
         let base = variants
@@ -106,7 +106,7 @@ fn schedule(campaign: &Campaign) -> Vec<(&'static str, Vec<String>)> {
     let mut paragraphs = vec![("order", order(campaign))];
     // It takes the place of each run of the order, so it is shown right below.
     if let Some(search) = campaign.search() {
-        paragraphs.push(("search", searched(search)));
+        paragraphs.push(("search", describe_search(search)));
     }
     paragraphs.push(("time", vec![time(campaign)]));
     paragraphs
@@ -121,13 +121,13 @@ fn order(campaign: &Campaign) -> Vec<String> {
         .iter()
         .map(|&run| campaign.variant(run).name.as_str())
         .collect();
-    let rounds: Vec<String> = names.chunks(variants).map(listed).collect();
+    let rounds: Vec<String> = names.chunks(variants).map(list).collect();
     let mut lines = match repeat.shuffle {
         Some(_) => rounds.iter().take(ROUNDS_MAX).cloned().collect(),
         None => rounds[..1].to_vec(),
     };
     lines.extend(repeat.shuffle.map(|seed| {
-        let rounds = counted(rounds.len(), ("round", "rounds"));
+        let rounds = count_in_words(rounds.len(), ("round", "rounds"));
         format!("{rounds}, each in an order of its own by seed {seed}")
     }));
     lines.extend(
@@ -141,7 +141,7 @@ fn order(campaign: &Campaign) -> Vec<String> {
     lines
 }
 
-fn listed(names: &[&str]) -> String {
+fn list(names: &[&str]) -> String {
     let beyond = names.len().saturating_sub(LISTED_MAX);
     let more = if beyond > 0 {
         format!(" and {beyond} more")
@@ -151,7 +151,7 @@ fn listed(names: &[&str]) -> String {
     format!("{}{more}", names[..names.len().min(LISTED_MAX)].join(", "))
 }
 
-fn searched(search: &Search) -> Vec<String> {
+fn describe_search(search: &Search) -> Vec<String> {
     match search {
         Search::Agents(numbers) => {
             let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
@@ -253,13 +253,13 @@ fn length(plan: &Plan, search: Option<&Search>) -> Option<Duration> {
     }
 }
 
-fn counted(number: usize, (one, many): (&str, &str)) -> String {
+fn count_in_words(number: usize, (one, many): (&str, &str)) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{KnownMachines, describe, searched};
+    use super::{KnownMachines, describe, describe_search};
     use crate::plan_file::Folder;
     use plan::Campaign;
 
@@ -312,7 +312,7 @@ mod tests {
             "target.builtin = true\nsearch = { rate = { from = \"100/s\", to = \"50000/s\" }, \
              hold = \"20s\" }",
         );
-        let words = searched(parsed.search().unwrap());
+        let words = describe_search(parsed.search().unwrap());
         assert_eq!(
             words[1],
             "at most 12 holds of 20s each; 27 where some contradict others"

@@ -49,13 +49,13 @@ pub(super) fn table(plan: &Plan, agents: u32) -> String {
         line.extend(columns.iter().map(|column| cell_of(column, share)));
         lines.push(line);
     }
-    aligned(&lines)
+    align(&lines)
 }
 
 /// One row for each agent that is listed, counted from 1 as people do, and one for the whole load.
 fn rows(plan: &Plan, agents: u32) -> Vec<(String, Share)> {
     let share = |agent: u32| ((agent + 1).to_string(), plan.share(agent, agents));
-    let mut rows: Vec<(String, Share)> = listed(agents).into_iter().map(share).collect();
+    let mut rows: Vec<(String, Share)> = agents_to_list(agents).into_iter().map(share).collect();
     // A single agent has the whole load.
     rows.push(("all".to_owned(), plan.share(0, 1)));
     rows
@@ -65,7 +65,7 @@ fn cell_of((_, cell): &Column, share: &Share) -> String {
     cell(share).unwrap_or_else(|| "-".to_owned())
 }
 
-fn listed(agents: u32) -> Vec<u32> {
+fn agents_to_list(agents: u32) -> Vec<u32> {
     if agents <= LISTED_MAX {
         return (0..agents).collect();
     }
@@ -74,7 +74,7 @@ fn listed(agents: u32) -> Vec<u32> {
         .collect()
 }
 
-fn aligned(lines: &[Vec<String>]) -> String {
+fn align(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| {
         lines

@@ -59,7 +59,7 @@ impl Dashboard {
     pub(super) fn url(&self, address: SocketAddr) -> String {
         format!(
             "http://{}{}",
-            machine_name::reached_at(address),
+            machine_name::public_address(address),
             self.path.reveal()
         )
     }

@@ -29,7 +29,7 @@ impl Places {
     /// Returns as many places as the process can have; raises its limit of open files as far as it
     /// can.
     pub(super) fn here() -> Places {
-        Places::within(raised_open_files())
+        Places::within(raise_open_files())
     }
 
     /// Strangers leave most of a small limit to members.
@@ -47,7 +47,7 @@ impl Places {
 /// Says why `agents` agents cannot be attached at once to a coordinator here, if they cannot.
 #[must_use]
 pub fn too_many(agents: u32) -> Option<String> {
-    too_many_for(u64::from(agents), raised_open_files())
+    too_many_for(u64::from(agents), raise_open_files())
 }
 
 fn too_many_for(agents: u64, open_files: u64) -> Option<String> {
@@ -70,7 +70,7 @@ fn too_many_for(agents: u64, open_files: u64) -> Option<String> {
 
 /// Raises the process's limit of open files as far as it can, and returns it. Raising it to the
 /// hard limit needs no privilege (getrlimit(2)).
-fn raised_open_files() -> u64 {
+fn raise_open_files() -> u64 {
     let limits = getrlimit(Resource::Nofile);
     let raised = Rlimit {
         current: limits.maximum,

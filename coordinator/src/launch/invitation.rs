@@ -2,7 +2,7 @@
 
 use super::schedule::agents_in_words;
 use super::start_request::JoinOptions;
-use crate::machine_name::reached_at;
+use crate::machine_name::public_address;
 use crate::{terminal, token_file};
 use anyhow::Context as _;
 use control::Token;
@@ -51,7 +51,7 @@ fn invitation(
     format!(
         "waiting for {} on {address}; {place}:\n  agent join {} {by}{about}",
         agents_in_words(agents),
-        reached_at(address)
+        public_address(address)
     )
 }
 

@@ -5,7 +5,7 @@ use super::interrupted_run::InterruptedRun;
 use super::run_host::RunHost;
 use super::start_request::StartRequest;
 use crate::exit::Exit;
-use crate::machine_name::reached_at;
+use crate::machine_name::public_address;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{LatestLink, RunFolder};
 use crate::terminal;
@@ -62,7 +62,7 @@ fn whom_it_awaits(run: &PlannedRun, interrupted: &InterruptedRun) -> Option<Stri
              last heard of a coordinator, and keeps what is not stored",
             human::counted(number as u64, "agent"),
             human::one_or_many(number as u64, "has", "have"),
-            reached_at(address),
+            public_address(address),
             run.plan.fleet().lease().as_secs_f64(),
         )
     })

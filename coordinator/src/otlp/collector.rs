@@ -88,7 +88,7 @@ impl OtlpCollector {
             ),
             pause: None,
         })?;
-        judged(&head, &answer)
+        judge(&head, &answer)
     }
 
     async fn send(&self, body: Vec<u8>) -> anyhow::Result<(Response<()>, Bytes)> {
@@ -167,7 +167,7 @@ impl CollectorTls {
 }
 
 /// Judges an answer.
-fn judged(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
+fn judge(head: &Response<()>, answer: &[u8]) -> Result<(), FailedPush> {
     let status = head.status();
     if status.is_success() {
         return match report::otlp_refusal(answer) {
@@ -207,7 +207,7 @@ mod tests {
             if let Some(after) = after {
                 head = head.header(RETRY_AFTER, after);
             }
-            judged(&head.body(()).unwrap(), b"").map_err(|failed| (failed.pause, failed.why))
+            judge(&head.body(()).unwrap(), b"").map_err(|failed| (failed.pause, failed.why))
         };
         assert_eq!(failed(200, None), Ok(()));
         let pause = |status, after| failed(status, after).unwrap_err().0;

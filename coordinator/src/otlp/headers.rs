@@ -40,7 +40,7 @@ impl OtlpHeaders {
                 .trim()
                 .parse()
                 .with_context(|| format!("field {number} has no name that HTTP knows"))?;
-            let value = Secret::new(decoded(value.trim()));
+            let value = Secret::new(decode(value.trim()));
             // From now on it is certain that it can be sent.
             HeaderValue::from_str(value.reveal())
                 .with_context(|| format!("{name}: a value that HTTP cannot carry"))?;
@@ -62,7 +62,7 @@ impl OtlpHeaders {
 }
 
 /// Decodes bytes such as `%20`; a `%` that is followed by anything else stays as it is.
-fn decoded(text: &str) -> String {
+fn decode(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(&byte) = bytes.get(at) {

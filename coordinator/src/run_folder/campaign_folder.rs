@@ -81,7 +81,7 @@ impl CampaignFolder {
         write_whole(&plan, plan_text.as_bytes())
             .and_then(|()| sync_parent(&plan))
             .map_err(|error| FolderError::unwritable(&plan, &error))?;
-        let held = held(&path).map_err(|error| FolderError::Unwritable {
+        let held = hold_folder(&path).map_err(|error| FolderError::Unwritable {
             why: match error {
                 HoldError::Taken(pid) => format!("it is in use{}", hold::in_words(pid)),
                 HoldError::Failed(error) => in_words(&error),
@@ -110,7 +110,7 @@ impl CampaignFolder {
         if text != plan_text && plan::mask_secrets(&text) != plan_text {
             return Err(ResumeError::OtherPlan { path: plan });
         }
-        let held = held(path).map_err(|error| match error {
+        let held = hold_folder(path).map_err(|error| match error {
             HoldError::Taken(pid) => ResumeError::Taken {
                 path: path.to_owned(),
                 pid,
@@ -233,7 +233,7 @@ impl CampaignFolder {
 }
 
 /// Opens the folder and holds it.
-fn held(path: &Path) -> Result<File, HoldError> {
+fn hold_folder(path: &Path) -> Result<File, HoldError> {
     let folder = File::open(path).map_err(HoldError::Failed)?;
     hold(&folder)?;
     Ok(folder)

@@ -54,12 +54,12 @@ impl FolderName {
             FolderName::Stamped(created, name) => {
                 new_folder(base, &format!("{}-{name}", created.stamp()))
             }
-            FolderName::Chosen(ChosenName(name)) => chosen_folder(base, name),
+            FolderName::Chosen(ChosenName(name)) => choose_folder(base, name),
         }
     }
 }
 
-fn chosen_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
+fn choose_folder(base: &Path, name: &str) -> Result<PathBuf, FolderError> {
     let path = base.join(name);
     let made = fs::create_dir_all(base)
         .and_then(|()| fs::create_dir(&path))

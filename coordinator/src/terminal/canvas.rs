@@ -65,7 +65,7 @@ pub(crate) fn draw(lines: Vec<CanvasLine>) {
         Canvas::Inline { drawn, .. } if lines.is_empty() && drawn.is_empty() => {}
         Canvas::Inline { drawn, at } if *drawn == lines && *at == columns => {}
         Canvas::Inline { drawn, at } => {
-            write(&redrawn(&lines, rows(drawn, columns)));
+            write(&redraw(&lines, rows(drawn, columns)));
             (*drawn, *at) = (lines, columns);
         }
         // At the end of a run the screen stays for the next one.
@@ -97,7 +97,7 @@ pub(super) fn say(lines: &str) {
         Canvas::Inline { drawn, .. } => {
             let up = rows(&std::mem::take(drawn), super::columns(&io::stderr()));
             let erased = if up > 0 {
-                redrawn(&[], up)
+                redraw(&[], up)
             } else {
                 String::new()
             };
@@ -183,14 +183,14 @@ impl Canvas {
     };
 
     fn give_back(&mut self) {
-        if let Some(text) = self.left() {
+        if let Some(text) = self.release() {
             write(&text);
         }
     }
 
     /// Marks the screen as not taken. Returns what is to be written for that; `None` if it was not
     /// taken.
-    fn left(&mut self) -> Option<String> {
+    fn release(&mut self) -> Option<String> {
         let Canvas::Full { said, .. } = self else {
             return None;
         };
@@ -225,7 +225,7 @@ fn rows(drawn: &[CanvasLine], columns: usize) -> usize {
 
 /// Replaces the `up` rows above the cursor. Wrapping is off meanwhile: a line that is too long
 /// after all would otherwise take two rows, and the next drawing would miss one.
-fn redrawn(lines: &[CanvasLine], up: usize) -> String {
+fn redraw(lines: &[CanvasLine], up: usize) -> String {
     let mut text = String::new();
     if up > 0 {
         let _ = write!(text, "\x1b[{up}A");
@@ -270,8 +270,8 @@ mod tests {
 
     #[test]
     fn redrawing_goes_up_by_what_was_drawn() {
-        assert_eq!(redrawn(&[line("x")], 0), "\r\x1b[J\x1b[?7lx\n\x1b[?7h");
-        assert_eq!(redrawn(&[], 3), "\x1b[3A\r\x1b[J");
+        assert_eq!(redraw(&[line("x")], 0), "\r\x1b[J\x1b[?7lx\n\x1b[?7h");
+        assert_eq!(redraw(&[], 3), "\x1b[3A\r\x1b[J");
     }
 
     #[test]
@@ -289,10 +289,10 @@ mod tests {
         if let Canvas::Full { said, .. } = &mut canvas {
             (0..=SAID_MAX).for_each(|number| Canvas::keep(said, &format!("{number}\n")));
         }
-        let text = canvas.left().unwrap();
+        let text = canvas.release().unwrap();
         assert!(text.starts_with("\x1b[?25h\x1b[?1049l1\n2\n"), "{text}");
         assert!(text.ends_with("\n1000\n"), "{text}");
-        assert_eq!(canvas.left(), None);
+        assert_eq!(canvas.release(), None);
     }
 
     #[test]
