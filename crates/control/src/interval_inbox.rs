@@ -12,7 +12,7 @@ const INTERVALS_MAX: u32 = 4_000_000;
 const AHEAD_MAX: usize = 10_000;
 
 /// The intervals of one agent in one run.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct IntervalInbox {
     /// Every interval below it has arrived.
     next: u32,
@@ -27,7 +27,7 @@ pub(crate) struct IntervalInbox {
 }
 
 /// An interval with parts still missing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Assembly {
     upload: UploadId,
     parts: u32,
@@ -158,6 +158,16 @@ impl IntervalInbox {
     /// The first interval that has not arrived.
     pub(crate) fn next(&self) -> u32 {
         self.next
+    }
+
+    /// Number of intervals that have arrived.
+    pub(crate) fn len(&self) -> usize {
+        self.next as usize + self.ahead.len()
+    }
+
+    /// How many intervals the totals count, if they have arrived.
+    pub(crate) fn totals(&self) -> Option<u32> {
+        self.totals
     }
 
     /// Intervals that are known to exist and have not arrived, at most [`MISSING_MAX`].

@@ -33,8 +33,10 @@ mod outbox;
 mod participant;
 mod profile_inbox;
 mod profile_outbox;
+mod run_agent;
 mod run_event;
 mod run_history;
+mod run_model;
 mod seen_seconds;
 mod session;
 mod session_event;
@@ -61,11 +63,13 @@ pub use lease::LEASE_MAX;
 pub use order::{Assignment, EndCause, Order, PlanFile, Report, SharePath, Stop};
 pub use outbox::{INTERVAL_MAX_BYTES, INTERVAL_PART_BYTES};
 pub use profile_outbox::PROFILE_MAX_BYTES;
+pub use run_agent::{AgentLoss, AgentStage, RunAgent};
 pub use run_event::{
     AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, Observer, Role, RunEvent, RunFile,
     RunOutcome, RunRequest, Skew,
 };
 pub use run_history::RunHistory;
+pub use run_model::{RunModel, RunStage};
 pub use seen_seconds::OBSERVATION_MAX_BYTES;
 pub use session::{KEEP, Session, Stay};
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
