@@ -1,7 +1,7 @@
 //! Versions that must be the same on both sides.
 
 use crate::wire::cut;
-use proto::{Hello, PROTOCOL};
+use proto::{Hello, PROTOCOL, Role};
 
 /// The coordinator's versions, with which an agent's hello is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +29,12 @@ impl Versions {
         })
     }
 
-    /// Why a member cannot serve this coordinator's runs; `None` if it can.
+    /// Why a member cannot serve this coordinator's runs; `None` if it can, or if it is a monitor,
+    /// which reads no plan and sends no interval.
     pub(crate) fn misfit_of_runs(&self, hello: &Hello) -> Option<String> {
+        if hello.role() == Role::Monitor {
+            return None;
+        }
         let encoding = (
             hello.snapshot_encoding,
             self.encoding,

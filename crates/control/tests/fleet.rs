@@ -2026,6 +2026,24 @@ fn monitor_watches_from_the_start_to_the_end_and_no_run_waits_for_it() {
 }
 
 #[test]
+fn monitor_of_other_language_watches_and_no_run_complains() {
+    let mut coordinator = Coordinator::new();
+    coordinator.join(0, hello(0));
+    let other = Hello {
+        plan_language: 3,
+        snapshot_encoding: 1,
+        ..monitor(7)
+    };
+    coordinator.join(7, other);
+    let actions = coordinator.on(FleetEvent::Run(request(1)));
+    let is_note = |event: &RunEvent| matches!(event, RunEvent::Note { .. });
+    assert!(!has(&actions, is_note), "{actions:?}");
+    coordinator.start(1);
+    let actions = coordinator.begin(1);
+    assert!(matches!(sent(&actions, 7)[..], [Down::Observe(_)]));
+}
+
+#[test]
 fn monitors_that_are_started_again_and_again_do_not_make_a_run_endless() {
     let mut coordinator = Coordinator::going(1);
     let mut watching = 0;
