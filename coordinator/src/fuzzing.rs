@@ -7,7 +7,7 @@ use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
 use analysis::RunState;
 use control::{
-    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunHistory, RunId, Skew,
+    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunId, RunModel, Skew,
 };
 use measure::{CellKey, Outcome, Period, Snapshot, Totals};
 use proto::Bytes;
@@ -45,13 +45,14 @@ fn read(bytes: &[u8]) {
     let kept: Vec<LoggedFact> = whole.map_while(Result::ok).collect();
     assert!(kept == facts, "a torn end takes nothing with it");
 
-    let mut history = RunHistory::default();
+    let mut model = RunModel::default();
     for fact in &facts {
         if let FactKind::Event(event) = &fact.what {
-            history.take(event);
+            model.take(event, FleetTime(0));
         }
     }
-    history.shift(|at| FleetTime(at.0.saturating_add(1)));
+    model.shift(1);
+    model.take_up();
     if let Some(FactKind::Begun(begun)) = facts.first().map(|fact| &fact.what)
         && let Ok(run) = PlannedRun::from_log(begun)
     {

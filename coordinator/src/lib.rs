@@ -30,6 +30,7 @@ mod saved_result;
 mod set_args;
 mod signals;
 mod start;
+mod start_clock;
 mod target_process;
 mod terminal;
 mod token;

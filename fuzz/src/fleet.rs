@@ -2,14 +2,17 @@
 
 use crate::script::Script;
 use control::{
-    ConnectionId, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, FleetRules, FleetTime,
-    LostPolicy, Receipt, RunEvent, RunId, RunRequest, Stop, Versions,
+    AgentId, ConnectionId, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, FleetRules,
+    FleetTime, LostPolicy, Receipt, RunEvent, RunId, RunRequest, Stop, Versions,
 };
 use proto::{FromAgent, Message};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// Streams that are open at once.
+/// Runs that go on at the same time.
+const RUNS_MAX: usize = 2;
+
+/// Streams open at the same time.
 const SLOTS: u8 = 8;
 
 /// Steps of one script.
@@ -42,12 +45,13 @@ struct FleetWorld {
     open: BTreeSet<ConnectionId>,
     receipts: VecDeque<Receipt>,
     runs: u8,
-    course: Course,
+    courses: BTreeMap<RunId, Course>,
 }
 
 /// What a run has reported.
 #[derive(Default)]
 struct Course {
+    agents: BTreeSet<AgentId>,
     intervals: BTreeSet<(u32, u32)>,
     totals: BTreeSet<u32>,
     over: BTreeMap<u32, &'static str>,
@@ -72,10 +76,7 @@ impl FleetWorld {
             open: BTreeSet::new(),
             receipts: VecDeque::new(),
             runs: 0,
-            course: Course {
-                is_done: true,
-                ..Course::default()
-            },
+            courses: BTreeMap::new(),
         }
     }
 
@@ -86,7 +87,7 @@ impl FleetWorld {
             0 => self.opened(slot),
             1 => self.closed(slot),
             2 => self.run(script),
-            3 => self.on(FleetEvent::Stop(how(script.byte()))),
+            3 => self.stop(script.byte()),
             4 => {
                 // The recipient of events may be slow, and takes them in order.
                 if let Some(receipt) = self.receipts.pop_front() {
@@ -127,30 +128,43 @@ impl FleetWorld {
 
     fn run(&mut self, script: &mut Script<'_>) {
         let (agents, rules, firing) = (script.byte(), script.byte(), script.duration());
-        if !self.fleet.is_idle() {
+        self.courses.retain(|_, course| !course.is_done);
+        if self.courses.len() >= RUNS_MAX {
             return;
         }
         self.runs = self.runs.wrapping_add(1);
-        self.course = Course::default();
-        self.receipts.clear();
-        self.on(FleetEvent::Run(request(self.runs, agents, rules, firing)));
+        let request = request(self.runs, agents, rules, firing);
+        self.courses.insert(request.run, Course::default());
+        self.on(FleetEvent::Run(request));
+    }
+
+    fn stop(&mut self, choice: u8) {
+        let nth = usize::from(choice >> 1) % RUNS_MAX;
+        if let Some(run) = self.courses.keys().nth(nth).copied() {
+            self.on(FleetEvent::Stop(run, how(choice)));
+        }
     }
 
     fn on(&mut self, event: FleetEvent) {
         let said = format!("{event:?}");
         let actions = self.fleet.on(self.now, event);
+        let intervals = self.courses.values().map(|course| course.intervals.len());
+        let intervals: usize = intervals.sum();
         assert!(
-            actions.len() <= ACTIONS_MAX + self.course.intervals.len(),
+            actions.len() <= ACTIONS_MAX + intervals,
             "{} actions after {said}",
             actions.len()
         );
         actions
             .into_iter()
             .for_each(|action| self.act(action, &said));
-        assert!(
-            !self.fleet.is_idle() || self.course.is_done,
-            "idle without an end after {said}"
-        );
+        for (run, course) in &self.courses {
+            assert!(
+                self.fleet.serves(*run) != course.is_done,
+                "{run:?} is served: {}, after {said}",
+                !course.is_done
+            );
+        }
     }
 
     fn act(&mut self, action: FleetAction, after: &str) {
@@ -159,10 +173,30 @@ impl FleetWorld {
                 assert!(self.open.contains(&to), "{to:?} is closed, after {after}");
             }
             FleetAction::Close(at) => drop(self.open.remove(&at)),
-            FleetAction::Deliver(event, receipt) => {
+            FleetAction::Deliver(run, event, receipt) => {
                 self.receipts.extend(receipt);
-                self.course.goes_on(&event, after);
+                if let RunEvent::Assembled { agents } = &event {
+                    self.assembled(run, agents.iter().map(|agent| agent.id).collect(), after);
+                }
+                let course = self.courses.get_mut(&run).expect("an event of a known run");
+                course.goes_on(&event, after);
             }
+        }
+    }
+}
+
+impl FleetWorld {
+    fn assembled(&mut self, run: RunId, agents: BTreeSet<AgentId>, after: &str) {
+        let others = self.courses.values().filter(|course| !course.is_done);
+        for other in others {
+            let shared = other.agents.intersection(&agents).next();
+            assert!(
+                shared.is_none(),
+                "{shared:?} serves two runs, after {after}"
+            );
+        }
+        if let Some(course) = self.courses.get_mut(&run) {
+            course.agents = agents;
         }
     }
 }

@@ -11,7 +11,7 @@ pub fn messages(data: &[u8]) {
 /// A message that was decoded is decoded to the same after encoding it again.
 fn comes_back<T: Message + Default + PartialEq + std::fmt::Debug>(data: &[u8]) {
     let Ok(message) = T::decode(data) else {
-        return; // refused, which is right for nearly all bytes
+        return; // refused, as nearly all bytes should be
     };
     let said = message.encode_to_vec();
     assert_eq!(said.len(), message.encoded_len());

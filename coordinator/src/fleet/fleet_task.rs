@@ -7,12 +7,15 @@ use super::handle::{FleetCommand, RunRefused, TakenEvent};
 use super::quitting::quit;
 use super::service::Attached;
 use control::{
-    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, Receipt, Stop, TICK, Versions,
+    ConnectionId, CoordinatorId, Fleet, FleetAction, FleetEvent, Receipt, RunEvent, RunId,
+    RunModel, RunRequest, Stop, TICK, Versions,
 };
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{mpsc, oneshot, watch};
+use std::task::Poll;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
 use tonic::Status;
@@ -21,7 +24,7 @@ use tonic::Status;
 /// agents back.
 const INBOX_MAX: usize = 64;
 
-/// The fleet, the streams to its agents, and the caller that asked for the current run.
+/// The fleet, the streams to its agents, and the callers that asked for its runs.
 pub(super) struct FleetTask {
     fleet: Fleet,
     attached: mpsc::Receiver<Attached>,
@@ -32,13 +35,19 @@ pub(super) struct FleetTask {
     inbox_sender: mpsc::Sender<FleetEvent>,
     readers: JoinSet<()>,
     outgoing: BTreeMap<ConnectionId, mpsc::Sender<DownstreamItem>>,
-    caller: Option<Caller>,
-    rest: RestOfRun,
+    callers: BTreeMap<RunId, RunCaller>,
 }
 
-/// The caller that asked for the run, and the events that it has not taken yet. Uploads are bounded
-/// by what agents send without an acknowledgement, which comes when the caller has stored it.
-struct Caller {
+/// The caller that asked for a run.
+enum RunCaller {
+    Listening(EventReceiver),
+    /// It takes no more events.
+    Gone(RestOfRun),
+}
+
+/// A caller that listens, and the events that it has not taken yet. Uploads are bounded by what
+/// agents send without an acknowledgement, which comes when the caller has stored it.
+struct EventReceiver {
     events: mpsc::Sender<TakenEvent>,
     waiting: VecDeque<TakenEvent>,
     wants_rest: Arc<AtomicBool>,
@@ -58,12 +67,12 @@ enum FleetInput {
     Fleet(FleetEvent),
     Attached(Attached),
     FleetCommand(FleetCommand),
-    /// The caller took an event.
-    Taken,
+    /// The caller of this run took an event.
+    Taken(RunId),
     /// The caller stored what came with these receipts.
     Stored(Vec<Receipt>),
-    /// The caller dropped its end.
-    CallerGone,
+    /// The caller of this run dropped its end.
+    CallerGone(RunId),
     Quit,
 }
 
@@ -86,8 +95,7 @@ impl FleetTask {
             inbox_sender,
             readers: JoinSet::new(),
             outgoing: BTreeMap::new(),
-            caller: None,
-            rest: RestOfRun::Discarded,
+            callers: BTreeMap::new(),
         }
     }
 
@@ -102,7 +110,7 @@ impl FleetTask {
                 Some(attached) = self.attached.recv() => FleetInput::Attached(attached),
                 Some(command) = self.commands.recv() => FleetInput::FleetCommand(command),
                 Some(receipts) = self.stored.recv() => FleetInput::Stored(receipts),
-                input = hand_over(&mut self.caller) => input,
+                input = hand_over(&mut self.callers) => input,
                 _ = ticks.tick() => FleetInput::Fleet(FleetEvent::Tick),
                 Some(_) = self.readers.join_next() => continue,
             };
@@ -121,65 +129,62 @@ impl FleetTask {
             FleetInput::Attached(attached) => self.attach(attached),
             FleetInput::FleetCommand(FleetCommand::Run {
                 request,
-                history,
+                past,
                 events,
                 wants_rest,
                 taken,
             }) => {
-                let caller = Caller {
+                let listener = EventReceiver {
                     events,
                     waiting: VecDeque::new(),
                     wants_rest,
                 };
-                let event = match history {
-                    Some(history) => FleetEvent::Resume(*request, history),
-                    None => FleetEvent::Run(*request),
-                };
-                self.begin(event, caller, taken);
+                // A caller that does not wait for the answer is noticed when it takes no events.
+                let _ = taken.send(self.begin(*request, past, listener));
             }
-            FleetInput::FleetCommand(FleetCommand::Stop(how)) => self.on(FleetEvent::Stop(how)),
-            FleetInput::Taken => self.taken(),
+            FleetInput::FleetCommand(FleetCommand::Stop(run, how)) => {
+                self.on(FleetEvent::Stop(run, how));
+            }
+            FleetInput::Taken(run) => self.taken(run),
             FleetInput::Stored(receipts) => receipts
                 .into_iter()
                 .for_each(|receipt| self.on(FleetEvent::Delivered(receipt))),
-            FleetInput::CallerGone => self.caller_gone(),
+            FleetInput::CallerGone(run) => self.caller_gone(run),
             FleetInput::Quit => {}
         }
     }
 
-    fn taken(&mut self) {
+    fn taken(&mut self, run: RunId) {
         // The run is not over for the caller before it has the last event.
-        let has_all = |caller: &mut Caller| caller.waiting.is_empty();
-        if self.fleet.is_idle() {
-            self.caller.take_if(has_all);
+        if let Some(RunCaller::Listening(listener)) = self.callers.get(&run)
+            && listener.waiting.is_empty()
+            && !self.fleet.serves(run)
+        {
+            self.callers.remove(&run);
         }
     }
 
-    fn caller_gone(&mut self) {
+    fn caller_gone(&mut self, run: RunId) {
         // Only the first time counts.
-        let Some(caller) = self.caller.take() else {
+        let Some(RunCaller::Listening(listener)) = self.callers.remove(&run) else {
             return;
         };
-        self.rest = if caller.wants_rest.load(Ordering::Relaxed) {
+        let rest = if listener.wants_rest.load(Ordering::Relaxed) {
             RestOfRun::Kept
         } else {
             RestOfRun::Discarded
         };
-        let receipts = caller
+        self.callers.insert(run, RunCaller::Gone(rest));
+        let receipts = listener
             .waiting
             .into_iter()
             .filter_map(|(_, receipt)| receipt);
         for receipt in receipts {
-            if let Some(event) = self.unwanted(receipt) {
+            if let Some(event) = unwanted(rest, receipt) {
                 self.on(event);
             }
         }
-        self.on(FleetEvent::Stop(Stop::Now));
-    }
-
-    /// The event that follows if no caller takes what came with `receipt`.
-    fn unwanted(&self, receipt: Receipt) -> Option<FleetEvent> {
-        (self.rest == RestOfRun::Discarded).then_some(FleetEvent::Delivered(receipt))
+        self.on(FleetEvent::Stop(run, Stop::Now));
     }
 
     fn attach(&mut self, attached: Attached) {
@@ -194,19 +199,24 @@ impl FleetTask {
 
     fn begin(
         &mut self,
-        event: FleetEvent,
-        caller: Caller,
-        taken: oneshot::Sender<Result<(), RunRefused>>,
-    ) {
-        let free = self.fleet.is_idle() && self.caller.is_none();
-        let answer = if free { Ok(()) } else { Err(RunRefused::Busy) };
-        // A caller that does not wait for the answer is noticed when it takes no events.
-        let _ = taken.send(answer);
-        if free {
-            self.caller = Some(caller);
-            self.rest = RestOfRun::Discarded;
-            self.on(event);
+        request: RunRequest,
+        past: Option<Box<RunModel>>,
+        listener: EventReceiver,
+    ) -> Result<(), RunRefused> {
+        let run = request.run;
+        let is_free = match &past {
+            Some(past) => self.fleet.can_resume(run, past),
+            None => !self.fleet.serves(run),
+        };
+        if !is_free || self.callers.contains_key(&run) {
+            return Err(RunRefused::Busy);
         }
+        self.callers.insert(run, RunCaller::Listening(listener));
+        self.on(match past {
+            Some(past) => FleetEvent::Resume(request, past),
+            None => FleetEvent::Run(request),
+        });
+        Ok(())
     }
 
     /// Handles an event, and the events that this causes at once.
@@ -217,6 +227,11 @@ impl FleetTask {
                 events.extend(self.act(action));
             }
         }
+        let fleet = &self.fleet;
+        let is_wanted = |run: &RunId, caller: &mut RunCaller| {
+            matches!(caller, RunCaller::Listening(_)) || fleet.serves(*run)
+        };
+        self.callers.retain(is_wanted);
     }
 
     /// Carries out an action, and returns the event that it causes at once, such as the end of a
@@ -231,13 +246,22 @@ impl FleetTask {
                 self.outgoing.remove(&at);
                 None
             }
-            FleetAction::Deliver(event, receipt) => match &mut self.caller {
-                Some(caller) => {
-                    caller.waiting.push_back((event, receipt));
-                    None
-                }
-                None => receipt.and_then(|receipt| self.unwanted(receipt)),
-            },
+            FleetAction::Deliver(run, event, receipt) => self.deliver(run, event, receipt),
+        }
+    }
+
+    fn deliver(
+        &mut self,
+        run: RunId,
+        event: RunEvent,
+        receipt: Option<Receipt>,
+    ) -> Option<FleetEvent> {
+        match self.callers.get_mut(&run)? {
+            RunCaller::Listening(listener) => {
+                listener.waiting.push_back((event, receipt));
+                None
+            }
+            RunCaller::Gone(rest) => unwanted(*rest, receipt?),
         }
     }
 
@@ -254,21 +278,38 @@ impl FleetTask {
     }
 }
 
-/// Waits until the caller has room for the next event, if there is one, and passes it on.
-async fn hand_over(caller: &mut Option<Caller>) -> FleetInput {
-    let Some(caller) = caller else {
-        return std::future::pending().await;
-    };
-    if caller.waiting.is_empty() {
-        caller.events.closed().await;
-        return FleetInput::CallerGone;
+/// The event that follows if no caller takes what came with `receipt`.
+fn unwanted(rest: RestOfRun, receipt: Receipt) -> Option<FleetEvent> {
+    (rest == RestOfRun::Discarded).then_some(FleetEvent::Delivered(receipt))
+}
+
+/// Waits until a caller has room for the next event of its run, if there is one, and passes it on.
+async fn hand_over(callers: &mut BTreeMap<RunId, RunCaller>) -> FleetInput {
+    let listening = callers.iter_mut().filter_map(|(run, caller)| match caller {
+        RunCaller::Listening(listener) => Some(Box::pin(listener.hand_over(*run))),
+        RunCaller::Gone(_) => None,
+    });
+    let mut waits: Vec<_> = listening.collect();
+    poll_fn(|context| {
+        let mut inputs = waits.iter_mut().map(|wait| wait.as_mut().poll(context));
+        inputs.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    })
+    .await
+}
+
+impl EventReceiver {
+    async fn hand_over(&mut self, run: RunId) -> FleetInput {
+        if self.waiting.is_empty() {
+            self.events.closed().await;
+            return FleetInput::CallerGone(run);
+        }
+        let Ok(permit) = self.events.reserve().await else {
+            return FleetInput::CallerGone(run);
+        };
+        let event = self.waiting.pop_front();
+        permit.send(event.expect("it was checked above, and this is the only taker"));
+        FleetInput::Taken(run)
     }
-    let Ok(permit) = caller.events.reserve().await else {
-        return FleetInput::CallerGone;
-    };
-    let event = caller.waiting.pop_front();
-    permit.send(event.expect("checked above, and nobody else takes"));
-    FleetInput::Taken
 }
 
 /// Reads one agent's stream to its end.

@@ -1,6 +1,6 @@
-//! The caller's side of the fleet: asks for runs, one after another, and stops them.
+//! The caller's side of the fleet: asks for runs, and stops them.
 
-use control::{PLAN_MAX_BYTES, Receipt, RunEvent, RunHistory, RunRequest, Stop};
+use control::{PLAN_MAX_BYTES, Receipt, RunEvent, RunId, RunModel, RunRequest, Stop};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,14 +22,14 @@ pub(super) enum FleetCommand {
     /// Begins a run; the answer says whether it was taken.
     Run {
         request: Box<RunRequest>,
-        /// The history of a run that another coordinator began.
-        history: Option<Box<RunHistory>>,
+        /// The run as its record tells it, if another coordinator began it.
+        past: Option<Box<RunModel>>,
         events: mpsc::Sender<TakenEvent>,
         wants_rest: Arc<AtomicBool>,
         taken: oneshot::Sender<Result<(), RunRefused>>,
     },
-    /// Ends the current run early.
-    Stop(Stop),
+    /// Ends this run early.
+    Stop(RunId, Stop),
 }
 
 /// An event, with a receipt if an agent keeps what is in it until the receipt is returned.
@@ -58,10 +58,10 @@ impl FleetHandle {
         self.stored.clone()
     }
 
-    /// Begins a run. Dropping the events stops it at once.
+    /// Begins a run, as soon as enough agents serve no other. Dropping the events stops it at once.
     ///
     /// # Errors
-    /// Another run is going on, or the request cannot be a run.
+    /// The run is going on already, or the request cannot be a run.
     pub async fn run(&self, request: RunRequest) -> Result<RunEvents, RunRefused> {
         self.begin(request, None).await
     }
@@ -69,27 +69,28 @@ impl FleetHandle {
     /// Resumes a run that another coordinator began; otherwise like [`FleetHandle::run`].
     ///
     /// # Errors
-    /// See [`FleetHandle::run`].
+    /// See [`FleetHandle::run`]; an agent of it may also serve another run by now.
     pub async fn resume(
         &self,
         request: RunRequest,
-        history: RunHistory,
+        past: RunModel,
     ) -> Result<RunEvents, RunRefused> {
-        self.begin(request, Some(Box::new(history))).await
+        self.begin(request, Some(Box::new(past))).await
     }
 
     async fn begin(
         &self,
         request: RunRequest,
-        history: Option<Box<RunHistory>>,
+        past: Option<Box<RunModel>>,
     ) -> Result<RunEvents, RunRefused> {
         check(&request)?;
         let (events, receiver) = mpsc::channel(EVENTS_MAX);
         let (taken, answer) = oneshot::channel();
         let wants_rest = Arc::new(AtomicBool::new(false));
+        let run = request.run;
         let command = FleetCommand::Run {
             request: Box::new(request),
-            history,
+            past,
             events,
             wants_rest: Arc::clone(&wants_rest),
             taken,
@@ -100,16 +101,12 @@ impl FleetHandle {
             .map_err(|_| RunRefused::FleetEnded)?;
         answer.await.map_err(|_| RunRefused::FleetEnded)??;
         Ok(RunEvents {
+            run,
+            commands: self.commands.clone(),
             receiver,
             wants_rest,
             receipts: self.receipts(),
         })
-    }
-
-    /// Ends the current run early, if there is one; its events go on to [`RunEvent::Done`].
-    pub async fn stop(&self, how: Stop) {
-        // A fleet that has ended has no run.
-        let _ = self.commands.send(FleetCommand::Stop(how)).await;
     }
 
     /// Lets the agents go and ends every task; an agent that fires goes on for one lease at most.
@@ -127,6 +124,8 @@ impl FleetHandle {
 /// not come yet: agents need not keep it.
 #[derive(Debug)]
 pub struct RunEvents {
+    run: RunId,
+    commands: mpsc::Sender<FleetCommand>,
     receiver: mpsc::Receiver<TakenEvent>,
     wants_rest: Arc<AtomicBool>,
     receipts: ReceiptSender,
@@ -137,6 +136,12 @@ impl RunEvents {
     /// keeps what comes with a receipt until the receipt is returned.
     pub async fn next(&mut self) -> Option<TakenEvent> {
         self.receiver.recv().await
+    }
+
+    /// Ends the run early; its events go on to [`RunEvent::Done`].
+    pub async fn stop(&self, how: Stop) {
+        // A fleet that has ended has no run.
+        let _ = self.commands.send(FleetCommand::Stop(self.run, how)).await;
     }
 
     /// Returns the sender for receipts of events that are stored.
@@ -185,8 +190,8 @@ impl ReceiptSender {
 /// Why a run was not begun.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RunRefused {
-    /// There is one run at a time.
-    #[error("another run is going on; wait for its last event")]
+    /// The run is going on already, or one of its agents serves another.
+    #[error("the run or one of its agents is busy; wait for the last event of the run")]
     Busy,
     /// A plan travels in one message.
     #[error(

@@ -7,8 +7,9 @@ use crate::record::LeftRecord;
 use crate::record::life_sign::left_by;
 use crate::record::replay::{self, ReplayError};
 use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
+use crate::start_clock::StartClock;
 use crate::utc::Utc;
-use control::{FleetTime, LEASE_MAX, RunEvent, RunHistory, RunId};
+use control::{FleetTime, LEASE_MAX, RunEvent, RunId, RunModel};
 use plan::{Plan, Sha256};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -20,11 +21,11 @@ pub(super) struct InterruptedRun {
     path: PathBuf,
     log: RunLog,
     begun: BegunRun,
-    history: RunHistory,
+    model: RunModel,
     /// The events that the display is rebuilt from.
     past: Vec<(Utc, RunEvent)>,
-    /// The start instant, by the latest clock and by the calendar.
-    start: Option<(FleetTime, Utc)>,
+    /// `None` if no start instant was announced.
+    clock: Option<StartClock>,
     resumed: ResumedRun,
 }
 
@@ -123,9 +124,9 @@ impl InterruptedRun {
         let mut run = InterruptedRun {
             path: path.to_owned(),
             log,
-            history: RunHistory::default(),
+            model: RunModel::default(),
             past: Vec::new(),
-            start: None,
+            clock: None,
             resumed: ResumedRun::new(begun.epoch),
             begun,
         };
@@ -141,24 +142,27 @@ impl InterruptedRun {
                     epoch = resumed.epoch.max(epoch);
                     clock = resumed.clock;
                     run.shift(resumed.clock_shift_ns);
+                    run.model.take_up();
                 }
                 FactKind::Finished(_) => is_finished = true,
                 FactKind::Begun(_) | FactKind::Note(_) | FactKind::ServerCpu(_) => {}
             }
         }
-        let may_go_on = reach == Reach::Holdings && run.history.may_bring_more();
+        let may_bring_more = run.model.holders() > 0 && !run.model.is_superseded();
+        let may_go_on = reach == Reach::Holdings && may_bring_more;
         if is_finished && !may_go_on {
             return Err(InterruptedRunError::Over { path: run.path });
         }
         if run.begun.origin.listen.is_none() {
             return Err(InterruptedRunError::Local { path: run.path });
         }
-        run.history.left_at(fleet_time(left_by));
+        run.model.leave(fleet_time(left_by));
         run.resumed = ResumedRun::new(epoch.saturating_add(1));
         // A clock without a name could be any clock.
         if run.resumed.clock != clock || clock.is_empty() {
             run.leave_clock();
         }
+        run.model.take_up();
         Ok(run)
     }
 
@@ -186,7 +190,7 @@ impl InterruptedRun {
             created: Utc::after_1970(Duration::from_nanos(begun.created_ns)),
             origin: begun.origin.clone(),
             epoch: self.resumed.epoch,
-            force: force || self.was_forced(),
+            force: force || self.model.is_forced(),
         })
     }
 
@@ -208,35 +212,32 @@ impl InterruptedRun {
 
     /// How many of its agents have not ended, according to the log; 0 before its start.
     pub(super) fn awaited_agents(&self) -> usize {
-        match self.history.has_started() {
-            true => self.history.awaited_agents(),
-            false => 0,
-        }
+        self.model.holders()
     }
 
     /// Returns what the fleet needs to know of it, and what its record continues.
-    pub(super) fn take_up(self) -> (RunHistory, LeftRecord) {
+    pub(super) fn take_up(self) -> (RunModel, LeftRecord) {
         let left = LeftRecord {
             folder: self.path,
             log: self.log,
             resumed: self.resumed,
         };
-        (self.history, left)
-    }
-
-    fn was_forced(&self) -> bool {
-        let mut events = self.past.iter().map(|(_, event)| event);
-        events.any(|event| {
-            matches!(event, RunEvent::Preflight { findings, .. }
-                if findings.iter().any(|finding| finding.is_forced))
-        })
+        (self.model, left)
     }
 
     fn take(&mut self, at: Utc, event: RunEvent) {
-        self.history.take(&event);
-        if let RunEvent::Armed { start_at, start_in } = &event {
-            self.start = Some((*start_at, at.after(*start_in)));
+        if let &RunEvent::Armed { start_at, start_in } = &event {
+            let started_at = at.after(start_in);
+            self.clock = Some(StartClock {
+                start_at,
+                started_at,
+            });
         }
+        // No instant matters before a start is announced.
+        let now = self
+            .clock
+            .map_or(FleetTime(0), |clock| clock.fleet_time(at));
+        self.model.take(&event, now);
         match event {
             RunEvent::Interval { .. } | RunEvent::Totals { .. } | RunEvent::Note { .. } => {}
             // It is not done, since it is being resumed.
@@ -249,13 +250,13 @@ impl InterruptedRun {
     /// the calendar.
     fn leave_clock(&mut self) {
         // If there is no start instant, no instant of that clock is known.
-        let Some((start_at, started_at)) = self.start else {
+        let Some(clock) = self.clock else {
             return;
         };
         // Negative if the start is still to come.
-        let since_start_ns = Utc::now().ns_after(started_at);
+        let since_start_ns = Utc::now().ns_after(clock.started_at);
         let start_now = i128::from(fleet::now().0) - since_start_ns;
-        let shift = start_now - i128::from(start_at.0);
+        let shift = start_now - i128::from(clock.start_at.0);
         let shift = i64::try_from(shift).unwrap_or(i64::MIN);
         self.resumed.clock_shift_ns = shift;
         self.shift(shift);
@@ -263,12 +264,10 @@ impl InterruptedRun {
 
     /// Converts all instants so far to a clock that is ahead by `by_ns`.
     fn shift(&mut self, by_ns: i64) {
-        if by_ns == 0 {
-            return;
+        self.model.shift(by_ns);
+        if let Some(clock) = &mut self.clock {
+            clock.shift(by_ns);
         }
-        let shifted = |at: FleetTime| FleetTime(at.0.saturating_add_signed(by_ns));
-        self.history.shift(shifted);
-        self.start = self.start.map(|(at, day)| (shifted(at), day));
     }
 }
 
@@ -379,7 +378,7 @@ mod tests {
             let base = tempfile::tempdir().unwrap();
             let path = left(base.path(), start_in_seconds);
             let run = InterruptedRun::open(&path).unwrap();
-            let (start_at, _) = run.start.unwrap();
+            let start_at = run.clock.unwrap().start_at;
             let start_in_ns = i128::from(start_at.0) - i128::from(fleet::now().0);
             let off_ns = i128::from(start_in_seconds) * 1_000_000_000 - start_in_ns;
             assert!(

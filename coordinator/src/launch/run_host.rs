@@ -209,7 +209,6 @@ impl RunHost {
         let past = beginning.past();
         let (record, events) = self.begin(run, beginning, request).await?;
         let watch = RunWatch {
-            fleet: &self.fleet,
             events,
             record: &record,
             progress: &progress,
@@ -303,9 +302,9 @@ impl RunHost {
                 Ok((record, self.fleet.run(request).await?))
             }
             RunBeginning::Interrupted(before) => {
-                let (history, left) = before.take_up();
+                let (past, left) = before.take_up();
                 let record = RecordThread::resume(left, run, receipts, latest)?;
-                let events = self.fleet.resume(request, history).await?;
+                let events = self.fleet.resume(request, past).await?;
                 Ok((record, events))
             }
         }

@@ -4,7 +4,7 @@
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
 use crate::calibrated_agents::CalibratedAgents;
 use crate::exposition::Exposition;
-use crate::fleet::{FleetHandle, RunEvents};
+use crate::fleet::RunEvents;
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{Progress, RunNews, RunView};
 use crate::record::{GivenUp, RecordPermit, RecordThread, StorageNews, StorageTrouble};
@@ -19,7 +19,6 @@ const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 /// Watches a run.
 pub(super) struct RunWatch<'a> {
-    pub(super) fleet: &'a FleetHandle,
     pub(super) events: RunEvents,
     pub(super) record: &'a RecordThread,
     pub(super) progress: &'a Progress,
@@ -83,7 +82,7 @@ impl RunWatch<'_> {
             };
             match self.take(input, &mut course) {
                 CourseStep::GoOn => {}
-                CourseStep::Stop(how) => self.fleet.stop(how).await,
+                CourseStep::Stop(how) => self.events.stop(how).await,
                 CourseStep::EndWith(events) => break events,
                 CourseStep::End => break Vec::new(),
             }

@@ -131,6 +131,30 @@ async fn two_agents_run_one_plan_after_another_and_every_interval_comes_once() {
 }
 
 #[tokio::test]
+async fn two_runs_at_once_have_their_own_agents_and_events() {
+    let (fleet, token) = fleet().await;
+    let script = Script {
+        interval_bytes: vec![10; 5],
+        ..Script::default()
+    };
+    let mut first = fleet.run(request(1)).await.expect("an idle fleet");
+    let mut second = fleet.run(request(2)).await.expect("another run");
+    let _machines: Vec<Machine> = (0..3)
+        .map(|_| Machine::start(fleet.address(), &token, script.clone()))
+        .collect();
+    let (first, second) = tokio::join!(until_done(&mut first), until_done(&mut second));
+    assert_ran_to_the_end(&first, 1);
+    assert_ran_to_the_end(&second, 2);
+    let expected: Vec<(u32, usize)> = (0..5).map(|interval| (interval, 10)).collect();
+    for (events, agents) in [(&first, 1), (&second, 2)] {
+        for agent in 0..agents {
+            assert_eq!(intervals_of(events, agent), expected);
+        }
+    }
+    fleet.shut_down().await;
+}
+
+#[tokio::test]
 async fn files_reach_the_agents_they_are_for() {
     let (fleet, token) = fleet().await;
     let mut machines: Vec<Machine> = (0..2)
@@ -327,7 +351,7 @@ async fn stop_drains_or_cuts_and_data_so_far_comes() {
             matches!(event, RunEvent::Interval { interval: 1, .. })
         })
         .await;
-        fleet.stop(how).await;
+        events.stop(how).await;
         let events = until_done(&mut events).await;
         let stopped = |event: &RunEvent| {
             matches!(
@@ -377,7 +401,7 @@ async fn agent_that_comes_first_says_so_once_and_joins_later() {
         matches!(
             &away,
             News::Away { why }
-                if why.contains("nobody listens") && why.contains("coordinator start")
+                if why.contains("no program listens") && why.contains("coordinator start")
         ),
         "{away:?}"
     );
@@ -431,13 +455,13 @@ async fn agent_beyond_the_wanted_ones_is_told_that_it_waits() {
         matches!(&notice, News::Notice(text) if text.contains("waits for the next run")),
         "{notice:?}"
     );
-    fleet.stop(Stop::Now).await;
+    events.stop(Stop::Now).await;
     until_done(&mut events).await;
     fleet.shut_down().await;
 }
 
 #[tokio::test]
-async fn one_run_at_a_time_and_none_without_agents() {
+async fn run_is_begun_once_and_not_without_agents() {
     let (fleet, _) = fleet().await;
     let mut first = fleet.run(request(1)).await.expect("an idle fleet");
     assert_eq!(
@@ -456,7 +480,7 @@ async fn one_run_at_a_time_and_none_without_agents() {
         fleet.run(large).await.expect_err("large"),
         RunRefused::PlanTooLarge { bytes: 1 << 20 }
     );
-    fleet.stop(Stop::Drain).await;
+    first.stop(Stop::Drain).await;
     let events = until_done(&mut first).await;
     assert_eq!(
         events.last(),

@@ -231,7 +231,7 @@ async fn two_thousand_strangers_keep_no_agent_out_and_no_member_is_lost() {
     });
     let ended = ended.await;
     assert!(ended.is_ok(), "{} strangers are still here", held.len());
-    fleet.stop(control::Stop::Now).await;
+    events.stop(control::Stop::Now).await;
     seen.extend(until_done(&mut events).await);
     assert_nobody_was_lost(&seen);
     fleet.shut_down().await;
@@ -260,7 +260,7 @@ async fn slow_stranger_each_millisecond_keeps_no_agent_out() {
         assert_joins_within(JOINED_MAX, to, &token).await;
     }
     flood.abort();
-    fleet.stop(control::Stop::Now).await;
+    events.stop(control::Stop::Now).await;
     seen.extend(until_done(&mut events).await);
     assert_nobody_was_lost(&seen);
     fleet.shut_down().await;

@@ -1,15 +1,15 @@
 //! The coordinator's side of the control plane as a state machine: which agents are attached, and
-//! which run they serve.
+//! which runs they serve.
 
 use crate::ended_runs::EndedRuns;
-use crate::fleet_action::{Actions, Awaited, Receipt};
+use crate::fleet_action::Actions;
 use crate::fleet_run::{FleetRun, violation_text, without_lease};
 use crate::gathering::Gathering;
-use crate::monitors::Monitors;
 use crate::participant::Departure;
+use crate::serving::{ServedRuns, Serving};
 use crate::{
-    AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, LEASE,
-    Observer, Role, RunEvent, RunHistory, RunOutcome, Versions, greeting,
+    AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, Role,
+    RunEvent, RunModel, RunOutcome, Versions, greeting,
 };
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
@@ -24,7 +24,7 @@ pub const TICK: Duration = Duration::from_millis(250);
 /// A stream that has not said hello by then is closed.
 const HELLO_MAX: Duration = Duration::from_secs(5);
 
-/// Everything a coordinator knows about its agents and the current run.
+/// Everything a coordinator knows about its agents and its runs.
 ///
 /// Handling a message costs the same in a fleet of any size, because members are found by maps.
 /// Only the start and the end of a stream or of a run, and the tick, look at more than one member.
@@ -38,8 +38,7 @@ pub struct Fleet {
     /// Members that can serve a run, by the order in which they joined.
     free: BTreeMap<u64, AgentId>,
     joined: u64,
-    serving: Serving,
-    monitors: Monitors,
+    runs: ServedRuns,
     ended: EndedRuns,
 }
 
@@ -59,13 +58,6 @@ struct Member {
     misfit: Option<String>,
 }
 
-#[derive(Debug)]
-enum Serving {
-    Nothing,
-    Gathering(Box<Gathering>),
-    Run(Box<FleetRun>),
-}
-
 impl Fleet {
     /// A fleet without agents. Its clock is that of this process; see [`Fleet::with_clock`].
     #[must_use]
@@ -78,8 +70,7 @@ impl Fleet {
             members: BTreeMap::new(),
             free: BTreeMap::new(),
             joined: 0,
-            serving: Serving::Nothing,
-            monitors: Monitors::default(),
+            runs: ServedRuns::default(),
             ended: EndedRuns::default(),
         }
     }
@@ -94,10 +85,25 @@ impl Fleet {
         }
     }
 
-    /// Whether a run can begin.
+    /// Whether no run is going on, and none waits for agents.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(self.serving, Serving::Nothing)
+        self.runs.is_empty()
+    }
+
+    /// Whether this run is going on, or waits for agents.
+    #[must_use]
+    pub fn serves(&self, run: RunId) -> bool {
+        self.runs.has(run)
+    }
+
+    /// Whether this run can be taken up: no other run that has begun has an agent of it. A run that
+    /// waits for agents yields those that it has chosen.
+    #[must_use]
+    pub fn can_resume(&self, run: RunId, past: &RunModel) -> bool {
+        let is_taken = |agent| self.runs.runs().any(|other| other.has(agent));
+        let mut agents = past.agents().iter().map(|agent| agent.facts().id);
+        !self.serves(run) && !agents.any(is_taken)
     }
 
     /// Handles an event. Returns what to do about it, in order.
@@ -118,48 +124,52 @@ impl Fleet {
                 self.closed(now, at, Departure::Ended, &why, &mut out);
             }
             FleetEvent::Run(request) => self.begin(now, request, &mut out),
-            FleetEvent::Resume(request, history) => self.resume(now, request, *history, &mut out),
-            FleetEvent::Stop(how) => self.stop(now, how, &mut out),
-            FleetEvent::Delivered(
-                receipt @ Receipt {
-                    what:
-                        Awaited::Observation(Observer::Monitor(_), _) | Awaited::ProfilePart { .. },
-                    ..
-                },
-            ) => self.monitors.stored(receipt, &mut out),
+            FleetEvent::Resume(request, past) => self.resume(now, request, *past, &mut out),
+            FleetEvent::Stop(run, how) => self.stop(now, run, how, &mut out),
             FleetEvent::Delivered(receipt) => {
-                if let Some(run) = self.run_named(receipt.run) {
+                if let Some(run) = self.runs.run(receipt.run) {
                     run.delivered(now, receipt, &mut out);
                 }
             }
             FleetEvent::Tick => self.tick(now, &mut out),
         }
-        self.note_end();
-        let run = match &mut self.serving {
-            Serving::Run(run) => Some(&mut **run),
-            _ => None,
-        };
-        self.monitors.follow(run.as_deref(), &mut out);
-        // A run does not know its monitors, so it hears from here what they still owe.
-        if let Some(run) = run {
-            run.set_awaits_profile(self.monitors.owe_profile());
-        }
+        self.remove_ended(now, &mut out);
+        self.begin_watch(&mut out);
         out.into_vec()
     }
 
-    /// Makes room for the next run once the current one is over.
-    fn note_end(&mut self) {
-        let Serving::Run(run) = &self.serving else {
+    /// Lets the monitors watch the oldest run that has started, unless they watch one that is not
+    /// over.
+    fn begin_watch(&mut self, out: &mut Actions) {
+        if self.runs.watched().is_some() {
             return;
-        };
-        let Some(outcome) = run.outcome() else {
-            return;
-        };
-        // A superseded run continues elsewhere, so its agents are not released.
-        if outcome != RunOutcome::Superseded {
-            self.ended.add(run.id());
         }
-        self.serving = Serving::Nothing;
+        let is_started = |run: &&mut FleetRun| run.started_at().is_some();
+        let Some(run) = self.runs.runs_mut().find(is_started) else {
+            return;
+        };
+        let member =
+            |at: &ConnectionId| Some((&self.connections.get(at)?.member.as_ref()?.facts, *at));
+        let members = self.members.values().filter_map(member);
+        run.begin_watch(
+            members.filter(|(facts, _)| facts.role == Role::Monitor),
+            out,
+        );
+    }
+
+    /// Removes runs that are over, and offers their agents to those that wait for agents.
+    fn remove_ended(&mut self, now: FleetTime, out: &mut Actions) {
+        let ended = self.runs.remove_ended();
+        if ended.is_empty() {
+            return;
+        }
+        for (run, outcome) in ended {
+            // A superseded run continues elsewhere, so its agents are not released.
+            if outcome != RunOutcome::Superseded {
+                self.ended.add(run);
+            }
+        }
+        self.refill_all(now, out);
     }
 
     fn received(
@@ -214,25 +224,10 @@ impl Fleet {
             Up::Observed(message) => &message.run_id,
             Up::Profile(message) => &message.run_id,
         };
-        if self.is_monitor(at) {
-            match message {
-                Up::Observed(observed) => self.monitors.observed(now, agent, observed, out),
-                Up::Profile(part) => self.monitors.profile_part(agent, part, out),
-                // Only agents send these.
-                _ => {}
-            }
-            return;
-        }
         // A message about a run that is over was on its way when the agent was released.
-        if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.run_named(run)) {
+        if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.runs.run(run)) {
             run.received(now, agent, message, out);
         }
-    }
-
-    fn is_monitor(&self, at: ConnectionId) -> bool {
-        let connection = self.connections.get(&at);
-        let member = connection.and_then(|connection| connection.member.as_ref());
-        member.is_some_and(|member| member.facts.role == Role::Monitor)
     }
 
     fn greeted_again(
@@ -243,7 +238,7 @@ impl Fleet {
         out: &mut Actions,
     ) {
         const WHAT: &str = "a second hello";
-        if let Serving::Run(run) = &mut self.serving {
+        if let Some(run) = self.runs.run_of(agent) {
             run.violated(now, agent, WHAT, out);
         }
         self.refuse(now, at, &violation_text(WHAT), false, out);
@@ -262,10 +257,10 @@ impl Fleet {
         };
         let agent = facts.id;
         self.replace(now, agent, out);
-        self.yield_to_later_epochs(&held, out);
+        self.yield_to_later_epochs(now, &held, out);
         let resumes = held
             .iter()
-            .filter_map(|(run, _)| self.run_named(*run)?.upload_of(agent))
+            .filter_map(|(run, _)| self.runs.run(*run)?.upload_of(agent))
             .collect();
         out.send(
             at,
@@ -276,9 +271,9 @@ impl Fleet {
                 resumes,
             }),
         );
-        self.add_member(now, at, facts, misfit, out);
+        self.add_member(now, at, facts.clone(), misfit, out);
         self.release_ended(at, &held, out);
-        self.assign(now, at, agent, &held, out);
+        self.assign(now, at, &facts, &held, out);
     }
 
     /// Closes the old stream of an agent that came back before its loss was noticed.
@@ -290,12 +285,12 @@ impl Fleet {
         }
     }
 
-    /// Yields the current run if an agent has heard of a coordinator that took it up later.
-    fn yield_to_later_epochs(&mut self, held: &[(RunId, u64)], out: &mut Actions) {
+    /// Yields each run that a coordinator took up later, as far as an agent has heard of it.
+    fn yield_to_later_epochs(&mut self, now: FleetTime, held: &[(RunId, u64)], out: &mut Actions) {
         for (id, epoch) in held {
-            if let Some(run) = self.run_named(*id).filter(|run| *epoch > run.epoch()) {
+            if let Some(run) = self.runs.run(*id).filter(|run| *epoch > run.epoch()) {
                 run.supersede(*epoch, out);
-                self.note_end();
+                self.remove_ended(now, out);
             }
         }
     }
@@ -310,12 +305,10 @@ impl Fleet {
     ) {
         self.joined += 1;
         self.members.insert(facts.id, at);
-        if facts.role == Role::Monitor {
-            self.monitors.attach(facts.clone(), at, out);
-        } else if let Some(text) = &misfit {
+        if let Some(text) = &misfit {
             let text = format!("this agent serves no run here: {text}");
             out.send(at, Down::Notice(Notice { text }));
-        } else {
+        } else if facts.role == Role::Agent {
             self.free.insert(self.joined, facts.id);
         }
         let member = Member {
@@ -337,24 +330,23 @@ impl Fleet {
         &mut self,
         now: FleetTime,
         at: ConnectionId,
-        agent: AgentId,
+        facts: &AgentFacts,
         held: &[(RunId, u64)],
         out: &mut Actions,
     ) {
-        if self.is_monitor(at) {
-            return;
+        let agent = facts.id;
+        if facts.role == Role::Monitor {
+            let watched = self.runs.watched().into_iter();
+            return watched.for_each(|run| run.attach_monitor(facts, at, out));
         }
-        match &mut self.serving {
-            Serving::Run(run) if run.has(agent) => {
-                let holds_run = held.iter().any(|(id, _)| *id == run.id());
-                run.attached(now, agent, at, holds_run, out);
-            }
-            Serving::Run(_) => {
-                let text = "the fleet is full; this agent waits for the next run".into();
-                out.send(at, Down::Notice(Notice { text }));
-            }
-            Serving::Gathering(_) => self.gather(now, at, out),
-            Serving::Nothing => {}
+        if let Some(run) = self.runs.run_of(agent) {
+            let holds_run = held.iter().any(|(id, _)| *id == run.id());
+            run.attached(now, agent, at, holds_run, out);
+        } else if self.runs.gatherings_mut().next().is_some() {
+            self.gather(now, at, agent, out);
+        } else if !self.runs.is_empty() {
+            let text = "the fleet is full; this agent waits for the next run".into();
+            out.send(at, Down::Notice(Notice { text }));
         }
     }
 
@@ -376,9 +368,9 @@ impl Fleet {
         beat: &Beat,
         out: &mut Actions,
     ) {
-        match &mut self.serving {
-            Serving::Run(run) if run.has(agent) => run.beat(now, agent, beat, out),
-            _ => out.send(at, Down::Grant(without_lease(now, beat.sequence))),
+        match self.runs.run_of(agent) {
+            Some(run) => run.beat(now, agent, beat, out),
+            None => out.send(at, Down::Grant(without_lease(now, beat.sequence))),
         }
     }
 
@@ -409,169 +401,183 @@ impl Fleet {
         why: &str,
         out: &mut Actions,
     ) {
-        let connection = self.connections.remove(&at);
-        let Some(member) = connection.and_then(|connection| connection.member) else {
+        let Some(agent) = self.remove_connection(at, out) else {
             return;
         };
-        self.members.remove(&member.facts.id);
-        self.free.remove(&member.joined);
-        if member.facts.role == Role::Monitor {
-            return self.monitors.detach(member.facts.id, out);
-        }
-        match &mut self.serving {
-            Serving::Run(run) => run.detached(now, member.facts.id, how, why, out),
-            Serving::Gathering(gathering) => {
-                if gathering.remove(&member.facts, out) {
-                    self.refill(now, out);
-                }
-            }
-            Serving::Nothing => {}
+        match self.runs.run_of(agent.id) {
+            Some(run) => run.detached(now, agent.id, how, why, out),
+            None => self.leave_gathering(now, &agent, out),
         }
     }
 
+    /// Forgets a stream. Returns the agent that it belonged to, if it had said hello. A monitor
+    /// leaves the run that it watches, and no other run has it.
+    fn remove_connection(&mut self, at: ConnectionId, out: &mut Actions) -> Option<AgentFacts> {
+        let Member { facts, joined, .. } = self.connections.remove(&at)?.member?;
+        self.members.remove(&facts.id);
+        self.free.remove(&joined);
+        if facts.role == Role::Agent {
+            return Some(facts);
+        }
+        self.runs.watched()?.detach_monitor(&facts, out);
+        None
+    }
+
+    /// Fills the place of an agent that a run had chosen, and that is gone.
+    fn leave_gathering(&mut self, now: FleetTime, agent: &AgentFacts, out: &mut Actions) {
+        let mut gatherings = self.runs.gatherings_mut();
+        let left = gatherings.find_map(|gathering| {
+            let was_chosen = gathering.remove(agent, out);
+            was_chosen.then_some(gathering.run())
+        });
+        drop(gatherings);
+        left.into_iter().for_each(|run| self.refill(now, run, out));
+    }
+
     fn begin(&mut self, now: FleetTime, request: RunRequest, out: &mut Actions) {
-        if !self.is_idle() {
+        let run = request.run;
+        if self.serves(run) {
             return;
         }
-        self.serving = Serving::Gathering(Box::new(Gathering::new(request, now)));
+        let gathering = Gathering::new(request, now);
+        self.runs.add(Serving::Gathering(Box::new(gathering)));
         let connections: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for at in connections {
-            self.tell_misfit(at, out);
+            self.tell_misfit(run, at, out);
         }
-        self.refill(now, out);
+        self.refill(now, run, out);
     }
 
     /// Takes up a run. Attached agents that serve it must dial again, because their welcome says
     /// where each upload continues.
-    fn resume(
-        &mut self,
-        now: FleetTime,
-        request: RunRequest,
-        history: RunHistory,
-        out: &mut Actions,
-    ) {
-        if !self.is_idle() {
+    fn resume(&mut self, now: FleetTime, request: RunRequest, past: RunModel, out: &mut Actions) {
+        if !self.can_resume(request.run, &past) {
             return;
         }
-        let Some(start_at) = history.start_at else {
+        let Some(start_at) = past.start_at() else {
             // No agent can have fired.
             return self.begin(now, request, out);
         };
-        let run = FleetRun::resume(request, history, start_at, now, out);
+        let run = FleetRun::resume(request, past, start_at, now, out);
         let is_of_run = |(agent, _): &(&AgentId, &ConnectionId)| run.has(**agent);
         let attached = self.members.iter().filter(is_of_run);
         let attached: Vec<ConnectionId> = attached.map(|(_, at)| *at).collect();
+        // From here on no other run chooses its agents.
+        self.runs.add(Serving::Run(Box::new(run)));
         for at in attached {
-            self.closed(now, at, Departure::Ended, "its run is taken up", out);
+            if let Some(agent) = self.remove_connection(at, out) {
+                self.leave_gathering(now, &agent, out);
+            }
             out.close(at);
         }
-        self.serving = Serving::Run(Box::new(run));
     }
 
-    /// Handles an agent that joined while a run waits for agents.
-    fn gather(&mut self, now: FleetTime, at: ConnectionId, out: &mut Actions) {
-        self.tell_misfit(at, out);
-        let Serving::Gathering(gathering) = &mut self.serving else {
-            return;
-        };
-        let member = self
-            .connections
-            .get(&at)
-            .and_then(|found| found.member.as_ref());
-        let Some(member) = member.filter(|member| member.misfit.is_none()) else {
-            return;
-        };
-        if gathering.room() > 0 {
-            gathering.add(&member.facts, out);
-            gathering.tell(out);
+    /// Handles an agent that joined while runs wait for agents: the oldest of them gets it.
+    fn gather(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, out: &mut Actions) {
+        let waiting: Vec<RunId> = self.runs.gatherings_mut().map(|it| it.run()).collect();
+        for run in &waiting {
+            self.tell_misfit(*run, at, out);
         }
-        self.begin_if_complete(now, out);
+        if self.free.values().any(|free| *free == agent)
+            && let Some(run) = waiting.first()
+        {
+            self.refill(now, *run, out);
+        }
+    }
+
+    fn refill_all(&mut self, now: FleetTime, out: &mut Actions) {
+        let waiting: Vec<RunId> = self.runs.gatherings_mut().map(|it| it.run()).collect();
+        waiting
+            .into_iter()
+            .for_each(|run| self.refill(now, run, out));
     }
 
     /// Fills a run that waits for agents from the free ones, in the order in which they joined.
-    fn refill(&mut self, now: FleetTime, out: &mut Actions) {
-        let Serving::Gathering(gathering) = &mut self.serving else {
+    fn refill(&mut self, now: FleetTime, run: RunId, out: &mut Actions) {
+        let Some(room) = self.runs.gathering(run).map(|gathering| gathering.room()) else {
             return;
         };
-        for agent in self.free.values() {
-            if gathering.room() == 0 {
-                break;
-            }
-            let at = self.members.get(agent);
-            let found = at.and_then(|at| self.connections.get(at));
-            if let Some(member) = found.and_then(|found| found.member.as_ref()) {
-                gathering.add_missing(&member.facts, out);
-            }
-        }
+        let chosen: Vec<AgentFacts> = self.spare().take(room).cloned().collect();
+        let Some(gathering) = self.runs.gathering(run) else {
+            return;
+        };
+        chosen.iter().for_each(|agent| gathering.add(agent, out));
         gathering.tell(out);
-        self.begin_if_complete(now, out);
+        if gathering.room() == 0 {
+            self.begin_gathered(now, run, out);
+        }
     }
 
-    /// Reports an agent that cannot serve the run that was requested.
-    fn tell_misfit(&self, at: ConnectionId, out: &mut Actions) {
-        let found = self
-            .connections
-            .get(&at)
-            .and_then(|found| found.member.as_ref());
-        if let Some(text) = found.and_then(|member| member.misfit.clone()) {
-            out.tell(RunEvent::Note {
+    /// Agents that serve no run and are chosen for none, in the order in which they joined.
+    fn spare(&self) -> impl Iterator<Item = &AgentFacts> {
+        let free = self
+            .free
+            .values()
+            .filter(|agent| !self.runs.has_agent(**agent));
+        free.filter_map(|agent| Some(&self.member(*self.members.get(agent)?)?.facts))
+    }
+
+    fn member(&self, at: ConnectionId) -> Option<&Member> {
+        self.connections.get(&at)?.member.as_ref()
+    }
+
+    /// Reports to a run an agent that cannot serve it.
+    fn tell_misfit(&self, run: RunId, at: ConnectionId, out: &mut Actions) {
+        if let Some(text) = self.member(at).and_then(|member| member.misfit.clone()) {
+            let event = RunEvent::Note {
                 agent: None,
                 event: "version".to_owned(),
                 text,
-            });
+            };
+            out.tell(run, event);
         }
     }
 
-    fn begin_if_complete(&mut self, now: FleetTime, out: &mut Actions) {
-        let serving = std::mem::replace(&mut self.serving, Serving::Nothing);
-        self.serving = match serving {
-            Serving::Gathering(gathering) if gathering.room() == 0 => {
-                Serving::Run(Box::new(self.begin_run(*gathering, now, out)))
-            }
-            other => other,
+    /// Begins a run that has all its agents.
+    fn begin_gathered(&mut self, now: FleetTime, run: RunId, out: &mut Actions) {
+        let Some(gathering) = self.runs.take_gathering(run) else {
+            return;
         };
-    }
-
-    fn begin_run(&self, gathering: Gathering, now: FleetTime, out: &mut Actions) -> FleetRun {
         let (request, chosen) = gathering.into_parts();
         let attached = |agent: &AgentId| {
             let at = *self.members.get(agent)?;
-            let member = self.connections.get(&at)?.member.as_ref()?;
-            Some((member.facts.clone(), at))
+            Some((self.member(at)?.facts.clone(), at))
         };
         let agents: Vec<_> = chosen.iter().filter_map(attached).collect();
         let run = FleetRun::begin(request, agents, now, out);
-        self.tell_spare_agents(&run, chosen.len(), out);
-        run
+        self.runs.add(Serving::Run(Box::new(run)));
+        self.tell_spare_agents(chosen.len(), out);
     }
 
-    fn tell_spare_agents(&self, run: &FleetRun, chosen: usize, out: &mut Actions) {
+    fn tell_spare_agents(&self, chosen: usize, out: &mut Actions) {
+        let spare: Vec<AgentId> = self.spare().map(|agent| agent.id).collect();
         let text = format!(
             "{chosen} of {} agents were asked for; this agent waits for the next run",
-            self.free.len()
+            chosen + spare.len()
         );
-        for agent in self.free.values().filter(|agent| !run.has(**agent)) {
-            if let Some(at) = self.members.get(agent) {
-                out.send(*at, Down::Notice(Notice { text: text.clone() }));
-            }
+        for at in spare.iter().filter_map(|agent| self.members.get(agent)) {
+            out.send(*at, Down::Notice(Notice { text: text.clone() }));
         }
     }
 
-    fn stop(&mut self, now: FleetTime, how: Stop, out: &mut Actions) {
-        match &mut self.serving {
-            Serving::Nothing => {}
-            Serving::Gathering(_) => {
-                self.serving = Serving::Nothing;
-                out.tell(RunEvent::Done {
-                    outcome: RunOutcome::StoppedBeforeStart(how),
-                });
-            }
-            Serving::Run(run) => run.stop(now, how, out),
+    fn stop(&mut self, now: FleetTime, run: RunId, how: Stop, out: &mut Actions) {
+        if let Some(run) = self.runs.run(run) {
+            run.stop(now, how, out);
+        } else if self.runs.has(run) {
+            self.give_up(now, run, RunOutcome::StoppedBeforeStart(how), out);
         }
+    }
+
+    /// Gives up a run that waits for agents, and offers those that it has chosen to the others.
+    fn give_up(&mut self, now: FleetTime, run: RunId, outcome: RunOutcome, out: &mut Actions) {
+        self.runs.remove(run);
+        out.tell(run, RunEvent::Done { outcome });
+        self.refill_all(now, out);
     }
 
     fn tick(&mut self, now: FleetTime, out: &mut Actions) {
-        let silence_max = self.silence_max();
+        // Until its lease has expired an agent may fire, so it counts as present until then.
+        let silence_max = self.runs.lease_max().saturating_add(Duration::from_secs(1));
         let limit = |connection: &AgentConnection| match connection.member {
             Some(_) => silence_max,
             None => HELLO_MAX,
@@ -590,32 +596,17 @@ impl Fleet {
             self.closed(now, at, Departure::Silent, why, out);
             out.close(at);
         }
-        match &mut self.serving {
-            Serving::Nothing => {}
-            Serving::Gathering(gathering) => {
-                if let Some(outcome) = gathering.too_late(now) {
-                    self.serving = Serving::Nothing;
-                    out.tell(RunEvent::Done { outcome });
-                }
-            }
-            Serving::Run(run) => run.tick(now, out),
-        }
-    }
-
-    /// How long an agent can send nothing at all before it counts as gone, whatever the state of
-    /// its connection. Until its lease has expired it may fire, so it counts as present until then.
-    fn silence_max(&self) -> Duration {
-        let lease = match &self.serving {
-            Serving::Run(run) => run.lease().max(LEASE),
-            _ => LEASE,
+        self.runs.runs_mut().for_each(|run| run.tick(now, out));
+        let too_late = |gathering: &mut Gathering| {
+            let outcome = gathering.too_late(now)?;
+            Some((gathering.run(), outcome))
         };
-        lease.saturating_add(Duration::from_secs(1))
-    }
-
-    fn run_named(&mut self, id: RunId) -> Option<&mut FleetRun> {
-        match &mut self.serving {
-            Serving::Run(run) if run.id() == id => Some(run),
-            _ => None,
+        let given_up: Vec<_> = self.runs.gatherings_mut().filter_map(too_late).collect();
+        for (run, outcome) in given_up {
+            // One that was given up before it may have left it the agents that it waited for.
+            if self.runs.gathering(run).is_some() {
+                self.give_up(now, run, outcome, out);
+            }
         }
     }
 }

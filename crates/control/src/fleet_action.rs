@@ -18,32 +18,31 @@ pub enum FleetAction {
     SendFiles(ConnectionId, FileParts),
     /// End the stream once everything sent has gone out; no event about it is wanted.
     Close(ConnectionId),
-    /// Deliver an event to the caller, in order. If it has a receipt, answer with
+    /// Deliver an event of this run to its caller, in order. If it has a receipt, answer with
     /// [`crate::FleetEvent::Delivered`] when the caller has taken it.
-    Deliver(RunEvent, Option<Receipt>),
+    Deliver(RunId, RunEvent, Option<Receipt>),
 }
 
-/// Identifies an event that an answer waits for: once it is stored, the agent is answered.
+/// Identifies an event that an answer waits for: once it is stored, the agent or monitor is
+/// answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Receipt {
     pub(crate) run: RunId,
-    /// The agent's index in the run, or the monitor's number.
-    pub(crate) agent: u32,
     pub(crate) what: Awaited,
 }
 
 /// What is to be stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Awaited {
-    /// An upload that the agent keeps until it is acknowledged.
-    Upload(UploadId),
-    /// Which agents get the agent's share. They are notified only afterwards, so that no other
-    /// coordinator deals it differently.
-    Dealing,
-    /// An observer's observation of one second.
+    /// An upload that the agent with this index keeps until it is acknowledged.
+    Upload(u32, UploadId),
+    /// Which agents get the share of the one with this index. They are notified only afterwards, so
+    /// that no other coordinator deals it differently.
+    Dealing(u32),
+    /// The observation of one second.
     Observation(Observer, u32),
-    /// A part of the profile of the monitor whose number the receipt has.
-    ProfilePart { part: u32, parts: u32 },
+    /// A part of a monitor's CPU profile.
+    ProfilePart { monitor: u32, part: u32, parts: u32 },
     /// The start instant of this attempt. No agent fires before it is stored, so that no other
     /// coordinator believes that none has fired, and starts over.
     Start(u32),
@@ -56,8 +55,7 @@ impl Receipt {
     pub fn for_interval(run: RunId, agent: u32, interval: u32) -> Receipt {
         Receipt {
             run,
-            agent,
-            what: Awaited::Upload(UploadId::Interval(interval)),
+            what: Awaited::Upload(agent, UploadId::Interval(interval)),
         }
     }
 }
@@ -80,12 +78,13 @@ impl Actions {
         self.0.push(FleetAction::Close(connection));
     }
 
-    pub(crate) fn tell(&mut self, event: RunEvent) {
-        self.0.push(FleetAction::Deliver(event, None));
+    pub(crate) fn tell(&mut self, run: RunId, event: RunEvent) {
+        self.0.push(FleetAction::Deliver(run, event, None));
     }
 
     pub(crate) fn deliver(&mut self, event: RunEvent, receipt: Receipt) {
-        self.0.push(FleetAction::Deliver(event, Some(receipt)));
+        self.0
+            .push(FleetAction::Deliver(receipt.run, event, Some(receipt)));
     }
 
     pub(crate) fn into_vec(self) -> Vec<FleetAction> {

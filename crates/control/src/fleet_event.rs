@@ -1,6 +1,6 @@
 //! Events of a fleet.
 
-use crate::{ConnectionId, Receipt, RunHistory, RunRequest, Stop};
+use crate::{ConnectionId, Receipt, RunId, RunModel, RunRequest, Stop};
 use proto::FromAgent;
 
 /// Something that happened to a fleet.
@@ -14,13 +14,13 @@ pub enum FleetEvent {
     /// agent knows too, so it is waited for less long than one that falls silent. The fleet detects
     /// silence itself, because a transport ends silent streams later than any lease.
     Closed(ConnectionId, String),
-    /// Begin a run; ignored unless [`crate::Fleet::is_idle`].
+    /// Begin a run, as soon as enough agents serve no other; ignored if the fleet serves it.
     Run(RunRequest),
-    /// Take up a run that another coordinator began, as far as its record says; ignored unless
-    /// [`crate::Fleet::is_idle`]. Its agents are waited for.
-    Resume(RunRequest, Box<RunHistory>),
-    /// End the current run early.
-    Stop(Stop),
+    /// Take up a run that another coordinator began, as its record tells it; ignored unless
+    /// [`crate::Fleet::can_resume`]. Its agents are waited for.
+    Resume(RunRequest, Box<RunModel>),
+    /// End this run early.
+    Stop(RunId, Stop),
     /// The caller has taken the event that came with this receipt.
     Delivered(Receipt),
     /// Time has passed; due every [`crate::TICK`].

@@ -5,18 +5,19 @@ mod file_lists;
 mod losing;
 mod preparing;
 mod starting;
+mod watch;
 
 use crate::clock::nanoseconds;
 use crate::fleet_action::{Actions, Awaited, Receipt};
 use crate::interval_inbox::Taken;
-use crate::monitor_record::MonitorRecord;
 use crate::participant::{Departure, Participant, ParticipantStage};
+use crate::seen_seconds::SeenSeconds;
 use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::wire::{BUSY, ack, clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunHistory, RunId,
-    RunOutcome, RunRequest, Skew, Stop,
+    AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunId, RunModel, RunOutcome,
+    RunRequest, Skew, Stop,
 };
 use census::Census;
 use file_lists::FileLists;
@@ -26,8 +27,9 @@ use proto::from_coordinator::Message as Down;
 use proto::{Beat, Bytes, Ended, Grant, IntervalPart, Note, Observed, Received, Release, Resume};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use watch::Watch;
 
-/// A run and the agents that serve it.
+/// A run, the agents that serve it, and the monitors that watch it.
 #[derive(Debug)]
 pub(crate) struct FleetRun {
     request: RunRequest,
@@ -48,11 +50,8 @@ pub(crate) struct FleetRun {
     shares: ShareLedger,
     /// Lost agents whose shares have not been dealt yet.
     undealt: Vec<usize>,
-    /// Monitors that watched this run before this coordinator took it up.
-    past_monitors: Vec<(AgentId, MonitorRecord)>,
-    /// Whether a monitor that is attached still owes its CPU profile.
-    awaits_profile: bool,
-    /// Since when only a CPU profile can delay the end of the run.
+    watch: Watch,
+    /// Since when all agents are done, and only a CPU profile can delay the end of the run.
     fired_out_at: Option<FleetTime>,
 }
 
@@ -103,9 +102,12 @@ impl FleetRun {
         now: FleetTime,
         out: &mut Actions,
     ) -> FleetRun {
-        out.tell(RunEvent::Assembled {
-            agents: agents.iter().map(|(facts, _)| facts.clone()).collect(),
-        });
+        out.tell(
+            request.run,
+            RunEvent::Assembled {
+                agents: agents.iter().map(|(facts, _)| facts.clone()).collect(),
+            },
+        );
         let participants: Vec<Participant> = agents
             .into_iter()
             .map(|(facts, at)| Participant::new(facts, at, now, request.agents))
@@ -120,26 +122,26 @@ impl FleetRun {
     /// if they had just fallen silent. The run must have started.
     pub(crate) fn resume(
         request: RunRequest,
-        history: RunHistory,
+        past: RunModel,
         start_at: FleetTime,
         now: FleetTime,
         out: &mut Actions,
     ) -> FleetRun {
-        let shares = history.shares();
-        let (losses, skew_told) = (history.losses, history.skew_told);
-        let undealt = history.undealt();
+        let shares = past.shares();
+        let (losses, skew_told) = (past.losses(), past.skew_told());
+        let (undealt, watch) = (past.undealt(), Watch::from_past(past.monitor_records()));
         // The previous coordinator granted no lease after it ended. Agents are waited for all the
         // same, because they dial again as soon as they find a coordinator.
-        let left_at = history.left_at.unwrap_or(now).min(now);
+        let left_at = past.left_at().unwrap_or(now).min(now);
         let lease = request.rules.lease;
         let leases = (now.after(lease), left_at.after(lease));
-        let participants: Vec<Participant> = history
-            .agents
+        let participants: Vec<Participant> = past
+            .into_agents()
             .into_iter()
             .map(|past| Participant::from_past(past, now, leases, request.agents))
             .collect();
         let mut run = FleetRun::new(request, participants, shares, now);
-        run.past_monitors = history.monitors;
+        run.watch = watch;
         run.losses = losses;
         undealt.into_iter().for_each(|index| run.leave_share(index));
         run.phase = RunPhase::Going {
@@ -151,7 +153,7 @@ impl FleetRun {
             .filter(|(_, agent)| !agent.is_over())
         {
             let why = "its coordinator was gone".to_owned();
-            out.tell(RunEvent::Gone { agent, why });
+            out.tell(run.id(), RunEvent::Gone { agent, why });
         }
         run.watch_desertion(now);
         run.conclude(now, out);
@@ -176,8 +178,7 @@ impl FleetRun {
             losses: 0,
             shares,
             undealt: Vec::new(),
-            past_monitors: Vec::new(),
-            awaits_profile: false,
+            watch: Watch::default(),
             fired_out_at: None,
             request,
             participants,
@@ -188,35 +189,12 @@ impl FleetRun {
         self.request.run
     }
 
-    pub(crate) fn name(&self) -> &str {
-        &self.request.name
-    }
-
-    /// How long the plan fires, if that is fixed.
-    pub(crate) fn firing(&self) -> Option<Duration> {
-        self.request.firing
-    }
-
     /// The zero of the run clock, once it is settled.
     pub(crate) fn started_at(&self) -> Option<FleetTime> {
         match self.phase {
             RunPhase::Going { start_at, .. } => Some(start_at),
             _ => None,
         }
-    }
-
-    pub(crate) fn past_monitors(&self) -> &[(AgentId, MonitorRecord)] {
-        &self.past_monitors
-    }
-
-    /// Sets whether monitors still owe the run a CPU profile.
-    pub(crate) fn set_awaits_profile(&mut self, awaits: bool) {
-        self.awaits_profile = awaits;
-    }
-
-    /// Whether all agents are done, and nothing more is expected from them.
-    pub(crate) fn is_fired_out(&self) -> bool {
-        self.fired_out_at.is_some()
     }
 
     pub(crate) fn epoch(&self) -> u64 {
@@ -268,7 +246,7 @@ impl FleetRun {
         self.send(index, Down::Grant(grant), out);
     }
 
-    /// Handles an agent's message about this run.
+    /// Handles a member's message about this run.
     pub(crate) fn received(
         &mut self,
         now: FleetTime,
@@ -276,9 +254,8 @@ impl FleetRun {
         message: Up,
         out: &mut Actions,
     ) {
-        // An agent that waits for the next run can still name this one.
         let Some(index) = self.index(agent) else {
-            return;
+            return self.received_from_monitor(now, agent, message, out);
         };
         match message {
             Up::Want(want) => self.wanted(index, &want, out),
@@ -289,7 +266,9 @@ impl FleetRun {
             Up::TookOver(answer) => self.took_over(index, &answer, out),
             Up::Ended(ended) => self.ended(index, ended, out),
             Up::Note(note) => self.note(now, index, note, out),
-            Up::Observed(observed) => self.observed(now, index, observed, out),
+            Up::Observed(observed) => {
+                self.observed(now, Observer::Agent(index as u32), observed, out);
+            }
             // The fleet handles hellos and beats itself, and only monitors send profiles.
             Up::Hello(_) | Up::Beat(_) | Up::Profile(_) => {}
         }
@@ -305,12 +284,13 @@ impl FleetRun {
     }
 
     /// Yields to another coordinator that has taken the run up. Agents obey that one, so nothing is
-    /// sent to them here.
+    /// sent to them here; monitors watch for the next run.
     pub(crate) fn supersede(&mut self, epoch: u64, out: &mut Actions) {
         let outcome = RunOutcome::Superseded;
         self.phase = RunPhase::Done(outcome);
-        out.tell(RunEvent::Superseded { epoch });
-        out.tell(RunEvent::Done { outcome });
+        self.release_monitors(out);
+        out.tell(self.id(), RunEvent::Superseded { epoch });
+        out.tell(self.id(), RunEvent::Done { outcome });
     }
 
     /// Handles a new stream of an agent of this run. `holds_run` says whether the agent has begun
@@ -333,9 +313,12 @@ impl FleetRun {
             ParticipantStage::Ended | ParticipantStage::Barred => self.release(index, out),
             ParticipantStage::Lost => self.attached_late(index, holds_run, out),
             _ => {
-                out.tell(RunEvent::Back {
-                    agent: index as u32,
-                });
+                out.tell(
+                    self.id(),
+                    RunEvent::Back {
+                        agent: index as u32,
+                    },
+                );
                 self.attached_living(now, index, holds_run, out);
             }
         }
@@ -349,9 +332,12 @@ impl FleetRun {
         if !holds_run {
             return self.set_stage(index, ParticipantStage::Barred);
         }
-        out.tell(RunEvent::Back {
-            agent: index as u32,
-        });
+        out.tell(
+            self.id(),
+            RunEvent::Back {
+                agent: index as u32,
+            },
+        );
         self.acknowledge_totals(index, out);
         self.send_stop(index, Stop::Now, out);
     }
@@ -424,10 +410,13 @@ impl FleetRun {
         };
         self.change(index, |agent| agent.detach(now, how));
         if !self.participants[index].is_over() {
-            out.tell(RunEvent::Gone {
-                agent: index as u32,
-                why: why.to_owned(),
-            });
+            out.tell(
+                self.id(),
+                RunEvent::Gone {
+                    agent: index as u32,
+                    why: why.to_owned(),
+                },
+            );
         }
         self.watch_desertion(now);
     }
@@ -435,22 +424,26 @@ impl FleetRun {
     /// Handles a receipt: the caller has taken what it is for.
     pub(crate) fn delivered(&mut self, now: FleetTime, receipt: Receipt, out: &mut Actions) {
         match receipt.what {
-            Awaited::Dealing => self.dealt(receipt.agent, out),
-            Awaited::Observation(_, second) => {
-                let index = receipt.agent as usize;
-                self.participants[index].observed().stored(second);
-                self.acknowledge_observed(index, second, out);
-            }
-            // The fleet passes these to its monitors.
-            Awaited::ProfilePart { .. } => {}
+            Awaited::Dealing(lost) => self.dealt(lost, out),
             Awaited::Start(number) => {
                 self.start_written(number);
                 self.conclude(now, out);
             }
-            Awaited::Upload(upload) => {
-                let index = receipt.agent as usize;
-                self.participants[index].delivered(now, upload);
-                self.acknowledge(index, upload, out);
+            Awaited::Upload(agent, upload) => {
+                self.participants[agent as usize].delivered(now, upload);
+                self.acknowledge(Observer::Agent(agent), upload.to_stored(), out);
+            }
+            Awaited::Observation(by, second) => {
+                self.seen(by).stored(second);
+                self.acknowledge(by, Stored::Second(second), out);
+            }
+            Awaited::ProfilePart {
+                monitor,
+                part,
+                parts,
+            } => {
+                self.watch.record(monitor).profile.stored(part, parts);
+                self.acknowledge(Observer::Monitor(monitor), Stored::ProfilePart(part), out);
             }
         }
     }
@@ -506,9 +499,11 @@ impl FleetRun {
         match taken {
             Err(violation) => self.give_up(index, &violation.to_string(), out),
             Ok(Taken::InPart | Taken::Pending) => {}
-            Ok(Taken::Delivered) => self.acknowledge(index, upload, out),
+            Ok(Taken::Delivered) => {
+                self.acknowledge(Observer::Agent(index as u32), upload.to_stored(), out);
+            }
             Ok(Taken::New(encoded)) => {
-                let receipt = self.receipt(index, Awaited::Upload(upload));
+                let receipt = self.receipt(Awaited::Upload(index as u32, upload));
                 out.deliver(uploaded(index as u32, upload, encoded), receipt);
             }
         }
@@ -518,12 +513,17 @@ impl FleetRun {
     /// the first acknowledgement.
     fn acknowledge_totals(&self, index: usize, out: &mut Actions) {
         if let Some(totals) = self.participants[index].inbox().stored_totals() {
-            self.acknowledge(index, totals, out);
+            self.acknowledge(Observer::Agent(index as u32), totals.to_stored(), out);
         }
     }
 
-    fn acknowledge(&self, index: usize, upload: UploadId, out: &mut Actions) {
-        self.send(index, ack(self.id(), upload.to_stored()), out);
+    fn acknowledge(&self, by: Observer, stored: Stored, out: &mut Actions) {
+        let at = match by {
+            Observer::Agent(index) => self.participants[index as usize].connection(),
+            Observer::Monitor(number) => self.watch.connection(number),
+        };
+        at.into_iter()
+            .for_each(|at| out.send(at, ack(self.id(), stored)));
     }
 
     fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
@@ -533,13 +533,16 @@ impl FleetRun {
         }
         let was_lost = agent.is_over();
         let cause = end_cause(ended.cause, &ended.text);
-        out.tell(RunEvent::Ended {
-            agent: index as u32,
-            cause: cause.clone(),
-            missing: agent.inbox().missing(),
-            figures: ended.figures,
-            clock: clock(ended.clock).or(agent.clock()),
-        });
+        out.tell(
+            self.id(),
+            RunEvent::Ended {
+                agent: index as u32,
+                cause: cause.clone(),
+                missing: agent.inbox().missing(),
+                figures: ended.figures,
+                clock: clock(ended.clock).or(agent.clock()),
+            },
+        );
         self.set_stage(index, ParticipantStage::Ended);
         self.tell_undone_shares(index, out);
         // A lost agent's share was left to others when it was lost.
@@ -548,20 +551,28 @@ impl FleetRun {
         }
     }
 
-    fn observed(&mut self, now: FleetTime, index: usize, observed: Observed, out: &mut Actions) {
+    /// Takes what an agent or a monitor observed of its machine.
+    fn observed(&mut self, now: FleetTime, by: Observer, observed: Observed, out: &mut Actions) {
         let Some(start_at) = self.started_at() else {
             return;
         };
-        let by = (self.id(), Observer::Agent(index as u32));
-        let second = observed.second;
-        let seen = self.participants[index].observed();
-        if seen.take(by, now.since(start_at), observed, out) {
-            self.acknowledge_observed(index, second, out);
+        let (run, second) = (self.id(), observed.second);
+        let running_for = now.since(start_at);
+        if self.seen(by).take((run, by), running_for, observed, out) {
+            self.acknowledge(by, Stored::Second(second), out);
         }
     }
 
-    fn acknowledge_observed(&self, index: usize, second: u32, out: &mut Actions) {
-        self.send(index, ack(self.id(), Stored::Second(second)), out);
+    fn seen(&mut self, by: Observer) -> &mut SeenSeconds {
+        match by {
+            Observer::Agent(index) => self.participants[index as usize].observed(),
+            Observer::Monitor(number) => &mut self.watch.record(number).seen,
+        }
+    }
+
+    fn receipt(&self, what: Awaited) -> Receipt {
+        let run = self.id();
+        Receipt { run, what }
     }
 
     fn note(&mut self, now: FleetTime, index: usize, note: Note, out: &mut Actions) {
@@ -569,11 +580,14 @@ impl FleetRun {
             self.wait_for_busy(now, index);
         }
         if self.participants[index].may_note() {
-            out.tell(RunEvent::Note {
-                agent: Some(index as u32),
-                event: cut(note.event),
-                text: cut(note.text),
-            });
+            out.tell(
+                self.id(),
+                RunEvent::Note {
+                    agent: Some(index as u32),
+                    event: cut(note.event),
+                    text: cut(note.text),
+                },
+            );
         }
     }
 
@@ -626,14 +640,14 @@ impl FleetRun {
     fn tell_skew(&self, out: &mut Actions) {
         let began = self.participants.iter().filter_map(Participant::began);
         if let Some(skew) = Skew::between(&began.collect::<Vec<_>>()) {
-            out.tell(RunEvent::Started { skew });
+            out.tell(self.id(), RunEvent::Started { skew });
         }
     }
 
     fn finish(&mut self, outcome: RunOutcome, out: &mut Actions) {
         self.phase = RunPhase::Done(outcome);
         (0..self.participants.len()).for_each(|index| self.release(index, out));
-        out.tell(RunEvent::Done { outcome });
+        out.tell(self.id(), RunEvent::Done { outcome });
     }
 
     fn resend_stop(&self, index: usize, out: &mut Actions) {
@@ -667,11 +681,14 @@ impl FleetRun {
     }
 
     fn tell_note(&self, event: &str, text: &str, out: &mut Actions) {
-        out.tell(RunEvent::Note {
-            agent: None,
-            event: event.to_owned(),
-            text: text.to_owned(),
-        });
+        out.tell(
+            self.id(),
+            RunEvent::Note {
+                agent: None,
+                event: event.to_owned(),
+                text: text.to_owned(),
+            },
+        );
     }
 
     fn set_stage(&mut self, index: usize, stage: ParticipantStage) {

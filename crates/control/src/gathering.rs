@@ -1,7 +1,7 @@
 //! A run that is waiting for its agents.
 
 use crate::fleet_action::Actions;
-use crate::{AgentFacts, AgentId, FleetTime, RunEvent, RunOutcome, RunRequest};
+use crate::{AgentFacts, AgentId, FleetTime, RunEvent, RunId, RunOutcome, RunRequest};
 use std::collections::BTreeSet;
 
 /// The agents available for a run so far, in the order in which they joined.
@@ -26,6 +26,14 @@ impl Gathering {
         }
     }
 
+    pub(crate) fn run(&self) -> RunId {
+        self.request.run
+    }
+
+    pub(crate) fn has(&self, agent: AgentId) -> bool {
+        self.known.contains(&agent)
+    }
+
     /// How many more agents are wanted.
     pub(crate) fn room(&self) -> usize {
         (self.request.agents as usize).saturating_sub(self.at_hand.len())
@@ -36,14 +44,7 @@ impl Gathering {
         self.at_hand.push(agent.id);
         self.known.insert(agent.id);
         let agent = agent.clone();
-        out.tell(RunEvent::Joined { agent });
-    }
-
-    /// Adds a free agent, unless it was added already.
-    pub(crate) fn add_missing(&mut self, agent: &AgentFacts, out: &mut Actions) {
-        if !self.known.contains(&agent.id) {
-            self.add(agent, out);
-        }
+        out.tell(self.request.run, RunEvent::Joined { agent });
     }
 
     /// Removes an agent that has gone. Returns whether it had been added.
@@ -54,16 +55,19 @@ impl Gathering {
         self.at_hand.remove(place);
         self.known.remove(&agent.id);
         let agent = agent.clone();
-        out.tell(RunEvent::Left { agent });
+        out.tell(self.request.run, RunEvent::Left { agent });
         true
     }
 
     /// Reports how many agents are available; called after each change.
     pub(crate) fn tell(&self, out: &mut Actions) {
-        out.tell(RunEvent::Waiting {
-            have: self.at_hand.len() as u32,
-            want: self.request.agents,
-        });
+        out.tell(
+            self.request.run,
+            RunEvent::Waiting {
+                have: self.at_hand.len() as u32,
+                want: self.request.agents,
+            },
+        );
     }
 
     /// The outcome, once the run has waited for too long.

@@ -25,7 +25,6 @@ mod lease;
 mod local_run;
 mod margin;
 mod monitor_record;
-mod monitors;
 mod observations;
 mod one_by_one;
 mod order;
@@ -35,9 +34,9 @@ mod profile_inbox;
 mod profile_outbox;
 mod run_agent;
 mod run_event;
-mod run_history;
 mod run_model;
 mod seen_seconds;
+mod serving;
 mod session;
 mod session_event;
 mod share_ledger;
@@ -68,7 +67,6 @@ pub use run_event::{
     AgentFacts, Audience, ClockReading, FleetRules, LostPolicy, Observer, Role, RunEvent, RunFile,
     RunOutcome, RunRequest, Skew,
 };
-pub use run_history::RunHistory;
 pub use run_model::{RunModel, RunStage};
 pub use seen_seconds::OBSERVATION_MAX_BYTES;
 pub use session::{KEEP, Session, Stay};

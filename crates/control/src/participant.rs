@@ -3,7 +3,7 @@
 use crate::headway::Headway;
 use crate::interval_inbox::{IntervalInbox, OutOfPlace, Taken};
 use crate::outbox::window_bytes;
-use crate::run_history::{PastAgent, PastEnd};
+use crate::run_agent::{AgentStage, RunAgent};
 use crate::seen_seconds::SeenSeconds;
 use crate::upload_id::UploadId;
 use crate::{AgentFacts, AgentId, ClockReading, ConnectionId, FleetTime, NOTES_MAX, RunId};
@@ -138,25 +138,30 @@ impl Participant {
     /// Restores an agent from the record, as one that is away. If it comes back, it may fire until
     /// the first of `leases`; if it stays away, it fires no more after the second.
     pub(crate) fn from_past(
-        past: PastAgent,
+        past: RunAgent,
         now: FleetTime,
         (leased_until, fired_until): (FleetTime, FleetTime),
         agents: u32,
     ) -> Participant {
-        let stage = match past.end {
-            PastEnd::Unfinished => ParticipantStage::Going,
-            PastEnd::Ended => ParticipantStage::Ended,
-            PastEnd::Lost => ParticipantStage::Lost,
+        let stage = match past.stage() {
+            AgentStage::Preparing
+            | AgentStage::Ready
+            | AgentStage::Firing
+            | AgentStage::Uploading => ParticipantStage::Going,
+            AgentStage::Ended => ParticipantStage::Ended,
+            AgentStage::Refused | AgentStage::Lost | AgentStage::Returned => ParticipantStage::Lost,
         };
+        let (clock, began) = (past.clock(), past.began());
+        let (facts, inbox, observed) = past.into_record();
         Participant {
             stage,
-            clock: past.clock,
-            began: past.began,
-            inbox: past.inbox,
-            observed: past.observed,
+            clock,
+            began,
+            inbox,
+            observed,
             leased_until: Some(leased_until),
             fired_until: Some(fired_until),
-            ..Participant::gone(past.facts, now, agents)
+            ..Participant::gone(facts, now, agents)
         }
     }
 

@@ -119,14 +119,6 @@ pub enum Observer {
     Monitor(u32),
 }
 
-impl Observer {
-    pub(crate) fn number(self) -> u32 {
-        match self {
-            Observer::Agent(number) | Observer::Monitor(number) => number,
-        }
-    }
-}
-
 /// What an agent says of itself when it joins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentFacts {

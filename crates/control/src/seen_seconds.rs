@@ -44,7 +44,6 @@ impl SeenSeconds {
         self.0.take(second);
         let receipt = Receipt {
             run,
-            agent: by.number(),
             what: Awaited::Observation(by, second),
         };
         let event = RunEvent::Observed {

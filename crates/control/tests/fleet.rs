@@ -3,7 +3,7 @@
 use control::{
     AgentFacts, AgentId, Audience, ConnectionId, CoordinatorId, Digest, EndCause, Fleet,
     FleetAction, FleetEvent, FleetRules, FleetTime, LostPolicy, Observer, Receipt, RunEvent,
-    RunFile, RunHistory, RunId, RunOutcome, RunRequest, Stop, Versions,
+    RunFile, RunId, RunModel, RunOutcome, RunRequest, Stop, Versions,
 };
 use proto::ack::Stored;
 use proto::from_agent::Message as Up;
@@ -132,7 +132,7 @@ impl Coordinator {
 
 fn start_receipt(action: &FleetAction) -> Option<Receipt> {
     match action {
-        FleetAction::Deliver(RunEvent::Armed { .. }, receipt) => *receipt,
+        FleetAction::Deliver(_, RunEvent::Armed { .. }, receipt) => *receipt,
         _ => None,
     }
 }
@@ -223,7 +223,7 @@ fn part(interval: u32) -> Up {
 
 fn events(actions: &[FleetAction]) -> Vec<&RunEvent> {
     let found = actions.iter().filter_map(|action| match action {
-        FleetAction::Deliver(event, _) => Some(event),
+        FleetAction::Deliver(_, event, _) => Some(event),
         _ => None,
     });
     found.collect()
@@ -239,7 +239,7 @@ fn sent(actions: &[FleetAction], to: u64) -> Vec<&Down> {
 
 fn receipt(actions: &[FleetAction]) -> Option<Receipt> {
     actions.iter().find_map(|action| match action {
-        FleetAction::Deliver(_, receipt) => *receipt,
+        FleetAction::Deliver(_, _, receipt) => *receipt,
         _ => None,
     })
 }
@@ -405,9 +405,9 @@ fn lease_is_granted_from_when_all_know_the_start_to_the_end_and_to_nobody_else()
     coordinator.say(0, armed(1));
     assert!(lease(&mut coordinator, 0), "all know the start");
     assert!(!lease(&mut coordinator, 1), "not of this run");
-    coordinator.on(FleetEvent::Stop(Stop::Drain));
+    coordinator.on(FleetEvent::Stop(RUN, Stop::Drain));
     assert!(lease(&mut coordinator, 0), "draining");
-    coordinator.on(FleetEvent::Stop(Stop::Now));
+    coordinator.on(FleetEvent::Stop(RUN, Stop::Now));
     assert!(!lease(&mut coordinator, 0), "stopped");
 }
 
@@ -469,7 +469,7 @@ fn agent_that_comes_back_within_the_run_goes_on_and_hears_of_a_stop() {
         event,
         RunEvent::Gone { agent: 1, .. }
     )));
-    coordinator.on(FleetEvent::Stop(Stop::Drain));
+    coordinator.on(FleetEvent::Stop(RUN, Stop::Drain));
     let back = coordinator.join(
         5,
         Hello {
@@ -704,7 +704,7 @@ fn run_that_goes_on_long_after_its_time_is_stopped() {
 #[test]
 fn drain_that_takes_too_long_is_cut() {
     let mut coordinator = Coordinator::going(1);
-    coordinator.on(FleetEvent::Stop(Stop::Drain));
+    coordinator.on(FleetEvent::Stop(RUN, Stop::Drain));
     let actions = coordinator.pass(16, &[0]);
     assert!(
         sent(&actions, 0)
@@ -1542,7 +1542,7 @@ fn late_data_is_not_waited_for_longer_than_an_agent_that_is_away() {
 #[test]
 fn stop_at_once_ends_within_half_a_minute_whatever_streams_do() {
     let mut coordinator = Coordinator::going(1);
-    coordinator.on(FleetEvent::Stop(Stop::Now));
+    coordinator.on(FleetEvent::Stop(RUN, Stop::Now));
     let of_totals = |part| {
         Up::Interval(IntervalPart {
             run_id: RUN.to_wire(),
@@ -1622,28 +1622,21 @@ fn coordinator_yields_to_a_later_one_and_says_nothing_to_agents() {
     assert!(matches!(sent(&back, 6)[..], [Down::Welcome(_)]), "{back:?}");
 }
 
-fn facts(agent: u8) -> AgentFacts {
-    AgentFacts {
-        version: "1".into(),
-        ..AgentFacts::new(AgentId([agent; 16]), &format!("agent-{agent}"))
+/// The run as what was reported tells it.
+fn model_of(told: &[FleetAction]) -> RunModel {
+    let mut model = RunModel::default();
+    for event in events(told) {
+        model.take(event, FleetTime(0));
     }
+    model
 }
 
-/// A history of what was reported, as the record has it.
-fn history_of(told: &[FleetAction]) -> RunHistory {
-    let mut history = RunHistory::default();
-    events(told)
-        .into_iter()
-        .for_each(|event| history.take(event));
-    history
+/// A run of two agents: both began, and intervals 0 and 1 of agent 0 are stored.
+fn past_run(coordinator: &mut Coordinator) -> RunModel {
+    model_of(&past_actions(coordinator))
 }
 
-/// The history of a run of two agents: both began, and intervals 0 and 1 of agent 0 are stored.
-fn history(coordinator: &mut Coordinator) -> RunHistory {
-    history_of(&history_events(coordinator))
-}
-
-fn history_events(coordinator: &mut Coordinator) -> Vec<FleetAction> {
+fn past_actions(coordinator: &mut Coordinator) -> Vec<FleetAction> {
     let mut told = Vec::new();
     for agent in 0..2 {
         told.extend(coordinator.join(agent.into(), hello(agent)));
@@ -1658,14 +1651,14 @@ fn history_events(coordinator: &mut Coordinator) -> Vec<FleetAction> {
 
 #[test]
 fn another_coordinator_takes_the_run_up_where_its_record_ends() {
-    let history = history(&mut Coordinator::new());
+    let past = past_run(&mut Coordinator::new());
     let mut coordinator = Coordinator::new();
     coordinator.join(3, holding(1));
     let request = RunRequest {
         epoch: 2,
         ..request(2)
     };
-    let actions = coordinator.on(FleetEvent::Resume(request, Box::new(history)));
+    let actions = coordinator.on(FleetEvent::Resume(request, Box::new(past)));
     assert!(
         actions.contains(&FleetAction::Close(ConnectionId(3))),
         "its welcome did not say where it goes on: {actions:?}"
@@ -1704,13 +1697,13 @@ fn another_coordinator_takes_the_run_up_where_its_record_ends() {
 fn agent_that_never_came_back_fired_until_its_last_coordinator_was_gone_and_a_lease() {
     let died_at = Coordinator::going(2).now_ns + 10 * SECOND;
     let fired_until = |left_at: Option<FleetTime>| {
-        let mut history = history(&mut going_with(bearing(2, LostPolicy::Continue, 2)));
-        left_at.into_iter().for_each(|at| history.left_at(at));
+        let mut past = past_run(&mut going_with(bearing(2, LostPolicy::Continue, 2)));
+        left_at.into_iter().for_each(|at| past.leave(at));
         let mut coordinator = Coordinator::new();
         coordinator.now_ns = died_at + 60 * SECOND;
         coordinator.on(FleetEvent::Resume(
             bearing(2, LostPolicy::Continue, 2),
-            Box::new(history),
+            Box::new(past),
         ));
         let actions = coordinator.pass(61, &[]);
         let until = events(&actions).into_iter().find_map(|event| match event {
@@ -1725,13 +1718,16 @@ fn agent_that_never_came_back_fired_until_its_last_coordinator_was_gone_and_a_le
 
 #[test]
 fn agent_of_a_resumed_run_has_time_to_say_that_it_began() {
-    let mut history = history(&mut Coordinator::new());
-    // What the coordinator reported was not stored.
-    let agents = (0..2).map(facts).collect();
-    history.take(&RunEvent::Assembled { agents });
+    let mut told = past_actions(&mut Coordinator::new());
+    // What came after the announcement was not stored.
+    let is_start =
+        |action: &FleetAction| matches!(action, FleetAction::Deliver(_, RunEvent::Armed { .. }, _));
+    let start = told.iter().position(is_start).expect("it started");
+    told.truncate(start + 1);
+    let past = model_of(&told);
     let mut coordinator = Coordinator::new();
     coordinator.now_ns += 30 * SECOND;
-    coordinator.on(FleetEvent::Resume(request(2), Box::new(history)));
+    coordinator.on(FleetEvent::Resume(request(2), Box::new(past)));
     coordinator.join(4, holding(0));
     let before = coordinator.pass(9, &[4]);
     assert!(losses(&before).is_empty(), "{before:?}");
@@ -1741,10 +1737,10 @@ fn agent_of_a_resumed_run_has_time_to_say_that_it_began() {
 
 #[test]
 fn run_that_is_taken_up_after_its_end_says_nothing_false_of_agents_that_were_away() {
-    let history = history(&mut Coordinator::new());
+    let past = past_run(&mut Coordinator::new());
     let mut coordinator = Coordinator::new();
     coordinator.now_ns += 1_800 * SECOND;
-    coordinator.on(FleetEvent::Resume(request(2), Box::new(history)));
+    coordinator.on(FleetEvent::Resume(request(2), Box::new(past)));
     coordinator.pass(12, &[]);
     coordinator.join(4, holding(0));
     let is_overdue =
@@ -1778,15 +1774,11 @@ fn record_without_a_start_is_a_new_run_and_ended_agents_stay_ended() {
         "{actions:?}"
     );
     let mut past = Coordinator::new();
-    let mut history = history(&mut past);
-    for at in [0, 1] {
-        let told = past.end(at);
-        events(&told)
-            .into_iter()
-            .for_each(|event| history.take(event));
-    }
+    let mut told = past_actions(&mut past);
+    told.extend([0, 1].into_iter().flat_map(|at| past.end(at)));
     let mut coordinator = Coordinator::new();
-    let actions = coordinator.on(FleetEvent::Resume(request(2), Box::new(history)));
+    let past = Box::new(model_of(&told));
+    let actions = coordinator.on(FleetEvent::Resume(request(2), past));
     let outcome = RunOutcome::Ran;
     assert_eq!(events(&actions), [&RunEvent::Done { outcome }]);
 }
@@ -1802,11 +1794,11 @@ fn resumed_run_knows_who_fires_what() {
     let lost = past.pass(5, &[0, 1]);
     let written = past.on(FleetEvent::Delivered(receipt(&lost).unwrap()));
     told.extend(lost);
-    let history = history_of(&told);
+    let past = model_of(&told);
     let order = take_overs(&written, 1);
     let mut coordinator = Coordinator::new();
     let request = bearing(3, LostPolicy::Redistribute, 2);
-    coordinator.on(FleetEvent::Resume(request, Box::new(history)));
+    coordinator.on(FleetEvent::Resume(request, Box::new(past)));
     let back = coordinator.join(7, holding(1));
     assert_eq!(
         take_overs(&back, 7),
@@ -1839,11 +1831,11 @@ fn resumed_run_deals_what_nobody_was_given_and_counts_every_loss_once() {
         told.retain(|action| {
             !matches!(
                 action,
-                FleetAction::Deliver(RunEvent::Redistributed { .. }, _)
+                FleetAction::Deliver(_, RunEvent::Redistributed { .. }, _)
             )
         });
         let mut coordinator = Coordinator::new();
-        let resume = FleetEvent::Resume(request, Box::new(history_of(&told)));
+        let resume = FleetEvent::Resume(request, Box::new(model_of(&told)));
         let mut actions = coordinator.on(resume);
         actions.extend(coordinator.join(7, holding(0)));
         let dealt = |event: &RunEvent| match event {
@@ -2076,15 +2068,15 @@ fn agents_observe_their_own_machines() {
 fn monitors_keep_their_numbers_where_a_run_is_taken_up() {
     let mut coordinator = Coordinator::new();
     coordinator.join(7, monitor(7));
-    let mut told = history_events(&mut coordinator);
+    let mut told = past_actions(&mut coordinator);
     told.extend(coordinator.say(7, observed(0)));
     let mut next = Coordinator::new();
     let request = RunRequest {
         epoch: 2,
         ..request(2)
     };
-    let history = Box::new(history_of(&told));
-    next.on(FleetEvent::Resume(request, history));
+    let past = Box::new(model_of(&told));
+    next.on(FleetEvent::Resume(request, past));
     let actions = next.join(3, monitor(7));
     assert!(
         !has(&actions, |event| matches!(event, RunEvent::Watching { .. })),
@@ -2130,7 +2122,7 @@ fn is_acknowledged(actions: &[FleetAction], at: u64, stored: Stored) -> bool {
 fn watched() -> Coordinator {
     let mut coordinator = Coordinator::new();
     coordinator.join(7, monitor(7));
-    history_events(&mut coordinator);
+    past_actions(&mut coordinator);
     coordinator
 }
 
@@ -2159,14 +2151,14 @@ fn what_is_stored_is_acknowledged_again_where_a_cut_lost_it() {
 fn profile_goes_on_where_a_run_is_taken_up() {
     let mut coordinator = Coordinator::new();
     coordinator.join(7, monitor(7));
-    let mut told = history_events(&mut coordinator);
+    let mut told = past_actions(&mut coordinator);
     told.extend(coordinator.say(7, profile_part(0, 2)));
     let mut next = Coordinator::new();
     let request = RunRequest {
         epoch: 2,
         ..request(2)
     };
-    next.on(FleetEvent::Resume(request, Box::new(history_of(&told))));
+    next.on(FleetEvent::Resume(request, Box::new(model_of(&told))));
     next.join(3, monitor(7));
     let again = next.say(3, profile_part(0, 2));
     assert!(
@@ -2213,4 +2205,123 @@ fn end_waits_for_no_monitor_that_is_away() {
     coordinator.end(0);
     let ended = coordinator.end(1);
     assert!(coordinator.fleet.is_idle(), "{ended:?}");
+}
+
+const OTHER: RunId = RunId([4; 16]);
+
+/// Which agents each run begins on.
+fn chosen(actions: &[FleetAction]) -> Vec<(RunId, Vec<&str>)> {
+    let found = actions.iter().filter_map(|action| match action {
+        FleetAction::Deliver(run, RunEvent::Assembled { agents }, _) => {
+            let names = agents.iter().map(|agent| agent.name.as_str());
+            Some((*run, names.collect()))
+        }
+        _ => None,
+    });
+    found.collect()
+}
+
+fn other(agents: u32) -> RunRequest {
+    RunRequest {
+        run: OTHER,
+        ..request(agents)
+    }
+}
+
+#[test]
+fn two_runs_choose_disjoint_agents_in_the_order_in_which_they_were_requested() {
+    let mut coordinator = Coordinator::with_agents(1);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.on(FleetEvent::Run(other(1)));
+    let first = coordinator.join(1, hello(1));
+    assert_eq!(chosen(&first), [(RUN, vec!["agent-0", "agent-1"])]);
+    let second = coordinator.join(2, hello(2));
+    assert_eq!(chosen(&second), [(OTHER, vec!["agent-2"])]);
+    let third = coordinator.join(3, hello(3));
+    assert!(
+        matches!(sent(&third, 3)[..], [Down::Welcome(_), Down::Notice(_)]),
+        "{third:?}"
+    );
+}
+
+#[test]
+fn run_that_waits_gets_the_agents_of_one_that_is_over() {
+    let mut coordinator = Coordinator::going(2);
+    let waiting = coordinator.on(FleetEvent::Run(other(2)));
+    assert_eq!(events(&waiting), [&RunEvent::Waiting { have: 0, want: 2 }]);
+    coordinator.on(FleetEvent::Stop(OTHER, Stop::Drain));
+    assert!(coordinator.fleet.serves(RUN) && !coordinator.fleet.serves(OTHER));
+    coordinator.on(FleetEvent::Run(other(2)));
+    coordinator.end(0);
+    let over = coordinator.end(1);
+    assert_eq!(chosen(&over), [(OTHER, vec!["agent-0", "agent-1"])]);
+    assert!(!coordinator.fleet.serves(RUN));
+}
+
+#[test]
+fn agents_that_a_run_had_chosen_go_to_the_next_one_when_it_is_given_up() {
+    let mut coordinator = Coordinator::with_agents(1);
+    coordinator.on(FleetEvent::Run(request(2)));
+    coordinator.on(FleetEvent::Run(other(1)));
+    let given_up = coordinator.on(FleetEvent::Stop(RUN, Stop::Drain));
+    assert_eq!(chosen(&given_up), [(OTHER, vec!["agent-0"])]);
+}
+
+#[test]
+fn run_that_gets_its_agents_as_its_wait_ends_begins() {
+    let mut coordinator = Coordinator::with_agents(1);
+    let wait = Some(Duration::from_secs(10));
+    for mut request in [request(2), other(1)] {
+        request.rules.join_timeout = wait;
+        coordinator.on(FleetEvent::Run(request));
+    }
+    let too_late = coordinator.pass(10, &[0]);
+    assert_eq!(chosen(&too_late), [(OTHER, vec!["agent-0"])]);
+    assert!(coordinator.fleet.serves(OTHER) && !coordinator.fleet.serves(RUN));
+}
+
+#[test]
+fn run_is_not_taken_up_while_its_agent_serves_another() {
+    let going = Coordinator::going(1);
+    let mut past = RunModel::default();
+    let agents = vec![AgentFacts::new(AgentId([0; 16]), "agent-0")];
+    past.take(&RunEvent::Assembled { agents }, FleetTime(0));
+    assert!(!going.fleet.can_resume(OTHER, &past));
+    assert!(!going.fleet.can_resume(RUN, &RunModel::default()));
+    assert!(going.fleet.can_resume(OTHER, &RunModel::default()));
+    assert!(Coordinator::with_agents(1).fleet.can_resume(OTHER, &past));
+}
+
+#[test]
+fn monitor_watches_the_run_that_began_first_and_then_the_next() {
+    let mut coordinator = Coordinator::with_agents(1);
+    let monitor = Hello {
+        role: proto::Role::Monitor.into(),
+        ..hello(9)
+    };
+    coordinator.on(FleetEvent::Run(request(1)));
+    coordinator.join(9, monitor);
+    coordinator.join(1, hello(1));
+    coordinator.on(FleetEvent::Run(other(1)));
+    let mut actions = coordinator.start(1);
+    actions.extend(coordinator.begin(1));
+    let watched = |actions: &[FleetAction]| -> Vec<Bytes> {
+        let observe = |down: &Down| match down {
+            Down::Observe(observe) => Some(observe.run_id.clone()),
+            _ => None,
+        };
+        sent(actions, 9).into_iter().filter_map(observe).collect()
+    };
+    assert_eq!(watched(&actions), [RUN.to_wire()]);
+    let run_id = OTHER.to_wire();
+    let ready = Prepared {
+        run_id: run_id.clone(),
+        ..prepared(500)
+    };
+    let mut started = coordinator.say(1, Up::Prepared(ready));
+    started.extend(coordinator.say(1, Up::Armed(Armed { run_id, attempt: 1 })));
+    started.extend(coordinator.say(1, Up::Beat(Beat::default())));
+    assert_eq!(leases(&started, 1).len(), 1, "{started:?}");
+    assert_eq!(watched(&started), [] as [Bytes; 0]);
+    assert_eq!(watched(&coordinator.end(0)), [OTHER.to_wire()]);
 }

@@ -2,7 +2,7 @@
 //! for them.
 
 use super::{FleetRun, RunPhase};
-use crate::fleet_action::{Actions, Awaited, Receipt};
+use crate::fleet_action::{Actions, Awaited};
 use crate::participant::{Departure, Participant, ParticipantStage};
 use crate::{EndCause, FleetTime, LostPolicy, RunEvent, Stop};
 use proto::from_coordinator::Message as Down;
@@ -168,12 +168,15 @@ impl FleetRun {
             self.losses = self.losses.saturating_add(1);
             self.leave_share(index);
             let agent = &self.participants[index];
-            out.tell(RunEvent::Lost {
-                agent: index as u32,
-                next_interval: agent.inbox().next(),
-                fired_until: agent.fired_until(),
-                why: why.to_owned(),
-            });
+            out.tell(
+                self.id(),
+                RunEvent::Lost {
+                    agent: index as u32,
+                    next_interval: agent.inbox().next(),
+                    fired_until: agent.fired_until(),
+                    why: why.to_owned(),
+                },
+            );
         }
         self.set_stage(index, stage);
         let text = format!(
@@ -224,7 +227,7 @@ impl FleetRun {
             return;
         }
         if heirs.is_empty() {
-            let text = "nobody is going who could fire what the lost agents leave";
+            let text = "no agent is left that could fire the share of the lost ones";
             return self.tell_note("share", text, out);
         }
         let margin = self.margin() + DEALING_MARGIN;
@@ -242,15 +245,7 @@ impl FleetRun {
                 to: heirs.clone(),
                 from,
             };
-            out.deliver(event, self.receipt(index, Awaited::Dealing));
-        }
-    }
-
-    pub(super) fn receipt(&self, index: usize, what: Awaited) -> Receipt {
-        Receipt {
-            run: self.request.run,
-            agent: index as u32,
-            what,
+            out.deliver(event, self.receipt(Awaited::Dealing(index as u32)));
         }
     }
 
@@ -306,37 +301,46 @@ impl FleetRun {
             return; // a second answer, or one that was not asked for
         };
         if let Some(from) = self.shares.outcome(heir, left_by) {
-            out.tell(RunEvent::TakenOver {
-                agent: left_by,
-                by: heir,
-                from,
-            });
+            out.tell(
+                self.id(),
+                RunEvent::TakenOver {
+                    agent: left_by,
+                    by: heir,
+                    from,
+                },
+            );
         }
         if from.is_some() {
             return;
         }
-        out.tell(RunEvent::Note {
-            agent: Some(index as u32),
-            event: "share".to_owned(),
-            text: crate::wire::cut(format!(
-                "it cannot fire its part of what agent {lost} left, so that nobody does: {}",
-                answer.problem
-            )),
-        });
+        out.tell(
+            self.id(),
+            RunEvent::Note {
+                agent: Some(index as u32),
+                event: "share".to_owned(),
+                text: crate::wire::cut(format!(
+                    "it cannot fire its part of what agent {lost} left, so no agent does: {}",
+                    answer.problem
+                )),
+            },
+        );
     }
 
     /// Reports what an agent was to fire for others and never answered for, once it has ended: no
     /// agent fires it.
     pub(super) fn tell_undone_shares(&mut self, index: usize, out: &mut Actions) {
         for lost in self.shares.ended(index as u32) {
-            out.tell(RunEvent::Note {
-                agent: Some(index as u32),
-                event: "share".to_owned(),
-                text: format!(
-                    "it ended before it took over its part of what agent {lost} left, so that \
-                     nobody fires it; was the disk full, or its link cut?"
-                ),
-            });
+            out.tell(
+                self.id(),
+                RunEvent::Note {
+                    agent: Some(index as u32),
+                    event: "share".to_owned(),
+                    text: format!(
+                        "it ended before it took over its part of what agent {lost} left, so no \
+                         agent fires it; was the disk full, or its link cut?"
+                    ),
+                },
+            );
         }
     }
 
@@ -367,8 +371,9 @@ impl FleetRun {
         if self.census.living() > 0 || self.awaits_late_data(now) {
             return;
         }
+        self.release_monitors(out);
         let fired_out_at = *self.fired_out_at.get_or_insert(now);
-        if !self.awaits_profile || now.since(fired_out_at) >= PROFILE_WAIT_MAX {
+        if !self.watch.owes_profile() || now.since(fired_out_at) >= PROFILE_WAIT_MAX {
             self.finish(crate::RunOutcome::Ran, out);
         }
     }

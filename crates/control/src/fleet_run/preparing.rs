@@ -112,19 +112,25 @@ impl FleetRun {
             return self.cannot_start(index, problem, out);
         }
         self.set_stage(index, ParticipantStage::Ready);
-        out.tell(RunEvent::Ready {
-            agent: index as u32,
-            addresses: prepared.addresses,
-            workers: prepared.workers,
-            clock,
-        });
+        out.tell(
+            self.id(),
+            RunEvent::Ready {
+                agent: index as u32,
+                addresses: prepared.addresses,
+                workers: prepared.workers,
+                clock,
+            },
+        );
         let findings = prepared.findings.into_iter().take(FINDINGS_MAX);
         let findings: Vec<Finding> = findings.map(finding).collect();
         if !findings.is_empty() {
-            out.tell(RunEvent::Preflight {
-                agent: index as u32,
-                findings,
-            });
+            out.tell(
+                self.id(),
+                RunEvent::Preflight {
+                    agent: index as u32,
+                    findings,
+                },
+            );
         }
         // The agent was away when the instant was announced to the others.
         if let RunPhase::Arming(attempt) = self.phase {
@@ -171,10 +177,13 @@ impl FleetRun {
         }
         self.losses += 1;
         self.set_stage(index, ParticipantStage::Barred);
-        out.tell(RunEvent::Problem {
-            agent: index as u32,
-            problem,
-        });
+        out.tell(
+            self.id(),
+            RunEvent::Problem {
+                agent: index as u32,
+                problem,
+            },
+        );
     }
 
     /// How many agents the run can lose.

@@ -40,7 +40,7 @@ impl FleetRun {
             start_at: attempt.start_at,
             start_in: margin,
         };
-        out.deliver(event, self.receipt(0, Awaited::Start(number)));
+        out.deliver(event, self.receipt(Awaited::Start(number)));
     }
 
     /// Notes that a start instant is stored. That of an earlier attempt came too late.
@@ -194,7 +194,7 @@ impl FleetRun {
         }
         if !self.is_spoilt() {
             let agents = late.iter().map(|index| *index as u32).collect();
-            out.tell(RunEvent::Postponed { agents });
+            out.tell(self.id(), RunEvent::Postponed { agents });
         }
     }
 
@@ -204,11 +204,14 @@ impl FleetRun {
         if self.participants[index].stage() == ParticipantStage::Going
             && self.change(index, |agent| agent.begin(at, bound_ns))
         {
-            out.tell(RunEvent::Began {
-                agent: index as u32,
-                at,
-                bound_ns,
-            });
+            out.tell(
+                self.id(),
+                RunEvent::Began {
+                    agent: index as u32,
+                    at,
+                    bound_ns,
+                },
+            );
             self.send_take_overs(index, out);
         }
     }

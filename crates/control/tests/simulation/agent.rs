@@ -1,10 +1,11 @@
 //! A load machine: its clocks, and a process on it, with a session and a runner that fires whenever
 //! it may.
 
+use crate::case::SECOND;
 use crate::clock::MachineClock;
 use control::{
-    AgentFacts, AgentId, Boot, ConnectionId, Digest, EndCause, Mono, Now, Order, Report, RunId,
-    Session, SharePath,
+    AgentFacts, AgentId, Boot, ConnectionId, Digest, EndCause, Mono, Now, Order, Report, Role,
+    RunId, Session, SharePath,
 };
 use proto::Bytes;
 use std::collections::VecDeque;
@@ -12,6 +13,9 @@ use std::collections::VecDeque;
 /// The plan has one arrival of every share per step.
 pub const STEP: u64 = 250_000_000;
 pub const STEPS_PER_INTERVAL: u32 = 4;
+
+/// How long a monitor's CPU profile takes.
+const PROFILE: u64 = 2 * SECOND;
 
 /// A machine, which outlives its agent.
 #[derive(Debug)]
@@ -29,6 +33,7 @@ pub struct Host {
 #[derive(Debug)]
 pub struct Agent {
     pub id: AgentId,
+    role: Role,
     pub session: Session,
     pub stream: Option<ConnectionId>,
     pub runner: Runner,
@@ -69,6 +74,18 @@ pub enum Runner {
         index: u32,
     },
     Firing(Firing),
+    Watching(Watching),
+}
+
+/// A monitor's watch, with a CPU profile of its first seconds.
+#[derive(Debug)]
+pub struct Watching {
+    by: AgentId,
+    run: RunId,
+    at: Mono,
+    second: u32,
+    /// Until when the profile is taken.
+    profiles_until: Option<Mono>,
 }
 
 #[derive(Debug)]
@@ -118,16 +135,18 @@ impl Host {
         }
     }
 
-    pub fn boot_agent(&mut self, slot: usize, shape: LoadShape) -> AgentId {
+    pub fn boot_agent(&mut self, slot: usize, role: Role, shape: LoadShape) -> AgentId {
         self.incarnation += 1;
         let id = agent_id(slot, self.incarnation);
         let facts = AgentFacts {
             version: "1".into(),
+            role,
             ..AgentFacts::new(id, &format!("machine-{slot}"))
         };
         let seed = (slot as u64) << 32 | u64::from(self.incarnation);
         self.agent = Some(Agent {
             id,
+            role,
             session: Session::new(facts, seed),
             stream: None,
             runner: Runner::Idle,
@@ -146,6 +165,7 @@ impl Agent {
             Runner::Idle | Runner::Prepared { .. } => None,
             Runner::Preparing { ready_at, .. } => Some(*ready_at),
             Runner::Firing(firing) => Some(firing.next_at()),
+            Runner::Watching(watching) => Some(watching.next_at()),
         }
     }
 
@@ -190,7 +210,22 @@ impl Agent {
                     firing.lease_until = until;
                 }
             }
-            Order::Observe { .. } => return Err("an agent was asked to watch only"),
+            Order::Observe { .. } if self.role == Role::Agent => {
+                return Err("an agent was asked to watch only");
+            }
+            Order::Observe { run, at, .. } => {
+                // A profile that is still being taken ends before the next one begins.
+                self.finish_profile();
+                self.reports.push_back(Report::Profiling { run });
+                let passed = now.mono.0.saturating_sub(at.0);
+                self.runner = Runner::Watching(Watching {
+                    by: self.id,
+                    run,
+                    at,
+                    second: passed.div_ceil(SECOND) as u32,
+                    profiles_until: Some(Mono(now.mono.0.max(at.0) + PROFILE)),
+                });
+            }
             Order::Stop { run, .. } => {
                 if let Some(firing) = self.firing(run) {
                     firing.stop = true;
@@ -215,6 +250,7 @@ impl Agent {
             }
             Order::Forget { run } => {
                 if self.run() == Some(run) {
+                    self.finish_profile();
                     self.runner = Runner::Idle;
                 }
             }
@@ -227,6 +263,13 @@ impl Agent {
             Runner::Idle => None,
             Runner::Preparing { run, .. } | Runner::Prepared { run, .. } => Some(*run),
             Runner::Firing(firing) => Some(firing.run),
+            Runner::Watching(watching) => Some(watching.run),
+        }
+    }
+
+    fn finish_profile(&mut self) {
+        if let Runner::Watching(watching) = &mut self.runner {
+            self.reports.extend(watching.finish_profile());
         }
     }
 
@@ -262,9 +305,49 @@ impl Agent {
                     self.runner = Runner::Idle;
                 }
             }
+            Runner::Watching(watching) => watching.step(now, &mut out),
             _ => {}
         }
         out
+    }
+}
+
+impl Watching {
+    fn next_at(&self) -> Mono {
+        Mono(self.at.0 + u64::from(self.second + 1) * SECOND)
+    }
+
+    fn step(&mut self, now: Now, out: &mut Stepped) {
+        while self.next_at() <= now.mono {
+            out.reports
+                .push(observation(self.run, &self.by.0, self.second));
+            self.second += 1;
+        }
+        if self.profiles_until.is_some_and(|until| until <= now.mono) {
+            out.reports.extend(self.finish_profile());
+        }
+    }
+
+    fn finish_profile(&mut self) -> Option<Report> {
+        self.profiles_until.take()?;
+        let (run, encoded) = (self.run, profile(self.run).into());
+        Some(Report::Profiled { run, encoded })
+    }
+}
+
+/// Every CPU profile of a run, which has three parts.
+pub fn profile(run: RunId) -> Vec<u8> {
+    let byte = |place: u32| run.0[0] ^ (place >> 8) as u8;
+    (0..70_000).map(byte).collect()
+}
+
+/// What a machine did in a second of a run, as this process observed it.
+fn observation(run: RunId, by: &[u8], second: u32) -> Report {
+    let encoded = Bytes::from([by, &second.to_be_bytes()].concat());
+    Report::Observed {
+        run,
+        second,
+        encoded,
     }
 }
 
@@ -303,6 +386,9 @@ impl Firing {
             self.fire(out);
             if self.steps.is_multiple_of(STEPS_PER_INTERVAL) {
                 out.reports.push(self.interval(shape));
+                let second = (self.steps - 1) / STEPS_PER_INTERVAL;
+                out.reports
+                    .push(observation(self.run, &self.index.to_be_bytes(), second));
             }
         }
         false

@@ -15,6 +15,8 @@ const MS: u64 = 1_000_000;
 pub struct Case {
     pub seed: u64,
     pub agents: usize,
+    /// Machines that a monitor watches, in the slots after those of the agents.
+    pub monitors: usize,
     pub plan_seconds: u32,
     pub shape: LoadShape,
     pub rules: FleetRules,
@@ -24,8 +26,10 @@ pub struct Case {
     pub sync_ns: u64,
     /// Size of a file that the plan names.
     pub file_bytes: Option<usize>,
-    /// Number of runs, one after the other; nothing goes wrong after the first.
+    /// Number of rounds of runs, one after the other; nothing goes wrong after the first.
     pub runs: u8,
+    /// Number of runs that go on at once, each on its part of the agents.
+    pub at_once: u8,
     pub faults: Vec<(u64, Fault)>,
 }
 
@@ -164,6 +168,7 @@ impl Case {
         Case {
             seed,
             agents,
+            monitors: 0,
             plan_seconds: 8,
             shape: LoadShape {
                 steps: 8 * STEPS_PER_INTERVAL,
@@ -178,8 +183,13 @@ impl Case {
             sync_ns: 20 * MS,
             file_bytes: None,
             runs: 1,
+            at_once: 1,
             faults: vec![],
         }
+    }
+
+    pub fn machines(&self) -> usize {
+        self.agents + self.monitors
     }
 
     pub fn with(mut self, at: u64, fault: Fault) -> Case {
@@ -192,6 +202,7 @@ impl Case {
         let random = &mut Random(seed ^ 0x5157_u64.rotate_left(40));
         let agents = draw_agents(random);
         let mut case = Case::quiet(seed, agents);
+        case.monitors = random.below(3) as usize;
         case.plan_seconds = random.between(3, 12) as u32;
         case.shape = draw_shape(case.plan_seconds, random);
         case.shape.is_closed = seed.is_multiple_of(3);
@@ -205,6 +216,7 @@ impl Case {
         case.file_bytes = random.percent(20).then(|| random.below(100_000) as usize);
         case.runs = 1 + u8::from(random.percent(20));
         case.draw_faults(random);
+        case.at_once = 1 + u8::from(agents > 1 && random.percent(25));
         case
     }
 
@@ -226,7 +238,7 @@ impl Case {
     }
 
     fn draw_fault(&self, kind: u64, random: &mut Random) -> Fault {
-        let slot = random.below(self.agents as u64) as usize;
+        let slot = random.below(self.machines() as u64) as usize;
         let for_ns = draw_length(random);
         match kind {
             0 => Fault::Cut { slot },
@@ -285,7 +297,7 @@ impl Case {
 
     fn draw_partition(&self, for_ns: u64, random: &mut Random) -> Fault {
         let all = random.percent(25);
-        let slots = (0..self.agents).filter(|_| all || random.percent(40));
+        let slots = (0..self.machines()).filter(|_| all || random.percent(40));
         let slots: Vec<usize> = slots.collect();
         let ways = match random.below(3) {
             0 => vec![Way::Up],

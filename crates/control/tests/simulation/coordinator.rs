@@ -2,7 +2,9 @@
 
 use crate::clock::MachineClock;
 use crate::disk::{Disk, stored_name};
-use control::{AgentId, Fleet, Receipt, RunEvent, RunId, RunOutcome};
+use control::{
+    AgentId, Fleet, FleetTime, Observer, Receipt, RunEvent, RunId, RunModel, RunOutcome,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One process of a coordinator.
@@ -17,17 +19,34 @@ pub struct Coordinator {
     pub frozen_until: u64,
     /// No agent reaches it before this.
     pub unreachable_until: u64,
-    pub run: Option<RunId>,
-    /// Index of each agent in the current run.
-    pub indices: BTreeMap<AgentId, u32>,
-    /// Agents of that run whose streams are gone, by index.
-    pub away: BTreeSet<u32>,
-    pub outcome: Option<RunOutcome>,
+    pub runs: BTreeMap<RunId, DirectedRun>,
     /// Events that the fleet has handed over, and that are not written yet.
     pub waiting: Vec<Handed>,
     pub writing: Writing,
-    /// What waits to be stored, by the agent's index: number of events and their bytes.
-    pub backlog: BTreeMap<u32, (usize, usize)>,
+    /// What waits to be stored, by run and agent: number of events and their bytes.
+    pub backlog: BTreeMap<(RunId, Observer), (usize, usize)>,
+}
+
+/// A run that a coordinator directs, or did.
+#[derive(Debug, Default)]
+pub struct DirectedRun {
+    /// Index of each of its agents.
+    pub indices: BTreeMap<AgentId, u32>,
+    /// By their numbers.
+    pub monitors: Vec<AgentId>,
+    /// Agents whose streams are gone, by index.
+    pub away: BTreeSet<u32>,
+    pub outcome: Option<RunOutcome>,
+    /// The run as its events tell it.
+    pub model: RunModel,
+}
+
+impl DirectedRun {
+    pub fn observer(&self, id: AgentId) -> Option<Observer> {
+        let agent = self.indices.get(&id).copied().map(Observer::Agent);
+        let monitor = || self.monitors.iter().position(|monitor| *monitor == id);
+        agent.or_else(|| Some(Observer::Monitor(monitor()? as u32)))
+    }
 }
 
 /// An event on its way to the log.
@@ -35,6 +54,7 @@ pub struct Coordinator {
 pub struct Handed {
     pub run: RunId,
     pub event: RunEvent,
+    pub told_at: FleetTime,
     pub receipt: Option<Receipt>,
 }
 
@@ -48,7 +68,7 @@ pub enum Writing {
     /// These numbers of records are written to the logs of these runs, and become durable.
     Syncing {
         records: BTreeMap<RunId, usize>,
-        receipts: Vec<(Receipt, RunEvent)>,
+        receipts: Vec<(Receipt, RunId, RunEvent)>,
     },
 }
 
@@ -62,14 +82,17 @@ impl Coordinator {
             alive: true,
             frozen_until: 0,
             unreachable_until: 0,
-            run: None,
-            indices: BTreeMap::new(),
-            away: BTreeSet::new(),
-            outcome: None,
+            runs: BTreeMap::new(),
             waiting: Vec::new(),
             writing: Writing::Idle,
             backlog: BTreeMap::new(),
         }
+    }
+
+    /// Agents of other runs that this one directs and that are not over.
+    pub fn is_busy_elsewhere(&self, run: RunId, agent: AgentId) -> bool {
+        let mut others = self.runs.iter().filter(|(other, _)| **other != run);
+        others.any(|(_, other)| other.outcome.is_none() && other.indices.contains_key(&agent))
     }
 
     /// Whether everything that was reported is durable.
@@ -82,23 +105,27 @@ impl Coordinator {
     pub fn hand(
         &mut self,
         run: RunId,
-        event: RunEvent,
+        (event, told_at): (RunEvent, FleetTime),
         receipt: Option<Receipt>,
     ) -> (usize, usize) {
+        let directed = self.runs.entry(run).or_default();
         if let RunEvent::Assembled { agents } = &event {
             let ids = agents
                 .iter()
                 .zip(0..)
                 .map(|(facts, index)| (facts.id, index));
-            self.indices = ids.collect();
-            self.away.clear();
+            directed.indices = ids.collect();
+            directed.away.clear();
+        }
+        if let RunEvent::Watching { monitor } = &event {
+            directed.monitors.push(monitor.id);
         }
         if let RunEvent::Done { outcome } = event {
-            self.outcome = Some(outcome);
+            directed.outcome = Some(outcome);
         }
         let backlog = match (&receipt, stored_name(&event)) {
-            (Some(_), Some((agent, ..))) => {
-                let backlog = self.backlog.entry(agent).or_default();
+            (Some(_), Some((by, _))) => {
+                let backlog = self.backlog.entry((run, by)).or_default();
                 let before = backlog.1;
                 backlog.0 += 1;
                 backlog.1 += size(&event);
@@ -109,15 +136,28 @@ impl Coordinator {
         self.waiting.push(Handed {
             run,
             event,
+            told_at,
             receipt,
         });
         backlog
     }
 
+    /// Returns a run as its events told it when they came, and as its log tells it with what still
+    /// waits to be written, if there is one for which these differ.
+    pub fn differing_models(&self) -> Option<(&RunModel, RunModel)> {
+        self.runs.iter().find_map(|(run, directed)| {
+            let mut model = self.disk.logs.get(run)?.model();
+            for handed in self.waiting.iter().filter(|handed| handed.run == *run) {
+                model.take(&handed.event, handed.told_at);
+            }
+            (model != directed.model).then_some((&directed.model, model))
+        })
+    }
+
     /// Notes that an event is durable.
-    pub fn settle(&mut self, event: &RunEvent) {
-        if let Some((agent, ..)) = stored_name(event) {
-            let backlog = self.backlog.entry(agent).or_default();
+    pub fn settle(&mut self, run: RunId, event: &RunEvent) {
+        if let Some((by, _)) = stored_name(event) {
+            let backlog = self.backlog.entry((run, by)).or_default();
             backlog.0 = backlog.0.saturating_sub(1);
             backlog.1 = backlog.1.saturating_sub(size(event));
         }

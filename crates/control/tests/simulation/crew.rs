@@ -6,12 +6,16 @@ use crate::clock::NEVER;
 use crate::network::Way;
 use crate::sabotage::{Invariant, Sabotage};
 use crate::world::{Happening, World, brief};
-use control::{Order, Report, RunId, SessionAction, SessionEvent};
+use control::{Order, Report, Role, RunId, SessionAction, SessionEvent};
 use proto::{FromCoordinator, from_coordinator};
 
 impl World {
     pub fn boot_agent(&mut self, slot: usize) {
-        let id = self.hosts[slot].boot_agent(slot, self.case.shape);
+        let role = match slot < self.case.agents {
+            true => Role::Agent,
+            false => Role::Monitor,
+        };
+        let id = self.hosts[slot].boot_agent(slot, role, self.case.shape);
         self.note(|| format!("agent {slot} boots as {id:?}"));
         self.agent_on(slot, SessionEvent::Tick, None);
     }
@@ -76,6 +80,18 @@ impl World {
                 let truth = self.truth.agent(*run, id);
                 truth.made.insert(*interval, encoded.clone());
                 let forgets = self.sabotage == Some(Sabotage::ForgetsAnInterval);
+                if forgets && self.random.percent(5) {
+                    return;
+                }
+            }
+            Report::Observed {
+                run,
+                second,
+                encoded,
+            } => {
+                let truth = self.truth.agent(*run, id);
+                truth.observed.insert(*second, encoded.clone());
+                let forgets = self.sabotage == Some(Sabotage::ForgetsASecond);
                 if forgets && self.random.percent(5) {
                     return;
                 }

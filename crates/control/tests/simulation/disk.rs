@@ -3,11 +3,9 @@
 
 use crate::clock::MachineClock;
 use crate::random::Random;
-use control::{AgentId, FleetTime, RunEvent, RunHistory, RunId};
-use std::collections::{BTreeMap, BTreeSet};
-
-/// Name of an agent's interval or totals in a log: the agent, the number, and whether it is totals.
-pub type StoredName = (u32, u32, bool);
+use control::{AgentId, FleetTime, Observer, RunEvent, RunId, RunModel};
+use proto::ack::Stored;
+use std::collections::{BTreeMap, HashSet};
 
 /// Everything on one disk.
 #[derive(Debug, Clone, Default)]
@@ -22,72 +20,89 @@ pub struct Disk {
 #[derive(Debug, Clone, Default)]
 pub struct RunLog {
     pub events: Vec<RunEvent>,
+    /// When each of them was reported, by the clock of its coordinator.
+    told_at: Vec<FleetTime>,
     /// How many of them, from the first, are durable.
     synced: usize,
-    stored: BTreeSet<StoredName>,
+    stored: BTreeMap<Observer, HashSet<Stored>>,
     /// How often the run was taken up.
     pub epoch: u64,
-    /// The clocks of the events, each from the event with this number on.
-    clocks: Vec<(usize, MachineClock)>,
+    writers: Vec<LogWriter>,
+}
+
+/// A coordinator that writes the log from an event on.
+#[derive(Debug, Clone)]
+struct LogWriter {
+    from: usize,
+    clock: MachineClock,
+    /// How far its clock is ahead of the writer's before it, as far as the calendar says.
+    ahead_ns: i64,
 }
 
 impl RunLog {
-    /// Writes events, which are durable only once synced.
-    pub fn append(&mut self, events: impl IntoIterator<Item = RunEvent>) {
-        self.events.extend(events);
+    /// Writes an event that was reported at `told_at`; it is durable only once synced.
+    pub fn append(&mut self, event: RunEvent, told_at: FleetTime) {
+        self.events.push(event);
+        self.told_at.push(told_at);
     }
 
     /// Makes everything up to the record with number `records` durable.
     pub fn sync(&mut self, records: usize) {
         let records = records.min(self.events.len());
         for event in &self.events[self.synced.min(records)..records] {
-            self.stored.extend(stored_name(event));
+            if let Some((by, stored)) = stored_name(event) {
+                self.stored.entry(by).or_default().insert(stored);
+            }
         }
         self.synced = self.synced.max(records);
     }
 
-    /// Uses this clock for events that are written from now on.
-    pub fn go_by(&mut self, clock: &MachineClock) {
-        self.clocks.push((self.events.len(), clock.clone()));
+    /// Uses this clock for events that are written from now on. Instants of another clock are
+    /// converted to it by the calendar, which is off by `calendar_error_ns`.
+    pub fn go_by(&mut self, clock: &MachineClock, now: u64, calendar_error_ns: i64) {
+        let before = self.writers.last().map(|writer| writer.clock.mono(now));
+        let is_other = |there: &u64| *there != clock.mono(now);
+        let ahead_ns = before.filter(is_other).map_or(0, |there| {
+            clock.mono(now).cast_signed() - there.cast_signed() + calendar_error_ns
+        });
+        self.writers.push(LogWriter {
+            from: self.events.len(),
+            clock: clock.clone(),
+            ahead_ns,
+        });
     }
 
     /// The clock of an event.
     pub fn clock_of(&self, event: usize) -> &MachineClock {
-        let from = self.clocks.iter().rev().find(|(from, _)| *from <= event);
-        &from.expect("a coordinator wrote it").1
+        let mut writers = self.writers.iter().rev();
+        let writer = writers.find(|writer| writer.from <= event);
+        &writer.expect("a coordinator wrote it").clock
     }
 
-    /// The history that the events give, with all instants by the current clock. Between two clocks
-    /// they are converted by the calendar, which is off by `calendar_error_ns`.
-    pub fn history(&self, now: u64, calendar_error_ns: i64) -> RunHistory {
-        let mut history = RunHistory::default();
-        let mut clocks = self.clocks.iter();
-        let mut clock = clocks.next();
+    /// The run as the log tells it, with all instants by the clock of its last writer.
+    pub fn model(&self) -> RunModel {
+        let mut model = RunModel::default();
+        let mut writers = self.writers.iter().peekable();
+        writers.next();
         for place in 0..=self.events.len() {
-            while let (Some((_, there)), Some((from, here))) = (clock, clocks.as_slice().first()) {
-                if *from > place {
-                    break;
-                }
-                let (there, here) = (there.mono(now), here.mono(now));
-                if here != there {
-                    let here = here.saturating_add_signed(calendar_error_ns);
-                    history.shift(|at| FleetTime((at.0 + here).saturating_sub(there)));
-                }
-                clock = clocks.next();
+            while let Some(writer) = writers.next_if(|writer| writer.from <= place) {
+                model.shift(writer.ahead_ns);
+                model.take_up();
             }
             if let Some(event) = self.events.get(place) {
-                history.take(event);
+                model.take(event, self.told_at[place]);
             }
         }
-        history
+        model
     }
 
     pub fn is_synced(&self) -> bool {
         self.synced == self.events.len()
     }
 
-    pub fn is_stored(&self, name: StoredName) -> bool {
-        self.stored.contains(&name)
+    pub fn is_stored(&self, by: Observer, stored: Stored) -> bool {
+        let known = self.stored.get(&by);
+        known.is_some_and(|known| known.contains(&stored))
     }
 
     /// Loses power: a beginning of what was not synced is kept, and a torn record does not
@@ -96,14 +111,24 @@ impl RunLog {
         let unsynced = (self.events.len() - self.synced) as u64;
         let left = self.synced + random.below(unsynced + 1) as usize;
         self.events.truncate(left);
-        self.clocks
-            .iter_mut()
-            .for_each(|(from, _)| *from = (*from).min(left));
+        self.told_at.truncate(left);
+        for writer in &mut self.writers {
+            writer.from = writer.from.min(left);
+        }
     }
 
     /// Syncs the log, as a process that opens it again does before it trusts it.
     pub fn reopen(&mut self) {
         self.sync(self.events.len());
+    }
+
+    /// The monitors, by their numbers.
+    pub fn monitors(&self) -> Vec<AgentId> {
+        let monitor = |event: &RunEvent| match event {
+            RunEvent::Watching { monitor } => Some(monitor.id),
+            _ => None,
+        };
+        self.events.iter().filter_map(monitor).collect()
     }
 
     /// The agents of the last start, because a run can begin anew until something is fired.
@@ -133,14 +158,19 @@ impl RunLog {
     }
 }
 
-pub fn stored_name(event: &RunEvent) -> Option<StoredName> {
-    match event {
+/// What an event stores of an agent's data, as its acknowledgement names it.
+pub fn stored_name(event: &RunEvent) -> Option<(Observer, Stored)> {
+    match *event {
         RunEvent::Interval {
             agent, interval, ..
-        } => Some((*agent, *interval, false)),
+        } => Some((Observer::Agent(agent), Stored::Interval(interval))),
         RunEvent::Totals {
             agent, intervals, ..
-        } => Some((*agent, *intervals, true)),
+        } => Some((Observer::Agent(agent), Stored::Totals(intervals))),
+        RunEvent::Observed { by, second, .. } => Some((by, Stored::Second(second))),
+        RunEvent::ProfilePart { monitor, part, .. } => {
+            Some((Observer::Monitor(monitor), Stored::ProfilePart(part)))
+        }
         _ => None,
     }
 }

@@ -1,11 +1,15 @@
 //! Checks what must be true when everything is over.
 
-use crate::agent::STEP;
+use crate::agent::{self, STEP};
+use crate::coordinator::Coordinator;
 use crate::disk::RunLog;
 use crate::sabotage::Invariant;
-use crate::truth::{Fired, NEAR, RunTruth, Violation};
-use crate::world::World;
-use control::{AgentId, EndCause, FleetTime, MISSING_MAX, RunEvent, RunId, RunOutcome};
+use crate::truth::{AgentTruth, Fired, NEAR, RunTruth, Violation};
+use crate::world::{World, brief};
+use control::{
+    AgentId, EndCause, FleetTime, MISSING_MAX, Observer, RunEvent, RunId, RunModel, RunOutcome,
+    RunStage,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The first agents of a run begin within this of the instant that was named, so a step can be on
@@ -22,19 +26,106 @@ impl World {
                 broken.extend(judged.and_then(|judged| judged.check()).err());
             }
         }
+        let alive = |nth: &usize| self.coordinators[*nth].alive;
+        let alive: Vec<usize> = (0..self.coordinators.len()).filter(alive).collect();
+        for nth in &alive {
+            let coordinator = &self.coordinators[*nth];
+            for (run, directed) in &coordinator.runs {
+                let checked = self.check_model(*run, &directed.model, coordinator);
+                broken.extend(checked.err());
+            }
+        }
         if let Some(violation) = broken.into_iter().next() {
             self.truth.broken(violation.invariant, violation.what);
         }
+        alive.into_iter().for_each(|nth| self.compare_models(nth));
+    }
+
+    /// Checks that a coordinator's log gives the model that its events gave when they came.
+    pub fn compare_models(&mut self, nth: usize) {
+        let coordinator = &self.coordinators[nth];
+        if let Some((as_it_came, by_log)) = coordinator.differing_models() {
+            let what = format!("as they came {as_it_came:?}, by the log {by_log:?}");
+            self.truth.broken(Invariant::LogGivesTheModel, what);
+        }
+    }
+
+    /// Compares what a coordinator's model says of its agents with what they did.
+    fn check_model(&self, run: RunId, model: &RunModel, coordinator: &Coordinator) -> Judged {
+        let Some(truth) = self.truth.runs.get(&run) else {
+            return Ok(());
+        };
+        let RunStage::Over { outcome, .. } = model.stage() else {
+            return Ok(());
+        };
+        // A run can end before its agents are chosen.
+        if model.start_at().is_none() {
+            return holds(!model.has_begun(), Invariant::ModelIsTrue, || {
+                "an agent began, and no instant was named".to_owned()
+            });
+        }
+        let nothing = AgentTruth::default();
+        for agent in model.agents() {
+            let did = truth.agents.get(&agent.facts().id).unwrap_or(&nothing);
+            let facts = [
+                (
+                    "that it is over",
+                    outcome != RunOutcome::Ran || agent.end().is_some() || agent.loss().is_some(),
+                ),
+                // A session knows better than its runner what stopped it.
+                (
+                    "its end",
+                    agent.end() != Some(&EndCause::Plan) || did.ended == Some(EndCause::Plan),
+                ),
+                (
+                    "its beginning",
+                    (agent.began()).is_none_or(|began| self.has_begun(began, did, coordinator)),
+                ),
+                // Until it ends, an agent can break the protocol by any number.
+                (
+                    "its totals",
+                    agent
+                        .end()
+                        .and(agent.totals())
+                        .is_none_or(|totals| did.totals == Some(totals)),
+                ),
+                ("its intervals", agent.intervals() <= did.made.len()),
+            ];
+            for (name, is_true) in facts {
+                holds(is_true, Invariant::ModelIsTrue, || {
+                    format!("{name}, {outcome:?}: {}, and {}", brief(agent), brief(did))
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an agent began when a coordinator's model says so.
+    fn has_begun(
+        &self,
+        (at, bound_ns): (FleetTime, u64),
+        did: &AgentTruth,
+        coordinator: &Coordinator,
+    ) -> bool {
+        let at = coordinator.clock.true_time(at.0);
+        let is_near = |began_at: u64| began_at.abs_diff(at) <= bound_ns + SLACK;
+        did.began_at.is_some_and(|at| self.slept || is_near(at))
     }
 }
 
 /// The events of a log, sorted.
 struct JudgedLog<'a> {
+    run: RunId,
     members: Vec<AgentId>,
     truth: &'a RunTruth,
     log: &'a RunLog,
     events: &'a [RunEvent],
     intervals: BTreeMap<u32, BTreeSet<u32>>,
+    /// The last second of each machine.
+    seconds: BTreeMap<Observer, u32>,
+    monitors: Vec<AgentId>,
+    /// The parts of each monitor's profile: their number, and what is in them.
+    profiles: BTreeMap<u32, (u32, Vec<u8>)>,
     totals: BTreeSet<u32>,
     ends: BTreeMap<u32, (&'a EndCause, &'a [u32])>,
     lost: BTreeSet<u32>,
@@ -67,11 +158,15 @@ impl<'a> JudgedLog<'a> {
             );
         };
         let mut judged = JudgedLog {
+            run,
             members: log.members(),
             truth,
             log,
             events: &log.events,
             intervals: BTreeMap::new(),
+            seconds: BTreeMap::new(),
+            monitors: log.monitors(),
+            profiles: BTreeMap::new(),
             totals: BTreeSet::new(),
             ends: BTreeMap::new(),
             lost: BTreeSet::new(),
@@ -103,13 +198,46 @@ impl<'a> JudgedLog<'a> {
                     let what = format!("interval {interval} of agent {agent} is there twice");
                     return broken(Invariant::CountedOnce, what);
                 }
-                let id = self.members.get(*agent as usize);
-                let truth = id.and_then(|id| self.truth.agents.get(id));
-                let made = truth.and_then(|truth| truth.made.get(interval));
-                if made != Some(encoded) {
-                    let what = format!("interval {interval} of agent {agent} was made otherwise");
-                    return broken(Invariant::CountedOnce, what);
-                }
+                let made = self
+                    .agent(*agent)
+                    .and_then(|truth| truth.made.get(interval));
+                let what = || format!("interval {interval} of agent {agent} was made otherwise");
+                holds(made == Some(encoded), Invariant::CountedOnce, what)?;
+            }
+            RunEvent::Observed {
+                by,
+                second,
+                encoded,
+            } => {
+                let last = self.seconds.insert(*by, *second);
+                let is_next = last.is_none_or(|last| last < *second);
+                let what = || format!("second {second} of {by:?} follows {last:?}");
+                holds(is_next, Invariant::CountedOnce, what)?;
+                // With two coordinators at once, the other one's log has some of them. A monitor
+                // may come late, and watch another run meanwhile.
+                let is_whole = self.split
+                    || matches!(by, Observer::Monitor(_))
+                    || *second == last.map_or(0, |last| last + 1);
+                holds(is_whole, Invariant::CompleteOrNamed, what)?;
+                let truth = self.observer(*by);
+                let made = truth.and_then(|truth| truth.observed.get(second));
+                let what = || format!("second {second} of {by:?} was observed otherwise");
+                holds(made == Some(encoded), Invariant::CountedOnce, what)?;
+            }
+            RunEvent::ProfilePart {
+                monitor,
+                part,
+                content,
+                ..
+            } => {
+                let (parts, profile) = self.profiles.entry(*monitor).or_default();
+                let what = || format!("part {part} of monitor {monitor}'s profile is out of place");
+                holds(part == parts, Invariant::CountedOnce, what)?;
+                *parts += 1;
+                profile.extend_from_slice(content);
+                let is_as_taken = agent::profile(self.run).starts_with(profile);
+                let what = || format!("monitor {monitor} took another profile");
+                holds(is_as_taken, Invariant::CountedOnce, what)?;
             }
             // A run can begin anew until something is fired.
             RunEvent::Assembled { .. } => self.lost.clear(),
@@ -139,6 +267,18 @@ impl<'a> JudgedLog<'a> {
         Ok(())
     }
 
+    fn agent(&self, index: u32) -> Option<&'a AgentTruth> {
+        self.observer(Observer::Agent(index))
+    }
+
+    fn observer(&self, by: Observer) -> Option<&'a AgentTruth> {
+        let id = match by {
+            Observer::Agent(index) => self.members.get(index as usize),
+            Observer::Monitor(number) => self.monitors.get(number as usize),
+        };
+        self.truth.agents.get(id?)
+    }
+
     fn check(&self) -> Judged {
         for (&agent, &(_, missing)) in &self.ends {
             self.check_end(agent, missing)?;
@@ -162,8 +302,7 @@ impl<'a> JudgedLog<'a> {
 
     /// Checks that everything an agent made is here or named as missing, once it has ended.
     fn check_end(&self, agent: u32, missing: &[u32]) -> Judged {
-        let id = &self.members[agent as usize];
-        let truth = self.truth.agents.get(id);
+        let truth = self.agent(agent);
         let empty = BTreeSet::new();
         let here = self.intervals.get(&agent).unwrap_or(&empty);
         if self.split && !self.totals.contains(&agent) {

@@ -61,6 +61,13 @@ fn changes_coordinators(case: &mut Case) {
     }
 }
 
+fn two_at_once(case: &mut Case) {
+    *case = Case {
+        at_once: 2,
+        ..Case::quiet(case.seed, 4)
+    };
+}
+
 macro_rules! noticed {
     ($($name:ident: $sabotage:ident breaks $invariant:ident, $change:expr;)*) => {
         $(#[test]
@@ -76,11 +83,17 @@ noticed! {
     record_that_is_dropped_is_noticed: DropsARecord breaks AcknowledgedIsStored, as_drawn;
     interval_that_is_written_twice_is_noticed:
         WritesAnIntervalTwice breaks CountedOnce, as_drawn;
+    second_that_is_written_twice_is_noticed: WritesASecondTwice breaks CountedOnce, as_drawn;
+    second_that_is_dropped_is_noticed: DropsASecond breaks AcknowledgedIsStored, as_drawn;
     byte_that_changes_on_its_way_is_noticed: ChangesAByte breaks CountedOnce, as_drawn;
     interval_that_an_agent_forgets_is_noticed:
         ForgetsAnInterval breaks CompleteOrNamed, as_drawn;
+    second_that_an_agent_forgets_is_noticed: ForgetsASecond breaks CompleteOrNamed, as_drawn;
     lease_that_no_coordinator_gives_is_noticed:
         AnswersForTheCoordinator breaks FireNeedsLease, as_drawn;
+    interval_in_the_log_of_another_run_is_noticed:
+        DeliversToTheOtherRun breaks AcknowledgedIsStored, two_at_once;
+    agent_of_two_runs_is_noticed: ChoosesABusyAgent breaks AgentServesOneRun, two_at_once;
     fire_after_the_lease_is_noticed: FiresAfterExpiry breaks FireNeedsLease, as_drawn;
     lease_that_is_too_long_is_noticed:
         GrantsTooMuch breaks FireEndsWithItsCoordinator, |case| {
@@ -113,4 +126,7 @@ noticed! {
         };
     clock_that_lies_is_noticed: LiesAboutTheClock breaks SkewIsTold, as_drawn;
     end_that_is_told_twice_is_noticed: TellsAnEndTwice breaks EventsMakeSense, as_drawn;
+    end_that_a_model_misses_is_noticed: ModelMissesAnEnd breaks ModelIsTrue, as_drawn;
+    beginning_that_only_the_log_has_is_noticed:
+        ModelMissesABeginning breaks LogGivesTheModel, as_drawn;
 }

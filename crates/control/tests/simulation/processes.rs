@@ -10,14 +10,15 @@ use crate::random::Random;
 use crate::sabotage::{Invariant, Sabotage};
 use crate::world::{Happening, World, brief};
 use control::{
-    Audience, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, RunEvent, RunFile, RunId,
-    RunRequest, Versions,
+    AgentId, Audience, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, RunEvent, RunFile,
+    RunId, RunRequest, Versions,
 };
 use proto::{FromCoordinator, from_coordinator};
 use std::time::Duration;
 
-/// Limits on what may wait to be stored for one agent when something more comes: a window.
-const BACKLOG_MAX: usize = 33;
+/// Limits on what may wait to be stored for one agent when something more comes: a window, and a
+/// second of its machine.
+const BACKLOG_MAX: usize = 34;
 const BACKLOG_MAX_BYTES: usize = 4 << 20;
 
 impl World {
@@ -38,14 +39,18 @@ impl World {
         nth
     }
 
-    pub fn begin_run(&mut self, nth: usize) {
+    /// Begins runs that go on at once, on disjoint agents.
+    pub fn begin_runs(&mut self, nth: usize) {
+        (0..self.case.at_once).for_each(|_| self.begin_run(nth));
+    }
+
+    fn begin_run(&mut self, nth: usize) {
         self.runs += 1;
         let request = self.request(RunId([self.runs; 16]), 1);
         let coordinator = &mut self.coordinators[nth];
-        coordinator.run = Some(request.run);
-        coordinator.outcome = None;
+        coordinator.runs.entry(request.run).or_default();
         let log = coordinator.disk.logs.entry(request.run).or_default();
-        log.go_by(&coordinator.clock);
+        log.go_by(&coordinator.clock, self.now, 0);
         self.fleet_on(nth, FleetEvent::Run(request));
     }
 
@@ -67,7 +72,7 @@ impl World {
             plan: plan.into(),
             files: file.into_iter().collect(),
             minted: Vec::new(),
-            agents: self.case.agents as u32,
+            agents: self.case.agents as u32 / u32::from(self.case.at_once),
             firing: Some(Duration::from_nanos(firing)),
             drain: Duration::from_secs(1),
             epoch,
@@ -89,18 +94,53 @@ impl World {
                     self.send_down(nth, at, FromCoordinator { message });
                 }),
                 FleetAction::Close(at) => self.end(at, Way::Down, "closed there"),
-                FleetAction::Deliver(event, receipt) => self.deliver(nth, event, receipt),
+                FleetAction::Deliver(run, event, receipt) => {
+                    let (run, event) = self.misdirect(nth, run, event);
+                    self.deliver(nth, run, event, receipt);
+                }
             }
         }
     }
 
-    pub fn deliver(&mut self, nth: usize, event: RunEvent, receipt: Option<control::Receipt>) {
-        self.note(|| format!("coordinator {nth} tells {}", brief(&event)));
-        let Some(run) = self.coordinators[nth].run else {
+    /// Breaks what keeps runs apart, if this is asked for.
+    fn misdirect(&self, nth: usize, run: RunId, mut event: RunEvent) -> (RunId, RunEvent) {
+        let runs = &self.coordinators[nth].runs;
+        let mut others = runs
+            .iter()
+            .filter(|(id, other)| **id != run && other.outcome.is_none());
+        let Some((other, directed)) = others.next() else {
+            return (run, event);
+        };
+        match (self.sabotage, &mut event) {
+            (Some(Sabotage::DeliversToTheOtherRun), RunEvent::Interval { .. }) => (*other, event),
+            (Some(Sabotage::ChoosesABusyAgent), RunEvent::Assembled { agents }) => {
+                let busy = directed.indices.keys().next();
+                busy.into_iter().for_each(|busy| agents[0].id = *busy);
+                (run, event)
+            }
+            _ => (run, event),
+        }
+    }
+
+    pub fn deliver(
+        &mut self,
+        nth: usize,
+        run: RunId,
+        event: RunEvent,
+        receipt: Option<control::Receipt>,
+    ) {
+        self.note(|| {
+            format!(
+                "coordinator {nth} tells of {:x}: {}",
+                run.0[0],
+                brief(&event)
+            )
+        });
+        let Some(directed) = self.coordinators[nth].runs.get(&run) else {
             let what = format!("without a run: {}", brief(&event));
             return self.truth.broken(Invariant::EventsMakeSense, what);
         };
-        if self.coordinators[nth].outcome.is_some() {
+        if directed.outcome.is_some() {
             let what = format!("after the end: {}", brief(&event));
             self.truth.broken(Invariant::EventsMakeSense, what);
         }
@@ -108,11 +148,21 @@ impl World {
         self.learn(nth, run, &event);
         let twice = self.sabotage == Some(Sabotage::TellsAnEndTwice)
             && matches!(event, RunEvent::Ended { .. });
+        let told_at = self.coordinators[nth].clock.fleet_time(self.now);
         if twice {
-            self.coordinators[nth].hand(run, event.clone(), None);
+            self.coordinators[nth].hand(run, (event.clone(), told_at), None);
         }
         let coordinator = &mut self.coordinators[nth];
-        let (events, bytes) = coordinator.hand(run, event, receipt);
+        let is_missed = match self.sabotage {
+            Some(Sabotage::ModelMissesAnEnd) => matches!(event, RunEvent::Ended { .. }),
+            Some(Sabotage::ModelMissesABeginning) => matches!(event, RunEvent::Began { .. }),
+            _ => false,
+        };
+        if !is_missed {
+            let directed = coordinator.runs.entry(run).or_default();
+            directed.model.take(&event, told_at);
+        }
+        let (events, bytes) = coordinator.hand(run, (event, told_at), receipt);
         let is_idle = matches!(coordinator.writing, Writing::Idle);
         if events > BACKLOG_MAX || bytes > BACKLOG_MAX_BYTES {
             let what = format!("{events} events of one agent wait, {bytes} bytes");
@@ -127,23 +177,29 @@ impl World {
 
     /// Keeps what the truth needs from an event.
     pub fn learn(&mut self, nth: usize, run: RunId, event: &RunEvent) {
+        let directed = self.coordinators[nth].runs.entry(run).or_default();
         let truth = self.truth.runs.entry(run).or_default();
         match event {
             RunEvent::Assembled { agents } => {
                 truth.members = agents.iter().map(|facts| facts.id).collect();
+                let coordinator = &self.coordinators[nth];
+                let is_busy = |id: &&AgentId| coordinator.is_busy_elsewhere(run, **id);
+                if let Some(busy) = truth.members.iter().find(is_busy) {
+                    let what = format!("{busy:?} is chosen for {run:?}, and serves another run");
+                    self.truth.broken(Invariant::AgentServesOneRun, what);
+                }
             }
-            RunEvent::Gone { agent, .. } => self.coordinators[nth].away.extend([*agent]),
+            RunEvent::Gone { agent, .. } => directed.away.extend([*agent]),
             RunEvent::Back { agent } => {
-                self.coordinators[nth].away.remove(agent);
+                directed.away.remove(agent);
             }
             RunEvent::Lost { agent, .. } | RunEvent::Problem { agent, .. } => {
-                let coordinator = &self.coordinators[nth];
                 let is_it = |(_, index): &(_, &u32)| *index == agent;
-                let id = coordinator.indices.iter().find(is_it).map(|(id, _)| *id);
+                let id = directed.indices.iter().find(is_it).map(|(id, _)| *id);
                 truth.given_up.extend(id);
                 truth
                     .lost_away
-                    .extend(id.filter(|_| coordinator.away.contains(agent)));
+                    .extend(id.filter(|_| directed.away.contains(agent)));
             }
             _ => {}
         }
@@ -157,15 +213,23 @@ impl World {
         let mut receipts = Vec::new();
         for handed in coordinator.waiting.drain(..) {
             let log = coordinator.disk.logs.entry(handed.run).or_default();
-            let is_interval = matches!(handed.event, RunEvent::Interval { .. });
-            let tampers = is_interval && self.random.percent(5);
-            let times = match self.sabotage {
-                Some(Sabotage::WritesAnIntervalTwice) if tampers => 2,
-                Some(Sabotage::DropsARecord) if tampers => 0,
+            let times = match (self.sabotage, &handed.event) {
+                (Some(Sabotage::WritesAnIntervalTwice), RunEvent::Interval { .. })
+                | (Some(Sabotage::WritesASecondTwice), RunEvent::Observed { .. }) => 2,
+                (Some(Sabotage::DropsARecord), RunEvent::Interval { .. })
+                | (Some(Sabotage::DropsASecond), RunEvent::Observed { .. }) => 0,
                 _ => 1,
             };
-            log.append(std::iter::repeat_n(handed.event.clone(), times));
-            receipts.extend(handed.receipt.map(|receipt| (receipt, handed.event)));
+            let times = if times != 1 && self.random.percent(5) {
+                times
+            } else {
+                1
+            };
+            for _ in 0..times {
+                log.append(handed.event.clone(), handed.told_at);
+            }
+            let run = handed.run;
+            receipts.extend(handed.receipt.map(|receipt| (receipt, run, handed.event)));
         }
         let logs = coordinator.disk.logs.iter();
         let records = logs.map(|(run, log)| (*run, log.events.len())).collect();
@@ -180,7 +244,7 @@ impl World {
         };
         let synced_at = self.now + most / 4 + self.random.below(most);
         self.at(synced_at, Happening::Synced(nth));
-        for (receipt, _) in at_once {
+        for (receipt, ..) in at_once {
             self.fleet_on(nth, FleetEvent::Delivered(receipt));
         }
     }
@@ -198,8 +262,8 @@ impl World {
             coordinator.writing = Writing::Due;
             self.at(self.now, Happening::Write(nth));
         }
-        for (receipt, event) in receipts {
-            self.coordinators[nth].settle(&event);
+        for (receipt, run, event) in receipts {
+            self.coordinators[nth].settle(run, &event);
             self.fleet_on(nth, FleetEvent::Delivered(receipt));
         }
     }

@@ -11,9 +11,11 @@ pub enum Invariant {
     AllArmedOrNobodyFires,
     /// Nothing is acknowledged that is not durable.
     AcknowledgedIsStored,
-    /// An interval is in the log at most once, as its agent made it.
+    /// An interval, or a second of a machine, is in the log at most once, as its agent made it;
+    /// seconds are there in order.
     CountedOnce,
-    /// If an agent has ended, everything it made is in the log, or named as missing.
+    /// If an agent has ended, everything it made is in the log, or named as missing. Of seconds of
+    /// its machine only the last ones may be missing.
     CompleteOrNamed,
     /// No part of the load is fired by two agents.
     NoShareTwice,
@@ -21,6 +23,8 @@ pub enum Invariant {
     NoShareForgotten,
     /// An agent obeys no older coordinator of its run.
     NewestCoordinatorAlone,
+    /// No agent serves two runs at once.
+    AgentServesOneRun,
     /// Every run comes to an end.
     NobodyHangs,
     /// An agent that is given up while it is away fires no more.
@@ -31,6 +35,10 @@ pub enum Invariant {
     SkewIsTold,
     /// Events come in an order that makes sense.
     EventsMakeSense,
+    /// What a run's model says of its agents is what they did.
+    ModelIsTrue,
+    /// A run's log gives the same model as its events did when they came.
+    LogGivesTheModel,
     /// Nothing panics.
     NothingPanics,
 }
@@ -38,6 +46,10 @@ pub enum Invariant {
 /// A defect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sabotage {
+    /// Intervals are delivered to the caller of another run.
+    DeliversToTheOtherRun,
+    /// A run begins on an agent that serves another.
+    ChoosesABusyAgent,
     /// The coordinator acknowledges what is written before it is synced.
     AcknowledgesBeforeTheSync,
     /// Something in between answers beats with a lease, whether the coordinator is there or not.
@@ -50,10 +62,16 @@ pub enum Sabotage {
     WritesAnIntervalTwice,
     /// An interval is not written, but reported as written.
     DropsARecord,
+    /// A second of a machine is written twice.
+    WritesASecondTwice,
+    /// A second of a machine is not written, but reported as written.
+    DropsASecond,
     /// A byte of an interval changes on its way.
     ChangesAByte,
     /// An agent forgets an interval that it made.
     ForgetsAnInterval,
+    /// An agent forgets a second of its machine.
+    ForgetsASecond,
     /// A coordinator that takes a run up does not increase the epoch.
     KeepsTheEpoch,
     /// An agent does not hear of the part of a share that it should take over, and the coordinator
@@ -71,4 +89,8 @@ pub enum Sabotage {
     LiesAboutTheClock,
     /// An agent's end is written twice.
     TellsAnEndTwice,
+    /// The model of a run does not take the ends of agents.
+    ModelMissesAnEnd,
+    /// The model of a run does not take the beginnings of agents.
+    ModelMissesABeginning,
 }

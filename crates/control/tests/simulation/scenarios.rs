@@ -4,7 +4,7 @@ use crate::agent::STEPS_PER_INTERVAL;
 use crate::case::{BrokenRule, Case, Ending, Fault, SECOND};
 use crate::network::Way;
 use crate::world::World;
-use control::{EndCause, LEASE, LostPolicy, RunEvent, RunOutcome, Stop};
+use control::{EndCause, LEASE, LostPolicy, Observer, RunEvent, RunOutcome, Stop};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -62,11 +62,28 @@ fn quiet_network_runs_the_plan_to_its_end_on_every_agent() {
         assert_eq!(outcomes(&world), [RunOutcome::Ran], "seed {seed}");
         assert_eq!(causes(&world), vec![EndCause::Plan; 3], "seed {seed}");
         let is_interval = |event: &&RunEvent| matches!(event, RunEvent::Interval { .. });
-        assert_eq!(
-            events(&world).filter(is_interval).count(),
-            24,
-            "seed {seed}"
-        );
+        let is_second = |event: &&RunEvent| matches!(event, RunEvent::Observed { .. });
+        let intervals = events(&world).filter(is_interval).count();
+        let seconds = events(&world).filter(is_second).count();
+        assert_eq!((intervals, seconds), (24, 24), "seed {seed}");
+    }
+}
+
+#[test]
+fn monitors_deliver_every_second_and_their_profile() {
+    for seed in 0..20 {
+        let mut case = Case::quiet(seed, 2);
+        case.monitors = 2;
+        let world = over(case);
+        let is_second = |event: &&RunEvent| match event {
+            RunEvent::Observed { by, .. } => matches!(by, Observer::Monitor(_)),
+            _ => false,
+        };
+        let is_part = |event: &&RunEvent| matches!(event, RunEvent::ProfilePart { .. });
+        let seconds = events(&world).filter(is_second).count();
+        // The last one may end with the run.
+        assert!((14..=16).contains(&seconds), "seed {seed}: {seconds}");
+        assert_eq!(events(&world).filter(is_part).count(), 6, "seed {seed}");
     }
 }
 
@@ -78,6 +95,46 @@ fn agents_serve_the_next_run() {
         let world = over(case);
         assert_eq!(outcomes(&world), [RunOutcome::Ran; 3], "seed {seed}");
         assert_eq!(causes(&world), vec![EndCause::Plan; 6], "seed {seed}");
+    }
+}
+
+#[test]
+fn two_runs_at_once_each_run_their_plan_on_their_own_agents() {
+    for seed in 0..50 {
+        let mut case = Case::quiet(seed, 4);
+        (case.at_once, case.runs) = (2, 2);
+        let world = over(case);
+        assert_eq!(outcomes(&world), [RunOutcome::Ran; 4], "seed {seed}");
+        assert_eq!(causes(&world), vec![EndCause::Plan; 8], "seed {seed}");
+    }
+}
+
+#[test]
+fn stop_of_one_run_leaves_the_other_alone() {
+    for seed in 0..50 {
+        let mut case = Case::quiet(seed, 4).with(6 * SECOND, Fault::Stops(Stop::Now));
+        case.at_once = 2;
+        let world = over(case);
+        assert_eq!(outcomes(&world), [RunOutcome::Ran; 2], "seed {seed}");
+        let causes = causes(&world);
+        let (by_plan, stopped): (Vec<_>, Vec<_>) =
+            causes.iter().partition(|cause| **cause == EndCause::Plan);
+        assert_eq!((by_plan.len(), stopped.len()), (2, 2), "seed {seed}");
+    }
+}
+
+#[test]
+fn both_runs_go_on_after_their_coordinator_is_restarted() {
+    for seed in 0..50 {
+        let ends = Fault::CoordinatorEnds {
+            how: [Ending::Killed, Ending::PowerFails][(seed % 2) as usize],
+            down_ns: SECOND,
+        };
+        let mut case = Case::quiet(seed, 4).with(5 * SECOND, ends);
+        case.at_once = 2;
+        let world = over(case);
+        assert_eq!(outcomes(&world), [RunOutcome::Ran; 2], "seed {seed}");
+        assert_eq!(losses(&world), [], "seed {seed}");
     }
 }
 
@@ -291,6 +348,29 @@ fn case_is_the_same_whenever_it_runs() {
     }
 }
 
+/// The name of an event's variant.
+fn variant(event: &RunEvent) -> String {
+    /// Refuses what follows the name: an event can hold megabytes, whose text takes seconds.
+    struct Name(String);
+
+    impl std::fmt::Write for Name {
+        fn write_str(&mut self, text: &str) -> std::fmt::Result {
+            let name = text.split([' ', '{', '(']).next().unwrap_or_default();
+            self.0.push_str(name);
+            if name.len() == text.len() {
+                Ok(())
+            } else {
+                Err(std::fmt::Error)
+            }
+        }
+    }
+
+    let mut name = Name(String::new());
+    // An error is the end of the name.
+    let _ = std::fmt::Write::write_fmt(&mut name, format_args!("{event:?}"));
+    name.0
+}
+
 /// Which events drawn cases have: a kind that never occurs is not tested.
 #[test]
 fn drawn_cases_bring_every_kind_of_event() {
@@ -299,12 +379,7 @@ fn drawn_cases_bring_every_kind_of_event() {
     for seed in 0..300 {
         let mut world = World::new(Case::drawn(seed), None, false);
         world.run();
-        let name = |event: &RunEvent| {
-            let text = format!("{event:?}");
-            let end = text.find([' ', '{']).unwrap_or(text.len());
-            text[..end].to_owned()
-        };
-        kinds.extend(events(&world).map(name));
+        kinds.extend(events(&world).map(variant));
         kinds.extend(
             outcomes(&world)
                 .iter()
@@ -328,9 +403,11 @@ fn drawn_cases_bring_every_kind_of_event() {
         "Lost",
         "Note",
         "NotStarted",
+        "Observed",
         "Plan",
         "Postponed",
         "Problem",
+        "ProfilePart",
         "Ran",
         "Ready",
         "Redistributed",
@@ -338,6 +415,7 @@ fn drawn_cases_bring_every_kind_of_event() {
         "Stopped",
         "Totals",
         "Waiting",
+        "Watching",
     ];
     for kind in wanted {
         assert!(kinds.contains(kind), "no {kind} in {kinds:?}");

@@ -144,6 +144,7 @@ impl World {
     }
 
     fn end_coordinator(&mut self, nth: usize, how: Ending) {
+        self.compare_models(nth);
         let coordinator = &mut self.coordinators[nth];
         coordinator.alive = false;
         coordinator.waiting.clear();
@@ -185,9 +186,9 @@ impl World {
             Ending::Killed => Some(self.coordinators[ended].clock.clone()),
             Ending::PowerFails => None,
         };
-        let run = self.coordinators[ended].run;
+        let runs = self.directed_runs(ended);
         let nth = self.found_coordinator(disk, clock);
-        self.resume(nth, run);
+        runs.into_iter().for_each(|run| self.resume(nth, run));
     }
 
     fn take_up_elsewhere(&mut self, back_ns: u64) {
@@ -195,9 +196,10 @@ impl World {
             return;
         };
         // Until the start of the run is stored, both would start it.
-        let run = self.coordinators[old].run;
-        let log = run.and_then(|run| self.coordinators[old].disk.logs.get(&run));
-        if !log.is_some_and(RunLog::is_sure_of_the_start) {
+        let runs = self.directed_runs(old);
+        let logs = &self.coordinators[old].disk.logs;
+        let is_sure = |run: &RunId| logs.get(run).is_some_and(RunLog::is_sure_of_the_start);
+        if !runs.iter().all(is_sure) {
             return;
         }
         self.split = true;
@@ -212,12 +214,15 @@ impl World {
         let logs = disk.logs.values_mut();
         logs.for_each(|log| log.lose_power(&mut self.random));
         let nth = self.found_coordinator(disk, None);
-        self.resume(nth, run);
+        runs.into_iter().for_each(|run| self.resume(nth, run));
     }
 
-    /// Takes up the current run, as far as it is on the disk.
-    fn resume(&mut self, nth: usize, run: Option<RunId>) {
-        let Some(run) = run else { return };
+    fn directed_runs(&self, nth: usize) -> Vec<RunId> {
+        self.coordinators[nth].runs.keys().copied().collect()
+    }
+
+    /// Takes up a run, as far as it is on the disk.
+    fn resume(&mut self, nth: usize, run: RunId) {
         let log = self.coordinators[nth].disk.logs.entry(run).or_default();
         log.reopen();
         if log.is_done() {
@@ -256,18 +261,23 @@ impl World {
     fn take_up(&mut self, nth: usize, request: RunRequest) {
         let run = request.run;
         let coordinator = &mut self.coordinators[nth];
-        coordinator.run = Some(run);
         let log = coordinator.disk.logs.entry(run).or_default();
-        log.go_by(&coordinator.clock);
-        coordinator.indices = log.members().into_iter().zip(0..).collect();
         let error_ns = self.random.below(2 * CALENDAR_ERROR) as i64 - CALENDAR_ERROR as i64;
-        let history = log.history(self.now, error_ns);
+        log.go_by(&coordinator.clock, self.now, error_ns);
+        let directed = coordinator.runs.entry(run).or_default();
+        directed.model = log.model();
+        // A run that has not started chooses its agents anew.
+        if directed.model.start_at().is_some() {
+            directed.indices = log.members().into_iter().zip(0..).collect();
+            directed.monitors = log.monitors();
+        }
+        let past = Box::new(directed.model.clone());
         self.note(|| {
             format!(
                 "coordinator {nth} takes {run:?} up, epoch {}",
                 request.epoch
             )
         });
-        self.fleet_on(nth, FleetEvent::Resume(request, Box::new(history)));
+        self.fleet_on(nth, FleetEvent::Resume(request, past));
     }
 }

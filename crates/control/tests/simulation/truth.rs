@@ -41,6 +41,8 @@ pub struct RunTruth {
 #[derive(Debug, Default)]
 pub struct AgentTruth {
     pub made: BTreeMap<u32, Bytes>,
+    /// What it observed of its machine, by seconds.
+    pub observed: BTreeMap<u32, Bytes>,
     pub totals: Option<u32>,
     pub ended: Option<EndCause>,
     /// True time of its first instant, even if it reached it late.

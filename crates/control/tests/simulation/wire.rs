@@ -91,17 +91,12 @@ impl World {
     }
 
     fn is_stored(&self, nth: usize, run: RunId, id: AgentId, stored: Stored) -> bool {
-        let (interval, totals) = match stored {
-            Stored::Interval(interval) => (interval, false),
-            Stored::Totals(interval) => (interval, true),
-            Stored::Second(_) | Stored::ProfilePart(_) => return false,
-        };
         let coordinator = &self.coordinators[nth];
-        let index = coordinator.indices.get(&id);
+        let directed = coordinator.runs.get(&run);
+        let by = directed.and_then(|directed| directed.observer(id));
         let log = coordinator.disk.logs.get(&run);
-        let is_there =
-            |(index, log): (&u32, &crate::disk::RunLog)| log.is_stored((*index, interval, totals));
-        index.zip(log).is_some_and(is_there)
+        by.zip(log)
+            .is_some_and(|(by, log)| log.is_stored(by, stored))
     }
 
     fn watch_grant(&mut self, id: AgentId, slot: usize, grant: &mut Grant) {
@@ -172,7 +167,9 @@ impl World {
     fn answer(&mut self, stream: Option<ConnectionId>, sequence: u64) {
         let Some(at) = stream else { return };
         let coordinator = &self.coordinators[self.network.streams[&at].coordinator];
-        let Some(run) = coordinator.run else { return };
+        let Some((run, _)) = coordinator.runs.last_key_value() else {
+            return;
+        };
         let grant = Grant {
             sequence,
             coordinator_at_ns: coordinator.clock.mono(self.now),

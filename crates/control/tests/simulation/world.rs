@@ -67,10 +67,10 @@ pub struct World {
 impl World {
     pub fn new(case: Case, sabotage: Option<Sabotage>, tracing: bool) -> World {
         let mut random = Random(case.seed);
-        let hosts = (0..case.agents).map(|_| Host::new(draw_clock(&mut random)));
+        let hosts = (0..case.machines()).map(|_| Host::new(draw_clock(&mut random)));
         let hosts: Vec<Host> = hosts.collect();
         // The last path is that of strangers.
-        let paths = vec![Path::default(); case.agents + 1];
+        let paths = vec![Path::default(); case.machines() + 1];
         let ends = case.faults.iter().map(|(at, fault)| at + fault.lasts());
         let last_fault_ends_at = ends.max().unwrap_or(0);
         let mut world = World {
@@ -95,12 +95,12 @@ impl World {
             case,
         };
         world.found_coordinator(Disk::default(), None);
-        (0..world.case.agents).for_each(|slot| world.boot_agent(slot));
+        (0..world.hosts.len()).for_each(|slot| world.boot_agent(slot));
         for nth in 0..world.case.faults.len() {
             let at = world.case.faults[nth].0;
             world.at(at, Happening::Strikes(nth));
         }
-        world.begin_run(0);
+        world.begin_runs(0);
         world
     }
 
@@ -111,14 +111,15 @@ impl World {
         while self.truth.violation.is_none() {
             if self.is_over() {
                 self.judge();
-                if self.truth.violation.is_some() || self.runs >= self.case.runs {
+                if self.truth.violation.is_some() || self.runs / self.case.at_once >= self.case.runs
+                {
                     break;
                 }
                 self.case.faults.clear();
                 let Some(newest) = self.newest_alive() else {
                     break;
                 };
-                self.begin_run(newest);
+                self.begin_runs(newest);
                 until = self.now + patience;
             }
             if self.now > until {
@@ -152,9 +153,7 @@ impl World {
             .iter()
             .filter(|coordinator| coordinator.alive);
         let state = |coordinator: &Coordinator| {
-            let last = coordinator
-                .run
-                .and_then(|run| coordinator.disk.logs.get(&run));
+            let last = coordinator.disk.logs.values().find(|log| !log.is_done());
             format!(
                 "generation {}: idle {}, stored {}, {} events, the last {:?}",
                 coordinator.generation,
@@ -191,7 +190,7 @@ impl World {
     pub fn note(&mut self, what: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             let what = what();
-            // There are so many of these that they would hide the rest.
+            // These would hide the rest by their number.
             if what.contains(": Beat(") || what.contains(": Grant(") {
                 return;
             }
@@ -260,9 +259,14 @@ impl World {
         }
     }
 
+    /// Stops the first run that is not over, wherever it is directed.
     pub fn stop(&mut self, how: Stop) {
         for nth in 0..self.coordinators.len() {
-            self.fleet_on(nth, FleetEvent::Stop(how));
+            let mut runs = self.coordinators[nth].runs.iter();
+            if let Some((run, _)) = runs.find(|(_, run)| run.outcome.is_none()) {
+                let run = *run;
+                self.fleet_on(nth, FleetEvent::Stop(run, how));
+            }
         }
     }
 }

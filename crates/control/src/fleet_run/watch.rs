@@ -1,0 +1,193 @@
+//! The monitors that watch a run: they fire nothing, a run waits for them only briefly, for a CPU
+//! profile, and never fails because of them.
+
+use super::FleetRun;
+use crate::clock::nanoseconds;
+use crate::fleet_action::{Actions, Awaited};
+use crate::monitor_record::MonitorRecord;
+use crate::profile_inbox::PartStep;
+use crate::{AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent};
+use proto::ack::Stored;
+use proto::from_agent::Message as Up;
+use proto::from_coordinator::Message as Down;
+use proto::{Notice, Observe, ProfilePart, Release};
+use std::collections::BTreeMap;
+
+/// Monitors of one run, counted by process: one that is restarted counts again.
+const MONITORS_MAX: usize = 1_000;
+
+/// The monitors of a run.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// Whether attached monitors watch this run, or have until it had fired out.
+    is_on: bool,
+    /// By their numbers in the run; the first ones may be those of an earlier coordinator.
+    monitors: Vec<WatchingMonitor>,
+    numbers: BTreeMap<AgentId, u32>,
+}
+
+/// Where a monitor is attached, and what was taken from it.
+#[derive(Debug)]
+struct WatchingMonitor {
+    at: Option<ConnectionId>,
+    record: MonitorRecord,
+}
+
+impl Watch {
+    /// Restores the monitors of a run that is taken up, by their numbers.
+    pub(super) fn from_past(past: Vec<(AgentId, MonitorRecord)>) -> Watch {
+        let mut watch = Watch::default();
+        past.into_iter()
+            .for_each(|(id, record)| watch.add(id, None, record));
+        watch
+    }
+
+    fn add(&mut self, id: AgentId, at: Option<ConnectionId>, record: MonitorRecord) {
+        self.numbers.insert(id, self.monitors.len() as u32);
+        self.monitors.push(WatchingMonitor { at, record });
+    }
+
+    /// What was taken from the monitor with this number.
+    pub(super) fn record(&mut self, number: u32) -> &mut MonitorRecord {
+        &mut self.monitors[number as usize].record
+    }
+
+    /// Where the monitor with this number is attached.
+    pub(super) fn connection(&self, number: u32) -> Option<ConnectionId> {
+        self.monitors[number as usize].at
+    }
+
+    /// Notes where a monitor is attached now. Returns whether the run knows it.
+    fn place(&mut self, id: AgentId, at: Option<ConnectionId>) -> bool {
+        let Some(number) = self.numbers.get(&id) else {
+            return false;
+        };
+        self.monitors[*number as usize].at = at;
+        true
+    }
+
+    /// Whether an attached monitor has more of a CPU profile to deliver.
+    pub(super) fn owes_profile(&self) -> bool {
+        let mut attached = self.monitors.iter().filter(|known| known.at.is_some());
+        attached.any(|known| known.record.profile.is_owed())
+    }
+}
+
+impl FleetRun {
+    /// Whether monitors watch this run, or have until it had fired out.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch.is_on
+    }
+
+    /// Lets these monitors, and all that are attached from now on, watch this run, which has
+    /// started.
+    pub(crate) fn begin_watch<'a>(
+        &mut self,
+        monitors: impl Iterator<Item = (&'a AgentFacts, ConnectionId)>,
+        out: &mut Actions,
+    ) {
+        self.watch.is_on = true;
+        monitors.for_each(|(facts, at)| self.attach_monitor(facts, at, out));
+    }
+
+    pub(crate) fn attach_monitor(
+        &mut self,
+        facts: &AgentFacts,
+        at: ConnectionId,
+        out: &mut Actions,
+    ) {
+        let Some(start_at) = self.started_at() else {
+            return; // the fleet lets monitors watch only a run that has started
+        };
+        let is_known = self.watch.place(facts.id, Some(at));
+        // It may have been away when the others were released.
+        if self.fired_out_at.is_some() {
+            return self.release_monitor(at, out);
+        }
+        if is_known {
+            self.tell_note("monitor", &format!("monitor {} is back", facts.name), out);
+        } else if self.watch.monitors.len() >= MONITORS_MAX {
+            let text = format!(
+                "this run has had {MONITORS_MAX} monitors, and takes no more; this one waits for \
+                 the next run"
+            );
+            return out.send(at, Down::Notice(Notice { text }));
+        } else {
+            self.watch.add(facts.id, Some(at), MonitorRecord::default());
+            let monitor = facts.clone();
+            out.tell(self.id(), RunEvent::Watching { monitor });
+        }
+        let observe = Observe {
+            run_id: self.id().to_wire(),
+            run_name: self.request.name.clone(),
+            start_at_ns: start_at.0,
+            firing_ns: self.request.firing.map_or(0, nanoseconds),
+        };
+        out.send(at, Down::Observe(observe));
+    }
+
+    pub(crate) fn detach_monitor(&mut self, facts: &AgentFacts, out: &mut Actions) {
+        if self.watch.place(facts.id, None) {
+            self.tell_note("monitor", &format!("monitor {} is away", facts.name), out);
+        }
+    }
+
+    /// Ends the watch, unless the run has fired out before. A profile that is being taken ends too,
+    /// and is delivered.
+    pub(super) fn release_monitors(&self, out: &mut Actions) {
+        let monitors = self.watch.monitors.iter();
+        let watching = monitors.filter(|_| self.fired_out_at.is_none());
+        let attached = watching.filter_map(|known| known.at);
+        attached.for_each(|at| self.release_monitor(at, out));
+    }
+
+    fn release_monitor(&self, at: ConnectionId, out: &mut Actions) {
+        let run_id = self.id().to_wire();
+        out.send(at, Down::Release(Release { run_id }));
+    }
+
+    /// Handles a message of a member that is no agent of this run.
+    pub(super) fn received_from_monitor(
+        &mut self,
+        now: FleetTime,
+        monitor: AgentId,
+        message: Up,
+        out: &mut Actions,
+    ) {
+        // An agent that waits for the next run can still name this one.
+        let Some(&number) = self.watch.numbers.get(&monitor) else {
+            return;
+        };
+        match message {
+            Up::Observed(observed) => self.observed(now, Observer::Monitor(number), observed, out),
+            Up::Profile(part) => self.profile_part(number, part, out),
+            // Only agents send these.
+            _ => {}
+        }
+    }
+
+    /// Takes a part of a monitor's CPU profile, or the announcement of one.
+    fn profile_part(&mut self, monitor: u32, taken: ProfilePart, out: &mut Actions) {
+        let (part, parts) = (taken.part, taken.parts);
+        match self.watch.record(monitor).profile.take(&taken) {
+            PartStep::Ignore => {}
+            PartStep::Acknowledge => {
+                self.acknowledge(Observer::Monitor(monitor), Stored::ProfilePart(part), out);
+            }
+            PartStep::Store => {
+                let what = Awaited::ProfilePart {
+                    monitor,
+                    part,
+                    parts,
+                };
+                let event = RunEvent::ProfilePart {
+                    monitor,
+                    part,
+                    parts,
+                    content: taken.content,
+                };
+                out.deliver(event, self.receipt(what));
+            }
+        }
+    }
+}
