@@ -12,6 +12,8 @@ pub mod fleet;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod io_words;
+#[cfg(test)]
+mod job;
 mod launch;
 mod local;
 mod machine_name;
