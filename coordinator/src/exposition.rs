@@ -1,6 +1,6 @@
 //! Shows the run under way to others: `/metrics` to programs that ask, the dashboard to people,
-//! pushes to an OpenTelemetry collector. All of them share one document, which the record makes
-//! while there are viewers.
+//! pushes to an OpenTelemetry collector. All of them share one document, which [`ViewerFeed`] asks
+//! the record for at the pace of its viewers.
 
 mod dashboard;
 mod latest_run;
@@ -10,9 +10,11 @@ mod metrics;
 mod own_host;
 mod port;
 mod version_stream;
+mod viewer_feed;
 mod viewer_places;
 
-pub(crate) use latest_run::{LatestRun, ShownTo};
+pub(crate) use latest_run::LatestRun;
+pub(crate) use viewer_feed::{ShowTimes, ViewerFeed};
 
 use crate::otlp::{OtlpEndpoint, OtlpStream};
 use crate::terminal;

@@ -4,12 +4,11 @@ use crate::planned_run::PlannedRun;
 use crate::record::replay::RehearsedReplay;
 use crate::run_folder::{FactKind, LogReader, LoggedFact, log_file, sealed_log};
 use crate::run_origin::RunOrigin;
+use crate::sample_run::{CLOCK, loss_of, operation, start_events};
 use crate::utc::Utc;
 use analysis::RunState;
-use control::{
-    AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunId, RunModel, Skew,
-};
-use measure::{CellKey, Outcome, Period, Snapshot, Totals};
+use control::{AgentFacts, AgentId, EndCause, FleetTime, RunEvent, RunId, RunModel, Skew};
+use measure::Totals;
 use proto::Bytes;
 use report::{Format, Style};
 use std::time::Duration;
@@ -102,57 +101,17 @@ fn small_run() -> Vec<LoggedFact> {
         .collect()
 }
 
-/// One second of one agent.
-fn small_second() -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    let key = CellKey {
-        period: Period::Measured,
-        request: 0,
-        address: None,
-    };
-    let cell = snapshot.cells.entry(key).or_default();
-    cell.counters.started = 1;
-    cell.counters.ok = 1;
-    let times = cell.response_times.entry((Outcome::Ok, 0)).or_default();
-    times.record(1_000_000);
-    snapshot
-}
-
 fn small_agent(name: &str) -> AgentFacts {
     AgentFacts::new(AgentId([name.len() as u8; 16]), name)
 }
 
 /// Two agents begin; one of them is lost, and the other one gets its share.
 fn small_run_events(start_at: FleetTime) -> Vec<RunEvent> {
-    let second = small_second();
+    let second = operation(0);
     let mut totals = Totals::default();
     totals.add(&second);
-    let clock = ClockReading {
-        offset_ns: 0,
-        bound_ns: 1,
-    };
-    let mut events = vec![RunEvent::Assembled {
-        agents: ["a", "b"].map(small_agent).to_vec(),
-    }];
-    for agent in 0..2 {
-        events.push(RunEvent::Ready {
-            agent,
-            addresses: Vec::new(),
-            workers: 1,
-            clock,
-        });
-    }
-    events.push(RunEvent::Armed {
-        start_at,
-        start_in: Duration::from_secs(1),
-    });
-    for agent in 0..2 {
-        events.push(RunEvent::Began {
-            agent,
-            at: start_at,
-            bound_ns: 1,
-        });
-    }
+    let agents = ["a", "b"].map(small_agent).to_vec();
+    let mut events = start_events(agents, start_at, Duration::from_secs(1));
     events.extend([
         RunEvent::Started {
             skew: Skew {
@@ -166,12 +125,7 @@ fn small_run_events(start_at: FleetTime) -> Vec<RunEvent> {
             interval: 0,
             encoded: second.encode().into(),
         },
-        RunEvent::Lost {
-            agent: 1,
-            next_interval: 0,
-            fired_until: Some(start_at.after(Duration::from_secs(1))),
-            why: "gone".to_owned(),
-        },
+        loss_of(1, Some(start_at.after(Duration::from_secs(1)))),
         RunEvent::Redistributed {
             agent: 1,
             to: vec![0],
@@ -187,7 +141,7 @@ fn small_run_events(start_at: FleetTime) -> Vec<RunEvent> {
             cause: EndCause::Plan,
             missing: vec![1],
             figures: Bytes::from(host::RunFigures::default().encode()),
-            clock: Some(clock),
+            clock: Some(CLOCK),
         },
     ]);
     events

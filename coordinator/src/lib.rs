@@ -25,9 +25,12 @@ mod progress;
 mod quick;
 mod record;
 mod render;
+mod renewal;
 mod roster;
 mod run_folder;
 mod run_origin;
+#[cfg(any(test, feature = "fuzzing", feature = "rehearsal"))]
+mod sample_run;
 mod saved_result;
 mod set_args;
 mod signals;

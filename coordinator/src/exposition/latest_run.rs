@@ -45,7 +45,7 @@ pub(crate) struct Follower {
 
 /// The kinds of viewers that a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ShownTo {
+pub(super) enum ShownTo {
     /// At least one browser follows it, and gets a page for each document.
     Browsers {
         /// CPU time that the last page took to make.
@@ -56,9 +56,9 @@ pub(crate) enum ShownTo {
 }
 
 impl ShownRun {
-    fn put(&mut self, document: Document) {
+    fn put(&mut self, document: Arc<Document>) {
         self.version = Utc::now().millis().max(self.version.saturating_add(1));
-        self.document = Some(Arc::new(document));
+        self.document = Some(document);
     }
 }
 
@@ -77,7 +77,7 @@ impl LatestRun {
 
     /// Shows a newer document. Before its first second a run says less than the result of the run
     /// before, which then stays.
-    pub(crate) fn show(&self, document: Document) {
+    pub(super) fn show(&self, document: Arc<Document>) {
         let has_begun = !document.series.rows.is_empty();
         let says_something = has_begun || document.run.state != RunState::Incomplete;
         self.shown.send_if_modified(|shown| {
@@ -90,7 +90,7 @@ impl LatestRun {
     }
 
     /// The kind of viewers that the run has now.
-    pub(crate) fn shown_to(&self) -> ShownTo {
+    pub(super) fn shown_to(&self) -> ShownTo {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         if is_followed {
             ShownTo::Browsers {
@@ -102,7 +102,7 @@ impl LatestRun {
     }
 
     /// Shows a run's last document, even if the run never began.
-    pub(crate) fn show_last(&self, document: Document) {
+    pub(super) fn show_last(&self, document: Arc<Document>) {
         self.shown.send_modify(|shown| shown.put(document));
     }
 

@@ -287,32 +287,27 @@ fn short(digest: [u8; 32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_folder::{FolderName, LoggedFact, RunFolder};
+    use crate::run_folder::LoggedFact;
     use crate::run_origin::RunOrigin;
+    use crate::sample_run;
 
     const PLAN: &str = "target.url = \"https://a.test/\"\nload = { connections = 2, duration = \
                         \"1h\" }\n";
 
     fn planned() -> PlannedRun {
-        let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
         let origin = RunOrigin {
             listen: Some(([127, 0, 0, 1], 7711).into()),
             ..RunOrigin::default()
         };
         PlannedRun {
             origin,
-            ..PlannedRun::new(plan, PLAN.to_owned(), 2, "plan".to_owned()).unwrap()
+            ..sample_run::planned(PLAN, 2)
         }
     }
 
     /// Makes the folder of a run by another clock that was to begin `start_in_seconds` from now.
     fn left(base: &Path, start_in_seconds: i64) -> PathBuf {
-        let folder = RunFolder::create(
-            base,
-            &FolderName::Stamped(Utc::now(), "plan".to_owned()),
-            PLAN,
-        )
-        .unwrap();
+        let folder = sample_run::folder(base);
         let run = planned();
         let begun = BegunRun {
             clock: "another".to_owned(),

@@ -126,19 +126,14 @@ fn decode(jobs: &Mutex<Receiver<DecodeJob>>, decoded: &Arc<ByteGate>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{CellKey, Outcome, Period};
+    use crate::sample_run::operation;
     use std::time::Duration;
 
     /// A snapshot that takes some kilobytes of memory once decoded.
     fn encoded() -> Bytes {
-        let mut snapshot = Snapshot::default();
-        let key = CellKey {
-            period: Period::Measured,
-            request: 0,
-            address: None,
-        };
-        let cell = snapshot.cells.entry(key).or_default();
-        let times = cell.response_times.entry((Outcome::Ok, 0)).or_default();
+        let mut snapshot = operation(0);
+        let cell = snapshot.cells.values_mut().next().unwrap();
+        let times = cell.response_times.values_mut().next().unwrap();
         (0..500).for_each(|ns| times.record(ns * 1_000_000));
         snapshot.encode().into()
     }

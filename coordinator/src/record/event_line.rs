@@ -1,12 +1,13 @@
 //! `events.jsonl`: one JSON object per line for each thing that happened in a run, with the time at
 //! which the coordinator learned of it.
 
+use super::recorded_agents::ending;
 use crate::utc::Utc;
 use analysis::{
-    AgentEndCause, AgentIntroduction, AgentMention, ClockFigure, Document, EventLine, FleetEnding,
-    Happened, MachineFinding, NamedAgent,
+    AgentIntroduction, AgentMention, ClockFigure, Document, EventLine, FleetEnding, Happened,
+    MachineFinding, NamedAgent,
 };
-use control::{AgentFacts, ClockReading, EndCause, Finding, RunEvent, RunOutcome};
+use control::{AgentFacts, ClockReading, Finding, RunEvent, RunOutcome};
 use std::time::Duration;
 
 /// The line of an event; `None` for events that only carry figures. `name_of` gives an agent's name
@@ -201,15 +202,6 @@ fn clock_figure(clock: ClockReading) -> ClockFigure {
     ClockFigure {
         bound_ns: clock.bound_ns,
         offset_ns: clock.offset_ns,
-    }
-}
-
-fn ending(cause: &EndCause) -> (AgentEndCause, Option<String>) {
-    match cause {
-        EndCause::Plan => (AgentEndCause::Plan, None),
-        EndCause::Stopped => (AgentEndCause::Stopped, None),
-        EndCause::LeaseExpired => (AgentEndCause::LeaseExpired, None),
-        EndCause::Failed(why) => (AgentEndCause::Failed, Some(why.clone())),
     }
 }
 

@@ -2,14 +2,12 @@
 //! keeper after that.
 
 use super::decode_pool::DecodePool;
-use super::keeper::KeeperJob;
 use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp, seconds};
+use super::stored_fact::StoredFact;
 use crate::fleet::ReceiptSender;
 use crate::io_words::in_words;
-use crate::run_folder::{FactKind, LoggedFact, RunLog};
-use crate::utc::Utc;
-use analysis::RunState;
-use control::{Receipt, RunEvent};
+use crate::run_folder::{LoggedFact, RunLog};
+use control::Receipt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,32 +22,31 @@ const GATHER: Duration = Duration::from_millis(50);
 /// A batch is written once it is this large, even if more is waiting.
 const BATCH_BYTES: usize = 1 << 20;
 
-/// A message to the record.
+/// A fact that is to be stored.
 #[derive(Debug)]
-pub(super) enum RecordJob {
-    Take(Utc, RunEvent, Option<Receipt>),
-    Note(String),
-    ServerCpu(Duration),
-    Finish(Utc, RunState),
+pub(super) struct NewFact {
+    pub(super) fact: LoggedFact,
+    /// Returned once the fact is stored.
+    pub(super) receipt: Option<Receipt>,
 }
 
 /// Stores what happens.
 pub(super) struct LogThread {
     /// `None` without a folder, or after storing was given up.
     pub(super) log: Option<RunLog>,
-    pub(super) jobs: mpsc::Receiver<RecordJob>,
+    pub(super) facts: mpsc::Receiver<NewFact>,
     pub(super) receipts: ReceiptSender,
     pub(super) decoders: DecodePool,
-    pub(super) keeper: SyncSender<KeeperJob>,
+    pub(super) keeper: SyncSender<StoredFact>,
     pub(super) disk: DiskWait,
     /// Seconds of agents that were taken but are not stored yet.
     pub(super) waiting: Arc<AtomicUsize>,
 }
 
-/// Jobs that are stored in one go.
+/// Facts that are stored in one go.
 #[derive(Default)]
 struct RecordBatch {
-    jobs: Vec<RecordJob>,
+    facts: Vec<LoggedFact>,
     receipts: Vec<Receipt>,
 }
 
@@ -57,55 +54,40 @@ impl LogThread {
     /// Stores until the end is recorded, or the record is no longer wanted.
     pub(super) fn run(mut self) {
         let mut next_batch_at = Instant::now();
-        while let Some(job) = self.jobs.blocking_recv() {
-            let batch = self.gather(job, next_batch_at);
+        while let Some(fact) = self.facts.blocking_recv() {
+            let batch = self.gather(fact, next_batch_at);
             next_batch_at = Instant::now() + GATHER;
-            let is_last = matches!(batch.jobs.last(), Some(RecordJob::Finish(..)));
+            let is_last = batch.is_last();
             if let Err((failure, waited)) = self.store() {
                 self.leave_unstored(&failure, waited);
             }
             self.waiting.fetch_sub(batch.intervals(), Ordering::Relaxed);
             self.receipts.stored_blocking(batch.receipts);
-            if !batch.jobs.into_iter().all(|job| self.pass_on(job)) || is_last {
+            if !batch.facts.into_iter().all(|fact| self.pass_on(fact)) || is_last {
                 return;
             }
         }
     }
 
     /// Gathers `first` and everything that waits behind it; nothing comes after the end.
-    fn gather(&mut self, first: RecordJob, not_before: Instant) -> RecordBatch {
-        let is_end = matches!(first, RecordJob::Finish(..));
-        if self.log.is_some() && !is_end {
+    fn gather(&mut self, first: NewFact, not_before: Instant) -> RecordBatch {
+        if self.log.is_some() && !first.fact.what.is_end() {
             std::thread::sleep(not_before.saturating_duration_since(Instant::now()));
         }
         let mut batch = RecordBatch::default();
         let mut next = Some(first);
-        while let Some(job) = next {
-            self.stage(&job);
-            batch.add(job);
-            let is_full = self
-                .log
-                .as_ref()
-                .is_some_and(|log| log.staged_bytes() >= BATCH_BYTES);
-            if is_full || matches!(batch.jobs.last(), Some(RecordJob::Finish(..))) {
+        while let Some(fact) = next {
+            // Nothing is stored without a folder.
+            let log = self.log.iter_mut();
+            log.for_each(|log| log.stage(&fact.fact));
+            batch.add(fact);
+            let log = self.log.as_ref();
+            if log.is_some_and(|log| log.staged_bytes() >= BATCH_BYTES) || batch.is_last() {
                 break;
             }
-            next = self.jobs.try_recv().ok();
+            next = self.facts.try_recv().ok();
         }
         batch
-    }
-
-    fn stage(&mut self, job: &RecordJob) {
-        let Some(log) = &mut self.log else {
-            return; // nothing is stored without a folder
-        };
-        let (at, what) = match job {
-            RecordJob::Take(at, event, _) => (*at, FactKind::Event(event.clone())),
-            RecordJob::Note(sentence) => (Utc::now(), FactKind::Note(sentence.clone())),
-            RecordJob::ServerCpu(used) => (Utc::now(), FactKind::ServerCpu(*used)),
-            RecordJob::Finish(at, state) => (*at, FactKind::Finished(*state)),
-        };
-        log.stage(&LoggedFact { at, what });
     }
 
     /// Waits for the disk to take the batch, as long as that makes sense; otherwise says why it did
@@ -149,50 +131,30 @@ impl LogThread {
             self.disk.give_up(given_up);
         }
         let waiting = seconds(self.waiting.load(Ordering::Relaxed));
-        let sentence = format!("{}; {waiting} waited to be stored", failure.why);
-        // A keeper that is gone has reported why.
-        let _ = self.keeper.send(KeeperJob::Unstored(sentence));
+        let why = format!("{}; {waiting} waited to be stored", failure.why);
+        self.disk.leave_unstored(why);
     }
 
-    /// Passes a job on, and returns whether the keeper takes more.
-    fn pass_on(&self, job: RecordJob) -> bool {
-        let job = match job {
-            RecordJob::Take(
-                _,
-                RunEvent::Interval {
-                    agent,
-                    interval,
-                    encoded,
-                },
-                _,
-            ) => {
-                let snapshot = self.decoders.decode(encoded);
-                KeeperJob::Interval(agent, interval, snapshot)
-            }
-            RecordJob::Take(at, event, _) => KeeperJob::Event(at, event),
-            RecordJob::Note(sentence) => KeeperJob::Note(sentence),
-            RecordJob::ServerCpu(used) => KeeperJob::ServerCpu(used),
-            RecordJob::Finish(at, state) => KeeperJob::Finish(at, state),
-        };
-        self.keeper.send(job).is_ok()
+    /// Passes a fact on, and returns whether the keeper takes more.
+    fn pass_on(&self, fact: LoggedFact) -> bool {
+        let fact = StoredFact::new(fact, &self.decoders);
+        self.keeper.send(fact).is_ok()
     }
 }
 
 impl RecordBatch {
-    fn add(&mut self, job: RecordJob) {
-        if let RecordJob::Take(_, _, Some(receipt)) = &job {
-            self.receipts.push(*receipt);
-        }
-        self.jobs.push(job);
+    fn add(&mut self, fact: NewFact) {
+        self.receipts.extend(fact.receipt);
+        self.facts.push(fact.fact);
+    }
+
+    /// Whether the run's end is in it, which nothing follows.
+    fn is_last(&self) -> bool {
+        self.facts.last().is_some_and(|fact| fact.what.is_end())
     }
 
     fn intervals(&self) -> usize {
-        self.jobs.iter().filter(|job| job.is_interval()).count()
-    }
-}
-
-impl RecordJob {
-    pub(super) fn is_interval(&self) -> bool {
-        matches!(self, RecordJob::Take(_, RunEvent::Interval { .. }, _))
+        let facts = self.facts.iter();
+        facts.filter(|fact| fact.what.is_interval()).count()
     }
 }

@@ -1,7 +1,5 @@
-//! CPU profiles that monitors took: puts their parts together, and writes them as files into the
-//! run's folder.
+//! CPU profiles that monitors took: puts their parts together, and names their files.
 
-use crate::run_folder::RunFolder;
 use analysis::{HotFunction, ProfileResult};
 use host::{CpuProfile, HostError, ProfileOutcome};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +19,6 @@ pub(super) struct Profiles {
     coming: BTreeMap<u32, Vec<u8>>,
     /// Names of files in use, in lower case.
     names: BTreeSet<String>,
-    /// Files that could not be written, and why.
-    unsaved: Vec<String>,
 }
 
 impl Profiles {
@@ -43,47 +39,27 @@ impl Profiles {
         Some(ProfileOutcome::decode(&encoded))
     }
 
-    /// Writes the files of a profile if there is a folder, and returns what the result shows of it.
-    pub(super) fn save(
+    /// What the result shows of a profile, with the names of its files.
+    pub(super) fn result(
         &mut self,
         (number, monitor): (u32, &str),
         profile: &CpuProfile,
-        folder: Option<&RunFolder>,
     ) -> ProfileResult {
         let name = self.file_name(number, monitor);
-        let (folded, svg) = (format!("{name}.folded"), format!("{name}.svg"));
-        let (samples, seconds) = (profile.samples(), profile.duration.as_secs_f64());
-        if let Some(folder) = folder {
-            let text = profile.folded();
-            let process = &profile.process;
-            let title = format!("{process}: {samples} samples in {seconds:.0} s");
-            let picture = report::flame_graph(&title, &text);
-            let picture = picture.map_err(|error| format!("{svg}: {error}"));
-            let saved = [
-                folder.write_beside(&folded, &text),
-                picture.and_then(|picture| folder.write_beside(&svg, &picture)),
-            ];
-            self.unsaved
-                .extend(saved.into_iter().filter_map(Result::err));
-        }
+        let samples = profile.samples();
         let hot = |(name, count): &(&str, u64)| HotFunction {
             name: name.chars().take(NAME_MAX).collect(),
             share: *count as f64 / samples.max(1) as f64,
         };
         ProfileResult {
             process: profile.process.chars().take(NAME_MAX).collect(),
-            seconds,
+            seconds: profile.duration.as_secs_f64(),
             samples,
             left_out: profile.left_out,
-            folded,
-            svg,
+            folded: format!("{name}.folded"),
+            svg: format!("{name}.svg"),
             hottest: profile.hottest().iter().take(HOTTEST).map(hot).collect(),
         }
-    }
-
-    /// Failures to save, each with its reason.
-    pub(super) fn unsaved(&self) -> &[String] {
-        &self.unsaved
     }
 
     /// A name that cannot lead out of the folder, and that no other monitor of the run has.
@@ -102,8 +78,9 @@ impl Profiles {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_folder::FolderName;
-    use crate::utc::Utc;
+    use crate::record::record_files::RecordFiles;
+    use crate::record::recorded_run::RecordChange;
+    use crate::sample_run::folder;
     use std::time::Duration;
 
     fn profile() -> CpuProfile {
@@ -118,8 +95,7 @@ mod tests {
     #[test]
     fn profile_stands_in_two_files_and_is_put_together_of_its_parts() {
         let base = tempfile::tempdir().unwrap();
-        let name = FolderName::Stamped(Utc::now(), "plan".to_owned());
-        let folder = RunFolder::create(base.path(), &name, "").unwrap();
+        let folder = folder(base.path());
         let encoded = ProfileOutcome::Taken(profile()).encode(1 << 20);
         let (first, second) = encoded.split_at(9);
         let mut profiles = Profiles::default();
@@ -127,14 +103,20 @@ mod tests {
         let Some(Ok(ProfileOutcome::Taken(taken))) = profiles.take((3, 1, 2), second) else {
             panic!("it is whole")
         };
-        let result = profiles.save((3, "edge"), &taken, Some(&folder));
+        let result = profiles.result((3, "edge"), &taken);
         assert_eq!((result.samples, result.left_out), (8, 2));
         assert_eq!(result.hottest[0].name, "mul");
         assert_eq!(result.hottest[0].share, 0.75);
-        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let mut files = RecordFiles::new(folder);
+        files.follow(&RecordChange::Profile {
+            profile: taken,
+            folded: result.folded.clone(),
+            svg: result.svg.clone(),
+        });
+        let read = |name: &str| std::fs::read_to_string(files.path().join(name)).unwrap();
         assert_eq!(read(&result.folded), "nginx;a;mul 6\nnginx;a 2\n");
         assert!(read(&result.svg).contains("nginx: 8 samples in 30 s"));
-        assert_eq!(profiles.unsaved(), Vec::<String>::new());
+        assert_eq!(files.unsaved(), Vec::<String>::new());
         assert!(profiles.take((4, 0, 1), b"rubbish").unwrap().is_err());
     }
 

@@ -3,21 +3,25 @@
 //!
 //! ```text
 //! events ─▶ log thread ─▶ disk ─▶ receipts
-//!               └▶ decode pool ─▶ keeper: result, histograms.hlog, events.jsonl, live figures
+//!               └▶ decode pool ─▶ keeper ─▶ record ─▶ documents ─▶ result.json
+//!                                      │                      └▶ viewers, at their own pace
+//!                                      └▶ histograms.hlog, events.jsonl, live figures
 //! ```
 
 #[cfg(test)]
 mod tests;
 
 use super::decode_pool::DecodePool;
+use super::document_feeds::{DocumentFeeds, FeedTimes};
 use super::finished_record::FinishedRecord;
-use super::keeper::{SaveTimes, keep};
+use super::keeper::keep;
+use super::kept_run::KeptRun;
 use super::life_sign::LifeSign;
-use super::log_thread::{LogThread, RecordJob};
-use super::recorded_run::RecordedRun;
+use super::log_thread::{LogThread, NewFact};
 use super::replay;
 use super::storage::{DiskWait, StorageTimes, StorageTrouble};
-use crate::exposition::LatestRun;
+use super::stored_fact::{FactContent, StoredFact};
+use crate::exposition::{LatestRun, ShowTimes, ViewerFeed};
 use crate::fleet::ReceiptSender;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FactKind, LogReader, LoggedFact, ResumedRun, RunFolder, RunLog};
@@ -44,7 +48,7 @@ const STORED_MAX: usize = 1024;
 /// The record of a run under way.
 #[derive(Debug)]
 pub(crate) struct RecordThread {
-    jobs: mpsc::Sender<RecordJob>,
+    facts: mpsc::Sender<NewFact>,
     live: watch::Receiver<Option<Live>>,
     disk: DiskWait,
     /// Seconds of agents that are not stored yet.
@@ -68,7 +72,8 @@ pub(crate) struct LeftRecord {
 
 /// The state that the keeper of a record begins with.
 struct RecordBeginning {
-    record: RecordedRun,
+    kept: KeptRun,
+    feeds: DocumentFeeds,
     /// Facts of the log, to be taken in before anything new. They have a pool of their own, since a
     /// pool's promises are waited for in one order. `None` for a run that begins.
     stored: Option<(LogReader, DecodePool)>,
@@ -78,7 +83,7 @@ struct RecordBeginning {
 
 /// Permission to give the record one event, for which there is room.
 pub(crate) struct RecordPermit<'a> {
-    room: mpsc::Permit<'a, RecordJob>,
+    room: mpsc::Permit<'a, NewFact>,
     waiting: &'a AtomicUsize,
 }
 
@@ -132,7 +137,8 @@ impl RecordThread {
             what: FactKind::Begun(run.to_log()),
         };
         let beginning = RecordBeginning {
-            record: RecordedRun::new(run, folder).shown(latest),
+            kept: KeptRun::new(run, folder),
+            feeds: feeds(latest),
             stored: None,
             first,
         };
@@ -159,7 +165,8 @@ impl RecordThread {
         let folder = RunFolder::reopen(&folder, &log)?;
         let beginning = RecordBeginning {
             stored: Some((log.stored()?, decode_pool()?)),
-            record: RecordedRun::new(run, Some(folder)).shown(latest),
+            kept: KeptRun::new(run, Some(folder)),
+            feeds: feeds(latest),
             first: LoggedFact {
                 at: Utc::now(),
                 what: FactKind::Resumed(resumed),
@@ -187,40 +194,41 @@ impl RecordThread {
         let life_sign = life_sign
             .transpose()
             .context("cannot keep the log's time")?;
-        let (jobs, waiting) = mpsc::channel(WAITING_MAX);
+        beginning.feeds.begin(&beginning.kept);
+        let (facts, waiting) = mpsc::channel(WAITING_MAX);
         let (shown, live) = watch::channel(None);
-        let (keeper_jobs, stored) = sync_channel(STORED_MAX);
+        let (keeper, stored) = sync_channel(STORED_MAX);
         let unstored = Arc::new(AtomicUsize::new(0));
         let disk = DiskWait::new(times);
         let last_disk = disk.clone();
         let log_thread = LogThread {
             log,
-            jobs: waiting,
+            facts: waiting,
             receipts,
             decoders: decode_pool()?,
-            keeper: keeper_jobs,
+            keeper,
             disk: disk.clone(),
             waiting: Arc::clone(&unstored),
         };
         Ok(RecordThread {
-            jobs,
+            facts,
             live,
             disk: disk.clone(),
             waiting: unstored,
             _life_sign: life_sign,
             log_thread: spawn("run-log", move || log_thread.run())?,
             keeper: spawn("record", move || {
-                let record = beginning.caught_up();
-                keep(record, &stored, &shown, SaveTimes::USUAL, &last_disk)
+                let (kept, feeds) = beginning.catch_up();
+                keep(kept, feeds, &stored, shown, &last_disk)
             })?,
         })
     }
 
     /// Waits until one more event can be taken.
     pub(crate) async fn permit(&self) -> RecordPermit<'_> {
-        let room = self.jobs.reserve().await;
+        let room = self.facts.reserve().await;
         RecordPermit {
-            room: room.expect("the thread takes jobs until it is asked to finish"),
+            room: room.expect("the thread takes facts until it is asked to finish"),
             waiting: &self.waiting,
         }
     }
@@ -244,18 +252,21 @@ impl RecordThread {
     }
 
     async fn until_finished(self, rest: RecordRest) -> FinishedRecord {
-        let events = rest.events.into_iter();
-        let events = events.map(|event| RecordJob::Take(Utc::now(), event, None));
-        let notes = rest.notes.into_iter().map(RecordJob::Note);
+        let events = rest.events.into_iter().map(FactKind::Event);
+        let notes = rest.notes.into_iter().map(FactKind::Note);
         let last = events
             .chain(notes)
-            .chain(rest.server_cpu.map(RecordJob::ServerCpu))
-            .chain([RecordJob::Finish(Utc::now(), rest.state)]);
-        for job in last {
-            // A thread that panicked takes no more jobs; joining it shows the panic.
-            let _ = self.jobs.send(job).await;
+            .chain(rest.server_cpu.map(FactKind::ServerCpu))
+            .chain([FactKind::Finished(rest.state)]);
+        for what in last {
+            let new = NewFact {
+                fact: LoggedFact::now(what),
+                receipt: None,
+            };
+            // A thread that panicked takes no more facts; joining it shows the panic.
+            let _ = self.facts.send(new).await;
         }
-        drop(self.jobs);
+        drop(self.facts);
         let (log_thread, keeper) = (self.log_thread, self.keeper);
         let joined = tokio::task::spawn_blocking(|| (log_thread.join(), keeper.join()))
             .await
@@ -269,30 +280,34 @@ impl RecordThread {
 
 impl RecordBeginning {
     /// The record with everything that is stored.
-    fn caught_up(mut self) -> RecordedRun {
+    fn catch_up(mut self) -> (KeptRun, DocumentFeeds) {
         if let Some((mut stored, decoders)) = self.stored {
-            let taken = replay::take_in(&mut self.record, &mut stored, &decoders);
+            let taken = replay::take_in(&mut self.kept, &mut stored, &decoders);
             // The whole log could be read a moment ago; now the system fails to read it.
             if let Err(error) = taken {
-                self.record.note(format!(
+                self.kept.note(format!(
                     "{error}; what is stored behind that is not counted here: make the result \
                      again by report --remake"
                 ));
             }
         }
-        self.record.take_logged(self.first);
-        self.record
+        let first = StoredFact {
+            at: self.first.at,
+            what: FactContent::Whole(Box::new(self.first.what)),
+        };
+        self.kept.take(first);
+        (self.kept, self.feeds)
     }
 }
 
 impl RecordPermit<'_> {
     /// Takes an event; the receipt is returned once the event is stored.
     pub(crate) fn take(self, event: RunEvent, receipt: Option<Receipt>) {
-        let job = RecordJob::Take(Utc::now(), event, receipt);
-        if job.is_interval() {
+        let fact = LoggedFact::now(FactKind::Event(event));
+        if fact.what.is_interval() {
             self.waiting.fetch_add(1, Ordering::Relaxed);
         }
-        self.room.send(job);
+        self.room.send(NewFact { fact, receipt });
     }
 }
 
@@ -314,6 +329,11 @@ impl FinishingRecord {
     pub(crate) fn give_up(&self) {
         self.disk.end();
     }
+}
+
+fn feeds(latest: Option<LatestRun>) -> DocumentFeeds {
+    let viewers = latest.map(|latest| ViewerFeed::new(latest, ShowTimes::USUAL));
+    DocumentFeeds::new(FeedTimes::USUAL, viewers)
 }
 
 fn decode_pool() -> anyhow::Result<DecodePool> {

@@ -1,21 +1,21 @@
 //! A record without a fleet, for benches: what agents deliver is given to it by hand. No run uses
 //! it.
 
-use super::recorded_run::RecordedRun;
+use super::kept_run::KeptRun;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{FolderError, FolderName, RunFolder};
+use crate::sample_run::{end_of, start_events};
 use crate::utc::Utc;
 use analysis::{Document, RunState};
-use control::{AgentFacts, AgentId, ClockReading, EndCause, FleetTime, RunEvent, RunId};
+use control::{AgentFacts, AgentId, FleetTime, RunEvent, RunId};
 use plan::Plan;
 use proto::Bytes;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The record of a run that has started.
 pub struct RecordRehearsal {
-    record: RecordedRun,
+    record: KeptRun,
     folder: PathBuf,
 }
 
@@ -43,44 +43,10 @@ impl RecordRehearsal {
             epoch: 1,
             force: false,
         };
-        let mut record = RecordedRun::new(run, Some(folder));
-        record.take(
-            created,
-            &RunEvent::Assembled {
-                agents: (0..agents).map(facts).collect(),
-            },
-        );
-        let clock = ClockReading {
-            offset_ns: 0,
-            bound_ns: 0,
-        };
-        for agent in 0..agents {
-            record.take(
-                created,
-                &RunEvent::Ready {
-                    agent,
-                    addresses: Vec::new(),
-                    workers: 1,
-                    clock,
-                },
-            );
-        }
-        record.take(
-            created,
-            &RunEvent::Armed {
-                start_at: FleetTime(0),
-                start_in: Duration::ZERO,
-            },
-        );
-        for agent in 0..agents {
-            record.take(
-                created,
-                &RunEvent::Began {
-                    agent,
-                    at: FleetTime(0),
-                    bound_ns: 0,
-                },
-            );
+        let mut record = KeptRun::new(run, Some(folder));
+        let agents = (0..agents).map(facts).collect();
+        for event in start_events(agents, FleetTime(0), Duration::ZERO) {
+            record.take_event(created, &event);
         }
         Ok(RecordRehearsal {
             record,
@@ -96,7 +62,7 @@ impl RecordRehearsal {
 
     /// Delivers an interval of an agent.
     pub fn interval(&mut self, agent: u32, interval: u32, encoded: Vec<u8>) {
-        self.record.take(
+        self.record.take_event(
             Utc::now(),
             &RunEvent::Interval {
                 agent,
@@ -108,13 +74,14 @@ impl RecordRehearsal {
 
     /// Replaces the result in the folder, as a run does every few seconds.
     pub fn save(&mut self) {
-        self.record.save(RunState::Incomplete);
+        let document = self.record.document(RunState::Incomplete);
+        self.record.save(&document);
     }
 
     /// Ends the run of an agent as planned.
     pub fn end(&mut self, agent: u32, intervals: u32, totals: Vec<u8>) {
         let encoded = Bytes::from(totals);
-        self.record.take(
+        self.record.take_event(
             Utc::now(),
             &RunEvent::Totals {
                 agent,
@@ -122,32 +89,17 @@ impl RecordRehearsal {
                 encoded,
             },
         );
-        let missing = Vec::new();
-        let figures = Bytes::from(host::RunFigures::default().encode());
-        let ended = RunEvent::Ended {
-            agent,
-            cause: EndCause::Plan,
-            missing,
-            figures,
-            clock: None,
-        };
-        self.record.take(Utc::now(), &ended);
+        self.record.take_event(Utc::now(), &end_of(agent));
     }
 
     /// Ends the record.
     #[must_use]
     pub fn finish(self) -> Document {
-        self.record.finish(Utc::now(), RunState::Complete).document
+        let finished = self.record.finish(Utc::now(), RunState::Complete, None);
+        finished.document
     }
 }
 
 fn facts(agent: u32) -> AgentFacts {
-    let name = format!("agent-{agent}");
-    let version = String::new();
-    let labels = BTreeMap::new();
-    AgentFacts {
-        version,
-        labels,
-        ..AgentFacts::new(AgentId([0; 16]), &name)
-    }
+    AgentFacts::new(AgentId([0; 16]), &format!("agent-{agent}"))
 }

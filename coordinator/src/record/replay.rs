@@ -1,14 +1,14 @@
 //! Makes a record again from its log, to show a run whose coordinator died or to resume it.
 
-use super::decode_pool::{DecodePool, DecodePromise};
-use super::recorded_run::RecordedRun;
+use super::decode_pool::DecodePool;
+use super::kept_run::KeptRun;
+use super::stored_fact::StoredFact;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::{
     BegunRun, CAMPAIGN, FactKind, LOG, LogError, LogReader, LoggedFact, PLAN, RunFolder, RunLog,
 };
 use crate::utc::Utc;
 use analysis::{Document, RunState};
-use control::RunEvent;
 use plan::Sha256;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ pub(crate) enum ReplayError {
 #[derive(Debug)]
 struct ReplayedRun {
     /// The record with all that the log holds.
-    record: RecordedRun,
+    record: KeptRun,
     /// When the run ended, and how; `None` if its coordinator died.
     end: Option<(Utc, RunState)>,
 }
@@ -68,14 +68,8 @@ impl ReplayedRun {
 /// Facts of a log whose intervals are being decoded.
 #[derive(Default)]
 struct ReadAhead {
-    facts: VecDeque<AheadFact>,
+    facts: VecDeque<StoredFact>,
     bytes: usize,
-}
-
-enum AheadFact {
-    /// When it came, the agent, its second, and how many bytes it had when encoded.
-    Interval(Utc, u32, u32, usize, DecodePromise),
-    Other(Box<LoggedFact>),
 }
 
 /// Takes in all of a log, including what precedes a place that cannot be read. Returns when and how
@@ -84,7 +78,7 @@ enum AheadFact {
 /// # Errors
 /// The log is damaged, or of another version.
 pub(super) fn take_in(
-    record: &mut RecordedRun,
+    record: &mut KeptRun,
     log: &mut LogReader,
     decoders: &DecodePool,
 ) -> Result<Option<(Utc, RunState)>, LogError> {
@@ -111,7 +105,7 @@ pub(super) fn take_in(
 
 /// A replay of bytes, for `fuzz`.
 #[cfg(feature = "fuzzing")]
-pub(crate) struct RehearsedReplay(RecordedRun);
+pub(crate) struct RehearsedReplay(KeptRun);
 
 #[cfg(feature = "fuzzing")]
 impl RehearsedReplay {
@@ -119,7 +113,7 @@ impl RehearsedReplay {
     pub(crate) fn new(run: PlannedRun, bytes: &[u8]) -> RehearsedReplay {
         let mut log = LogReader::from_bytes(bytes).expect("it was read before");
         let decoders = DecodePool::start().expect("the system has threads");
-        let mut record = RecordedRun::new(run, None);
+        let mut record = KeptRun::new(run, None);
         // Facts before one that cannot be read are taken in.
         let _ = take_in(&mut record, &mut log, &decoders);
         RehearsedReplay(record)
@@ -133,52 +127,21 @@ impl RehearsedReplay {
 
 impl ReadAhead {
     fn add(&mut self, fact: LoggedFact, decoders: &DecodePool) {
-        let fact = match fact {
-            LoggedFact {
-                at,
-                what:
-                    FactKind::Event(RunEvent::Interval {
-                        agent,
-                        interval,
-                        encoded,
-                    }),
-            } => {
-                let bytes = encoded.len();
-                AheadFact::Interval(at, agent, interval, bytes, decoders.decode(encoded))
-            }
-            other => AheadFact::Other(Box::new(other)),
-        };
+        let fact = StoredFact::new(fact, decoders);
         self.bytes += fact.bytes();
         self.facts.push_back(fact);
     }
 
     /// Takes in the next fact, and updates the run's end: a run that was resumed had not ended yet.
-    fn take_next(&mut self, record: &mut RecordedRun, end: &mut Option<(Utc, RunState)>) {
+    fn take_next(&mut self, record: &mut KeptRun, end: &mut Option<(Utc, RunState)>) {
         let Some(fact) = self.facts.pop_front() else {
             return; // there is none
         };
         self.bytes -= fact.bytes();
-        match fact {
-            AheadFact::Interval(at, agent, interval, _, decoded) => {
-                record.logged_interval(at, agent, interval, decoded.wait());
-            }
-            AheadFact::Other(fact) => {
-                if matches!(fact.what, FactKind::Resumed(_)) {
-                    *end = None;
-                }
-                *end = record.take_logged(*fact).or(*end);
-            }
+        if fact.is_resumption() {
+            *end = None;
         }
-    }
-}
-
-impl AheadFact {
-    fn bytes(&self) -> usize {
-        let encoded = match self {
-            AheadFact::Interval(_, _, _, bytes, _) => *bytes,
-            AheadFact::Other(_) => 0,
-        };
-        size_of::<AheadFact>() + encoded
+        *end = record.take(fact).or(*end);
     }
 }
 
@@ -245,7 +208,7 @@ pub(crate) fn remake(folder: &Path) -> Result<Document, ReplayError> {
     let replayed = replay(folder, Some(RunFolder::reopen(folder, &log)?))?;
     let state = replayed.state();
     let at = replayed.end.map_or_else(Utc::now, |(at, _)| at);
-    Ok(replayed.record.finish(at, state).document)
+    Ok(replayed.record.finish(at, state, None).document)
 }
 
 /// Takes in all of a log, and makes the files of `folder` again, if there is one.
@@ -257,7 +220,7 @@ fn replay(path: &Path, folder: Option<RunFolder>) -> Result<ReplayedRun, ReplayE
     })?;
     let mut log = LogReader::open(&path.join(LOG))?;
     let decoders = DecodePool::start().map_err(ReplayError::Thread)?;
-    let mut record = RecordedRun::new(run, folder);
+    let mut record = KeptRun::new(run, folder);
     let end = take_in(&mut record, &mut log, &decoders)?;
     record.set_digest(Sha256(begun.plan_digest).to_string());
     Ok(ReplayedRun { record, end })

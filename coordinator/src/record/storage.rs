@@ -1,6 +1,6 @@
 //! Reports a disk that does not take the log, and decides how long to wait for it.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
@@ -134,6 +134,8 @@ impl StorageTimes {
 pub(super) struct DiskWait {
     trouble: watch::Sender<Option<StorageTrouble>>,
     patience: Arc<StoragePatience>,
+    /// Why nothing is stored from now on, once that is so.
+    unstored: Arc<OnceLock<String>>,
     times: StorageTimes,
 }
 
@@ -159,6 +161,7 @@ impl DiskWait {
         DiskWait {
             trouble: watch::Sender::new(None),
             patience: Arc::default(),
+            unstored: Arc::default(),
             times,
         }
     }
@@ -177,6 +180,17 @@ impl DiskWait {
     /// Ends every wait for a disk that takes nothing, from now on.
     pub(super) fn end(&self) {
         self.patience.end();
+    }
+
+    /// Notes that nothing is stored from now on, and why.
+    pub(super) fn leave_unstored(&self, why: String) {
+        // The first reason stays: nothing is tried after it.
+        let _ = self.unstored.set(why);
+    }
+
+    /// Why the log did not take everything; `None` if it did.
+    pub(super) fn unstored(&self) -> Option<String> {
+        self.unstored.get().cloned()
     }
 
     /// Reports the failure of what has been tried since `since`, and waits for the next try.

@@ -1,7 +1,7 @@
 //! Compares every kind of line with its golden form, which other programs read.
 
 use super::*;
-use control::{AgentId, FleetTime, Skew, Stop};
+use control::{AgentId, EndCause, FleetTime, Skew, Stop};
 use std::path::Path;
 
 fn machine(name: &str) -> AgentFacts {

@@ -3,10 +3,9 @@
 use super::*;
 use crate::record::replay;
 use crate::record::storage::GivenUp;
-use crate::run_folder::{FolderName, LOG};
-use control::{AgentFacts, AgentId, ClockReading, FleetTime, RunId};
-use measure::{CellKey, Outcome, Period, Snapshot};
-use plan::Plan;
+use crate::run_folder::LOG;
+use crate::sample_run::{folder, operation, planned, start_events};
+use control::{AgentFacts, AgentId, FleetTime, RunId};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -23,20 +22,6 @@ struct Recording {
     _base: TempDir,
 }
 
-fn planned(plan: Plan) -> PlannedRun {
-    PlannedRun {
-        id: RUN,
-        plan,
-        plan_text: plan::mask_secrets(PLAN),
-        agents: 2,
-        title: "title".to_owned(),
-        created: Utc::now(),
-        origin: Default::default(),
-        epoch: 1,
-        force: false,
-    }
-}
-
 /// A run of two agents that has started.
 async fn recording() -> Recording {
     recording_with(StorageTimes::USUAL).await
@@ -44,41 +29,13 @@ async fn recording() -> Recording {
 
 async fn recording_with(times: StorageTimes) -> Recording {
     let base = tempfile::tempdir().unwrap();
-    let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
-    let digest = plan.digest().to_string();
-    let text = plan::mask_secrets(PLAN);
-    let run = planned(plan);
-    let folder = RunFolder::create(
-        base.path(),
-        &FolderName::Stamped(run.created, "plan".to_owned()),
-        &text,
-    )
-    .unwrap();
+    let (run, folder) = (planned(PLAN, 2), folder(base.path()));
+    let digest = run.plan.digest().to_string();
     let path = folder.path().to_owned();
     let (sender, receipts) = ReceiptSender::new();
     let record = RecordThread::begin(run, Some(folder), sender, None, times).unwrap();
     let agents = ["a", "b"].map(|name| AgentFacts::new(AgentId([0; 16]), name));
-    let clock = ClockReading {
-        offset_ns: 5,
-        bound_ns: 7,
-    };
-    let ready = |agent| RunEvent::Ready {
-        agent,
-        addresses: vec![],
-        workers: 1,
-        clock,
-    };
-    for event in [
-        RunEvent::Assembled {
-            agents: agents.to_vec(),
-        },
-        ready(0),
-        ready(1),
-        RunEvent::Armed {
-            start_at: FleetTime(1),
-            start_in: Duration::ZERO,
-        },
-    ] {
+    for event in start_events(agents.to_vec(), FleetTime(1), Duration::ZERO) {
         record.permit().await.take(event, None);
     }
     Recording {
@@ -95,7 +52,7 @@ impl Recording {
         let event = RunEvent::Interval {
             agent,
             interval,
-            encoded: response(interval).into(),
+            encoded: operation(interval).encode().into(),
         };
         let receipt = Receipt::for_interval(RUN, agent, interval);
         self.record.permit().await.take(event, Some(receipt));
@@ -133,24 +90,6 @@ fn rest() -> RecordRest {
         server_cpu: None,
         state: RunState::Interrupted,
     }
-}
-
-/// One response in a second, as an agent sends it.
-fn response(second: u32) -> Vec<u8> {
-    let mut snapshot = Snapshot::default();
-    let key = CellKey {
-        period: Period::Measured,
-        request: 0,
-        address: None,
-    };
-    let cell = snapshot.cells.entry(key).or_default();
-    cell.counters.ok = 1;
-    let times = cell
-        .response_times
-        .entry((Outcome::Ok, second))
-        .or_default();
-    times.record(1000);
-    snapshot.encode()
 }
 
 /// Copies what is on the disk at this moment, as a kill would leave it.
@@ -359,7 +298,6 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
     }
     let (whole, folder, _base) = recording.finish().await;
 
-    let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
     let (sender, receipts) = ReceiptSender::new();
     let file = killed.path().join(LOG);
     let left = LeftRecord {
@@ -368,7 +306,7 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
         resumed: ResumedRun::new(2),
     };
     let mut again = Recording {
-        record: RecordThread::resume(left, planned(plan), sender, None).unwrap(),
+        record: RecordThread::resume(left, planned(PLAN, 2), sender, None).unwrap(),
         receipts,
         digest: String::new(),
         folder: killed.path().to_owned(),

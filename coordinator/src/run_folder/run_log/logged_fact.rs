@@ -122,6 +122,12 @@ pub(crate) enum FactError {
 }
 
 impl LoggedFact {
+    /// A fact that the coordinator learns of now.
+    pub(crate) fn now(what: FactKind) -> LoggedFact {
+        let at = Utc::now();
+        LoggedFact { at, what }
+    }
+
     /// Appends the fact to a batch.
     pub(super) fn encode(&self, into: &mut Vec<u8>) {
         let at = into.len();
@@ -151,6 +157,16 @@ impl LoggedFact {
 }
 
 impl FactKind {
+    /// Whether an agent delivered a second.
+    pub(crate) fn is_interval(&self) -> bool {
+        matches!(self, FactKind::Event(RunEvent::Interval { .. }))
+    }
+
+    /// Whether the run ended.
+    pub(crate) fn is_end(&self) -> bool {
+        matches!(self, FactKind::Finished(_))
+    }
+
     /// Appends the content, and returns its kind.
     fn encode(&self, into: &mut Vec<u8>) -> u8 {
         match self {

@@ -1,124 +1,55 @@
 //! Gives a record events by hand.
 
 use super::*;
-use crate::run_folder::FolderName;
-use control::{AgentId, EndCause as Cause, RunId, RunOutcome};
-use plan::Plan;
+use crate::record::recorded_run::REMARKS_MAX;
+use crate::run_folder::ResumedRun;
+use crate::sample_run::{end_of, folder, loss_of, operation, planned, start_events};
+use analysis::MachineRole;
+use control::{AgentFacts, AgentId, Finding, FleetTime, Observer, RunOutcome};
+use measure::{Snapshot, Totals};
 use proto::Bytes;
 use std::time::Duration;
 
 const PLAN: &str = "target.builtin = true\nload = { connections = 2, duration = \"2s\" }";
-const READING: ClockReading = ClockReading {
-    offset_ns: 5,
-    bound_ns: 7,
-};
-
-fn planned() -> PlannedRun {
-    let plan = Plan::parse(PLAN, &mut crate::plan_file::Folder(".".into())).unwrap();
-    PlannedRun {
-        id: RunId([1; 16]),
-        plan,
-        plan_text: PLAN.to_owned(),
-        agents: 2,
-        title: String::new(),
-        created: Utc::now(),
-        origin: Default::default(),
-        epoch: 1,
-        force: false,
-    }
-}
-
 fn agent(name: &str) -> AgentFacts {
-    let (id, version, host) = (
-        AgentId([0; 16]),
-        "0.1.0".to_owned(),
-        Bytes::from_static(b"another version"),
-    );
     AgentFacts {
-        version,
+        version: "0.1.0".to_owned(),
         labels: [("k".into(), "v".into())].into(),
-        host,
-        ..AgentFacts::new(id, name)
+        workers: 3,
+        host: Bytes::from_static(b"another version"),
+        ..AgentFacts::new(AgentId([0; 16]), name)
     }
 }
 
 /// A run of two agents up to its start.
-fn started(folder: Option<RunFolder>) -> RecordedRun {
-    let mut record = RecordedRun::new(planned(), folder);
-    record.take(
-        Utc::now(),
-        &RunEvent::Assembled {
-            agents: vec![agent("a"), agent("b")],
-        },
-    );
-    for agent in [0, 1] {
-        let ready = RunEvent::Ready {
-            agent,
-            addresses: vec![],
-            workers: 3,
-            clock: READING,
-        };
-        record.take(Utc::now(), &ready);
-    }
-    let armed = RunEvent::Armed {
-        start_at: FleetTime(1_000),
-        start_in: Duration::ZERO,
-    };
-    record.take(Utc::now(), &armed);
-    for agent in [0, 1] {
-        let began = RunEvent::Began {
-            agent,
-            at: FleetTime(990 + u64::from(agent) * 20),
-            bound_ns: 1,
-        };
-        record.take(Utc::now(), &began);
+fn started(folder: Option<RunFolder>) -> KeptRun {
+    let mut record = KeptRun::new(planned(PLAN, 2), folder);
+    let agents = vec![agent("a"), agent("b")];
+    for event in start_events(agents, FleetTime(1_000), Duration::ZERO) {
+        record.take_event(Utc::now(), &event);
     }
     record
 }
 
-fn interval(record: &mut RecordedRun, agent: u32, interval: u32, encoded: &[u8]) {
+fn interval(record: &mut KeptRun, agent: u32, interval: u32, encoded: &[u8]) {
     let encoded = Bytes::copy_from_slice(encoded);
-    record.take(
-        Utc::now(),
-        &RunEvent::Interval {
-            agent,
-            interval,
-            encoded,
-        },
-    );
-}
-
-fn ended(record: &mut RecordedRun, agent: u32, totals: &[u8]) {
-    let encoded = Bytes::copy_from_slice(totals);
-    record.take(
-        Utc::now(),
-        &RunEvent::Totals {
-            agent,
-            intervals: 1,
-            encoded,
-        },
-    );
-    let figures = Bytes::from(host::RunFigures::default().encode());
-    let ended = RunEvent::Ended {
+    let delivered = RunEvent::Interval {
         agent,
-        cause: Cause::Plan,
-        missing: vec![],
-        figures,
-        clock: None,
+        interval,
+        encoded,
     };
-    record.take(Utc::now(), &ended);
+    record.take_event(Utc::now(), &delivered);
 }
 
-/// One successful operation.
-fn snapshot() -> Snapshot {
-    let mut snapshot = Snapshot::default();
-    let key = measure::CellKey {
-        period: measure::Period::Measured,
-        request: 0,
-        address: None,
+fn ended(record: &mut KeptRun, agent: u32, totals: &[u8]) {
+    let encoded = Bytes::copy_from_slice(totals);
+    let totals = RunEvent::Totals {
+        agent,
+        intervals: 1,
+        encoded,
     };
-    snapshot.cells.entry(key).or_default().counters.ok = 1;
-    snapshot
+    record.take_event(Utc::now(), &totals);
+    record.take_event(Utc::now(), &end_of(agent));
 }
 
 /// The totals of an agent that delivered this interval alone, as it sends them.
@@ -131,12 +62,18 @@ fn totals(snapshot: &Snapshot) -> Vec<u8> {
 #[test]
 fn each_interval_counts_once_and_totals_are_compared() {
     let mut record = started(None);
+    let began = RunEvent::Began {
+        agent: 0,
+        at: FleetTime(990),
+        bound_ns: 1,
+    };
+    record.take_event(Utc::now(), &began);
     for agent in [0, 1] {
-        interval(&mut record, agent, 0, &snapshot().encode());
-        interval(&mut record, agent, 0, &snapshot().encode());
-        ended(&mut record, agent, &totals(&snapshot()));
+        interval(&mut record, agent, 0, &operation(0).encode());
+        interval(&mut record, agent, 0, &operation(0).encode());
+        ended(&mut record, agent, &totals(&operation(0)));
     }
-    let document = record.finish(Utc::now(), RunState::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete, None).document;
     assert_eq!(document.measured.operations.ok, 2);
     assert!(
         document
@@ -149,19 +86,19 @@ fn each_interval_counts_once_and_totals_are_compared() {
         .iter()
         .map(|agent| agent.began_at_ns)
         .collect();
-    assert_eq!(began, [Some(-10), Some(10)]);
-    assert_eq!(document.agents[0].clock_bound_ns, Some(7));
+    assert_eq!(began, [Some(-10), Some(0)]);
+    assert_eq!(document.agents[0].clock_bound_ns, Some(1));
 }
 
 #[test]
 fn interval_that_cannot_be_read_invalidates_its_agent_with_one_sentence() {
     let mut record = started(None);
-    interval(&mut record, 0, 0, &snapshot().encode());
+    interval(&mut record, 0, 0, &operation(0).encode());
     interval(&mut record, 1, 0, b"\xffnonsense");
     interval(&mut record, 1, 1, b"\xffnonsense");
-    ended(&mut record, 0, &totals(&snapshot()));
-    ended(&mut record, 1, &totals(&snapshot()));
-    let document = record.finish(Utc::now(), RunState::Complete).document;
+    ended(&mut record, 0, &totals(&operation(0)));
+    ended(&mut record, 1, &totals(&operation(0)));
+    let document = record.finish(Utc::now(), RunState::Complete, None).document;
     assert_eq!(document.verdict.verdict, analysis::Verdict::Invalid);
     let told = document
         .notes
@@ -181,11 +118,11 @@ fn interval_that_cannot_be_read_invalidates_its_agent_with_one_sentence() {
 fn agent_without_readable_totals_is_not_trusted() {
     let mut record = started(None);
     for agent in [0, 1] {
-        interval(&mut record, agent, 0, &snapshot().encode());
+        interval(&mut record, agent, 0, &operation(0).encode());
     }
-    ended(&mut record, 0, &totals(&snapshot()));
+    ended(&mut record, 0, &totals(&operation(0)));
     ended(&mut record, 1, b"");
-    let document = record.finish(Utc::now(), RunState::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete, None).document;
     assert_eq!(
         (document.verdict.verdict, document.agents[1].totals_match),
         (analysis::Verdict::Invalid, None)
@@ -193,42 +130,69 @@ fn agent_without_readable_totals_is_not_trusted() {
 }
 
 #[test]
+fn agents_of_the_result_have_an_index_and_the_names_that_they_state() {
+    let mut record = KeptRun::new(planned(PLAN, 2), None);
+    let twins = || vec![agent("web"), agent("web")];
+    let joined = |record: &mut KeptRun| {
+        for agent in twins() {
+            record.take_event(Utc::now(), &RunEvent::Joined { agent });
+        }
+        let agents = record.document(RunState::Incomplete).agents.into_iter();
+        agents.map(|agent| agent.name).collect::<Vec<_>>()
+    };
+    assert_eq!(joined(&mut record), Vec::<String>::new());
+    let agents = twins();
+    record.take_event(Utc::now(), &RunEvent::Assembled { agents });
+    assert_eq!(
+        joined(&mut record),
+        ["web", "web"],
+        "taken up before the start"
+    );
+}
+
+#[test]
+fn lost_agent_has_fired_until_the_same_second_by_the_clock_of_a_later_coordinator() {
+    let mut record = started(None);
+    let lost = loss_of(1, Some(FleetTime(1_000 + 1_500_000_000)));
+    record.take_event(Utc::now(), &lost);
+    let before = record.document(RunState::Incomplete).agents;
+    assert_eq!(
+        before[1].unstored.map(|unstored| unstored.to_ns),
+        Some(1_500_000_000)
+    );
+    let resumed = ResumedRun {
+        clock_shift_ns: 60_000_000_000,
+        ..ResumedRun::new(2)
+    };
+    let at = Utc::now();
+    let what = FactContent::Whole(Box::new(FactKind::Resumed(resumed)));
+    record.take(StoredFact { at, what });
+    record.take_event(at, &RunEvent::Back { agent: 1 });
+    assert_eq!(record.document(RunState::Incomplete).agents, before);
+}
+
+#[test]
 fn folder_holds_an_incomplete_result_from_the_beginning() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(
-        base.path(),
-        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
-        PLAN,
-    )
-    .unwrap();
+    let folder = folder(base.path());
     let path = folder.path().join(crate::run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
-    let latest = LatestRun::new();
-    let mut record = RecordedRun::new(planned(), Some(folder)).shown(Some(latest.clone()));
+    let mut record = KeptRun::new(planned(PLAN, 2), Some(folder));
     assert_eq!(
         (read().run.state, read().agents.len()),
         (RunState::Incomplete, 0)
     );
-    record.take(
-        Utc::now(),
-        &RunEvent::Assembled {
-            agents: vec![agent("a")],
-        },
-    );
-    record.take(
-        Utc::now(),
-        &RunEvent::Problem {
-            agent: 0,
-            problem: "cannot".into(),
-        },
-    );
-    record.take(
-        Utc::now(),
-        &RunEvent::Done {
-            outcome: RunOutcome::NotStarted,
-        },
-    );
-    let finished = record.finish(Utc::now(), RunState::Incomplete);
+    let (agent, agents) = (0, vec![agent("a")]);
+    let problem = "cannot".to_owned();
+    let outcome = RunOutcome::NotStarted;
+    for event in [
+        RunEvent::Assembled { agents },
+        RunEvent::Problem { agent, problem },
+        RunEvent::Done { outcome },
+    ] {
+        record.take_event(Utc::now(), &event);
+    }
+    let finished = record.finish(Utc::now(), RunState::Incomplete, None);
     assert_eq!(finished.unsaved, Vec::<String>::new());
     assert_eq!(read().run.refusals, ["agent a: cannot"]);
     assert_eq!(
@@ -236,19 +200,12 @@ fn folder_holds_an_incomplete_result_from_the_beginning() {
         ["no agent began", "agent a: cannot"]
     );
     assert_eq!(read(), finished.document);
-    let shown = latest.shown().document;
-    assert_eq!(shown.as_deref(), Some(&finished.document));
 }
 
 #[test]
 fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(
-        base.path(),
-        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
-        PLAN,
-    )
-    .unwrap();
+    let folder = folder(base.path());
     let events = folder.path().join("events.jsonl");
     let mut record = started(Some(folder));
     for number in 0..100 {
@@ -257,9 +214,9 @@ fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
             event: "policy".into(),
             text: format!("remark {number}"),
         };
-        record.take(Utc::now(), &note);
+        record.take_event(Utc::now(), &note);
     }
-    let document = record.finish(Utc::now(), RunState::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete, None).document;
     let remarks = document
         .notes
         .iter()
@@ -275,35 +232,19 @@ fn remarks_are_cut_in_the_result_and_whole_in_the_events() {
     );
 }
 
-/// One response in second `second`, as an agent sends it.
-fn response(second: u32) -> Vec<u8> {
-    let mut snapshot = snapshot();
-    let cell = snapshot.cells.values_mut().next().unwrap();
-    cell.response_times
-        .entry((measure::Outcome::Ok, second))
-        .or_default()
-        .record(1000);
-    snapshot.encode()
-}
-
 #[test]
 fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(
-        base.path(),
-        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
-        PLAN,
-    )
-    .unwrap();
+    let folder = folder(base.path());
     let folder = folder.with_histograms_by_agent().unwrap();
     let path = folder.path().to_owned();
     let mut record = started(Some(folder));
     for second in 0..10 {
-        interval(&mut record, 0, second, &response(second));
+        interval(&mut record, 0, second, &operation(second).encode());
         let encoded = if second == 4 {
             Vec::new()
         } else {
-            response(second)
+            operation(second).encode()
         };
         interval(&mut record, 1, second, &encoded);
     }
@@ -320,17 +261,12 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
     );
     ended(&mut record, 0, b"");
     assert_eq!(lines("histograms.hlog"), 9);
-    let lost = RunEvent::Lost {
-        agent: 1,
-        next_interval: 10,
-        fired_until: None,
-        why: "gone".to_owned(),
-    };
-    record.take(Utc::now(), &lost);
+    let lost = loss_of(1, None);
+    record.take_event(Utc::now(), &lost);
     assert_eq!(lines("histograms.hlog"), 10, "nobody is waited for");
     assert_eq!(lines("histograms-by-agent.hlog"), 19);
     assert_eq!(
-        record.finish(Utc::now(), RunState::Complete).unsaved,
+        record.finish(Utc::now(), RunState::Complete, None).unsaved,
         Vec::<String>::new()
     );
     assert_eq!(lines("histograms.hlog"), 10);
@@ -339,30 +275,20 @@ fn log_holds_one_line_a_second_of_all_agents_however_the_coordinator_ends() {
 #[test]
 fn log_of_a_run_whose_start_was_postponed_has_one_header_of_the_last_start() {
     let base = tempfile::tempdir().unwrap();
-    let folder = RunFolder::create(
-        base.path(),
-        &FolderName::Stamped(Utc::now(), "plan".to_owned()),
-        PLAN,
-    )
-    .unwrap();
+    let folder = folder(base.path());
     let path = folder.path().join("histograms.hlog");
     let mut record = started(Some(folder));
-    let lost = RunEvent::Lost {
-        agent: 1,
-        next_interval: 0,
-        fired_until: None,
-        why: "gone".to_owned(),
-    };
-    record.take(Utc::now(), &lost);
-    record.take(Utc::now(), &RunEvent::Postponed { agents: vec![1] });
+    let lost = loss_of(1, None);
+    record.take_event(Utc::now(), &lost);
+    record.take_event(Utc::now(), &RunEvent::Postponed { agents: vec![1] });
     let armed_at = Utc::after_1970(Duration::from_secs(1_767_225_600));
     let armed = RunEvent::Armed {
         start_at: FleetTime(2_000),
         start_in: Duration::from_secs(1),
     };
-    record.take(armed_at, &armed);
+    record.take_event(armed_at, &armed);
     for second in 0..3 {
-        interval(&mut record, 0, second, &response(second));
+        interval(&mut record, 0, second, &operation(second).encode());
     }
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches("#[StartTime").count(), 1, "{text}");
@@ -372,7 +298,7 @@ fn log_of_a_run_whose_start_was_postponed_has_one_header_of_the_last_start() {
         2,
         "the lost one is not waited for"
     );
-    drop(record.finish(Utc::now(), RunState::Complete));
+    drop(record.finish(Utc::now(), RunState::Complete, None));
     let text = std::fs::read_to_string(&path).unwrap();
     assert_eq!(text.matches("#[StartTime").count(), 1, "{text}");
 }
@@ -397,7 +323,7 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
     };
     let mut observed = |by, second, encoded: Vec<u8>| {
         let encoded = Bytes::from(encoded);
-        record.take(
+        record.take_event(
             Utc::now(),
             &RunEvent::Observed {
                 by,
@@ -414,11 +340,11 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
     let watching = RunEvent::Watching {
         monitor: agent("db"),
     };
-    record.take(Utc::now(), &watching);
+    record.take_event(Utc::now(), &watching);
     for second in [4, 5] {
         let encoded = Bytes::from(observation.encode());
         let by = Observer::Monitor(0);
-        record.take(
+        record.take_event(
             Utc::now(),
             &RunEvent::Observed {
                 by,
@@ -427,7 +353,7 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
             },
         );
     }
-    let document = record.finish(Utc::now(), RunState::Complete).document;
+    let document = record.finish(Utc::now(), RunState::Complete, None).document;
     let told: Vec<_> = document
         .machines
         .iter()
@@ -452,23 +378,23 @@ fn machines_of_agents_and_monitors_stand_in_the_result_and_strangers_do_not() {
 
 #[test]
 fn what_an_agent_found_before_the_start_stands_in_the_result_whenever_it_told() {
-    let mut record = RecordedRun::new(planned(), None);
-    let found = |record: &mut RecordedRun, agent, is_forced| {
+    let mut record = KeptRun::new(planned(PLAN, 2), None);
+    let found = |record: &mut KeptRun, agent, is_forced| {
         let text = "too few ports".to_owned();
         let findings = vec![Finding { text, is_forced }];
-        record.take(Utc::now(), &RunEvent::Preflight { agent, findings });
+        record.take_event(Utc::now(), &RunEvent::Preflight { agent, findings });
     };
     let agents = vec![agent("a"), agent("b")];
-    record.take(Utc::now(), &RunEvent::Assembled { agents });
+    record.take_event(Utc::now(), &RunEvent::Assembled { agents });
     found(&mut record, 0, true);
     let armed = RunEvent::Armed {
         start_at: FleetTime(1),
         start_in: Duration::ZERO,
     };
-    record.take(Utc::now(), &armed);
+    record.take_event(Utc::now(), &armed);
     found(&mut record, 1, false);
     let told: Vec<_> = record
-        .finish(Utc::now(), RunState::Complete)
+        .finish(Utc::now(), RunState::Complete, None)
         .document
         .preflight
         .into_iter()
