@@ -12,6 +12,7 @@ mod join_port;
 mod output_folder;
 mod result_printer;
 mod resumed;
+mod run_beginning;
 mod run_commands;
 mod run_course;
 mod run_ending;

@@ -26,7 +26,6 @@ mod quick;
 mod record;
 mod render;
 mod renewal;
-mod roster;
 mod run_folder;
 mod run_origin;
 #[cfg(any(test, feature = "fuzzing", feature = "rehearsal"))]

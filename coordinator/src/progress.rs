@@ -13,11 +13,12 @@ mod trend;
 pub(crate) use news::RunNews;
 pub(crate) use run_view::RunView;
 
-use crate::terminal;
+use crate::{fleet, terminal};
+use control::FleetTime;
 use panel::Panel;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use trend::Trend;
 
 /// Room for updates that wait for a slow terminal; further ones are left out of the display.
@@ -55,7 +56,7 @@ impl Progress {
         let (updates, told) = sync_channel(UPDATES_MAX);
         let body = move || {
             Screen {
-                last_line: Instant::now(),
+                last_line: fleet::now(),
                 view: None,
                 trend: Trend::default(),
             }
@@ -101,7 +102,7 @@ impl Progress {
 /// The view that is shown, and its course so far.
 struct Screen {
     /// When a line was last written for a pipe, or the display began.
-    last_line: Instant,
+    last_line: FleetTime,
     view: Option<Box<RunView>>,
     trend: Trend,
 }
@@ -128,7 +129,7 @@ impl Screen {
     fn draw(&mut self) {
         // Before the first update there is nothing to draw.
         let Some(view) = &self.view else { return };
-        let now = Instant::now();
+        let now = fleet::now();
         match terminal::live_style() {
             Some(style) => {
                 let panel = Panel {
@@ -143,7 +144,7 @@ impl Screen {
                     None => panel.inline(),
                 });
             }
-            None if now >= self.last_line + text::pause(view.roster.stage()) => {
+            None if now.since(self.last_line) >= text::pause(view.run.stage()) => {
                 if let Some(line) = text::plain(view, now) {
                     self.last_line = now;
                     terminal::say(line);

@@ -22,8 +22,6 @@ pub(super) struct InterruptedRun {
     log: RunLog,
     begun: BegunRun,
     model: RunModel,
-    /// The events that the display is rebuilt from.
-    past: Vec<(Utc, RunEvent)>,
     /// `None` if no start instant was announced.
     clock: Option<StartClock>,
     resumed: ResumedRun,
@@ -125,7 +123,6 @@ impl InterruptedRun {
             path: path.to_owned(),
             log,
             model: RunModel::default(),
-            past: Vec::new(),
             clock: None,
             resumed: ResumedRun::new(begun.epoch),
             begun,
@@ -136,7 +133,7 @@ impl InterruptedRun {
         for fact in stored {
             let fact = fact?;
             match fact.what {
-                FactKind::Event(event) => run.take(fact.at, event),
+                FactKind::Event(event) => run.take(fact.at, &event),
                 FactKind::Resumed(resumed) => {
                     is_finished = false;
                     epoch = resumed.epoch.max(epoch);
@@ -200,9 +197,9 @@ impl InterruptedRun {
         plan.map_or(LEASE_MAX, |plan| plan.fleet().lease())
     }
 
-    /// The events so far with their times, except for what agents recorded.
-    pub(super) fn past(&self) -> &[(Utc, RunEvent)] {
-        &self.past
+    /// The run so far, as its log tells it.
+    pub(super) fn past(&self) -> &RunModel {
+        &self.model
     }
 
     /// The address that its agents dial, whichever coordinator has resumed it since.
@@ -225,8 +222,8 @@ impl InterruptedRun {
         (self.model, left)
     }
 
-    fn take(&mut self, at: Utc, event: RunEvent) {
-        if let &RunEvent::Armed { start_at, start_in } = &event {
+    fn take(&mut self, at: Utc, event: &RunEvent) {
+        if let &RunEvent::Armed { start_at, start_in } = event {
             let started_at = at.after(start_in);
             self.clock = Some(StartClock {
                 start_at,
@@ -234,16 +231,10 @@ impl InterruptedRun {
             });
         }
         // No instant matters before a start is announced.
-        let now = self
+        let at = self
             .clock
             .map_or(FleetTime(0), |clock| clock.fleet_time(at));
-        self.model.take(&event, now);
-        match event {
-            RunEvent::Interval { .. } | RunEvent::Totals { .. } | RunEvent::Note { .. } => {}
-            // It is not done, since it is being resumed.
-            RunEvent::Done { .. } => {}
-            event => self.past.push((at, event)),
-        }
+        self.model.take(event, at);
     }
 
     /// Leaves the log's clock, which ended with the machine's boot: its instants are found again by

@@ -1,13 +1,11 @@
-//! Decides when a run ends, and how, from its events, from signals, and from processes that die.
+//! Decides when a run ends, and how, from its events, wishes to stop, and processes that die.
 //! Pure: time is an argument, and the answer says what to do.
 
 use super::run_ending::RunEnding;
 use crate::local::{ChildDeath, ChildRole};
-use crate::roster::Roster;
-use control::{RunEvent, RunOutcome, Stop};
+use control::{FleetTime, RunAgent, RunEvent, RunModel, RunOutcome, Stop};
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// How long local agents may take to join. On a machine that is not busy they need less than a
 /// second.
@@ -20,15 +18,13 @@ const STOP_NOW_MAX: Duration = Duration::from_secs(3);
 /// How a run goes, and what ends it.
 #[derive(Debug)]
 pub(super) struct RunCourse {
-    roster: Roster,
+    run: RunModel,
     stopping: Stopping,
     /// When to stop waiting, whatever happens next.
-    deadline: Option<Instant>,
+    deadline: Option<FleetTime>,
     /// Local agents whose process has ended, by index, with how it ended. They cannot come back.
     dead: BTreeMap<u32, String>,
     has_dead_agents: bool,
-    /// The interval after the last one received, by agent.
-    next_intervals: BTreeMap<u32, u32>,
     ending: RunEnding,
     /// Why agents did not start. These are problems only if no agent began.
     before_start: Vec<String>,
@@ -65,30 +61,30 @@ pub(super) struct CourseEnd {
 
 impl RunCourse {
     /// A run by agents of this machine, before its first event.
-    pub(super) fn of_local_agents(now: Instant) -> RunCourse {
+    pub(super) fn of_local_agents(now: FleetTime) -> RunCourse {
         RunCourse {
-            deadline: Some(now + LOCAL_JOIN_MAX),
-            ..RunCourse::of_remote_agents()
+            deadline: Some(now.after(LOCAL_JOIN_MAX)),
+            ..RunCourse::of_remote_agents(RunModel::default())
         }
     }
 
-    /// A run by agents that are waited for as long as it takes, before its first event.
-    pub(super) fn of_remote_agents() -> RunCourse {
+    /// A run by agents that are waited for as long as it takes; `past` is what another coordinator
+    /// left of it.
+    pub(super) fn of_remote_agents(past: RunModel) -> RunCourse {
         RunCourse {
-            roster: Roster::new(),
+            run: past,
             stopping: Stopping::NotAsked,
             deadline: None,
             dead: BTreeMap::new(),
             has_dead_agents: false,
-            next_intervals: BTreeMap::new(),
             ending: RunEnding::default(),
             before_start: Vec::new(),
         }
     }
 
-    /// The agents, as far as they are known.
-    pub(super) fn roster(&self) -> &Roster {
-        &self.roster
+    /// The run, as its events tell it.
+    pub(super) fn run(&self) -> &RunModel {
+        &self.run
     }
 
     /// Whether it is to end.
@@ -97,41 +93,35 @@ impl RunCourse {
     }
 
     /// When [`RunCourse::too_late`] is due.
-    pub(super) fn deadline(&self) -> Option<Instant> {
+    pub(super) fn deadline(&self) -> Option<FleetTime> {
         self.deadline
     }
 
     /// Ends the course, and returns the run's outcome.
     pub(super) fn end(mut self) -> CourseEnd {
+        self.ending.has_begun = self.run.has_begun();
         if !self.ending.has_begun {
             self.ending.problems.append(&mut self.before_start);
         }
         CourseEnd {
             ending: self.ending,
-            agents: self.roster.names(),
+            agents: self.run.names(),
             has_dead_agents: self.has_dead_agents,
         }
     }
 
     /// Handles an event from the fleet.
-    pub(super) fn event(&mut self, event: &RunEvent, now: Instant) -> CourseStep {
-        self.roster.take(event, now.into_std());
+    pub(super) fn event(&mut self, event: &RunEvent, now: FleetTime) -> CourseStep {
+        self.run.take(event, now);
         match event {
             // The deadline for joining is met; a deadline for ending stays.
             RunEvent::Assembled { .. } => {
                 self.deadline = self.deadline.filter(|_| self.stopping == Stopping::AtOnce);
             }
-            RunEvent::Interval {
-                agent, interval, ..
-            } => {
-                let next = self.next_intervals.entry(*agent).or_default();
-                *next = interval.saturating_add(1).max(*next);
-            }
-            RunEvent::Began { .. } => self.ending.has_begun = true,
             RunEvent::Problem { agent, problem } => {
                 self.agent_failed(*agent, "cannot run the plan", problem);
             }
-            RunEvent::Lost { agent, why, .. } if !self.ending.has_begun => {
+            RunEvent::Lost { agent, why, .. } if !self.run.has_begun() => {
                 self.agent_failed(*agent, "was lost before the start", why);
             }
             RunEvent::Done { outcome } => {
@@ -142,32 +132,14 @@ impl RunCourse {
             RunEvent::Gone { .. } | RunEvent::Ended { .. } => {
                 return self.unless_only_dead_are_awaited();
             }
-            // These change nothing about the end.
-            RunEvent::Joined { .. }
-            | RunEvent::Left { .. }
-            | RunEvent::Waiting { .. }
-            | RunEvent::Ready { .. }
-            | RunEvent::Armed { .. }
-            | RunEvent::Started { .. }
-            | RunEvent::Totals { .. }
-            | RunEvent::Back { .. }
-            | RunEvent::Lost { .. }
-            | RunEvent::Postponed { .. }
-            | RunEvent::Redistributed { .. }
-            | RunEvent::TakenOver { .. }
-            | RunEvent::Superseded { .. }
-            | RunEvent::Watching { .. }
-            | RunEvent::Observed { .. }
-            | RunEvent::Preflight { .. }
-            | RunEvent::ProfilePart { .. }
-            | RunEvent::Note { .. } => {}
+            _ => {}
         }
         CourseStep::GoOn
     }
 
     /// Handles the end of storage; `how` says what happened. Agents keep what is not stored, and
     /// without an acknowledgement they would never end.
-    pub(super) fn storage_ended(&mut self, how: &str, now: Instant) -> CourseStep {
+    pub(super) fn storage_ended(&mut self, how: &str, now: FleetTime) -> CourseStep {
         if self.stopping == Stopping::AtOnce {
             return CourseStep::GoOn;
         }
@@ -182,9 +154,9 @@ impl RunCourse {
         CourseStep::End
     }
 
-    /// Handles a signal that asks for the end. The first lets what has begun finish, the second
-    /// does not, and after the third the run is not waited for.
-    pub(super) fn signal(&mut self, now: Instant) -> CourseStep {
+    /// Handles a wish to stop. The first lets what has begun finish, the second does not, and after
+    /// the third the run is not waited for.
+    pub(super) fn stop(&mut self, now: FleetTime) -> CourseStep {
         self.ending.is_interrupted = true;
         match self.stopping {
             Stopping::NotAsked => self.drain(),
@@ -195,15 +167,15 @@ impl RunCourse {
 
     /// Handles the end of a local agent's process. A local run never begins without one of its
     /// agents; later, the fleet reports the loss.
-    pub(super) fn agent_died(&mut self, death: &ChildDeath, now: Instant) -> CourseStep {
+    pub(super) fn agent_died(&mut self, death: &ChildDeath, now: FleetTime) -> CourseStep {
         self.has_dead_agents = true;
-        if !self.roster.is_assembled() {
+        if !self.run.is_assembled() {
             self.ending.fail(death.to_string());
             return self.stop_at_once(now);
         }
         self.ending.notes.push(death.to_string());
         if let ChildRole::Agent(name) = &death.role
-            && let Some(index) = self.roster.index(name)
+            && let Some(index) = self.run.index(name)
         {
             let how = format!("its process ended with {}", death.status);
             self.dead.insert(index, how);
@@ -218,7 +190,7 @@ impl RunCourse {
     }
 
     /// Handles the deadline having passed.
-    pub(super) fn too_late(&mut self, now: Instant) -> CourseStep {
+    pub(super) fn too_late(&mut self, now: FleetTime) -> CourseStep {
         if self.stopping == Stopping::AtOnce {
             return CourseStep::End;
         }
@@ -251,7 +223,7 @@ impl RunCourse {
     }
 
     fn agent_failed(&mut self, agent: u32, what: &str, why: &str) {
-        let name = self.roster.name(agent);
+        let name = self.run.name(agent);
         let problem = format!("agent {name} {what}: {why}");
         self.before_start.push(problem);
     }
@@ -259,11 +231,15 @@ impl RunCourse {
     /// The fleet gives an agent half a minute to come back. An agent whose process has ended, and
     /// from which everything has been read, cannot, so it is not waited for.
     fn unless_only_dead_are_awaited(&mut self) -> CourseStep {
-        let awaited = self.roster.unfinished();
-        let is_awaited_in_vain =
-            |index: &u32| self.roster.is_gone(*index) && self.dead.contains_key(index);
+        let awaited: Vec<u32> = self.run.awaited().collect();
+        let is_away = |agent: u32| {
+            (self.run.agent(agent))
+                .and_then(RunAgent::away_since)
+                .is_some()
+        };
+        let is_awaited_in_vain = |agent: &u32| is_away(*agent) && self.dead.contains_key(agent);
         // Before the start the fleet waits for 10 s only; with no agent awaited, `Done` comes next.
-        if !self.ending.has_begun || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
+        if !self.run.has_begun() || awaited.is_empty() || !awaited.iter().all(is_awaited_in_vain) {
             return CourseStep::GoOn;
         }
         self.ending.outcome = Some(RunOutcome::Ran);
@@ -274,7 +250,7 @@ impl RunCourse {
     fn lost(&self, agent: u32) -> RunEvent {
         RunEvent::Lost {
             agent,
-            next_interval: self.next_intervals.get(&agent).copied().unwrap_or(0),
+            next_interval: self.run.agent(agent).map_or(0, RunAgent::next_interval),
             fired_until: None,
             why: self.dead.get(&agent).cloned().unwrap_or_default(),
         }
@@ -285,9 +261,9 @@ impl RunCourse {
         CourseStep::Stop(Stop::Drain)
     }
 
-    fn stop_at_once(&mut self, now: Instant) -> CourseStep {
+    fn stop_at_once(&mut self, now: FleetTime) -> CourseStep {
         self.stopping = Stopping::AtOnce;
-        self.deadline = Some(now + STOP_NOW_MAX);
+        self.deadline = Some(now.after(STOP_NOW_MAX));
         CourseStep::Stop(Stop::Now)
     }
 }
@@ -295,7 +271,8 @@ impl RunCourse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use control::{AgentFacts, AgentId, EndCause, FleetTime};
+    use crate::sample_run::end_of;
+    use control::{AgentFacts, AgentId};
     use proto::Bytes;
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::ExitStatus;
@@ -312,7 +289,7 @@ mod tests {
         }
     }
 
-    fn assembled(now: Instant) -> RunCourse {
+    fn assembled(now: FleetTime) -> RunCourse {
         let mut course = RunCourse::of_local_agents(now);
         let agents = ["a", "b"].map(facts).to_vec();
         course.event(&RunEvent::Assembled { agents }, now);
@@ -320,7 +297,7 @@ mod tests {
     }
 
     /// A run whose two agents have begun and have delivered one interval each.
-    fn firing(now: Instant) -> RunCourse {
+    fn firing(now: FleetTime) -> RunCourse {
         let mut course = assembled(now);
         for agent in [0, 1] {
             let began = RunEvent::Began {
@@ -344,19 +321,9 @@ mod tests {
         RunEvent::Gone { agent, why }
     }
 
-    fn ended(agent: u32) -> RunEvent {
-        RunEvent::Ended {
-            agent,
-            cause: EndCause::Plan,
-            missing: Vec::new(),
-            figures: Bytes::new(),
-            clock: None,
-        }
-    }
-
     #[test]
     fn run_ends_when_only_agents_that_died_are_awaited() {
-        let now = Instant::now();
+        let now = FleetTime(1);
         let mut course = firing(now);
         assert_eq!(course.agent_died(&death("b"), now), CourseStep::GoOn);
         assert_eq!(course.event(&gone(1), now), CourseStep::GoOn);
@@ -367,7 +334,7 @@ mod tests {
             why: "its process ended with signal: 9 (SIGKILL)".to_owned(),
         };
         assert_eq!(
-            course.event(&ended(0), now),
+            course.event(&end_of(0), now),
             CourseStep::EndWith(vec![lost])
         );
         let end = course.end();
@@ -377,7 +344,7 @@ mod tests {
 
     #[test]
     fn end_that_no_event_explains_is_a_problem_in_words() {
-        let now = Instant::now();
+        let now = FleetTime(1);
         for (outcome, word) in [
             (RunOutcome::TooFewAgents { have: 2, want: 3 }, "2 of 3"),
             (RunOutcome::Superseded, "another coordinator"),
@@ -393,26 +360,26 @@ mod tests {
 
     #[test]
     fn agent_that_is_gone_and_may_come_back_is_waited_for() {
-        let now = Instant::now();
+        let now = FleetTime(1);
         let mut course = firing(now);
         assert_eq!(course.event(&gone(1), now), CourseStep::GoOn);
-        assert_eq!(course.event(&ended(0), now), CourseStep::GoOn);
+        assert_eq!(course.event(&end_of(0), now), CourseStep::GoOn);
     }
 
     #[test]
-    fn each_signal_is_more_urgent_than_the_one_before() {
-        let now = Instant::now();
+    fn each_wish_is_more_urgent_than_the_one_before() {
+        let now = FleetTime(1);
         let mut course = firing(now);
-        assert_eq!(course.signal(now), CourseStep::Stop(Stop::Drain));
+        assert_eq!(course.stop(now), CourseStep::Stop(Stop::Drain));
         assert_eq!(course.deadline(), None, "a drain lasts as long as it takes");
-        assert_eq!(course.signal(now), CourseStep::Stop(Stop::Now));
-        assert_eq!(course.deadline(), Some(now + STOP_NOW_MAX));
-        assert_eq!(course.signal(now), CourseStep::End);
+        assert_eq!(course.stop(now), CourseStep::Stop(Stop::Now));
+        assert_eq!(course.deadline(), Some(now.after(STOP_NOW_MAX)));
+        assert_eq!(course.stop(now), CourseStep::End);
     }
 
     #[test]
     fn run_of_which_nothing_is_stored_any_more_ends_soon_and_is_no_success() {
-        let now = Instant::now();
+        let now = FleetTime(1);
         let mut course = firing(now);
         let step = course.storage_ended("the disk is full", now);
         assert_eq!(step, CourseStep::Stop(Stop::Now));
@@ -425,9 +392,9 @@ mod tests {
 
     #[test]
     fn local_run_whose_agents_do_not_join_is_stopped_and_then_left_alone() {
-        let now = Instant::now();
+        let now = FleetTime(1);
         let mut course = RunCourse::of_local_agents(now);
-        assert_eq!(course.deadline(), Some(now + LOCAL_JOIN_MAX));
+        assert_eq!(course.deadline(), Some(now.after(LOCAL_JOIN_MAX)));
         assert_eq!(course.too_late(now), CourseStep::Stop(Stop::Now));
         assert_eq!(course.too_late(now), CourseStep::End);
         assert!(course.end().ending.has_failed());

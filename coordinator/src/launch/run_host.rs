@@ -4,6 +4,7 @@
 use super::finished_run::FinishedRun;
 use super::interrupted_run::InterruptedRun;
 use super::join_port::JoinPort;
+use super::run_beginning::RunBeginning;
 use super::run_commands::{AroundRun, CommandEnd, RunCommandError, RunCommands, RunVariant};
 use super::run_ending::RunEnding;
 use super::run_watch::{RunWatch, WatchedRun};
@@ -20,11 +21,9 @@ use crate::run_folder::{FolderError, RunFolder};
 use crate::run_origin::RunOrigin;
 use crate::signals::Signals;
 use crate::terminal::{self, FullScreen};
-use crate::utc::Utc;
 use anyhow::Context as _;
-use control::{RunEvent, RunRequest};
+use control::RunRequest;
 use plan::{Builtin, Campaign, Plan};
-use std::path::Path;
 use std::time::Duration;
 
 /// How often to check whether the end of a record is waiting for room on the disk.
@@ -60,33 +59,6 @@ pub(super) struct RunHost {
     is_short: bool,
     /// Whether the end was asked for between two runs.
     is_ended: bool,
-}
-
-/// How far a run is when this coordinator begins with it.
-#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
-enum RunBeginning {
-    /// Not begun; recorded in this folder, if there is one.
-    New(Option<RunFolder>),
-    /// Begun by another coordinator.
-    Interrupted(InterruptedRun),
-}
-
-impl RunBeginning {
-    /// The run's folder.
-    fn folder(&self) -> Option<&Path> {
-        match self {
-            RunBeginning::New(folder) => folder.as_ref().map(RunFolder::path),
-            RunBeginning::Interrupted(before) => Some(before.folder()),
-        }
-    }
-
-    /// The events of the run so far, with their times.
-    fn past(&self) -> Vec<(Utc, RunEvent)> {
-        match self {
-            RunBeginning::New(_) => Vec::new(),
-            RunBeginning::Interrupted(before) => before.past().to_vec(),
-        }
-    }
 }
 
 struct HostedTarget {

@@ -4,15 +4,14 @@
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
 use crate::calibrated_agents::CalibratedAgents;
 use crate::exposition::Exposition;
-use crate::fleet::RunEvents;
+use crate::fleet::{self, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{Progress, RunNews, RunView};
 use crate::record::{GivenUp, RecordPermit, RecordThread, StorageNews, StorageTrouble};
 use crate::signals::Signals;
-use crate::utc::Utc;
-use control::{Receipt, RunEvent, Stop};
+use control::{FleetTime, Receipt, RunEvent, RunModel, Stop};
 use std::time::Duration;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 /// How often the displayed figures are brought up to date.
 const SHOW_EVERY: Duration = Duration::from_millis(250);
@@ -33,8 +32,8 @@ pub(super) struct RunWatch<'a> {
     pub(super) view: RunView,
     pub(super) news: RunNews,
     pub(super) storage_news: StorageNews,
-    /// The events before this coordinator took over, with their times.
-    pub(super) past: Vec<(Utc, RunEvent)>,
+    /// The run before this coordinator took it up.
+    pub(super) past: RunModel,
 }
 
 /// The inputs that wake the loop.
@@ -65,10 +64,9 @@ impl RunWatch<'_> {
     pub(super) async fn until_over(mut self) -> WatchedRun {
         let had_target = self.target.is_some();
         let mut course = match self.agents {
-            Some(_) => RunCourse::of_local_agents(Instant::now()),
-            None => RunCourse::of_remote_agents(),
+            Some(_) => RunCourse::of_local_agents(fleet::now()),
+            None => RunCourse::of_remote_agents(std::mem::take(&mut self.past)),
         };
-        catch_up(&mut course, &self.past);
         let mut ticks = interval(SHOW_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let last = loop {
@@ -98,7 +96,7 @@ impl RunWatch<'_> {
 
     /// Passes the input to the course, and tells the user what is new.
     fn take(&mut self, input: WatchInput<'_>, course: &mut RunCourse) -> CourseStep {
-        let now = Instant::now();
+        let now = fleet::now();
         match input {
             WatchInput::Event(permit, event, receipt) => {
                 let step = course.event(&event, now);
@@ -108,14 +106,14 @@ impl RunWatch<'_> {
                     let kept = calibrated.remember(agents);
                     kept.unwrap_or_else(|why| self.progress.say(why));
                 }
-                let news = self.news.line(&event, course.roster());
+                let news = self.news.line(&event, course.run());
                 news.into_iter().for_each(|line| self.progress.say(line));
                 permit.take(event, receipt);
                 step
             }
             WatchInput::FleetEnded => course.fleet_ended(),
             WatchInput::Signal => {
-                let step = course.signal(now);
+                let step = course.stop(now);
                 if step == CourseStep::Stop(Stop::Drain) {
                     self.progress.say("stopping; once more stops at once");
                 }
@@ -123,7 +121,7 @@ impl RunWatch<'_> {
             }
             WatchInput::AgentDied(death) => {
                 // Before that its death ends the run, and is reported at the end.
-                if course.roster().is_assembled() {
+                if course.run().is_assembled() {
                     self.progress.say(death.to_string());
                 }
                 course.agent_died(&death, now)
@@ -145,7 +143,7 @@ impl RunWatch<'_> {
                 told.into_iter().for_each(|line| self.progress.say(line));
                 let is_stopping = course.is_stopping();
                 let view = self.view.at(
-                    course.roster(),
+                    course.run(),
                     live,
                     is_stopping,
                     trouble.map(|trouble| trouble.in_short()),
@@ -158,16 +156,6 @@ impl RunWatch<'_> {
             }
             WatchInput::Deadline => course.too_late(now),
         }
-    }
-}
-
-/// Gives the course the events that it missed; none of them asks for anything now.
-fn catch_up(course: &mut RunCourse, past: &[(Utc, RunEvent)]) {
-    let (now, today) = (Instant::now(), Utc::now());
-    for (at, event) in past {
-        let age = today.since_1970().saturating_sub(at.since_1970());
-        let then = now.checked_sub(age).unwrap_or(now);
-        course.event(event, then);
     }
 }
 
@@ -194,9 +182,9 @@ async fn died_target(target: Option<&mut BuiltinTarget>) -> ChildDeath {
     }
 }
 
-async fn passed(deadline: Option<Instant>) {
+async fn passed(deadline: Option<FleetTime>) {
     match deadline {
-        Some(deadline) => sleep_until(deadline).await,
+        Some(deadline) => sleep(deadline.since(fleet::now())).await,
         None => std::future::pending().await,
     }
 }

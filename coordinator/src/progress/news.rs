@@ -1,9 +1,8 @@
 //! Decides which events of a run are reported to a watcher, and in which words.
 
 use super::text::{NAMES_MAX, listed};
-use crate::roster::Roster;
 use analysis::human;
-use control::{EndCause, RunEvent, Skew};
+use control::{EndCause, RunEvent, RunModel, Skew};
 
 /// Reports to a watcher what is new.
 #[derive(Debug)]
@@ -24,45 +23,45 @@ impl RunNews {
         }
     }
 
-    /// The line that reports an event, if there is one; `roster` has taken the event already.
-    pub(crate) fn line(&self, event: &RunEvent, roster: &Roster) -> Option<String> {
+    /// The line that reports an event, if there is one; `run` has taken the event already.
+    pub(crate) fn line(&self, event: &RunEvent, run: &RunModel) -> Option<String> {
         match event {
             RunEvent::Joined { .. } => {
-                let name = roster.joined();
+                let name = run.joined();
                 let is_news = !self.known.iter().any(|known| known == name);
-                is_news.then(|| self.attendance(name, "joined", roster))
+                is_news.then(|| self.attendance(name, "joined", run))
             }
-            RunEvent::Left { .. } => Some(self.attendance(roster.left(), "left", roster)),
+            RunEvent::Left { .. } => Some(self.attendance(run.left(), "left", run)),
             RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => {
                 Some(skew_in_words(*skew))
             }
             RunEvent::Gone { agent, why } => {
                 let what = format!("is away: {why}; the run waits for it to come back");
-                Some(about(*agent, &what, roster))
+                Some(about(*agent, &what, run))
             }
-            RunEvent::Back { agent } => Some(about(*agent, "is back", roster)),
+            RunEvent::Back { agent } => Some(about(*agent, "is back", run)),
             RunEvent::Ended { agent, cause, .. } => {
-                ending(cause).map(|ending| about(*agent, &ending, roster))
+                ending(cause).map(|ending| about(*agent, &ending, run))
             }
             RunEvent::Lost { agent, why, .. } => {
                 let what = format!(
                     "is lost: {why}; what it delivered counts, the rest of its share is missing"
                 );
-                Some(about(*agent, &what, roster))
+                Some(about(*agent, &what, run))
             }
             RunEvent::Note { agent, text, .. } => Some(agent.map_or_else(
                 || text.clone(),
-                |agent| format!("agent {}: {text}", roster.name(agent)),
+                |agent| format!("agent {}: {text}", run.name(agent)),
             )),
-            RunEvent::Postponed { agents } => Some(postponement(agents, roster)),
+            RunEvent::Postponed { agents } => Some(postponement(agents, run)),
             RunEvent::Redistributed { agent, to, .. } => Some(about(
                 *agent,
                 &format!(
                     "is replaced: {} of the others fire the rest of its share ({})",
                     to.len(),
-                    listed_names(to, roster)
+                    listed_names(to, run)
                 ),
-                roster,
+                run,
             )),
             RunEvent::Superseded { .. } => Some(
                 "another coordinator has taken this run up: it goes on there, and nothing more \
@@ -70,31 +69,18 @@ impl RunNews {
                     .to_owned(),
             ),
             RunEvent::Watching { .. } => {
-                let all = roster.monitors().len();
-                let name = roster.monitors().last()?;
+                let all = run.monitors().len();
+                let name = run.monitors().last()?;
                 let all = human::counted(all as u64, "monitor");
-                let is_news = !self.known.contains(name);
+                let is_news = !self.known.iter().any(|known| known == name);
                 is_news.then(|| format!("monitor {name} watches ({all})"))
             }
-            RunEvent::Waiting { .. }
-            | RunEvent::Preflight { .. }
-            | RunEvent::ProfilePart { .. }
-            | RunEvent::Observed { .. }
-            | RunEvent::Assembled { .. }
-            | RunEvent::Ready { .. }
-            | RunEvent::Problem { .. }
-            | RunEvent::Armed { .. }
-            | RunEvent::Began { .. }
-            | RunEvent::Started { .. }
-            | RunEvent::Interval { .. }
-            | RunEvent::Totals { .. }
-            | RunEvent::TakenOver { .. }
-            | RunEvent::Done { .. } => None,
+            _ => None,
         }
     }
 
-    fn attendance(&self, name: &str, what: &str, roster: &Roster) -> String {
-        let here = roster.agents().len();
+    fn attendance(&self, name: &str, what: &str, run: &RunModel) -> String {
+        let here = run.agents().len();
         format!("agent {name} {what} ({here} of {})", self.agents_wanted)
     }
 }
@@ -108,32 +94,32 @@ fn skew_in_words(skew: Skew) -> String {
     )
 }
 
-fn postponement(agents: &[u32], roster: &Roster) -> String {
+fn postponement(agents: &[u32], run: &RunModel) -> String {
     if agents.is_empty() {
-        return "the start is tried again: this coordinator was too slow, or its disk; nobody has \
-                fired"
+        return "the start is tried again: this coordinator was too slow, or its disk; no agent \
+                has fired"
             .to_owned();
     }
     format!(
-        "the start is tried again: {} did not answer in time ({}); nobody has fired",
+        "the start is tried again: {} did not answer in time ({}); no agent has fired",
         agents_in_words(agents.len()),
-        listed_names(agents, roster)
+        listed_names(agents, run)
     )
 }
 
-fn about(agent: u32, what: &str, roster: &Roster) -> String {
-    format!("agent {} {what}", roster.name(agent))
+fn about(agent: u32, what: &str, run: &RunModel) -> String {
+    format!("agent {} {what}", run.name(agent))
 }
 
 fn agents_in_words(count: usize) -> String {
     human::counted(count as u64, "agent")
 }
 
-fn listed_names(agents: &[u32], roster: &Roster) -> String {
+fn listed_names(agents: &[u32], run: &RunModel) -> String {
     let names: Vec<String> = agents
         .iter()
         .take(NAMES_MAX + 1)
-        .map(|&agent| roster.name(agent))
+        .map(|&agent| run.name(agent))
         .collect();
     listed(&names, agents.len())
 }

@@ -4,10 +4,10 @@
 use super::run_view::RunView;
 use super::text;
 use super::trend::{Trend, TrendSecond};
-use crate::roster::{AgentStatus, RunStage};
 use crate::terminal::CanvasLine;
 use analysis::LiveMachine;
 use analysis::human::time;
+use control::{AgentStage, FleetTime, RunStage};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Rect};
 use ratatui::style::{Color, Modifier, Style as CellStyle};
@@ -15,7 +15,6 @@ use ratatui::symbols::bar;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Row, Sparkline, SparklineBar, Table, Widget as _};
 use report::Style;
-use std::time::Instant;
 
 /// From this many columns on, members are shown beside the figures.
 const WIDE: u16 = 120;
@@ -59,7 +58,7 @@ const BAD: CellStyle = CellStyle::new().fg(Color::Red).add_modifier(Modifier::BO
 pub(super) struct Panel<'v> {
     pub(super) view: &'v RunView,
     pub(super) trend: &'v Trend,
-    pub(super) now: Instant,
+    pub(super) now: FleetTime,
     pub(super) style: Style,
     /// Rows of the terminal.
     pub(super) rows: usize,
@@ -229,15 +228,15 @@ impl Panel<'_> {
     fn figures(&self) -> Vec<PanelRow> {
         let (view, title) = (self.view, &self.view.title);
         let after_title = |words: String| vec![self.titled(title, &words)];
-        let mut rows = match view.roster.stage() {
+        let mut rows = match view.run.stage() {
             RunStage::Gathering => after_title(text::gathering(view)),
             RunStage::Preparing => {
                 let mut rows = after_title("preparing".to_owned());
                 rows.push(self.words(&text::agents(view, self.now), PLAIN));
                 rows
             }
-            RunStage::Armed { start } => self.firing(start),
-            RunStage::Over => after_title("ended".to_owned()),
+            RunStage::Armed { start_at } => self.firing(start_at),
+            RunStage::Over { .. } => after_title("ended".to_owned()),
         };
         if let Some(search) = &view.search {
             rows.push(self.words(search, PLAIN));
@@ -248,7 +247,7 @@ impl Panel<'_> {
         rows
     }
 
-    fn firing(&self, start: Instant) -> Vec<PanelRow> {
+    fn firing(&self, start: FleetTime) -> Vec<PanelRow> {
         let (view, title) = (self.view, &self.view.title);
         let (share_done, clock) = text::clock(view, start, self.now);
         let width = Span::raw(title).width() + Span::raw(&clock).width() + 4;
@@ -298,19 +297,19 @@ impl Panel<'_> {
             return Vec::new();
         };
         let is_over = text::is_over(self.view, self.now);
-        let agents = self.view.roster.agents().iter().enumerate();
+        let agents = self.view.run.agents().iter().enumerate();
         let agents = agents.map(|(index, agent)| PanelMember {
-            name: &agent.name,
-            status: text::word(agent.status, is_over),
-            is_amiss: text::is_amiss(agent.status),
+            name: agent.name(),
+            status: text::word(agent, is_over),
+            is_amiss: text::is_amiss(agent),
             // Nothing is known of an agent that is done or away.
-            machine: if agent.status < AgentStatus::Done {
-                live.by_agent.get(index).copied().unwrap_or_default()
-            } else {
+            machine: if text::is_amiss(agent) || agent.stage() == AgentStage::Ended {
                 LiveMachine::default()
+            } else {
+                live.by_agent.get(index).copied().unwrap_or_default()
             },
         });
-        let servers = self.view.roster.monitors().iter().enumerate();
+        let servers = self.view.run.monitors().enumerate();
         let servers = servers.map(|(index, name)| PanelMember {
             name,
             status: "server",
@@ -434,7 +433,7 @@ fn escape((colour, modifier): (Color, Modifier)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::progress::scene::{facts, firing, take, view};
+    use crate::progress::scene::{NOW, facts, firing, take, view};
     use control::RunEvent;
     use std::time::Duration;
 
@@ -456,7 +455,7 @@ mod tests {
     }
 
     /// Two agents and a monitor, 15 s after the start.
-    fn scene(start: Instant) -> (RunView, Trend) {
+    fn scene(start: FleetTime) -> (RunView, Trend) {
         let mut view = firing(LOAD, start);
         let monitor = facts("db");
         take(&mut view, &RunEvent::Watching { monitor }, start);
@@ -477,11 +476,11 @@ mod tests {
         (view, trend)
     }
 
-    fn panel<'v>((view, trend): &'v (RunView, Trend), start: Instant, style: Style) -> Panel<'v> {
+    fn panel<'v>((view, trend): &'v (RunView, Trend), start: FleetTime, style: Style) -> Panel<'v> {
         Panel {
             view,
             trend,
-            now: start + Duration::from_secs(15),
+            now: start.after(Duration::from_secs(15)),
             style,
             rows: 24,
         }
@@ -493,7 +492,7 @@ mod tests {
 
     #[test]
     fn panel_of_80_columns_has_figures_then_members() {
-        let start = Instant::now();
+        let start = NOW;
         let scene = scene(start);
         let lines = panel(&scene, start, style(80)).inline();
         assert_eq!(
@@ -514,7 +513,7 @@ mod tests {
 
     #[test]
     fn panel_of_200_columns_has_members_beside_the_figures() {
-        let start = Instant::now();
+        let start = NOW;
         let scene = scene(start);
         let lines = panel(&scene, start, style(200)).inline();
         let lines = texts(&lines);
@@ -529,7 +528,7 @@ mod tests {
 
     #[test]
     fn panel_is_as_wide_and_high_as_the_terminal_at_most() {
-        let start = Instant::now();
+        let start = NOW;
         let scene = scene(start);
         for (columns, rows) in [(40, 24), (20, 5), (1, 2), (119, 1), (120, 3), (300, 100)] {
             let panel = Panel {
@@ -557,7 +556,7 @@ mod tests {
 
     #[test]
     fn names_move_no_cursor_and_ascii_stays_ascii() {
-        let start = Instant::now();
+        let start = NOW;
         let mut scene = scene(start);
         for monitor in ["a\x1b[2J\u{9b}2J", "宽宽"].map(facts) {
             take(&mut scene.0, &RunEvent::Watching { monitor }, start);
@@ -579,7 +578,7 @@ mod tests {
 
     #[test]
     fn colour_says_what_stands_out_and_is_left_out_where_it_is_not_wanted() {
-        let start = Instant::now();
+        let start = NOW;
         let scene = scene(start);
         let colour = Style {
             colour: true,
@@ -597,7 +596,7 @@ mod tests {
 
     #[test]
     fn of_many_agents_those_that_do_worst_are_shown() {
-        let start = Instant::now();
+        let start = NOW;
         let (mut view, trend) = scene(start);
         let agents = ["a", "b", "c", "d", "e"].map(facts).to_vec();
         take(&mut view, &RunEvent::Assembled { agents }, start);
@@ -619,7 +618,7 @@ mod tests {
 
     #[test]
     fn before_the_start_and_after_the_end_there_is_a_line() {
-        let now = Instant::now();
+        let now = NOW;
         let mut view = view(LOAD);
         let trend = Trend::default();
         let shown = |view: &RunView| {

@@ -1,8 +1,8 @@
 //! A run as a watcher sees it at a moment. It decides nothing.
 
 use crate::planned_run::PlannedRun;
-use crate::roster::Roster;
 use analysis::Live;
+use control::RunModel;
 use plan::End;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub(crate) struct RunView {
     pub(super) end: End,
     /// Number of agents asked for.
     pub(super) agents_wanted: u32,
-    pub(super) roster: Roster,
+    pub(crate) run: RunModel,
     /// Figures of the latest second.
     pub(super) live: Option<Live>,
     /// Whether the run is ending early.
@@ -28,14 +28,14 @@ pub(crate) struct RunView {
 
 impl RunView {
     /// The view before anything has happened.
-    pub(crate) fn new(run: &PlannedRun, search: Option<String>) -> RunView {
-        let load = run.plan.load();
+    pub(crate) fn new(planned: &PlannedRun, search: Option<String>) -> RunView {
+        let load = planned.plan.load();
         RunView {
-            title: run.title.clone(),
+            title: planned.title.clone(),
             warm_up: load.warm_up,
             end: load.end,
-            agents_wanted: run.agents,
-            roster: Roster::new(),
+            agents_wanted: planned.agents,
+            run: RunModel::default(),
             live: None,
             is_stopping: false,
             search,
@@ -46,13 +46,13 @@ impl RunView {
     /// The same run at a later moment.
     pub(crate) fn at(
         &self,
-        roster: &Roster,
+        run: &RunModel,
         live: Option<Live>,
         is_stopping: bool,
         storage: Option<String>,
     ) -> RunView {
         RunView {
-            roster: roster.clone(),
+            run: run.clone(),
             live,
             is_stopping,
             storage,

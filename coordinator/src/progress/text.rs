@@ -1,12 +1,12 @@
 //! A view of a run in words: parts of a panel, or one line for a pipe. Pure.
 
 use super::run_view::RunView;
-use crate::roster::{AgentStatus, RosterAgent, RunStage};
 use analysis::Live;
 use analysis::human::{self, number, share, time};
+use control::{AgentStage, FleetTime, RunAgent, RunStage};
 use plan::End;
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most columns of the bar.
 const BAR_MAX: usize = 40;
@@ -27,11 +27,11 @@ const WAITING_EVERY: Duration = Duration::from_secs(10);
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// The line for a pipe, if there is something to say at this stage.
-pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
-    let start = match view.roster.stage() {
+pub(super) fn plain(view: &RunView, now: FleetTime) -> Option<String> {
+    let start = match view.run.stage() {
         RunStage::Gathering => return Some(gathering(view)),
-        RunStage::Preparing | RunStage::Over => return None,
-        RunStage::Armed { start } => start,
+        RunStage::Preparing | RunStage::Over { .. } => return None,
+        RunStage::Armed { start_at } => start_at,
     };
     let live = view.live.as_ref()?;
     let mut line = format!(
@@ -51,7 +51,7 @@ pub(super) fn plain(view: &RunView, now: Instant) -> Option<String> {
 pub(super) fn pause(stage: RunStage) -> Duration {
     match stage {
         RunStage::Gathering => WAITING_EVERY,
-        RunStage::Preparing | RunStage::Armed { .. } | RunStage::Over => LINE_EVERY,
+        RunStage::Preparing | RunStage::Armed { .. } | RunStage::Over { .. } => LINE_EVERY,
     }
 }
 
@@ -62,8 +62,8 @@ pub(super) fn storage(view: &RunView) -> Option<String> {
 
 /// Describes which agents are waited for.
 pub(super) fn gathering(view: &RunView) -> String {
-    let agents = view.roster.agents();
-    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let agents = view.run.agents();
+    let names: Vec<&str> = agents.iter().map(RunAgent::name).collect();
     let (here, wanted) = (agents.len(), view.agents_wanted as usize);
     let joined = if names.is_empty() {
         "none has joined".to_owned()
@@ -84,17 +84,15 @@ pub(super) fn gathering(view: &RunView) -> String {
 }
 
 /// The share of the run that is over, and its clock in words.
-pub(super) fn clock(view: &RunView, start: Instant, now: Instant) -> (f64, String) {
+pub(super) fn clock(view: &RunView, start: FleetTime, now: FleetTime) -> (f64, String) {
     if view.is_stopping {
         return (1.0, format!("stopping{}", awaited(view)));
     }
-    if let Some(until) = start
-        .checked_duration_since(now)
-        .filter(|until| !until.is_zero())
-    {
+    let until = start.since(now);
+    if !until.is_zero() {
         return (0.0, format!("starts in {:.1}s", until.as_secs_f64()));
     }
-    let elapsed = now.saturating_duration_since(start);
+    let elapsed = now.since(start);
     let warm_up = view.warm_up;
     if elapsed < warm_up {
         let part = elapsed.as_secs_f64() / warm_up.as_secs_f64();
@@ -134,30 +132,29 @@ fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
 /// lost agents have a moment to come back with what they hold, and monitors have one for their
 /// profiles.
 fn awaited(view: &RunView) -> String {
-    let named = |is_meant: fn(AgentStatus) -> bool| {
-        let agents = view.roster.agents().iter();
+    let named = |is_meant: fn(&RunAgent) -> bool| {
+        let agents = view.run.agents().iter();
         let names: Vec<&str> = agents
-            .filter(|agent| is_meant(agent.status))
-            .map(|agent| agent.name.as_str())
+            .filter(|agent| is_meant(agent))
+            .map(RunAgent::name)
             .collect();
         let shown = &names[..names.len().min(AWAITED_MAX)];
         (!names.is_empty()).then(|| listed(shown, names.len()))
     };
-    let is_unfinished = |status| !matches!(status, AgentStatus::Done | AgentStatus::Lost);
-    if let Some(names) = named(is_unfinished) {
+    if let Some(names) = named(RunAgent::is_awaited) {
         return format!(": waiting for {names}");
     }
-    if let Some(names) = named(|status| status == AgentStatus::Lost) {
+    if let Some(names) = named(|agent| agent.stage() == AgentStage::Lost) {
         return format!(": waiting for {names} to come back");
     }
-    if view.roster.monitors().is_empty() {
+    if view.run.monitors().len() == 0 {
         String::new()
     } else {
         ": waiting for profiles of monitors".to_owned()
     }
 }
 
-fn figures(view: &RunView, live: &Live, now: Instant) -> String {
+fn figures(view: &RunView, live: &Live, now: FleetTime) -> String {
     format!(
         "{}/s{}  response p50 {}, p99 {}  {}",
         count(live.ended_per_second),
@@ -169,15 +166,15 @@ fn figures(view: &RunView, live: &Live, now: Instant) -> String {
 }
 
 /// How old the figures are, if agents fire and yet nothing newer comes.
-pub(super) fn age(view: &RunView, live: &Live, now: Instant) -> String {
-    let agents = view.roster.agents().iter();
+pub(super) fn age(view: &RunView, live: &Live, now: FleetTime) -> String {
+    let agents = view.run.agents().iter();
     let fires =
-        |agent: &RosterAgent| matches!(agent.status, AgentStatus::Firing | AgentStatus::Gone);
-    let RunStage::Armed { start } = view.roster.stage() else {
+        |agent: &RunAgent| agent.stage() == AgentStage::Firing || agent.away_since().is_some();
+    let RunStage::Armed { start_at } = view.run.stage() else {
         return String::new();
     };
     let its_end = Duration::from_secs(u64::from(live.second) + 1);
-    let age = now.saturating_duration_since(start).saturating_sub(its_end);
+    let age = now.since(start_at).saturating_sub(its_end);
     if age < OLD || is_over(view, now) || !agents.into_iter().any(fires) {
         return String::new();
     }
@@ -219,80 +216,88 @@ pub(super) fn count(count: u64) -> String {
     }
 }
 
+/// The words for agents, in the order in which they are listed.
+const WORDS: [&str; 8] = [
+    "preparing",
+    "ready",
+    "firing",
+    "finishing",
+    "uploading",
+    "done",
+    AWAY,
+    LOST,
+];
+const AWAY: &str = "away";
+const LOST: &str = "lost";
+
 /// The agents by what they do, in words; only agents in trouble are named.
-pub(super) fn agents(view: &RunView, now: Instant) -> String {
-    const STATUSES: [AgentStatus; 7] = [
-        AgentStatus::Preparing,
-        AgentStatus::Ready,
-        AgentStatus::Firing,
-        AgentStatus::Uploading,
-        AgentStatus::Done,
-        AgentStatus::Gone,
-        AgentStatus::Lost,
-    ];
+pub(super) fn agents(view: &RunView, now: FleetTime) -> String {
     let is_over = is_over(view, now);
-    let group = |status: AgentStatus| {
-        let meant = view.roster.agents().iter();
-        let meant: Vec<&RosterAgent> = meant.filter(|agent| agent.status == status).collect();
-        let word = word(status, is_over);
-        let named = match status {
-            AgentStatus::Gone => format!(" ({})", away(&meant, now)),
-            AgentStatus::Lost => format!(" ({})", names(&meant)),
+    let group = |meant_word: &str| {
+        let agents = view.run.agents().iter();
+        let is_meant = |agent: &&RunAgent| word(agent, is_over) == meant_word;
+        let meant: Vec<&RunAgent> = agents.filter(is_meant).collect();
+        let named = match meant_word {
+            AWAY => format!(" ({})", away(&meant, now)),
+            LOST => format!(" ({})", names(&meant)),
             _ => String::new(),
         };
-        (!meant.is_empty()).then(|| format!("{} {word}{named}", meant.len()))
+        (!meant.is_empty()).then(|| format!("{} {meant_word}{named}", meant.len()))
     };
-    let groups: Vec<String> = STATUSES.into_iter().filter_map(group).collect();
+    let groups: Vec<String> = WORDS.into_iter().filter_map(group).collect();
     format!("agents: {}", groups.join(", "))
 }
 
-/// The word for a status. After the plan's end an agent fires nothing new: it waits for answers,
-/// and sends its data.
-pub(super) fn word(status: AgentStatus, is_over: bool) -> &'static str {
-    match status {
-        AgentStatus::Preparing => "preparing",
-        AgentStatus::Ready => "ready",
-        AgentStatus::Firing if is_over => "finishing",
-        AgentStatus::Firing => "firing",
-        AgentStatus::Uploading => "uploading",
-        AgentStatus::Done => "done",
-        AgentStatus::Gone => "away",
-        AgentStatus::Lost => "lost",
+/// The word for an agent. After the plan's end it fires nothing new: it waits for answers, and
+/// sends its data.
+pub(super) fn word(agent: &RunAgent, is_over: bool) -> &'static str {
+    if agent.away_since().is_some() {
+        return AWAY;
+    }
+    match agent.stage() {
+        // The end of the run says why it cannot.
+        AgentStage::Preparing | AgentStage::Refused => "preparing",
+        AgentStage::Ready => "ready",
+        AgentStage::Firing if is_over => "finishing",
+        AgentStage::Firing => "firing",
+        AgentStage::Uploading | AgentStage::Returned => "uploading",
+        AgentStage::Ended => "done",
+        AgentStage::Lost => LOST,
     }
 }
 
 /// Whether an agent is in trouble.
-pub(super) fn is_amiss(status: AgentStatus) -> bool {
-    status >= AgentStatus::Gone
+pub(super) fn is_amiss(agent: &RunAgent) -> bool {
+    agent.away_since().is_some() || agent.stage() == AgentStage::Lost
 }
 
 /// Whether no agent fires anything new, because of the plan or because the end was asked for.
-pub(super) fn is_over(view: &RunView, now: Instant) -> bool {
-    let RunStage::Armed { start } = view.roster.stage() else {
+pub(super) fn is_over(view: &RunView, now: FleetTime) -> bool {
+    let RunStage::Armed { start_at } = view.run.stage() else {
         return false;
     };
     let End::Duration(duration) = view.end else {
         return view.is_stopping;
     };
     let firing = view.warm_up.saturating_add(duration);
-    view.is_stopping || now.saturating_duration_since(start) >= firing
+    view.is_stopping || now.since(start_at) >= firing
 }
 
 /// The agents that are away, and for how long.
-fn away(agents: &[&RosterAgent], now: Instant) -> String {
+fn away(agents: &[&RunAgent], now: FleetTime) -> String {
     let told: Vec<String> = agents
         .iter()
         .take(NAMES_MAX)
-        .map(|agent| {
-            let away = now.saturating_duration_since(agent.since);
-            format!("{} for {}", agent.name, seconds(away))
+        .filter_map(|agent| {
+            let away = now.since(agent.away_since()?);
+            Some(format!("{} for {}", agent.name(), seconds(away)))
         })
         .collect();
     listed(&told, agents.len())
 }
 
-fn names(agents: &[&RosterAgent]) -> String {
-    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+fn names(agents: &[&RunAgent]) -> String {
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
     listed(&names, names.len())
 }
 
@@ -344,28 +349,24 @@ fn seconds(duration: Duration) -> String {
 mod tests {
     use super::*;
     use crate::progress::RunNews;
-    use crate::progress::scene::{facts, firing, take, view};
-    use control::{EndCause, RunEvent};
+    use crate::progress::scene::{NOW, facts, firing, take, view};
+    use crate::sample_run::{end_of, loss_of};
+    use control::RunEvent;
 
     #[test]
     fn waiting_tells_who_is_here() {
-        let now = Instant::now();
+        let now = NOW;
         let mut view = view("connections = 1, duration = \"1s\"");
         assert_eq!(
             gathering(&view),
             "waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C ends it"
         );
-        assert_eq!(
-            take(
-                &mut view,
-                &RunEvent::Joined {
-                    agent: facts("a\x1b[2J")
-                },
-                now
-            )
-            .unwrap(),
-            "agent a\x1b[2J joined (1 of 2)"
-        );
+        let agent = facts("a\x1b[2J");
+        let joined = RunEvent::Joined {
+            agent: agent.clone(),
+        };
+        let news = take(&mut view, &joined, now);
+        assert_eq!(news.unwrap(), "agent a\x1b[2J joined (1 of 2)");
         assert_eq!(
             gathering(&view),
             "waiting for 1 more agent (1 of 2 joined: a\x1b[2J); each `agent join` adds one, \
@@ -376,14 +377,8 @@ mod tests {
                 .unwrap()
                 .starts_with("waiting for 1 more agent (1 of 2")
         );
-        assert_eq!(pause(view.roster.stage()), Duration::from_secs(10));
-        take(
-            &mut view,
-            &RunEvent::Left {
-                agent: facts("a\x1b[2J"),
-            },
-            now,
-        );
+        assert_eq!(pause(view.run.stage()), Duration::from_secs(10));
+        take(&mut view, &RunEvent::Left { agent }, now);
         assert_eq!(
             gathering(&view),
             "waiting for 2 agents (none has joined); each `agent join` adds one, Ctrl-C ends it"
@@ -397,7 +392,7 @@ mod tests {
 
     #[test]
     fn monitors_are_told_and_not_counted_among_agents() {
-        let now = Instant::now();
+        let now = NOW;
         let mut view = firing("connections = 1, duration = \"60s\"", now);
         let before = agents(&view, now);
         let told = ["db", "proxy"].map(|name| {
@@ -415,13 +410,13 @@ mod tests {
         let again = RunEvent::Watching {
             monitor: facts("db"),
         };
-        let of_next_run = RunNews::new(2, view.roster.names());
-        assert_eq!(of_next_run.line(&again, &view.roster), None);
+        let of_next_run = RunNews::new(2, view.run.names());
+        assert_eq!(of_next_run.line(&again, &view.run), None);
     }
 
     #[test]
     fn clock_follows_the_plan() {
-        let now = Instant::now();
+        let now = NOW;
         for (load, passed_ms, clock) in [
             (
                 "connections = 1, duration = \"60s\", warm_up = \"10s\"",
@@ -449,7 +444,11 @@ mod tests {
                 "500 of 2000 done in 3s",
             ),
         ] {
-            let shown = plain(&firing(load, now), now + Duration::from_millis(passed_ms)).unwrap();
+            let shown = plain(
+                &firing(load, now),
+                now.after(Duration::from_millis(passed_ms)),
+            )
+            .unwrap();
             let rest =
                 "  1234/s  response p50 1.20 ms, p99 ≥ 30.0 s  errors 5 (1.00 %)  agents: 2 ";
             let word = if clock.starts_with("draining") {
@@ -463,11 +462,11 @@ mod tests {
 
     #[test]
     fn figures_that_nothing_newer_follows_say_how_old_they_are() {
-        let start = Instant::now();
+        let start = NOW;
         let mut view = firing("connections = 1, duration = \"60s\"", start);
         let mut shown = |second, passed| {
             view.live.as_mut().unwrap().second = second;
-            plain(&view, start + Duration::from_secs(passed)).unwrap()
+            plain(&view, start.after(Duration::from_secs(passed))).unwrap()
         };
         for (passed, is_old) in [(13, false), (17, true), (61, false)] {
             let line = shown(9, passed);
@@ -477,35 +476,22 @@ mod tests {
 
     #[test]
     fn agents_that_the_end_waits_for_are_named() {
-        let now = Instant::now();
+        let now = NOW;
         let mut view = firing("connections = 1, duration = \"9s\"", now);
-        let drained = now + Duration::from_secs(10);
+        let drained = now.after(Duration::from_secs(10));
         let clock = |view: &RunView| clock(view, now, drained).1;
         assert_eq!(clock(&view), "draining: waiting for a, b");
-        let ended = |agent| RunEvent::Ended {
-            agent,
-            cause: EndCause::Plan,
-            missing: vec![],
-            figures: proto::Bytes::new(),
-            clock: None,
-        };
-        take(&mut view, &ended(0), now);
+        take(&mut view, &end_of(0), now);
         assert_eq!(clock(&view), "draining: waiting for b");
         view.is_stopping = true;
         assert_eq!(clock(&view), "stopping: waiting for b");
-        take(&mut view, &ended(1), now);
+        take(&mut view, &end_of(1), now);
         assert_eq!(clock(&view), "stopping");
         let monitor = facts("db");
         take(&mut view, &RunEvent::Watching { monitor }, now);
         let profiles = "stopping: waiting for profiles of monitors";
         assert_eq!(clock(&view), profiles);
-        let lost = RunEvent::Lost {
-            agent: 1,
-            next_interval: 3,
-            fired_until: None,
-            why: "reset".to_owned(),
-        };
-        take(&mut view, &lost, now);
+        take(&mut view, &loss_of(1, None), now);
         assert_eq!(clock(&view), "stopping: waiting for b to come back");
         let agents = ["a", "b", "c", "d", "e"].map(facts).to_vec();
         take(&mut view, &RunEvent::Assembled { agents }, now);
@@ -514,7 +500,7 @@ mod tests {
 
     #[test]
     fn agents_that_are_not_as_they_should_be_are_named() {
-        let now = Instant::now();
+        let now = NOW;
         let mut view = firing("connections = 1, duration = \"9s\"", now);
         let news = take(
             &mut view,
@@ -532,7 +518,7 @@ mod tests {
             (7, "agents: 1 firing, 1 away (b for 7s)"),
             (9, "agents: 1 finishing, 1 away (b for 9s)"),
         ] {
-            let later = now + Duration::from_secs(passed);
+            let later = now.after(Duration::from_secs(passed));
             assert_eq!(agents(&view, later), shown);
         }
         take(
@@ -545,20 +531,13 @@ mod tests {
             },
             now,
         );
-        let ended = RunEvent::Ended {
-            agent: 0,
-            cause: EndCause::Plan,
-            missing: vec![],
-            figures: proto::Bytes::new(),
-            clock: None,
-        };
-        assert_eq!(take(&mut view, &ended, now), None);
+        assert_eq!(take(&mut view, &end_of(0), now), None);
         assert_eq!(agents(&view, now), "agents: 1 done, 1 lost (b)");
     }
 
     #[test]
     fn storage_that_fails_is_shown_with_the_figures() {
-        let now = Instant::now();
+        let now = NOW;
         let mut view = firing("connections = 1, duration = \"9s\"", now);
         view.storage = Some("no space left on device; 3 s are waiting".to_owned());
         let expected = "cannot store: no space left on device; 3 s are waiting";
