@@ -4,6 +4,7 @@
 mod saved;
 
 use crate::exit::Exit;
+use crate::job::JobStanding;
 use crate::launch::BOOTSTRAP_SEED;
 use crate::terminal;
 use crate::utc::Utc;
@@ -162,7 +163,7 @@ fn beside<T: Comparable>(args: &CompareArgs, pairs: &[SavedPair<'_, T>]) -> anyh
     terminal::print(&texts.join("\n"))?;
     let codes = documents
         .iter()
-        .map(|document| Exit::from_code(document.exit_code(false)));
+        .map(|document| Exit::from(JobStanding::from_code(document.exit_code(false))));
     Ok(codes.max().unwrap_or(Exit::Passed))
 }
 

@@ -1,5 +1,6 @@
 //! Exit codes: what each means, and which one counts if several apply.
 
+use crate::job::JobStanding;
 use std::process::ExitCode;
 
 /// How the program ends. In ascending order of precedence: later variants hide earlier ones.
@@ -20,15 +21,6 @@ pub enum Exit {
     Usage,
 }
 
-/// Rules of the command line in addition to the plan's thresholds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ExitRules {
-    /// See [`analysis::exit_code`].
-    pub strict: bool,
-    /// Whether one failed operation fails the run.
-    pub fail_on_error: bool,
-}
-
 impl Exit {
     /// The number that the shell sees.
     #[must_use]
@@ -42,24 +34,16 @@ impl Exit {
             Exit::Interrupted => 130,
         }
     }
+}
 
-    /// The exit for a result.
-    #[must_use]
-    pub fn from_document(document: &analysis::Document, rules: ExitRules) -> Exit {
-        let has_errors = document.measured.operations.errors > 0;
-        let failed = (rules.fail_on_error && has_errors).then_some(Exit::ThresholdFailed);
-        let exit = Exit::from_code(analysis::exit_code(document, rules.strict));
-        failed.map_or(exit, |failed| failed.max(exit))
-    }
-
-    /// The exit for a code of `analysis`.
-    #[must_use]
-    pub fn from_code(code: u8) -> Exit {
-        match code {
-            0 => Exit::Passed,
-            1 => Exit::ThresholdFailed,
-            3 => Exit::Invalid,
-            _ => Exit::Failed,
+impl From<JobStanding> for Exit {
+    fn from(standing: JobStanding) -> Exit {
+        match standing {
+            JobStanding::Held => Exit::Passed,
+            JobStanding::Missed => Exit::ThresholdFailed,
+            JobStanding::Invalid => Exit::Invalid,
+            JobStanding::Stopped => Exit::Interrupted,
+            JobStanding::Failed => Exit::Failed,
         }
     }
 }

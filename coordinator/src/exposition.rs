@@ -17,7 +17,6 @@ pub(crate) use latest_run::LatestRun;
 pub(crate) use viewer_feed::{ShowTimes, ViewerFeed};
 
 use crate::otlp::{OtlpEndpoint, OtlpStream};
-use crate::terminal;
 use dashboard::Dashboard;
 use latest_run::FOLLOWERS_MAX;
 use metrics::Metrics;
@@ -41,7 +40,7 @@ pub(crate) struct Exposition {
 
 impl Exposition {
     /// Opens a port for programs and one for people, and begins to send to a collector, as far as
-    /// each is asked for; `None` if nothing is.
+    /// each is asked for; `None` if nothing is. Says where each port is.
     ///
     /// # Errors
     /// A port cannot be opened, or pushes to a collector cannot be set up.
@@ -49,19 +48,20 @@ impl Exposition {
         metrics: Option<SocketAddr>,
         dashboard: Option<SocketAddr>,
         otlp: Option<OtlpEndpoint>,
+        say: impl Fn(String),
     ) -> anyhow::Result<Option<Exposition>> {
         let latest = LatestRun::new();
         let mut ports = Vec::new();
         if let Some(address) = metrics {
             let (listener, address) = port::listen(address, "--metrics").await?;
-            terminal::say(format_args!("metrics at http://{address}/metrics"));
+            say(format!("metrics at http://{address}/metrics"));
             let metrics = Metrics::new(latest.clone());
             ports.push(Port::open(listener, PROGRAMS_MAX, metrics));
         }
         if let Some(address) = dashboard {
             let (listener, address) = port::listen(address, "--dashboard").await?;
             let dashboard = Dashboard::new(address.ip(), latest.clone())?;
-            terminal::say(format_args!("dashboard at {}", dashboard.url(address)));
+            say(format!("dashboard at {}", dashboard.url(address)));
             ports.push(Port::open(listener, PEOPLE_MAX, dashboard));
         }
         let otlp = otlp.map(|endpoint| OtlpStream::start(endpoint, latest.clone()));

@@ -9,10 +9,10 @@ mod exit;
 mod explain;
 mod exposition;
 pub mod fleet;
+mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod io_words;
-#[cfg(test)]
 mod job;
 mod launch;
 mod local;
@@ -32,7 +32,6 @@ mod run_origin;
 mod sample_run;
 mod saved_result;
 mod set_args;
-mod signals;
 mod start;
 mod start_clock;
 mod target_process;

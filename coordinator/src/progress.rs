@@ -27,14 +27,9 @@ const UPDATES_MAX: usize = 256;
 /// How often a terminal is redrawn, so that its clock ticks.
 const REDRAW: Duration = Duration::from_millis(250);
 
-/// Shows how a run goes, or nothing.
+/// Shows how a run goes.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    shown: Option<Shown>,
-}
-
-#[derive(Debug)]
-struct Shown {
     updates: SyncSender<Update>,
     thread: JoinHandle<()>,
 }
@@ -46,13 +41,8 @@ enum Update {
 }
 
 impl Progress {
-    /// A display that shows nothing.
-    pub(crate) fn quiet() -> Progress {
-        Progress { shown: None }
-    }
-
-    /// A display that shows what it is given.
-    pub(crate) fn shown() -> Progress {
+    /// A display of a run; `None` if the system gives it no thread, and the run goes on unseen.
+    pub(crate) fn start() -> Option<Progress> {
         let (updates, told) = sync_channel(UPDATES_MAX);
         let body = move || {
             Screen {
@@ -62,40 +52,31 @@ impl Progress {
             }
             .run(&told)
         };
-        // Without a thread the run goes on unseen.
-        let thread = std::thread::Builder::new()
-            .name("progress".to_owned())
-            .spawn(body)
-            .ok();
-        Progress {
-            shown: thread.map(|thread| Shown { updates, thread }),
-        }
+        let thread = std::thread::Builder::new().name("progress".to_owned());
+        let thread = thread.spawn(body).ok()?;
+        Some(Progress { updates, thread })
     }
 
     /// Prints a line that stays.
-    pub(crate) fn say(&self, line: impl Into<String>) {
-        self.tell(Update::Say(line.into()));
+    pub(crate) fn say(&self, line: String) {
+        self.tell(Update::Say(line));
     }
 
     /// Shows this state from now on.
-    pub(crate) fn show(&self, view: RunView) {
-        self.tell(Update::Show(Box::new(view)));
+    pub(crate) fn show(&self, view: Box<RunView>) {
+        self.tell(Update::Show(view));
     }
 
     /// Clears what was drawn in place; lines that were printed stay.
     pub(crate) fn end(self) {
-        if let Some(Shown { updates, thread }) = self.shown {
-            drop(updates);
-            // A thread that panicked has already reported it.
-            let _ = thread.join();
-        }
+        drop(self.updates);
+        // A thread that panicked has already reported it.
+        let _ = self.thread.join();
     }
 
     fn tell(&self, update: Update) {
-        if let Some(shown) = &self.shown {
-            // A stopped terminal gets what there is room for.
-            let _ = shown.updates.try_send(update);
-        }
+        // A stopped terminal gets what there is room for.
+        let _ = self.updates.try_send(update);
     }
 }
 

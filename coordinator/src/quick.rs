@@ -9,8 +9,10 @@ mod urls;
 pub(crate) use flags::in_flags;
 pub(crate) use other_tools::{with_cure, with_two_dashes};
 
-use crate::exit::{Exit, ExitRules};
-use crate::launch::{AgentSource, Hosting, ResultPrinter, RunCommands, StartRequest, launch};
+use crate::exit::Exit;
+use crate::front::{self, ResultPrinter};
+use crate::job::ResultRules;
+use crate::launch::{AgentSource, Hosting, RunCommands, StartRequest};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
 use crate::run_origin::RunOrigin;
@@ -245,7 +247,7 @@ fn connection_count(text: &str) -> Result<u32, String> {
 /// Runs what the flags ask for.
 ///
 /// # Errors
-/// See [`launch`].
+/// See [`front::run`].
 pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
     let (plan, text) = match plan_of(&args) {
         Ok(planned) => planned,
@@ -262,7 +264,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         .into_iter()
         .chain(of_requests)
         .for_each(|remark| terminal::say(format_args!("note: {remark}")));
-    launch(&StartRequest {
+    let request = StartRequest {
         campaign: Campaign::from_plan(plan),
         plan_text: text,
         origin: RunOrigin::default(),
@@ -274,8 +276,6 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
                 ..LocalOptions::default()
             }),
             histograms_by_agent: false,
-            quiet: args.quiet,
-            tui: args.tui,
             metrics: None,
             otlp: None,
             dashboard: None,
@@ -285,21 +285,18 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         run_name: None,
         resume: None,
         force: args.force,
-        rules: ExitRules {
+        rules: ResultRules {
             strict: false,
             fail_on_error: args.fail_on_error,
         },
-        printer: ResultPrinter::new(
-            args.json.then_some(Format::Json).or(args.format),
-            if args.verbose {
-                Format::Console
-            } else {
-                Format::Brief
-            },
-            args.quiet,
-            None,
-        )?,
-    })
+    };
+    let view = match args.verbose {
+        true => Format::Console,
+        false => Format::Brief,
+    };
+    let format = args.json.then_some(Format::Json).or(args.format);
+    let printer = ResultPrinter::new(format, view, args.quiet, None)?;
+    front::run(&request, printer, args.tui)
 }
 
 /// Returns the plan that the flags mean, and its text for the record; or every problem, by flag.

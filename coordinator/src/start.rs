@@ -1,10 +1,10 @@
 //! `coordinator start`: what its flags mean for the run.
 
-use crate::exit::{Exit, ExitRules};
+use crate::exit::Exit;
+use crate::front::{self, ResultPrinter};
 use crate::io_words::in_words;
-use crate::launch::{
-    AgentSource, Hosting, JoinOptions, ResultPrinter, RunCommands, StartRequest, launch,
-};
+use crate::job::ResultRules;
+use crate::launch::{AgentSource, Hosting, JoinOptions, RunCommands, StartRequest};
 use crate::local::LocalOptions;
 use crate::otlp::OtlpEndpoint;
 use crate::record::replay;
@@ -284,7 +284,7 @@ impl StartChoice {
 /// Runs a plan.
 ///
 /// # Errors
-/// See [`launch`].
+/// See [`front::run`].
 pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     let choice = match StartChoice::new(args) {
         Ok(choice) => choice,
@@ -319,7 +319,7 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
     let origin = RunOrigin::from_plan_file(&choice.plan);
     let agents = choice.agents_for(&read.campaign);
     let StartChoice { args, .. } = choice;
-    launch(&StartRequest {
+    let request = StartRequest {
         campaign: read.campaign,
         plan_text: read.text,
         origin: match &source {
@@ -330,8 +330,6 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
             agents,
             source,
             histograms_by_agent: args.histograms_by_agent,
-            quiet: args.quiet,
-            tui: args.tui,
             metrics: args.metrics,
             dashboard: args.dashboard,
             otlp: args.otlp,
@@ -345,12 +343,12 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
         run_name: args.run,
         resume: args.resume,
         force: args.force,
-        rules: ExitRules {
+        rules: ResultRules {
             strict: args.strict,
             fail_on_error: args.fail_on_error,
         },
-        printer,
-    })
+    };
+    front::run(&request, printer, args.tui)
 }
 
 /// Says why agents that join cannot run what the file asks for, if they cannot.

@@ -1,15 +1,13 @@
 //! The results of a campaign's runs so far: collected as they end, compared by `analysis`, written
-//! by `report`, saved after each run, and shown at the end.
+//! by `report`, saved after each run.
 
-use super::result_printer::ResultPrinter;
-use super::schedule::ScheduledRun;
-use crate::exit::{Exit, ExitRules};
-use crate::run_folder::{CampaignFolder, FolderError, name_of};
-use crate::terminal;
+use super::final_result::{FinalResult, JobDocument, ResultPlace};
+use crate::job::{JobStanding, SearchName};
+use crate::run_folder::{CampaignFolder, FolderError};
 use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
-    ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch, human,
+    ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch,
 };
 use plan::{Campaign, Run};
 use report::{Format, Style};
@@ -29,14 +27,13 @@ pub(super) struct CampaignReport<'c> {
 }
 
 impl CampaignReport<'_> {
-    /// An empty report, before the first run; `before` is the document that an interruption left in
-    /// the folder.
+    /// An empty report, before the first run. An interruption may have left one in the folder.
     pub(super) fn new(
         campaign: &Campaign,
         plan_text: String,
         folder: CampaignFolder,
-        before: Option<CampaignDocument>,
     ) -> CampaignReport<'_> {
+        let before = folder.before();
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let name = campaign.name().to_owned();
         let has_begun = before.is_some();
@@ -64,12 +61,9 @@ impl CampaignReport<'_> {
 
     /// Returns a folder for the runs of a search: the one that an interruption left, if there is
     /// one.
-    pub(super) fn search_folder(
-        &self,
-        scheduled: &ScheduledRun<'_>,
-    ) -> Result<CampaignFolder, FolderError> {
-        let left = self.folder.part_named(&scheduled.prefix);
-        left.map_or_else(|| self.folder.part(&scheduled.folder), Ok)
+    pub(super) fn search_folder(&self, name: &SearchName) -> Result<CampaignFolder, FolderError> {
+        let left = self.folder.part_named(&name.prefix);
+        left.map_or_else(|| self.folder.part(&name.folder), Ok)
     }
 
     /// Saves the report so far. What cannot be saved is reported at the end.
@@ -77,19 +71,6 @@ impl CampaignReport<'_> {
         let [text, page] = [Format::Json, Format::Html]
             .map(|format| format.render_campaign(&self.document, Style::PLAIN));
         self.folder.replace(&text, &page);
-    }
-
-    /// Takes what an interrupted campaign left of a run, if that is complete, and returns how to
-    /// exit for it.
-    pub(super) fn take_left_run(
-        &mut self,
-        scheduled: &ScheduledRun<'_>,
-        rules: ExitRules,
-    ) -> Option<Exit> {
-        let (path, document) = self.folder.completed(&scheduled.prefix)?;
-        let exit = Exit::from_document(&document, rules);
-        self.take_run(scheduled.run, name_of(&path), document);
-        Some(exit)
     }
 
     /// Takes a run that has ended.
@@ -146,34 +127,24 @@ impl CampaignReport<'_> {
         self.save();
     }
 
-    /// Prints the report, and returns how to exit for all runs together; `made` are the exits of
-    /// the single runs.
-    pub(super) fn conclude(
-        &mut self,
-        made: &[Exit],
-        rules: ExitRules,
-        printer: &ResultPrinter,
-    ) -> anyhow::Result<Exit> {
+    /// Completes the report; `made` is the worst of the single runs.
+    pub(super) fn conclude(mut self, made: JobStanding, strict: bool) -> FinalResult {
         self.end(state(made));
         self.save();
-        if !self.is_empty() {
-            printer.print(|format, style| format.render_campaign(&self.document, style))?;
+        let unsaved = self
+            .folder
+            .unsaved()
+            .map(|what| format!("not saved: {what}"));
+        FinalResult {
+            problems: Vec::new(),
+            standing: match unsaved {
+                Some(_) => JobStanding::Failed,
+                None => JobStanding::from_code(self.document.exit_code(strict)),
+            },
+            unsaved: unsaved.into_iter().collect(),
+            place: ResultPlace::of_folder(self.folder.path().to_owned()),
+            document: (!self.is_empty()).then_some(JobDocument::Campaign(self.document)),
         }
-        let unsaved = self.folder.unsaved();
-        if let Some(what) = &unsaved {
-            terminal::say(format_args!("not saved: {what}"));
-        }
-        let result = Exit::from_code(self.document.exit_code(rules.strict));
-        let failed = unsaved.map(|_| Exit::Failed);
-        Ok(made.iter().copied().chain(failed).fold(result, Exit::max))
-    }
-
-    /// The outcome of all runs in a few words.
-    pub(super) fn headline(&self) -> String {
-        if self.is_empty() {
-            return "nothing was measured".to_owned();
-        }
-        report::campaign_headline(&self.document)
     }
 
     /// Whether nothing was measured.
@@ -248,11 +219,11 @@ impl CampaignReport<'_> {
 }
 
 /// The state of all runs together.
-fn state(made: &[Exit]) -> RunState {
-    match made.iter().max().unwrap_or(&Exit::Passed) {
-        Exit::Interrupted => RunState::Interrupted,
-        Exit::Failed | Exit::Usage => RunState::Incomplete,
-        _ => RunState::Complete,
+fn state(made: JobStanding) -> RunState {
+    match made {
+        JobStanding::Stopped => RunState::Interrupted,
+        JobStanding::Failed => RunState::Incomplete,
+        JobStanding::Held | JobStanding::Missed | JobStanding::Invalid => RunState::Complete,
     }
 }
 
@@ -263,31 +234,4 @@ fn in_folder(record: &SearchRecord, folder: &str) -> SearchRecord {
         step.result.run = format!("{folder}/{}", step.result.run);
     }
     record
-}
-
-/// Describes a run in one line: verdict, throughput, response times, errors, failed thresholds.
-pub(super) fn line(document: &Document) -> String {
-    let measured = &document.measured;
-    let at = |wanted| {
-        measured
-            .times
-            .get("response_time")
-            .and_then(|figure| figure.percentile(wanted))
-    };
-    let percentile = |wanted| at(wanted).map_or_else(|| "-".to_owned(), human::percentile);
-    let failed = document
-        .thresholds
-        .iter()
-        .filter(|judgement| !judgement.passed);
-    let failed: String = failed
-        .map(|judgement| format!("; failed: {}", judgement.miss()))
-        .collect();
-    format!(
-        "{}: {}/s, response time p50 {}, p99 {}, errors {}{failed}",
-        document.verdict.verdict.name(),
-        human::number(measured.rates.ok_per_second),
-        percentile(50.0),
-        percentile(99.0),
-        measured.operations.errors
-    )
 }

@@ -1,11 +1,9 @@
-//! A run that was made: what is reported of it to the user, and how to exit for it.
+//! A run that was made: what a job knows of it, and what its user is shown.
 
-use super::result_printer::{ResultPlace, ResultPrinter};
+use super::final_result::{FinalResult, JobDocument, ResultPlace};
 use super::run_ending::RunEnding;
-use crate::exit::{Exit, ExitRules};
+use crate::job::{JobStanding, RunFacts};
 use crate::record::FinishedRecord;
-use crate::terminal;
-use analysis::{Document, RunState, Verdict};
 
 /// A run that was made.
 #[derive(Debug)]
@@ -17,103 +15,53 @@ pub(super) struct FinishedRun {
 }
 
 impl FinishedRun {
-    /// Reports problems apart from the measurement, and returns how to exit for them:
-    /// [`Exit::Failed`], [`Exit::Interrupted`], or [`Exit::Passed`].
-    pub(super) fn report_failures(&self) -> Exit {
-        self.ending.problems.iter().for_each(terminal::say);
-        self.say_unsaved();
-        self.failure().unwrap_or(Exit::Passed)
+    /// What a job is to know of it.
+    pub(super) fn to_facts(&self, lacks_agents: bool) -> RunFacts {
+        RunFacts {
+            document: self.record.document.clone(),
+            folder: self.record.folder_name(),
+            has_begun: self.ending.has_begun,
+            is_interrupted: self.ending.is_interrupted,
+            has_failed: self.ending.has_failed() || !self.record.unsaved.is_empty(),
+            problems: [self.ending.problems.clone(), self.unsaved()].concat(),
+            lacks_agents,
+        }
     }
 
-    /// Prints the result of the only run, and returns how to exit.
-    pub(super) fn conclude(
-        mut self,
-        printer: &ResultPrinter,
-        rules: ExitRules,
-    ) -> anyhow::Result<Exit> {
-        self.ending.problems.iter().for_each(terminal::say);
-        if self.ending.has_begun {
-            self.print(printer)?;
-        } else {
-            self.say_unsaved();
-        }
-        let exit = self.exit(rules);
-        let saved = match (&self.record.folder, self.record.saved_in()) {
+    /// The result of the only run.
+    pub(super) fn into_result(self) -> FinalResult {
+        let mut unsaved = self.unsaved();
+        let place = match (&self.record.folder, self.record.saved_in()) {
             (None, _) => ResultPlace::NotAsked,
-            (Some(_), Some(folder)) => ResultPlace::Folder(folder),
-            (Some(folder), None) => ResultPlace::NotIn(folder),
+            (Some(_), Some(folder)) => ResultPlace::Folder(folder.to_owned()),
+            (Some(folder), None) => ResultPlace::NotIn(folder.clone()),
         };
-        printer.close(&self.headline(), exit, saved);
-        Ok(exit)
-    }
-
-    fn headline(&self) -> String {
+        let mut document = self.record.document;
         if self.ending.has_begun {
-            report::headline(&self.record.document)
-        } else {
-            "nothing was measured".to_owned()
+            // A reader of the document would not learn of it elsewhere.
+            document.notes.append(&mut unsaved);
+        }
+        FinalResult {
+            document: (self.ending.has_begun).then_some(JobDocument::Run(document)),
+            unsaved,
+            place,
+            problems: self.ending.problems,
+            standing: JobStanding::Held,
         }
     }
 
-    /// Returns the exit for the result and for problems apart from it.
-    pub(super) fn exit(&self, rules: ExitRules) -> Exit {
-        exit(
-            &self.record.document,
-            &self.ending,
-            rules,
-            self.record.unsaved.is_empty(),
-        )
+    /// Sentences about what could not be saved.
+    fn unsaved(&self) -> Vec<String> {
+        let what = self.record.unsaved.iter();
+        what.map(|what| format!("not saved: {what}")).collect()
     }
-
-    /// Whether it ran to its end with a valid result.
-    pub(super) fn is_trusted(&self) -> bool {
-        let document = &self.record.document;
-        let is_valid = document.verdict.verdict != Verdict::Invalid;
-        is_valid && document.run.state == RunState::Complete
-    }
-
-    fn failure(&self) -> Option<Exit> {
-        failure(&self.ending, self.record.unsaved.is_empty())
-    }
-
-    /// Prints the result. What could not be saved goes into its notes: a reader would not learn of
-    /// it elsewhere.
-    fn print(&mut self, printer: &ResultPrinter) -> anyhow::Result<()> {
-        let unsaved = self.record.unsaved.iter();
-        let notes = unsaved.map(|what| format!("not saved: {what}"));
-        self.record.document.notes.extend(notes);
-        let document = &self.record.document;
-        printer.print(|format, style| format.render(document, style))
-    }
-
-    fn say_unsaved(&self) {
-        for what in &self.record.unsaved {
-            terminal::say(format_args!("not saved: {what}"));
-        }
-    }
-}
-
-fn exit(document: &Document, ending: &RunEnding, rules: ExitRules, is_saved: bool) -> Exit {
-    let result = if ending.has_begun {
-        Exit::from_document(document, rules)
-    } else {
-        Exit::Passed
-    };
-    failure(ending, is_saved).map_or(result, |failure| failure.max(result))
-}
-
-/// Returns the exit for problems apart from the measurement. [`Exit`] is in ascending order of
-/// precedence.
-fn failure(ending: &RunEnding, is_saved: bool) -> Option<Exit> {
-    let failed = (ending.has_failed() || !is_saved).then_some(Exit::Failed);
-    let interrupted = ending.is_interrupted.then_some(Exit::Interrupted);
-    failed.max(interrupted)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analysis::{CollectorSetup, ResultCollector};
+    use crate::job::ResultRules;
+    use analysis::{CollectorSetup, Document, ResultCollector, RunState, Verdict};
     use control::{RunOutcome, Stop};
     use plan::Plan;
     use std::path::PathBuf;
@@ -139,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn exit_code_is_the_documented_one() {
+    fn standing_is_the_worst_that_is_documented() {
         let ran = RunEnding {
             has_begun: true,
             outcome: Some(RunOutcome::Ran),
@@ -162,24 +110,34 @@ mod tests {
             is_interrupted: true,
             ..RunEnding::default()
         };
-        for (verdict, threshold_failed, ending, is_saved, code) in [
-            (Verdict::LoadMet, false, &ran, true, 0),
-            (Verdict::Undetermined, false, &ran, true, 0),
-            (Verdict::LoadMet, true, &ran, true, 1),
-            (Verdict::Invalid, true, &ran, true, 3),
-            (Verdict::ClientBound, false, &ran, true, 3),
-            (Verdict::LoadMet, false, &ran, false, 4),
-            (Verdict::Invalid, true, &ran, false, 4),
-            (Verdict::Invalid, false, &broken, true, 4),
-            (Verdict::Invalid, true, &interrupted, true, 130),
-            (Verdict::LoadMet, false, &interrupted, false, 4),
-            (Verdict::Invalid, false, &never, true, 4),
-            (Verdict::Invalid, false, &stopped, true, 130),
+        use JobStanding::{Failed, Held, Invalid, Missed, Stopped};
+        for (verdict, threshold_failed, ending, is_saved, expected) in [
+            (Verdict::LoadMet, false, &ran, true, Held),
+            (Verdict::Undetermined, false, &ran, true, Held),
+            (Verdict::LoadMet, true, &ran, true, Missed),
+            (Verdict::Invalid, true, &ran, true, Invalid),
+            (Verdict::ClientBound, false, &ran, true, Invalid),
+            (Verdict::LoadMet, false, &ran, false, Failed),
+            (Verdict::Invalid, true, &ran, false, Failed),
+            (Verdict::Invalid, false, &broken, true, Failed),
+            (Verdict::Invalid, true, &interrupted, true, Stopped),
+            (Verdict::LoadMet, false, &interrupted, false, Failed),
+            (Verdict::Invalid, false, &never, true, Failed),
+            (Verdict::Invalid, false, &stopped, true, Stopped),
         ] {
-            let document = document(verdict, threshold_failed);
+            let run = FinishedRun {
+                ending: ending.clone(),
+                record: FinishedRecord {
+                    document: document(verdict, threshold_failed),
+                    is_stored: is_saved,
+                    unsaved: Vec::from_iter((!is_saved).then(|| "events.jsonl".to_owned())),
+                    folder: None,
+                    has_result: false,
+                },
+            };
+            let standing = run.to_facts(false).standing(ResultRules::default());
             assert_eq!(
-                exit(&document, ending, ExitRules::default(), is_saved).code(),
-                code,
+                standing, expected,
                 "{verdict:?} {threshold_failed} {ending:?} {is_saved}"
             );
         }

@@ -2,8 +2,8 @@
 //! plan.
 
 use super::interrupted_run::InterruptedRun;
-use super::schedule::{ScheduledRun, agents_folder, hold_prefix};
 use super::start_request::StartRequest;
+use crate::job::{ScheduledRun, agents_folder, hold_prefix};
 use crate::planned_run::PlannedRun;
 use crate::run_folder::CampaignFolder;
 use analysis::{Bounds, Document, Hold, LoadSearch, PlanDifference, PlanRecord, SearchAction};
@@ -37,14 +37,6 @@ impl Resumed {
             return Ok(Resumed::Run(Box::new(run), Box::new(interrupted)));
         }
         folder(request, path, schedule).map(Resumed::Campaign)
-    }
-
-    /// The folder of several runs.
-    pub(super) fn campaign(&self) -> Option<&CampaignFolder> {
-        match self {
-            Resumed::Campaign(folder) => Some(folder),
-            Resumed::Nothing | Resumed::Run(..) => None,
-        }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Commands of the user around each run: to load a server with another certificate, to empty a
 //! cache, to fetch a log.
 
+use super::stop_wish::StopWishes;
 use crate::io_words::in_words;
 use crate::planned_run::PlannedRun;
 use crate::run_folder::name_of;
-use crate::signals::Signals;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io;
@@ -137,16 +137,19 @@ impl AroundRun {
     /// Runs the command before the run.
     pub(super) async fn before(
         &self,
-        signals: &mut Signals,
+        wishes: &mut StopWishes,
     ) -> Result<CommandEnd, RunCommandError> {
         let command = self.commands.before.as_deref();
-        self.run("--before", "before.log", command, signals).await
+        self.run("--before", "before.log", command, wishes).await
     }
 
     /// Runs the command after the run.
-    pub(super) async fn after(&self, signals: &mut Signals) -> Result<CommandEnd, RunCommandError> {
+    pub(super) async fn after(
+        &self,
+        wishes: &mut StopWishes,
+    ) -> Result<CommandEnd, RunCommandError> {
         let command = self.commands.after.as_deref();
-        self.run("--after", "after.log", command, signals).await
+        self.run("--after", "after.log", command, wishes).await
     }
 
     async fn run(
@@ -154,7 +157,7 @@ impl AroundRun {
         flag: &'static str,
         log: &str,
         command: Option<&str>,
-        signals: &mut Signals,
+        wishes: &mut StopWishes,
     ) -> Result<CommandEnd, RunCommandError> {
         let Some(command) = command else {
             return Ok(CommandEnd::Well);
@@ -191,7 +194,7 @@ impl AroundRun {
                 let log = named(log.as_deref());
                 Err(RunCommandError::TimedOut { flag, command, timeout, run, log })
             }
-            () = signals.next() => {
+            () = wishes.next() => {
                 end(child).await;
                 Ok(CommandEnd::Interrupted)
             }

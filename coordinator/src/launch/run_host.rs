@@ -1,26 +1,27 @@
-//! The parts that outlast a single run: the fleet with its agents, the built-in target as long as
-//! plans ask for the same one, and signals.
+//! The parts that outlast a single run: the fleet with its agents, and the built-in target as long
+//! as plans ask for the same one.
 
 use super::finished_run::FinishedRun;
-use super::interrupted_run::InterruptedRun;
+use super::job_observer::{JobNews, JobObserver};
 use super::join_port::JoinPort;
+use super::not_made::NotMade;
 use super::run_beginning::RunBeginning;
-use super::run_commands::{AroundRun, CommandEnd, RunCommandError, RunCommands, RunVariant};
+use super::run_commands::{AroundRun, CommandEnd, RunCommands, RunVariant};
 use super::run_ending::RunEnding;
+use super::run_request;
 use super::run_watch::{RunWatch, WatchedRun};
-use super::start_request::{AgentSource, Hosting};
-use super::{invitation, run_request};
+use super::start_request::{AgentSource, Hosting, JoinOptions};
+use super::stop_wish::StopWishes;
 use crate::calibrated_agents::CalibratedAgents;
 use crate::exposition::Exposition;
 use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
 use crate::planned_run::PlannedRun;
-use crate::progress::{Progress, RunNews, RunView};
+use crate::progress::{RunNews, RunView};
 use crate::record::{FinishedRecord, FinishingRecord, RecordRest, RecordThread, StorageNews};
 use crate::run_folder::{FolderError, RunFolder};
 use crate::run_origin::RunOrigin;
-use crate::signals::Signals;
-use crate::terminal::{self, FullScreen};
+use crate::token_file;
 use anyhow::Context as _;
 use control::RunRequest;
 use plan::{Builtin, Campaign, Plan};
@@ -29,17 +30,15 @@ use std::time::Duration;
 /// How often to check whether the end of a record is waiting for room on the disk.
 const STORAGE_NEWS_EVERY: Duration = Duration::from_millis(250);
 
-/// How long to wait for agents on other machines if no terminal shows that they are missing, unless
+/// How long to wait for agents on other machines if no person sees that they are missing, unless
 /// the plan sets a limit: a CI job must not wait forever.
 const UNWATCHED_JOIN_MAX: Duration = Duration::from_secs(300);
 
 /// The parts that outlast a single run. Dropping it stops everything it started.
-pub(super) struct RunHost {
+pub(super) struct RunHost<'r> {
+    observer: &'r dyn JobObserver,
+    wishes: StopWishes,
     histograms_by_agent: bool,
-    quiet: bool,
-    /// The full screen, until a result is printed.
-    _screen: Option<FullScreen>,
-    signals: Signals,
     /// Shows runs to others, if asked for.
     exposition: Option<Exposition>,
     fleet: FleetHandle,
@@ -67,38 +66,38 @@ struct HostedTarget {
     address: TargetAddress,
 }
 
-impl RunHost {
+impl<'r> RunHost<'r> {
     /// Lets agents in, and starts those of this machine.
     pub(super) fn start(
         port: JoinPort,
         exposition: Option<Exposition>,
         hosting: &Hosting,
-        signals: Signals,
-    ) -> anyhow::Result<RunHost> {
+        observer: &'r dyn JobObserver,
+        wishes: StopWishes,
+    ) -> anyhow::Result<RunHost<'r>> {
         let fleet = fleet::listen(port.listener, &port.enrolment)?;
         let address = fleet.address();
-        let has_screen = hosting.tui && terminal::live_style().is_some();
-        let screen = has_screen.then(FullScreen::enter);
         let token = port.enrolment.token();
-        let count = hosting.agents;
-        let agents = match &hosting.source {
+        if let AgentSource::Remote(JoinOptions {
+            token_file: Some(file),
+            ..
+        }) = &hosting.source
+        {
+            token_file::write(file, token)
+                .with_context(|| format!("cannot write the token into {}", file.display()))?;
+        }
+        observer.tell(JobNews::Listening { address, token });
+        let (agents, calibrated) = match &hosting.source {
             AgentSource::Local(options) => {
-                Some(LocalAgents::start(count, address, token, options)?)
+                let agents = LocalAgents::start(hosting.agents, address, token, options)?;
+                (Some(agents), None)
             }
-            AgentSource::Remote(options) => {
-                invitation::give(options, address, token, count, hosting.quiet)?;
-                None
-            }
-        };
-        let calibrated = match &hosting.source {
-            AgentSource::Local(_) => None,
-            AgentSource::Remote(options) => Some(CalibratedAgents::new(&options.state)),
+            AgentSource::Remote(options) => (None, Some(CalibratedAgents::new(&options.state))),
         };
         Ok(RunHost {
+            observer,
+            wishes,
             histograms_by_agent: hosting.histograms_by_agent,
-            quiet: hosting.quiet,
-            _screen: screen,
-            signals,
             exposition,
             fleet,
             agents,
@@ -126,69 +125,41 @@ impl RunHost {
         self.variant = variant;
     }
 
-    /// Returns where a run of this host was asked for, with the port that agents know: port 0 on
-    /// the command line would be a different port when the run is resumed.
-    pub(super) fn origin(&self, asked: &RunOrigin) -> RunOrigin {
-        RunOrigin {
-            listen: asked.listen.map(|_| self.fleet.address()),
-            ..asked.clone()
-        }
-    }
-
-    /// Makes a run and records it in `folder`, if there is one; `None` if the end was asked for
-    /// before it began.
-    pub(super) async fn make_run(
-        &mut self,
-        run: PlannedRun,
-        folder: Option<RunFolder>,
-    ) -> anyhow::Result<Option<FinishedRun>> {
-        self.make(run, RunBeginning::New(folder)).await
-    }
-
-    /// Resumes a run that another coordinator began, in its folder.
-    pub(super) async fn resume_run(
-        &mut self,
-        run: PlannedRun,
-        interrupted: InterruptedRun,
-    ) -> anyhow::Result<Option<FinishedRun>> {
-        self.make(run, RunBeginning::Interrupted(interrupted)).await
-    }
-
-    async fn make(
+    /// Makes a run.
+    pub(super) async fn make(
         &mut self,
         mut run: PlannedRun,
         beginning: RunBeginning,
-    ) -> anyhow::Result<Option<FinishedRun>> {
+    ) -> Result<FinishedRun, NotMade> {
         if self.is_ended {
-            return Ok(None);
+            return Err(NotMade::Stopped);
         }
-        let Some(plan) = self.reachable(&run.plan).await? else {
-            return Ok(None);
-        };
-        run.plan = plan;
+        run.plan = self.reachable(&run.plan).await?;
+        if let (RunBeginning::New(_), Some(listen)) = (&beginning, &mut run.origin.listen) {
+            // Port 0 on the command line would be a different port when the run is resumed.
+            *listen = self.fleet.address();
+        }
         let around = self
             .commands
             .around(&run, &self.variant, beginning.folder());
-        if !self.is_prepared(&around, &beginning).await? {
-            return Ok(None);
-        }
+        self.prepare(&around, &beginning).await?;
         let origin = run.origin.clone();
         let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
         let request = self.request(run.clone()).await?;
-        let progress = self.progress();
         let cpu_before = self.target_cpu();
         let past = beginning.past();
         let (record, events) = self.begin(run, beginning, request).await?;
+        self.observer.tell(JobNews::RunBegan);
         let watch = RunWatch {
             events,
             record: &record,
-            progress: &progress,
-            signals: &mut self.signals,
+            observer: self.observer,
+            wishes: &mut self.wishes,
             agents: self.agents.as_mut(),
             target: self.target.as_mut().map(|target| &mut target.process),
             calibrated: self.calibrated.as_ref(),
-            exposition: self.exposition.as_mut().filter(|_| !self.quiet),
+            exposition: self.exposition.as_mut(),
             view,
             news,
             past,
@@ -210,36 +181,31 @@ impl RunHost {
             // The user who did not wait for the agents does not wait for the disk.
             finishing.give_up();
         }
-        let record = self
-            .until_stored(finishing, &progress, &mut storage_news)
-            .await;
-        self.until_told(&progress).await;
+        let record = self.until_stored(finishing, &mut storage_news).await;
+        self.until_told().await;
         leave(events, record.is_stored);
-        progress.end();
-        if let Err(error) = around.after(&mut self.signals).await {
-            ending.problems.push(error.to_string());
+        self.observer.tell(JobNews::RunEnded);
+        match around.after(&mut self.wishes).await {
+            Ok(end) => self.is_ended |= end == CommandEnd::Interrupted,
+            Err(error) => ending.problems.push(error.to_string()),
         }
-        Ok(Some(FinishedRun { ending, record }))
+        Ok(FinishedRun { ending, record })
     }
 
-    /// Whether the user's command before the run has ended well; it is not run again for a run that
-    /// another coordinator began. `false` if the user asked for the end meanwhile.
-    async fn is_prepared(
+    /// Runs the user's command before the run; it is not run again for a run that another
+    /// coordinator began.
+    async fn prepare(
         &mut self,
         around: &AroundRun,
         beginning: &RunBeginning,
-    ) -> Result<bool, RunCommandError> {
+    ) -> Result<(), NotMade> {
         if let RunBeginning::New(_) = beginning {
-            let end = around.before(&mut self.signals).await?;
+            let end = around.before(&mut self.wishes).await?;
             self.is_ended |= end == CommandEnd::Interrupted;
         }
-        Ok(!self.is_ended)
-    }
-
-    fn progress(&self) -> Progress {
-        match self.quiet {
-            true => Progress::quiet(),
-            false => Progress::shown(),
+        match self.is_ended {
+            true => Err(NotMade::Stopped),
+            false => Ok(()),
         }
     }
 
@@ -251,7 +217,7 @@ impl RunHost {
             .await
             .context("the request for the run was not made")?;
         let mut request = request?;
-        if self.agents.is_none() && !terminal::is_watched() {
+        if self.agents.is_none() && !self.observer.is_watched() {
             let bound = &mut request.rules.join_timeout;
             *bound = bound.or(Some(UNWATCHED_JOIN_MAX));
         }
@@ -291,7 +257,7 @@ impl RunHost {
     pub(super) async fn pause(&mut self, duration: Duration) -> bool {
         tokio::select! {
             () = tokio::time::sleep(duration) => true,
-            () = self.signals.next() => false,
+            () = self.wishes.next() => false,
         }
     }
 
@@ -310,25 +276,23 @@ impl RunHost {
     }
 
     /// Returns the plan with the address of what it loads. A built-in target is started unless the
-    /// previous run's will do. `None` if the end is asked for meanwhile.
-    async fn reachable(&mut self, plan: &Plan) -> anyhow::Result<Option<Plan>> {
+    /// previous run's will do.
+    async fn reachable(&mut self, plan: &Plan) -> Result<Plan, NotMade> {
         let wanted = plan.target().builtin.as_ref();
         self.stop_other_target(wanted).await;
         let Some(builtin) = wanted else {
-            return Ok(Some(plan.clone()));
+            return Ok(plan.clone());
         };
         let target = match self.target.take() {
             Some(target) => target,
             None => tokio::select! {
                 started = HostedTarget::start(builtin) => started?,
-                () = self.signals.next() => return Ok(None),
+                () = self.wishes.next() => return Err(NotMade::Stopped),
             },
         };
         let target = self.target.insert(target);
         let ca_pem = target.address.ca_pem.as_deref().map(str::as_bytes);
-        Ok(Some(
-            plan.clone().with_builtin_at(target.address.address, ca_pem),
-        ))
+        Ok(plan.clone().with_builtin_at(target.address.address, ca_pem))
     }
 
     async fn stop_other_target(&mut self, wanted: Option<&Builtin>) {
@@ -365,21 +329,16 @@ impl RunHost {
     }
 
     /// Waits until other programs have the run's last figures, unless the end is asked for.
-    async fn until_told(&mut self, progress: &Progress) {
+    async fn until_told(&mut self) {
         let Some(exposition) = &mut self.exposition else {
             return;
         };
         tokio::select! {
             () = exposition.flush() => {}
-            () = self.signals.next() => self.is_ended = true,
+            () = self.wishes.next() => self.is_ended = true,
         }
         while let Some(line) = exposition.news() {
-            if self.quiet {
-                // Quiet leaves out everything but problems, and this is one.
-                terminal::say(line);
-            } else {
-                progress.say(line);
-            }
+            self.observer.tell(JobNews::Warned(line));
         }
     }
 
@@ -387,7 +346,6 @@ impl RunHost {
     async fn until_stored(
         &mut self,
         mut record: FinishingRecord,
-        progress: &Progress,
         news: &mut StorageNews,
     ) -> FinishedRecord {
         let mut ticks = tokio::time::interval(STORAGE_NEWS_EVERY);
@@ -397,10 +355,10 @@ impl RunHost {
                     // A wait for room is over by now, or is reported with what was not saved.
                     return finished;
                 }
-                () = self.signals.next() => record.give_up(),
+                () = self.wishes.next() => record.give_up(),
                 _ = ticks.tick() => {
                     let line = news.line(record.trouble().as_ref());
-                    line.into_iter().for_each(|line| progress.say(line));
+                    line.into_iter().for_each(|line| self.observer.say(line));
                 }
             }
         }

@@ -1,14 +1,15 @@
-//! Watches a run: passes events of the fleet, signals, and deaths of processes to [`RunCourse`],
-//! which decides, and does what it decides.
+//! Watches a run: passes events of the fleet, wishes to stop, and deaths of processes to
+//! [`RunCourse`], which decides, and does what it decides.
 
+use super::job_observer::{JobNews, JobObserver};
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
+use super::stop_wish::StopWishes;
 use crate::calibrated_agents::CalibratedAgents;
 use crate::exposition::Exposition;
 use crate::fleet::{self, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
-use crate::progress::{Progress, RunNews, RunView};
+use crate::progress::{RunNews, RunView};
 use crate::record::{GivenUp, RecordPermit, RecordThread, StorageNews, StorageTrouble};
-use crate::signals::Signals;
 use control::{FleetTime, Receipt, RunEvent, RunModel, Stop};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep};
@@ -20,8 +21,8 @@ const SHOW_EVERY: Duration = Duration::from_millis(250);
 pub(super) struct RunWatch<'a> {
     pub(super) events: RunEvents,
     pub(super) record: &'a RecordThread,
-    pub(super) progress: &'a Progress,
-    pub(super) signals: &'a mut Signals,
+    pub(super) observer: &'a dyn JobObserver,
+    pub(super) wishes: &'a mut StopWishes,
     pub(super) agents: Option<&'a mut LocalAgents>,
     /// `None` once it has died.
     pub(super) target: Option<&'a mut BuiltinTarget>,
@@ -40,7 +41,7 @@ pub(super) struct RunWatch<'a> {
 enum WatchInput<'a> {
     Event(RecordPermit<'a>, RunEvent, Option<Receipt>),
     FleetEnded,
-    Signal,
+    Wish,
     AgentDied(ChildDeath),
     TargetDied(ChildDeath),
     Tick,
@@ -72,7 +73,7 @@ impl RunWatch<'_> {
         let last = loop {
             let input = tokio::select! {
                 input = next_event(self.record, &mut self.events) => input,
-                () = self.signals.next() => WatchInput::Signal,
+                () = self.wishes.next() => WatchInput::Wish,
                 death = died_agent(self.agents.as_deref_mut()) => WatchInput::AgentDied(death),
                 death = died_target(self.target.as_deref_mut()) => WatchInput::TargetDied(death),
                 () = passed(course.deadline()) => WatchInput::Deadline,
@@ -104,25 +105,26 @@ impl RunWatch<'_> {
                     (&event, self.calibrated)
                 {
                     let kept = calibrated.remember(agents);
-                    kept.unwrap_or_else(|why| self.progress.say(why));
+                    kept.unwrap_or_else(|why| self.observer.say(why));
                 }
                 let news = self.news.line(&event, course.run());
-                news.into_iter().for_each(|line| self.progress.say(line));
+                news.into_iter().for_each(|line| self.observer.say(line));
                 permit.take(event, receipt);
                 step
             }
             WatchInput::FleetEnded => course.fleet_ended(),
-            WatchInput::Signal => {
+            WatchInput::Wish => {
                 let step = course.stop(now);
                 if step == CourseStep::Stop(Stop::Drain) {
-                    self.progress.say("stopping; once more stops at once");
+                    self.observer
+                        .say("stopping; once more stops at once".to_owned());
                 }
                 step
             }
             WatchInput::AgentDied(death) => {
                 // Before that its death ends the run, and is reported at the end.
                 if course.run().is_assembled() {
-                    self.progress.say(death.to_string());
+                    self.observer.say(death.to_string());
                 }
                 course.agent_died(&death, now)
             }
@@ -138,9 +140,10 @@ impl RunWatch<'_> {
                     .filter(|trouble| trouble.given_up == Some(GivenUp::Kept))
                     .and_then(StorageTrouble::end);
                 let line = self.storage_news.line(trouble.as_ref());
-                line.into_iter().for_each(|line| self.progress.say(line));
+                line.into_iter().for_each(|line| self.observer.say(line));
                 let told = self.exposition.as_mut().and_then(|shown| shown.news());
-                told.into_iter().for_each(|line| self.progress.say(line));
+                told.into_iter()
+                    .for_each(|line| self.observer.tell(JobNews::Warned(line)));
                 let is_stopping = course.is_stopping();
                 let view = self.view.at(
                     course.run(),
@@ -148,7 +151,7 @@ impl RunWatch<'_> {
                     is_stopping,
                     trouble.map(|trouble| trouble.in_short()),
                 );
-                self.progress.show(view);
+                self.observer.tell(JobNews::RunGoes(Box::new(view)));
                 match lost_storage {
                     Some(how) => course.storage_ended(&how, now),
                     None => CourseStep::GoOn,

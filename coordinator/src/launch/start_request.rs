@@ -1,8 +1,7 @@
 //! The request that the command line makes, whichever command it was.
 
-use super::result_printer::ResultPrinter;
 use super::run_commands::RunCommands;
-use crate::exit::ExitRules;
+use crate::job::ResultRules;
 use crate::local::LocalOptions;
 use crate::otlp::OtlpEndpoint;
 use crate::run_folder::ChosenName;
@@ -31,9 +30,7 @@ pub struct StartRequest {
     /// Whether agents run a plan that their preflight would refuse.
     pub force: bool,
     /// Rules that can fail a run in addition to its thresholds.
-    pub rules: ExitRules,
-    /// Prints their results.
-    pub printer: ResultPrinter,
+    pub rules: ResultRules,
 }
 
 /// The agents of all runs, and what stays the same from run to run.
@@ -45,10 +42,6 @@ pub struct Hosting {
     pub source: AgentSource,
     /// Whether to save what each agent recorded too.
     pub histograms_by_agent: bool,
-    /// Whether to show neither progress nor the token.
-    pub quiet: bool,
-    /// Whether progress takes the whole screen, if there is one.
-    pub tui: bool,
     /// Where programs can read the figures of the run under way.
     pub metrics: Option<SocketAddr>,
     /// The collector that those figures are pushed to.

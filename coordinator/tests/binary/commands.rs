@@ -130,6 +130,18 @@ fn interruption_ends_the_command_before_a_run_and_lets_the_one_after_it_happen()
 }
 
 #[test]
+fn interruption_of_the_command_after_a_run_ends_the_campaign() {
+    let folder = Folder::with_plan(PAIR);
+    let running = folder.begin(&start(&["--after", "touch there; sleep 64"]));
+    wait_until("the command", || folder.path().join("there").exists());
+    running.signal("INT");
+    assert_code(&running.end(), 130);
+    assert!(run_file(&folder, "01-rsa-1/result.json").exists());
+    assert!(!run_file(&folder, "02-p256-1/result.json").exists());
+    folder.assert_nothing_is_left();
+}
+
+#[test]
 fn empty_command_and_senseless_times_are_refused() {
     let folder = Folder::with_plan(PLAN);
     for arguments in [["--before", ""], ["--command-timeout", "soon"]] {

@@ -3,6 +3,7 @@
 
 use crate::exit::Exit;
 use crate::io_words::in_words;
+use crate::launch::{FinalResult, JobDocument, ResultPlace};
 use crate::run_folder::PAGE;
 use crate::terminal;
 use anyhow::Context as _;
@@ -13,34 +14,14 @@ use std::path::{Path, PathBuf};
 
 /// Prints results.
 #[derive(Debug)]
-pub struct ResultPrinter {
+pub(crate) struct ResultPrinter {
     /// The format of standard output.
     format: Format,
     /// How a terminal shows it: on standard error if `format` is one for programs.
     view: Format,
     /// Whether standard error gets problems only.
-    quiet: bool,
+    pub(super) quiet: bool,
     summary: Option<SummaryFile>,
-}
-
-/// Where a result is, for the last line.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum ResultPlace<'p> {
-    /// Saving was not asked for.
-    NotAsked,
-    Folder(&'p Path),
-    /// It should have been saved there, but was not.
-    NotIn(&'p Path),
-}
-
-impl<'p> ResultPlace<'p> {
-    /// Returns the place of a result in `folder`, which may have gone since it was written.
-    pub(super) fn of_folder(folder: &'p Path) -> ResultPlace<'p> {
-        match folder.is_dir() {
-            true => ResultPlace::Folder(folder),
-            false => ResultPlace::NotIn(folder),
-        }
-    }
 }
 
 /// A file that the result is appended to as Markdown.
@@ -55,7 +36,7 @@ impl ResultPrinter {
     ///
     /// # Errors
     /// The summary file cannot be opened for writing. This shows before any load is sent.
-    pub fn new(
+    pub(crate) fn new(
         format: Option<Format>,
         view: Format,
         quiet: bool,
@@ -74,11 +55,20 @@ impl ResultPrinter {
         })
     }
 
-    /// Prints a result, as written by `render`.
+    /// Prints a result, and what went wrong beside it.
     ///
     /// # Errors
     /// Standard output or the summary cannot be written.
-    pub(super) fn print(&self, render: impl Fn(Format, Style) -> String) -> anyhow::Result<()> {
+    pub(super) fn print(&self, result: &FinalResult) -> anyhow::Result<()> {
+        result.problems.iter().for_each(terminal::say);
+        let document = result.document.as_ref();
+        document.map_or(Ok(()), |document| self.print_document(document))?;
+        result.unsaved.iter().for_each(terminal::say);
+        Ok(())
+    }
+
+    fn print_document(&self, document: &JobDocument) -> anyhow::Result<()> {
+        let render = |format, style| document.render(format, style);
         let is_for_people = self.format == self.view;
         if !is_for_people && !self.quiet {
             let style = terminal::live_style().unwrap_or(Style::PLAIN);
@@ -98,11 +88,11 @@ impl ResultPrinter {
     }
 
     /// Repeats the outcome in the last lines, since the top of a result scrolls away.
-    pub(super) fn close(&self, headline: &str, exit: Exit, place: ResultPlace<'_>) {
+    pub(super) fn close(&self, result: &FinalResult, exit: Exit) {
         if self.quiet {
             return;
         }
-        let saved = match place {
+        let saved = match &result.place {
             ResultPlace::NotAsked => String::new(),
             ResultPlace::NotIn(folder) => format!(" · not saved in {}", folder.display()),
             ResultPlace::Folder(folder) => {
@@ -113,6 +103,7 @@ impl ResultPrinter {
                 format!(" · saved in {}", folder.display())
             }
         };
+        let headline = result.headline();
         terminal::say_wrapped(&format!("{headline} · exit {}{saved}", exit.code()));
     }
 }

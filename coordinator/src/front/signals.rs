@@ -1,11 +1,12 @@
-//! Ctrl-C, SIGTERM and a terminal that goes away (SIGHUP) as events. The caller decides what the
-//! first and the second mean.
+//! Ctrl-C, SIGTERM and a terminal that goes away (SIGHUP) as wishes that a job ends.
 
+use crate::launch::StopHandle;
+use std::convert::Infallible;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// Requests to end, from the keyboard or from another process.
 #[derive(Debug)]
-pub(crate) struct Signals {
+pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     /// `None` under `nohup`: a process that ignores hangups goes on.
@@ -14,7 +15,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Keeps these signals from ending the process from now on.
-    pub(crate) fn install() -> std::io::Result<Signals> {
+    pub(super) fn install() -> std::io::Result<Signals> {
         Ok(Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -24,8 +25,15 @@ impl Signals {
         })
     }
 
-    /// Waits for the next signal. May be dropped and called again.
-    pub(crate) async fn next(&mut self) {
+    /// Makes a wish of each signal.
+    pub(super) async fn pass_on(mut self, stop: &StopHandle) -> Infallible {
+        loop {
+            self.next().await;
+            stop.stop();
+        }
+    }
+
+    async fn next(&mut self) {
         let interrupt = self.interrupt.recv();
         let terminate = self.terminate.recv();
         let hangup = async {

@@ -1,34 +1,14 @@
 //! Tells the user how agents on other machines join: at which address, with which token.
 
-use super::schedule::agents_in_words;
-use super::start_request::JoinOptions;
+use crate::job::agents_in_words;
+use crate::launch::JoinOptions;
 use crate::machine_name::public_address;
-use crate::{terminal, token_file};
-use anyhow::Context as _;
 use control::Token;
 use std::net::SocketAddr;
 
-/// Shows the command for each load machine, and writes the token file if one is asked for.
-pub(super) fn give(
-    options: &JoinOptions,
-    address: SocketAddr,
-    token: &Token,
-    agents: u32,
-    quiet: bool,
-) -> anyhow::Result<()> {
-    if let Some(file) = &options.token_file {
-        token_file::write(file, token)
-            .with_context(|| format!("cannot write the token into {}", file.display()))?;
-    }
-    if !quiet {
-        let is_shown = terminal::has_reader();
-        terminal::say(invitation(options, address, token, agents, is_shown));
-    }
-    Ok(())
-}
-
-/// Shows the token itself only if a person reads it: CI logs are kept, and read by many.
-fn invitation(
+/// The command for each load machine. It has the token itself only if a person reads it: CI logs
+/// are kept, and read by many.
+pub(super) fn write(
     options: &JoinOptions,
     address: SocketAddr,
     token: &Token,
@@ -70,7 +50,7 @@ fn unshown(options: &JoinOptions) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::invitation;
+    use super::write;
     use crate::fleet::Enrolment;
     use crate::launch::JoinOptions;
 
@@ -84,7 +64,7 @@ mod tests {
             token_file: token_file.map(Into::into),
         };
         let address = "10.0.0.1:7711".parse().unwrap();
-        let told = |file, is_shown| invitation(&options(file), address, token, 2, is_shown);
+        let told = |file, is_shown| write(&options(file), address, token, 2, is_shown);
         assert!(told(None, true).contains(&format!(":7711 --token {}", token.reveal())));
         let unshown = told(None, false);
         assert!(
