@@ -416,10 +416,10 @@ fn search_is_not_resumed_with_another_content_of_a_file_that_it_names() {
         ));
         let body = folder.path().join("body");
         std::fs::write(&body, "before").unwrap();
-        assert_code(
-            &folder.run(&["start", "--local", "--agents", "2", "plan.toml"]),
-            0,
-        );
+        let output = folder.run(&["start", "--local", "--agents", "2", "plan.toml"]);
+        // On a busy machine the search may end at the limit of the client.
+        let code = output.status.code();
+        assert!(matches!(code, Some(0 | 3)), "{}", told(&output));
         let runs = folder.run_folder();
         let resume = [
             "start",
@@ -430,7 +430,9 @@ fn search_is_not_resumed_with_another_content_of_a_file_that_it_names() {
             runs.to_str().unwrap(),
             "plan.toml",
         ];
-        assert_code(&folder.run(&resume), 0);
+        // A complete search is not made again, so it stands as it did.
+        let again = folder.run(&resume);
+        assert_eq!(again.status.code(), code, "{}", told(&again));
         std::fs::write(&body, "after").unwrap();
         let refused = folder.run(&resume);
         assert_code(&refused, 2);

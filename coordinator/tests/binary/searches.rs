@@ -155,9 +155,14 @@ fn search_of_a_rate_that_was_killed_within_a_lease_goes_on_by_its_folder_alone()
         "what the agent fired is delivered: {said}"
     );
     let search = bench.search();
+    // A busy machine may carry no more, or miss its schedule. What counts is that the search ended.
     let answers = matches!(
         search.answer,
-        Some(SearchAnswer::AtLeast { .. } | SearchAnswer::Invalid { .. })
+        Some(
+            SearchAnswer::AtLeast { .. }
+                | SearchAnswer::ClientBound { .. }
+                | SearchAnswer::Invalid { .. }
+        )
     );
     assert!(answers, "{search:?}");
     let again = bench.folder.run(&[
