@@ -1,8 +1,8 @@
 //! Control links that are slow, far away, or lose packets.
 
+use crate::each;
 use crate::field::{Field, has_event};
-use crate::{Tried, each, ensure};
-use interop::LinkQuality;
+use interop::{LinkQuality, Tried, ensure};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use target::Config;

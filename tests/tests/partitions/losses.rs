@@ -1,9 +1,9 @@
 //! Agents that are killed in plans that allow it: the others continue, or take over its share.
 
+use crate::each;
 use crate::field::{Field, events};
-use crate::{Tried, each, ensure};
 use analysis::{AgentEndCause, Verdict};
-use interop::{LinkQuality, Signal};
+use interop::{LinkQuality, Signal, Tried, ensure};
 use std::time::{Duration, Instant};
 
 const RATE: u64 = 90;

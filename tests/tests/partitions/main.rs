@@ -16,53 +16,27 @@ mod resumption;
 mod stages;
 mod terminals;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
+use interop::{Tried, catch, play_side_by_side, try_up_to};
 
 /// Tries for what depends on time: other programs may have had the CPU in one of them.
 const TRIES: usize = 3;
 
-/// Runs every case in a thread of its own, each until it holds in one of its tries, and tells of
-/// all that do not.
-fn each<C: Sync>(cases: &[C], name: impl Fn(&C) -> String, one_try: impl Fn(&C) -> Tried + Sync) {
-    let wrong: Vec<String> = thread::scope(|scope| {
-        let one_try = &one_try;
-        let running: Vec<_> = cases
-            .iter()
-            .map(|case| (name(case), scope.spawn(move || tried(|| one_try(case)))))
-            .collect();
-        let ended = running.into_iter().map(|(name, case)| (name, case.join()));
-        ended
-            .filter_map(|(name, ended)| match ended {
-                Ok(Ok(())) => None,
-                Ok(Err(wrong)) => Some(format!("{name}: {wrong}")),
-                Err(_) => Some(format!("{name}: panicked, see above")),
-            })
-            .collect()
-    });
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+/// Plays every case at once, each until it holds in one of its tries.
+fn each<C: Sync>(
+    cases: &[C],
+    name: impl Fn(&C) -> String + Sync,
+    one_try: impl Fn(&C) -> Tried + Sync,
+) {
+    play_up_to(cases.len(), cases, name, one_try);
 }
 
-/// Nothing, or what is wrong.
-type Tried = Result<(), String>;
-
-/// Until one try holds.
-fn tried(one_try: impl Fn() -> Tried) -> Tried {
-    let mut wrong = Vec::new();
-    for number in 1..=TRIES {
-        // What waits in vain panics, and may have waited for this machine.
-        let why = match catch_unwind(AssertUnwindSafe(&one_try)) {
-            Ok(Ok(())) => return Ok(()),
-            Ok(Err(why)) => why,
-            Err(panic) => panic.downcast_ref::<String>().cloned().unwrap_or_default(),
-        };
-        println!("try {number}: {why}");
-        wrong.push(why);
-    }
-    Err(wrong.join("\n"))
-}
-
-/// Nothing where it holds.
-fn ensure(holds: bool, what: impl FnOnce() -> String) -> Tried {
-    if holds { Ok(()) } else { Err(what()) }
+/// The same with at most `at_once` cases at a time.
+fn play_up_to<C: Sync>(
+    at_once: usize,
+    cases: &[C],
+    name: impl Fn(&C) -> String + Sync,
+    one_try: impl Fn(&C) -> Tried + Sync,
+) {
+    let play = |case: &&C| try_up_to(TRIES, || catch(|| one_try(case)));
+    play_side_by_side(cases, at_once, |case| name(case), play);
 }

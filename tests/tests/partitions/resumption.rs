@@ -1,9 +1,9 @@
 //! A coordinator that is killed in the middle of a run, and another one that continues the run.
 
+use crate::each;
 use crate::field::{Field, FieldRun, document, has_event};
-use crate::{Tried, each, ensure};
 use analysis::{AgentEndCause, RunState};
-use interop::{CoordinatorCommand, Finished, LinkQuality, Signal, wait_until};
+use interop::{CoordinatorCommand, Finished, LinkQuality, Signal, Tried, ensure, wait_until};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,10 +1,8 @@
 //! Processes that are killed or stopped at every stage of a run.
 
 use crate::field::{Field, FieldRun, has_event};
-use crate::{Tried, each, ensure};
-use interop::{Agent, DEADLINE, Finished, LinkQuality, Signal, kill};
-use std::sync::mpsc;
-use std::sync::{Mutex, PoisonError};
+use crate::play_up_to;
+use interop::{Agent, DEADLINE, Finished, LinkQuality, Signal, Tried, ensure, kill};
 use std::time::{Duration, Instant};
 use target::{Config, TargetAnswer};
 
@@ -139,20 +137,11 @@ fn nobody_hangs_and_each_end_is_as_documented_whoever_is_struck_and_when() {
         .flat_map(|stage| [Side::Agent, Side::Coordinator].map(|side| (stage, side)))
         .flat_map(|(stage, side)| BLOWS.map(|blow| Case { stage, side, blow }))
         .collect();
-    let (give, take) = mpsc::sync_channel::<()>(AT_ONCE);
-    let take = Mutex::new(take);
-    each(
+    play_up_to(
+        AT_ONCE,
         &cases,
         |case| format!("{case:?}"),
-        |case| {
-            give.send(()).unwrap();
-            let tried = struck(*case);
-            take.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .recv()
-                .unwrap();
-            tried
-        },
+        |case| struck(*case),
     );
 }
 

@@ -1,8 +1,8 @@
 //! Outputs that do not accept any more of what a program prints.
 
+use crate::each;
 use crate::field::Field;
-use crate::{each, ensure};
-use interop::{LinkQuality, Process, binary};
+use interop::{LinkQuality, Process, binary, ensure};
 use std::process::Command;
 
 /// Where an agent's standard error goes, in shell syntax.
@@ -22,7 +22,7 @@ fn agent_whose_words_nobody_takes_serves_its_run_to_the_end() {
             let invited = field.invite(1, &field.plan(load, "fleet.max_skew = \"1s\"\n"));
             let agent = binary("agent");
             let line = format!(
-                "exec {} join {} --name a {place}",
+                "exec {} join {} --name a --once {place}",
                 agent.display(),
                 invited.address
             );
