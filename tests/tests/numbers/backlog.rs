@@ -2,14 +2,16 @@
 //! percentiles include it.
 
 use crate::reading::{Reading, is_near};
-use crate::{alone, ensure, must_hold, plan};
-use interop::{CoordinatorCommand, Exchange, Finished, ScriptedServer, Signal, wait_until};
+use crate::{beside_others, must_hold, plan};
+use interop::{
+    CoordinatorCommand, Exchange, Finished, ScriptedServer, Signal, Tried, ensure, wait_until,
+};
 use std::time::Duration;
 
 /// Failed with: load met — all of the load was sent in time and answered.
 #[test]
 fn backlog_that_the_drain_works_off_is_not_load_met() {
-    let _alone = alone();
+    let _beside = beside_others();
     let server = ScriptedServer::of_capacity(200);
     let finished = CoordinatorCommand::local(
         1,
@@ -24,8 +26,8 @@ fn backlog_that_the_drain_works_off_is_not_load_met() {
 
 #[test]
 fn load_that_is_carried_with_long_answers_is_load_met() {
-    let _alone = alone();
-    // 105 of them are always under way, and none piles up.
+    let _beside = beside_others();
+    // 105 of them are under way all the time, and no queue builds up.
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(700));
         let load = "rate = \"150/s\", warm_up = \"1s\", duration = \"3300ms\"";
@@ -39,36 +41,38 @@ fn load_that_is_carried_with_long_answers_is_load_met() {
 /// Failed with: it ended with 0; response_time.p75 <= 2 s: 1.91 s.
 #[test]
 fn arrivals_that_were_never_sent_are_in_the_percentiles() {
-    let _alone = alone();
-    // In 5 s it does 4,000 of 8,000; the others never get a connection.
+    let _beside = beside_others();
+    // In 5 s it answers 4,000 of 8,000; the others never get a connection.
     let builtin = "name = \"numbers\"\ntarget.builtin = { tls = false, servers = { count = 8, \
                    service_time = \"10ms\" } }\n";
     let load = "load = { rate = \"1600/s\", duration = \"5s\", max_connections = 10 }\n";
     let thresholds = "thresholds = { \"response_time.p75\" = \"<= 2s\" }\n";
-    let finished = CoordinatorCommand::local(1, &format!("{builtin}{load}{thresholds}")).run();
-    let reading = Reading::new(&finished);
-    assert!(
-        reading.count("/measured/operations/not_sent") > 3500,
-        "{finished}"
-    );
-    assert_eq!(finished.code, 1, "{finished}");
-    assert_eq!(
-        reading.find("/thresholds/0/at_least"),
-        Some(&serde_json::Value::Bool(true)),
-        "{finished}"
-    );
-    let line = finished
-        .stdout
-        .lines()
-        .find(|line| line.contains("response_time.p75"));
-    assert!(
-        line.is_some_and(|line| line.contains('≥')),
-        "no line of p75 with ≥; {finished}"
-    );
+    must_hold(|| {
+        let plan = format!("{builtin}{load}{thresholds}");
+        let finished = CoordinatorCommand::local(1, &plan).run();
+        let reading = Reading::new(&finished);
+        assert!(
+            reading.count("/measured/operations/not_sent") > 3500,
+            "{finished}"
+        );
+        assert_eq!(
+            reading.find("/thresholds/0/at_least"),
+            Some(&serde_json::Value::Bool(true)),
+            "{finished}"
+        );
+        let mut lines = finished.stdout.lines();
+        let line = lines.find(|line| line.contains("response_time.p75"));
+        assert!(
+            line.is_some_and(|line| line.contains('≥')),
+            "no line of p75 with ≥; {finished}"
+        );
+        // A client without room makes it 3.
+        ensure(finished.code == 1, || format!("{finished}"))
+    });
 }
 
-/// A run's result says what the server saw of it: the rate at which it was asked.
-fn sent_as_seen(finished: &Finished, exchanges: &[Exchange]) -> Result<(), String> {
+/// Checks that the result states the rate that the server saw.
+fn sent_as_seen(finished: &Finished, exchanges: &[Exchange]) -> Tried {
     let (first, last) = (exchanges.first().unwrap(), exchanges.last().unwrap());
     let truth = (exchanges.len() - 1) as f64 / (last.asked_at - first.asked_at).as_secs_f64();
     assert!(
@@ -106,7 +110,7 @@ fn said_to_be_sent(evidence: &str) -> Result<f64, String> {
 /// in time and answered.
 #[test]
 fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
-    let _alone = alone();
+    let _beside = beside_others();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(2900));
         let load = "rate = \"50/s\", duration = \"10m\"";
@@ -128,7 +132,7 @@ fn interrupted_run_says_the_rate_it_had_and_not_that_all_was_sent() {
 /// Failed with: 34.6/s is reported where the server saw 50.0/s.
 #[test]
 fn number_of_requests_with_a_long_drain_says_the_rate_it_had() {
-    let _alone = alone();
+    let _beside = beside_others();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(1300));
         let finished = CoordinatorCommand::local(

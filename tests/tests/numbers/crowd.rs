@@ -1,8 +1,8 @@
 //! Many users at once: a connect takes as long as the network takes.
 
 use crate::reading::Reading;
-use crate::{alone, ensure, must_hold, plan};
-use interop::{CoordinatorCommand, Namespace, Reply, ScriptedServer, listen};
+use crate::{alone, must_hold, plan};
+use interop::{CoordinatorCommand, Namespace, Reply, ScriptedServer, ensure, listen};
 use std::net::Ipv4Addr;
 use std::time::Duration;
 

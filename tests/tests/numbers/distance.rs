@@ -2,9 +2,10 @@
 //! same.
 
 use crate::reading::Reading;
-use crate::{alone, ensure, must_be_trusted, must_hold};
+use crate::{alone, must_be_trusted, must_hold};
 use interop::{
-    CoordinatorCommand, Finished, Link, LinkQuality, Nginx, NginxOptions, NginxServer, Pki,
+    CoordinatorCommand, Finished, Link, LinkQuality, Nginx, NginxOptions, NginxServer, Pki, Tried,
+    ensure,
 };
 use std::ops::Range;
 use std::time::Duration;
@@ -55,8 +56,8 @@ impl Distant {
     }
 }
 
-/// Whether `first_byte` is not one round trip.
-fn wrong_first_byte(finished: &Finished) -> Result<(), String> {
+/// Checks that `first_byte` is one round trip.
+fn wrong_first_byte(finished: &Finished) -> Tried {
     let reading = Reading::new(finished);
     let values = ROUND_TRIP_MS
         .map(|(percentile, _)| reading.percentile_ms("/measured/times/first_byte", percentile));

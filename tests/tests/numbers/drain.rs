@@ -1,9 +1,10 @@
 //! What happens after the measured part is not in its figures: CPU shares and connections in use.
 
 use crate::reading::{Reading, is_near, under_way};
-use crate::{alone, ensure, must_hold, plan};
+use crate::{alone, beside_others, must_hold, plan};
 use interop::{
     Coordinator, CoordinatorCommand, Link, LinkQuality, Nginx, NginxOptions, NginxServer, Pki,
+    ensure,
 };
 use interop::{Reply, ScriptedServer, wait_until};
 use std::process::Command;
@@ -137,7 +138,7 @@ fn client_that_had_no_time_left_is_the_limit_though_its_last_requests_hang() {
 /// Failed with: in second 0 0.0 were under way, it says; 5.5 by the server's count.
 #[test]
 fn operations_under_way_are_as_many_as_there_are() {
-    let _alone = alone();
+    let _beside = beside_others();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(3500));
         let load = "rate = \"10/s\", duration = \"11s\"";

@@ -16,48 +16,46 @@ mod reading;
 mod stalls;
 mod throttled;
 
-use interop::{Finished, Pressure};
+use interop::{Finished, Tried, ensure, try_up_to};
 use reading::Reading;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Tries for results that depend on time.
 const TRIES: usize = 4;
 
-/// One test at a time: two CPUs hold one run.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    // What this thread starts comes before other programs; 0 is this thread, and only root may.
+/// Tests that need a CPU to themselves hold it alone; those that mostly wait share it.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// Runs one test at a time, since two CPUs have room for one run.
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    come_first();
+    // If a test fails in here, the others must fail with their own message, not with that of the
+    // lock.
+    MACHINE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a test whose load is so small that others of its kind may run beside it.
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    come_first();
+    MACHINE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Programs started by this thread get priority over others.
+fn come_first() {
+    // `None` is this thread, and only root may do this.
     let _ = rustix::process::setpriority_process(None, -20);
-    // A test that failed in here fails the others with its own message, not with the lock's.
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Tries until one try finds nothing wrong: other programs may have had the CPU in the others.
-fn must_hold(mut one_try: impl FnMut() -> Result<(), String>) {
-    let mut wrong = Vec::new();
-    for number in 1..=TRIES {
-        let watch = Pressure::watch();
-        let found = one_try();
-        let pressure = watch.end();
-        match found {
-            Ok(()) => return,
-            Err(text) => {
-                println!("try {number}: {text}; {pressure:?}");
-                wrong.push(format!("{text}; {pressure:?}"));
-            }
-        }
+/// Repeats until a try finds nothing wrong: in the others, other programs may have had the CPU.
+fn must_hold(one_try: impl FnMut() -> Tried) {
+    if let Err(why) = try_up_to(TRIES, one_try) {
+        panic!("{why}");
     }
-    panic!("it held in none of {TRIES} tries:\n{}", wrong.join("\n"));
 }
 
-/// Nothing, or what is wrong.
-fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), String> {
-    if holds { Ok(()) } else { Err(what()) }
-}
-
-/// A verdict that lets the numbers stand, and exit code 0. A machine that takes the client's CPU
-/// away for a moment makes it late, so another try may hold.
-fn must_be_trusted(finished: &Finished) -> Result<(), String> {
+/// Checks for a verdict that lets the numbers stand, and exit code 0. If the machine takes the
+/// client's CPU away for a moment, the client is late, so another try may succeed.
+fn must_be_trusted(finished: &Finished) -> Tried {
     let verdict = Reading::new(finished).verdict();
     ensure(finished.code == 0 && verdict != "invalid", || {
         finished.to_string()

@@ -3,8 +3,8 @@
 use crate::reading::{
     Reading, answered_per_second, answered_per_second_in_all, carried_per_second, is_near,
 };
-use crate::{alone, ensure, must_hold, plan};
-use interop::{CoordinatorCommand, ScriptedServer};
+use crate::{beside_others, must_hold, plan};
+use interop::{CoordinatorCommand, ScriptedServer, Tried, ensure};
 use std::time::Duration;
 
 /// A server that answers after `delay_ms`, and a load on it.
@@ -89,8 +89,8 @@ const OPEN: [Scene; 4] = [
 ];
 
 impl Scene {
-    /// What is wrong with the rate.
-    fn wrong(&self) -> Result<(), String> {
+    /// Checks the rate.
+    fn wrong(&self) -> Tried {
         let Scene {
             delay_ms,
             warm_up_ms,
@@ -116,7 +116,7 @@ impl Scene {
 
 /// Side by side, since they need almost no CPU.
 fn must_all_hold(scenes: &[Scene]) {
-    let _alone = alone();
+    let _beside = beside_others();
     std::thread::scope(|scope| {
         for scene in scenes {
             scope.spawn(|| must_hold(|| scene.wrong()));
@@ -134,7 +134,7 @@ fn closed_loop_rate_is_what_the_server_carried_however_long_answers_take() {
 /// Two agents, with three users and two. Failed with: 131.5/s where the server counts 123.9/s.
 #[test]
 fn rate_of_a_number_of_requests_is_that_of_all_until_the_last_one_ends() {
-    let _alone = alone();
+    let _beside = beside_others();
     must_hold(|| {
         let server = ScriptedServer::of_delay(Duration::from_millis(40));
         let load = "connections = 5, requests = 303";
@@ -162,7 +162,7 @@ fn open_loop_rate_is_what_the_server_counts_however_long_answers_take() {
 /// Failed with: 362.7/s of a server that can do 200/s, 199.1/s by its own count; it ended with 0.
 #[test]
 fn server_at_its_limit_is_not_reported_above_it() {
-    let _alone = alone();
+    let _beside = beside_others();
     let server = ScriptedServer::of_capacity(200);
     let thresholds = "thresholds.rate = \">= 300/s\"";
     let load = "rate = \"400/s\", duration = \"1100ms\"";

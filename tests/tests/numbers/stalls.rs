@@ -2,8 +2,8 @@
 //! from the client's own delay.
 
 use crate::reading::Reading;
-use crate::{alone, ensure, must_hold};
-use interop::{CoordinatorCommand, Finished};
+use crate::{alone, must_hold};
+use interop::{CoordinatorCommand, Finished, Tried, ensure};
 
 /// The client's own delays stay below this, unless the machine was too busy.
 const OWN_MS: f64 = 10.0;
@@ -19,8 +19,8 @@ fn run(max_connections: u32) -> Finished {
     CoordinatorCommand::local(1, &format!("{target}\n{load}\n")).run()
 }
 
-/// What is wrong with what the client says of itself.
-fn client_was_in_time(reading: &Reading) -> Result<(), String> {
+/// Checks what the client says about itself.
+fn client_was_in_time(reading: &Reading) -> Tried {
     let own = ["/measured/times/schedule_delay", "/client/loop_lag"];
     own.into_iter().try_for_each(|path| {
         ensure(reading.find(path).is_some(), || {
