@@ -60,14 +60,14 @@ pub(crate) fn refusal(case: Case) -> Option<String> {
     if case.has_no_meaning() {
         return Some("local agents end with their coordinator".to_owned());
     }
-    let parsed = Campaign::parse(&case.plan("http://127.0.0.1:1/"), &mut NoFiles);
+    let parsed = Campaign::parse(&case.plan("http://127.0.0.1:1/"), &mut Unnamed);
     let problems = parsed.err()?.0;
     Some(problems.first()?.message.clone())
 }
 
-struct NoFiles;
+struct Unnamed;
 
-impl Files for NoFiles {
+impl Files for Unnamed {
     fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
         panic!("{name}: these plans name no files")
     }
@@ -91,6 +91,17 @@ impl Cover {
             cases.push(case);
         }
         Cover { cases, refused }
+    }
+
+    /// A few of the cases that together have each value of each axis.
+    pub(crate) fn cases_with_each_value(&self) -> Vec<Case> {
+        let mut seen = BTreeSet::new();
+        let has_new_value = |case: &&Case| {
+            let seen_before = seen.len();
+            seen.extend(case.0.into_iter().enumerate());
+            seen.len() > seen_before
+        };
+        self.cases.iter().filter(has_new_value).copied().collect()
     }
 }
 

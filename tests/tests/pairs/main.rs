@@ -10,11 +10,9 @@ mod table;
 
 use case::Case;
 use cover::Cover;
+use interop::play_side_by_side;
 use play::play;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
-use std::thread;
 
 /// Cases at once, since they mostly wait.
 const AT_ONCE: usize = 4;
@@ -33,43 +31,18 @@ fn page_of_the_documentation_lists_these_cases() {
 }
 
 #[test]
+fn every_feature_counts_what_the_server_counted() {
+    play_all(Cover::new().cases_with_each_value());
+}
+
+#[test]
+#[ignore = "takes minutes on a quiet machine"]
 fn every_pair_of_features_counts_what_the_server_counted() {
     let filter = std::env::var("PAIRS").unwrap_or_default();
     let cases = Cover::new().cases.into_iter();
-    let waiting: Mutex<Vec<Case>> = Mutex::new(
-        cases
-            .filter(|case| case.to_string().contains(&filter))
-            .collect(),
-    );
-    let wrong = Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for _ in 0..AT_ONCE {
-            scope.spawn(|| {
-                loop {
-                    let Some(case) = waiting.lock().unwrap().pop() else {
-                        return;
-                    };
-                    // What waits in vain panics.
-                    let told = match catch_unwind(AssertUnwindSafe(|| play(case))) {
-                        Ok(told) => told,
-                        Err(panic) => {
-                            let text = panic.downcast_ref::<String>().cloned();
-                            Err(text.unwrap_or_default())
-                        }
-                    };
-                    match told {
-                        Ok(()) => println!("holds: {case}"),
-                        Err(why) => wrong.lock().unwrap().push(format!("{case}: {why}")),
-                    }
-                }
-            });
-        }
-    });
-    let wrong = wrong.into_inner().unwrap();
-    assert!(
-        wrong.is_empty(),
-        "{} cases:\n{}",
-        wrong.len(),
-        wrong.join("\n\n")
-    );
+    play_all(cases.filter(|case| case.to_string().contains(&filter)));
+}
+
+fn play_all(cases: impl IntoIterator<Item = Case>) {
+    play_side_by_side(cases, AT_ONCE, Case::to_string, |&case| play(case));
 }

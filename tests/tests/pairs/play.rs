@@ -4,7 +4,8 @@
 use crate::case::{Case, Fault};
 use analysis::{Document, RunState};
 use interop::{
-    Agent, Coordinator, CoordinatorCommand, Finished, Invited, Signal, kill, wait_until,
+    Agent, Coordinator, CoordinatorCommand, Finished, Invited, Signal, Tried, ensure, kill,
+    wait_until,
 };
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -14,10 +15,7 @@ use std::time::Duration;
 use target::{Config, Pace, RunningTarget, TargetAnswer};
 use tempfile::TempDir;
 
-/// Nothing, or what is wrong.
-pub(crate) type Played = Result<(), String>;
-
-/// Four servers of 10 ms each: at most 400 requests per second, however many ask.
+/// Four servers of 10 ms each: at most 400 requests per second.
 const SERVERS: u32 = 4;
 const SERVICE_TIME: Duration = Duration::from_millis(10);
 
@@ -54,8 +52,8 @@ impl Door {
     }
 }
 
-/// Plays `case`, and compares what came of it with what the server counted.
-pub(crate) fn play(case: Case) -> Played {
+/// Plays `case`, and compares its result with what the server counted.
+pub(crate) fn play(case: Case) -> Tried {
     let mut stage = Stage::set(case);
     if case.fault() != Fault::Nothing {
         wait_until("operations before the fault", || {
@@ -147,8 +145,8 @@ impl Stage {
         self.agents.push(door.agent("replacement"));
     }
 
-    /// Kills the coordinator, and goes on with another one.
-    fn resume(self) -> Played {
+    /// Kills the coordinator, and continues with another one.
+    fn resume(self) -> Tried {
         let Stage {
             case,
             server,
@@ -186,7 +184,7 @@ fn judge(
     finished: &Finished,
     folder: &Option<PathBuf>,
     server: &RunningTarget,
-) -> Played {
+) -> Tried {
     let wrong = |what: String| Err(format!("{what}; {}", finished.clean()));
     let expected: &[i32] = match case.fault() {
         // A busy machine makes a run invalid, or lets agents begin apart.
@@ -255,40 +253,40 @@ fn begun(document: &Document) -> u64 {
 }
 
 /// What must hold within any result.
-fn agrees_with_itself(case: Case, document: &Document) -> Played {
-    let ensure = |holds: bool, what: String| if holds { Ok(()) } else { Err(what) };
+fn agrees_with_itself(case: Case, document: &Document) -> Tried {
     let operations = &document.measured.operations;
     let outcomes = operations.ok + operations.timed_out + operations.failed;
-    ensure(outcomes == operations.ended, format!("{operations:?}"))?;
+    ensure(outcomes == operations.ended, || format!("{operations:?}"))?;
     let of_agents = document
         .by_agent
         .iter()
         .map(|agent| agent.figures.operations.ended);
     let of_agents: u64 = of_agents.sum();
-    ensure(
-        of_agents == operations.ended,
+    ensure(of_agents == operations.ended, || {
         format!(
             "{of_agents} ended at the agents, {} in the whole",
             operations.ended
-        ),
-    )?;
+        )
+    })?;
     let is_whole = document.run.state == RunState::Complete && case.fault() != Fault::Lost;
     if let Some(requests) = case.requests().filter(|_| is_whole) {
         // In a search for agents, each agent performs this many.
         let agents = document.agents.len().max(1) as u64;
         ensure(
             operations.ended == requests || operations.ended == requests * agents,
-            format!("{} ended of {requests}", operations.ended),
+            || format!("{} ended of {requests}", operations.ended),
         )?;
     }
     let rates = &document.measured.rates;
     let most = f64::from(SERVERS) / SERVICE_TIME.as_secs_f64();
     ensure(
         case.is_handshake_only() || rates.ok_per_second <= most * 1.3,
-        format!(
-            "{} ok per second of a server that can do {most}",
-            rates.ok_per_second
-        ),
+        || {
+            format!(
+                "{} ok per second of a server that can do {most}",
+                rates.ok_per_second
+            )
+        },
     )?;
     let seconds = document.run.duration_ns as f64 / 1e9;
     // Operations of the warm-up may end in the measured part.
@@ -297,14 +295,13 @@ fn agrees_with_itself(case: Case, document: &Document) -> Played {
             .warm_up
             .as_ref()
             .map_or(0, |part| part.operations.ok);
-    ensure(
-        rates.ok_per_second * seconds <= most as f64 + 1e-6,
-        format!("{}/s for {seconds} s of {most} ok", rates.ok_per_second),
-    )
+    ensure(rates.ok_per_second * seconds <= most as f64 + 1e-6, || {
+        format!("{}/s for {seconds} s of {most} ok", rates.ok_per_second)
+    })
 }
 
-/// The log of a run makes the same result again, and every format can be printed.
-fn is_made_again(folder: &Path, document: &Document) -> Played {
+/// Checks that a run's log gives the same result again, and that every format can be printed.
+fn is_made_again(folder: &Path, document: &Document) -> Tried {
     let folder = folder.to_str().unwrap();
     let report = |more: &[&str]| {
         let finished = CoordinatorCommand::new(&[&["report", folder], more].concat()).run();

@@ -8,9 +8,14 @@ const HEAD: &str = "\
 # Pairs of features
 
 Each value of each column meets each value of each other column in at least one of these runs of the
-real programs, unless a plan may not combine them. The suite `pairs` plays them, and writes this
-page: `WRITE_GENERATED=1 cargo test -p interop --test pairs page`. `PAIRS='users × requests'` plays
-those whose row contains that text.
+real programs, unless a plan may not combine them. The suite `pairs` plays a few that have each
+value once; all of them take minutes, and those whose row contains a text are played by
+
+```sh
+PAIRS='users × requests' cargo test -p interop --test pairs -- --ignored
+```
+
+`WRITE_GENERATED=1 cargo test -p interop --test pairs page` writes this page.
 
 Every run must agree with itself: agents sum to the whole, outcomes sum to what ended, a number of
 requests is kept, and no rate is above what was answered. `report --remake` must make the same
