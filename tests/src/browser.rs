@@ -52,7 +52,7 @@ impl Browser {
             "--disable-background-networking",
         ]);
         if rustix::process::geteuid().is_root() {
-            command.arg("--no-sandbox"); // it refuses to run without this
+            command.arg("--no-sandbox"); // it refuses to run without this flag
         }
         command
             .arg(format!("--user-data-dir={}", folder.path().display()))

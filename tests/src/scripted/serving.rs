@@ -119,7 +119,7 @@ impl Serving {
 
     fn read(&mut self, id: u64, script: &mut impl FnMut(&ScriptedRequest) -> Reply) {
         let Some(connection) = self.connections.get_mut(&id) else {
-            return; // It ended at an event before this one.
+            return; // an earlier event ended it
         };
         match connection.read() {
             Found::Requests(count) => (0..count).for_each(|_| self.ask(id, script)),

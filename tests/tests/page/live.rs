@@ -12,7 +12,8 @@ const ENDLESS: &str = "target.builtin = true\nload = { rate = \"200/s\", duratio
 /// The number of seconds on the page; 0 before the first.
 const SECONDS: &str = "document.querySelector('header progress')?.value ?? 0";
 
-const CONNECTION: &str = "document.getElementById('connection').textContent";
+/// What the page says of its connection; empty while a page is still being loaded.
+const CONNECTION: &str = "(document.getElementById('connection')?.textContent ?? '')";
 
 struct ShownRun {
     coordinator: Coordinator,
@@ -49,9 +50,12 @@ fn wait_for_second(browser: &mut Browser, second: f64) {
 
 /// The run that the page shows; waits for it, since a page may be half loaded.
 fn run_id(browser: &mut Browser) -> String {
-    let text = browser.text("document.querySelector('main > section:last-child').textContent");
-    let (_, rest) = text.split_once("run ").unwrap();
-    rest.split_whitespace().next().unwrap().to_owned()
+    const LAST: &str = "document.querySelector('main > section:last-child')?.textContent ?? ''";
+    wait_until("the id of the run", || {
+        let text = browser.text(LAST);
+        let (_, rest) = text.split_once("run ")?;
+        rest.split_whitespace().next().map(str::to_owned)
+    })
 }
 
 fn wait_for_other_run(browser: &mut Browser, before: &str) {
