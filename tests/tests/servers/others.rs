@@ -1,299 +1,111 @@
 //! Eight more servers: the result has what they have reported, and what they answer curl.
 
-mod apache;
-mod caddy;
-mod h2o;
-mod java;
-mod lighttpd;
-mod nghttpd;
-mod node;
-mod python;
+mod other;
 
-use crate::{REQUESTS, USERS, assert_all_ok, run};
-use analysis::Document;
-use interop::{OtherKind, OtherOptions, OtherRow, OtherServer, Pki, curl, plan, require_optional};
-use std::collections::BTreeSet;
-use std::process::Command;
+use crate::assert_all_ok;
+use interop::{OtherKind, OtherOptions, play_side_by_side};
+use other::{Other, Resumed};
 
-/// A server with the certificates that it has.
-struct Other {
-    server: OtherServer,
-    pki: Pki,
+/// Servers at once. Some of them take a second of CPU until they are ready.
+const AT_ONCE: usize = 4;
+
+/// Starts each of these servers, and does `play` with those that are installed.
+fn with_each(kinds: &[OtherKind], play: impl Fn(&Other) + Sync) {
+    let all = kinds.iter().map(|&kind| (kind, OtherOptions::default()));
+    with_each_of(all.collect(), play);
 }
 
-/// What a server gives to a client that resumes a session of TLS 1.3.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Resumed {
-    /// A new ticket.
-    Renews,
-    /// Nothing: the two tickets of a full handshake are all there are, and each is used once (RFC
-    /// 8446 §C.4). OpenSSL's `s_client` is told no more: its second session comes without a ticket.
-    GivesNone,
+/// The same of servers that differ in more than their kind.
+fn with_each_of(servers: Vec<(OtherKind, OtherOptions)>, play: impl Fn(&Other) + Sync) {
+    play_side_by_side(
+        servers,
+        AT_ONCE,
+        |(kind, options)| format!("{kind:?}, {options:?}"),
+        |&(kind, options)| {
+            if let Some(other) = Other::with(kind, options) {
+                play(&other);
+            }
+            Ok(())
+        },
+    );
 }
 
-/// A run against it, and what it has told of that run.
-struct Told {
-    document: Document,
-    rows: Vec<OtherRow>,
+#[test]
+fn connections_carry_as_many_requests_as_the_plan_says() {
+    use OtherKind::{Apache, Caddy, H2o, Java, Lighttpd, Node, Python};
+    let kinds = [Apache, Caddy, H2o, Java, Lighttpd, Node, Python];
+    with_each(&kinds, Other::assert_connections);
 }
 
-impl Told {
-    fn connections(&self) -> u64 {
-        self.rows
-            .iter()
-            .map(|row| row.connection)
-            .collect::<BTreeSet<_>>()
-            .len() as u64
-    }
+#[test]
+fn streams_share_the_connections_of_the_plan() {
+    use OtherKind::{Apache, Caddy, H2o, Lighttpd, Nghttpd, Node};
+    let kinds = [Apache, Caddy, H2o, Lighttpd, Nghttpd, Node];
+    with_each(&kinds, Other::assert_streams);
+}
 
-    /// As many sessions were resumed as the server tells of, where it tells.
-    fn assert_resumed(&self) {
-        if self.rows.iter().all(|row| row.resumed.is_some()) {
-            let resumed = self
-                .rows
-                .iter()
-                .filter(|row| row.resumed == Some(true))
-                .count() as u64;
-            assert_eq!(resumed, self.document.measured.resumption.resumed);
+#[test]
+fn sessions_are_resumed_in_both_versions_of_tls() {
+    use OtherKind::{Apache, Caddy, H2o, Java, Lighttpd, Node, Python};
+    with_each(&[Apache, Caddy, Java, Python], |other| {
+        other.assert_resumption(Resumed::Renews);
+    });
+    with_each(&[H2o, Lighttpd, Node], |other| {
+        other.assert_resumption(Resumed::GivesNone);
+    });
+}
+
+#[test]
+fn handshakes_alone_are_counted_alike() {
+    use OtherKind::{Apache, Caddy, H2o, Java, Lighttpd, Nghttpd, Node, Python};
+    let kinds = [Apache, Caddy, H2o, Java, Lighttpd, Nghttpd, Node, Python];
+    with_each(&kinds, Other::assert_handshakes);
+}
+
+/// A server with no table, or a small one, for the header blocks of a client (RFC 7541, section
+/// 4.2).
+#[test]
+fn small_header_tables_cost_no_request() {
+    let sized = |bytes| OtherOptions {
+        header_table_bytes: Some(bytes),
+        ..OtherOptions::default()
+    };
+    let kinds = [OtherKind::Nghttpd, OtherKind::Node];
+    let servers = kinds
+        .into_iter()
+        .flat_map(|kind| [0, 1, 1024, 4095].map(|bytes| (kind, sized(bytes))));
+    with_each_of(servers.collect(), Other::assert_streams);
+}
+
+/// curl accepts 300 KiB of heads, so at most 1,000 of these.
+#[test]
+fn ten_thousand_interim_answers_cost_no_request() {
+    with_each(&[OtherKind::Node, OtherKind::Python], |other| {
+        other.assert_curl("--http1.1", "/103/1000", "200 356 1.1");
+        let mut connections = vec![""];
+        if other.kind == OtherKind::Node {
+            other.assert_curl("--http2", "/103/1000", "200 356 2");
+            connections.push("connection = { http = \"2\", streams = 3 }\n");
         }
-    }
-}
-
-impl Other {
-    fn start(kind: OtherKind) -> Option<Other> {
-        Other::with(kind, OtherOptions::default())
-    }
-
-    fn with(kind: OtherKind, options: OtherOptions) -> Option<Other> {
-        let pki = Pki::new();
-        let server = OtherServer::start(kind, &pki, options)?;
-        println!("{kind:?}: {}", server.version());
-        Some(Other { server, pki })
-    }
-
-    /// Runs requests for `/`; both sides must count the same.
-    fn run(&self, sections: &str) -> Told {
-        let told = self.run_path("/", sections);
-        assert_all_ok(&told.document.measured);
-        assert_eq!(
-            told.document.measured.connections.opened,
-            told.connections(),
-            "{sections}"
-        );
-        told
-    }
-
-    /// Runs requests for a path; each must be answered once.
-    fn run_path(&self, path: &str, sections: &str) -> Told {
-        let before = self.server.requests().len();
-        let document = run(&plan(&self.server.url(path), &self.pki, sections));
-        let rows = self
-            .server
-            .wait_for_requests(before + REQUESTS as usize)
-            .split_off(before);
-        assert_eq!(rows.len() as u64, REQUESTS, "{sections}: {rows:?}");
-        assert!(
-            rows.iter()
-                .all(|row| row.path == path && row.status.is_none_or(|status| status == 200)),
-            "{rows:?}"
-        );
-        Told { document, rows }
-    }
-
-    /// curl is told the same of a path: status, bytes, version of HTTP. Its request comes before
-    /// those of the next run.
-    fn assert_curl(&self, flag: &str, path: &str, answer: &str) {
-        let before = self.server.requests().len();
-        let (ca, url) = (self.pki.ca(), self.server.url(path));
-        let what = "%{http_code} %{size_download} %{http_version}";
-        let arguments = [
-            flag,
-            "--cacert",
-            ca.to_str().unwrap(),
-            "-o",
-            "/dev/null",
-            "-w",
-            what,
-            &url,
-        ];
-        let Some(told) = curl(&arguments) else { return };
-        assert_eq!(
-            (told.code, told.output.as_str()),
-            (0, answer),
-            "{}",
-            told.error
-        );
-        let _ = self.server.wait_for_requests(before + 1);
-    }
-
-    /// h2load, where it is installed, has all its requests answered, and the server tells of as
-    /// many connections.
-    fn assert_h2load(&self) {
-        let Some(program) = require_optional("h2load") else {
-            return;
-        };
-        let before = self.server.requests().len();
-        let (requests, users) = (REQUESTS.to_string(), USERS.to_string());
-        let arguments = [
-            "-n",
-            requests.as_str(),
-            "-c",
-            users.as_str(),
-            "-m",
-            "5",
-            &self.server.url("/"),
-        ];
-        let output = Command::new(program).args(arguments).output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            told.contains(&format!("{REQUESTS} succeeded, 0 failed")),
-            "{told}"
-        );
-        let rows = self
-            .server
-            .wait_for_requests(before + REQUESTS as usize)
-            .split_off(before);
-        let connections: BTreeSet<u64> = rows.iter().map(|row| row.connection).collect();
-        assert_eq!(
-            (rows.len() as u64, connections.len() as u64),
-            (REQUESTS, USERS)
-        );
-    }
-
-    /// HTTP/1.1: connections carry as many requests as the plan says, whoever ends them.
-    fn assert_connections(&self) {
-        self.assert_curl("--http1.1", "/", "200 356 1.1");
-        // (connection, how many of them where that follows)
-        let cases = [
-            ("", Some(USERS)),
-            ("connection.requests = 7\n", None),
-            ("connection.requests = 1\n", Some(REQUESTS)),
-            (
-                "connection = { requests = 1, close = \"server\" }\n",
-                Some(REQUESTS),
-            ),
-            (
-                "connection = { requests = 1, close = \"rst\" }\n",
-                Some(REQUESTS),
-            ),
-        ];
-        for (sections, connections) in cases {
-            let told = self.run(sections);
-            assert!(
-                connections.is_none_or(|number| number == told.connections()),
-                "{sections}: {}",
-                told.connections()
-            );
-            assert!(
-                told.rows.iter().all(|row| row.http == "1.1"),
-                "{:?}",
-                told.rows
-            );
-            assert_eq!(
-                told.document.measured.connections.left_open, 0,
-                "{sections}"
-            );
-        }
-    }
-
-    /// HTTP/2: streams share the connections of the plan, and large bodies come whole.
-    fn assert_streams(&self) {
-        self.assert_curl("--http2", "/", "200 356 2");
-        self.assert_h2load();
-        for streams in [1, 5, 20] {
-            let told = self.run(&http2(streams));
-            assert_eq!(told.connections(), USERS, "{streams} streams");
-            assert!(
-                told.rows.iter().all(|row| row.http == "2"),
-                "{:?}",
-                told.rows
-            );
-            assert!(
-                told.document
-                    .measured
-                    .negotiated
-                    .iter()
-                    .all(|agreed| agreed.alpn == "h2")
-            );
-        }
-        let told = self.run_path("/big", &http2(3));
-        assert_eq!(
-            told.document.measured.bytes.payload_bytes,
-            REQUESTS * interop::BIG_BYTES as u64
-        );
-        assert_eq!(told.document.measured.operations.ok, REQUESTS);
-    }
-
-    /// TLS 1.2: every handshake but the first of each user resumes a session.
-    fn assert_resumption_1_2(&self) {
-        let told = self.run(&resuming("1.2"));
-        let counted = &told.document.measured.resumption;
-        assert_eq!(
-            (counted.full, counted.resumed),
-            (USERS, REQUESTS - USERS),
-            "{counted:?}"
-        );
-        told.assert_resumed();
-    }
-
-    /// The same with TLS 1.3, where it follows from what the server gives to those that resume.
-    fn assert_resumption_1_3(&self, gives: Resumed) {
-        let told = self.run(&resuming("1.3"));
-        let counted = &told.document.measured.resumption;
-        assert_eq!(
-            (counted.refused, counted.none_at_hand),
-            (0, counted.full),
-            "{counted:?}"
-        );
-        match gives {
-            Resumed::Renews => assert_eq!(counted.full, USERS, "{counted:?}"),
-            Resumed::GivesNone => {
-                assert_eq!(counted.received, 2 * counted.full, "{counted:?}");
-                // Of three connections of a user the first has none to offer.
-                assert!(
-                    (REQUESTS / 3..=REQUESTS / 3 + USERS).contains(&counted.full),
-                    "{counted:?}"
-                );
+        for path in ["/100/10000", "/103/10000"] {
+            for sections in &connections {
+                assert_all_ok(&other.run_path(path, sections).document.measured);
             }
         }
-        told.assert_resumed();
-    }
+    });
+}
 
-    /// Connections that only shake hands, in both versions of TLS.
-    fn assert_handshakes(&self) {
+/// Every byte of head and body arrives in a TLS record of its own.
+#[test]
+fn records_of_one_byte_are_put_together() {
+    with_each(&[OtherKind::Python], |other| {
+        other.assert_curl("--http1.1", "/bytes", "200 356 1.1");
         for version in ["1.2", "1.3"] {
-            let before = self.server.handshakes();
-            let text = plan(
-                &self.server.url("/"),
-                &self.pki,
-                &format!("tls.versions = [\"{version}\"]\nconnection.requests = 0\n"),
-            );
-            let document = run(&text);
-            let (operations, resumption) =
-                (&document.measured.operations, &document.measured.resumption);
-            assert_eq!(
-                (operations.ok, resumption.full),
-                (REQUESTS, REQUESTS),
-                "TLS {version}: {operations:?}"
-            );
-            let Some(before) = before else { continue };
-            let all = before + REQUESTS as usize;
-            let counted = interop::wait_until("the server to tell of every handshake", || {
-                self.server
-                    .handshakes()
-                    .filter(|&handshakes| handshakes >= all)
-            });
-            assert_eq!(counted, all, "TLS {version}");
+            for requests in ["1", "\"unlimited\""] {
+                let sections =
+                    format!("tls.versions = [\"{version}\"]\nconnection.requests = {requests}\n");
+                assert_all_ok(&other.run_path("/bytes", &sections).document.measured);
+            }
         }
-    }
-}
-
-fn resuming(version: &str) -> String {
-    format!(
-        "tls.versions = [\"{version}\"]\ntls.resumption = \"always\"\nconnection.requests = 1\n"
-    )
-}
-
-fn http2(streams: u64) -> String {
-    format!("connection = {{ http = \"2\", streams = {streams} }}\n")
+    });
 }
