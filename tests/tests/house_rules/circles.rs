@@ -1,14 +1,15 @@
 //! Which file of a package names what another one defines. Two files that name each other, or a
-//! longer circle of them, are read as one; they should be one, or what they share stands elsewhere.
+//! longer circle of files, can only be understood together; they should be one, or what they share
+//! should be elsewhere.
 //!
-//! Names are traced through `use` and re-exports to the file that defines them. The scanner knows
-//! as much of Rust as rustfmt leaves to be known: items of a module begin in the first column.
+//! Names are traced through `use` and re-exports to the file that defines them. The scanner relies
+//! on rustfmt: items of a module begin in the first column.
 
 use super::{packages_folders, shipped};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// Re-exports that a name is traced through; more would be a circle of `use`.
+/// Re-exports through which a name is traced; more would be a circle of `use`.
 const HOPS_MAX: usize = 16;
 
 /// Words that begin an item, before its name.
@@ -24,7 +25,7 @@ type ModulePath = Vec<String>;
 struct Module {
     /// Items that it defines.
     items: BTreeSet<String>,
-    /// Names that `use` brings in, and the paths they stand for.
+    /// Names brought in by `use`, with the paths they stand for.
     imports: BTreeMap<String, Vec<String>>,
     /// Paths of `use …::*`.
     globs: Vec<Vec<String>>,
@@ -32,14 +33,14 @@ struct Module {
     paths: BTreeSet<Vec<String>>,
 }
 
-/// The modules of a package, and who names whom.
+/// The modules of a package, and which of them name each other.
 #[derive(Debug, Default)]
 struct Package {
     modules: BTreeMap<ModulePath, Module>,
 }
 
 impl Package {
-    /// Made of sources: their paths below `src`, and their text.
+    /// Builds it from sources: paths below `src`, and text.
     fn new<'s>(sources: impl IntoIterator<Item = (&'s str, &'s str)>) -> Package {
         let sources = sources.into_iter();
         let modules = sources.filter_map(|(path, text)| Some((module_path(path)?, scan(text))));
@@ -48,7 +49,7 @@ impl Package {
         }
     }
 
-    /// Files that reach each other, as module paths; none if the package has no circle.
+    /// Files that reach each other, as module paths; empty if the package has no circle.
     fn circles(&self) -> Vec<Vec<String>> {
         let reach: BTreeMap<&ModulePath, BTreeSet<&ModulePath>> = self
             .modules
@@ -66,7 +67,7 @@ impl Package {
         circles.into_iter().collect()
     }
 
-    /// What `from` names of `to`, for a message.
+    /// The items of `to` that `from` names, for a message.
     fn names(&self, from: &str, to: &str) -> BTreeSet<String> {
         let path = |text: &str| -> ModulePath {
             let parts = text.split("::").filter(|part| !part.is_empty());
@@ -84,7 +85,7 @@ impl Package {
             .collect()
     }
 
-    /// All files that can be reached from one, itself included only if it is in a circle.
+    /// All files that can be reached from one; it is included itself only if it is in a circle.
     fn reached(&self, from: &ModulePath) -> BTreeSet<&ModulePath> {
         let mut reached = BTreeSet::new();
         let mut open = self.neighbours(from);
@@ -96,19 +97,19 @@ impl Package {
         reached
     }
 
-    /// Files that a file names, without itself and the modules that it is a part of: a child may
-    /// use what its parents define, as fields of a struct do.
+    /// The files that a file names, except itself and its parent modules: a child may use what its
+    /// parents define, such as fields of a struct.
     fn neighbours(&self, from: &ModulePath) -> Vec<&ModulePath> {
         let paths = self.modules[from].paths.iter();
         let files = paths.filter_map(|path| self.defined_in(from, path, HOPS_MAX));
         files.filter(|file| !from.starts_with(file)).collect()
     }
 
-    /// The file that defines what `path` names in module `at`; `None` if another package does.
+    /// The file that defines what `path` names in module `at`; `None` if it is in another package.
     fn defined_in(&self, at: &[String], path: &[String], hops: usize) -> Option<&ModulePath> {
         let (module, rest) = self.enter(at, path)?;
         let Some((name, _)) = rest.split_first() else {
-            return None; // a module, of which nothing is named
+            return None; // a module, but no item of it
         };
         let (key, found) = self.modules.get_key_value(&module)?;
         if found.items.contains(name) {
@@ -127,8 +128,8 @@ impl Package {
         })
     }
 
-    /// Follows a path as far as it leads through modules; `None` if it begins with no module and
-    /// no name of `at`.
+    /// Follows a path as far as it leads through modules; `None` if it begins with neither a module
+    /// nor a name in `at`.
     fn enter<'p>(&self, at: &[String], path: &'p [String]) -> Option<(ModulePath, &'p [String])> {
         let mut module = at.to_vec();
         let mut rest = path;
@@ -152,7 +153,7 @@ impl Package {
     }
 }
 
-/// `a/b.rs` is `a::b`; tests and programs beside the library are no modules of it.
+/// `a/b.rs` is `a::b`; `None` for tests and binaries, which are not modules of the library.
 fn module_path(path: &str) -> Option<ModulePath> {
     let path = path.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -205,7 +206,7 @@ fn scan(text: &str) -> Module {
     module
 }
 
-/// The words of a line that begins an item, without what says who sees it, and without qualifiers.
+/// The words of a line that begins an item, without visibility and qualifiers.
 fn item_words(line: &str) -> Vec<&str> {
     if line.starts_with(char::is_whitespace) {
         return Vec::new();
@@ -228,7 +229,7 @@ fn item_words(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Takes in a tree of `use`: `a::{b, c::D as E, f::*}` behind `before`.
+/// Adds a tree of `use`: `a::{b, c::D as E, f::*}` after `before`.
 fn import(module: &mut Module, before: &[String], tree: &str) {
     let tree = tree.trim();
     if let Some((path, group)) = tree.split_once('{') {
@@ -255,7 +256,7 @@ fn import(module: &mut Module, before: &[String], tree: &str) {
                 path.pop();
             }
             let name = alias.map(str::to_owned).or_else(|| path.last().cloned());
-            // `use x as _` brings in no name.
+            // `use x as _` does not bring in a name.
             if let Some(name) = name {
                 let is_hidden = name == "_";
                 let key = if is_hidden { path.join("::") } else { name };
@@ -277,7 +278,7 @@ fn joined(before: &[String], path: &str) -> Vec<String> {
         .collect()
 }
 
-/// Parts of a group between commas that are not inside another group.
+/// Splits a group at its commas, except those of inner groups.
 fn split_group(group: &str) -> Vec<&str> {
     let (mut depth, mut from, mut parts) = (0, 0, Vec::new());
     for (at, c) in group.char_indices() {
@@ -296,7 +297,7 @@ fn split_group(group: &str) -> Vec<&str> {
     parts
 }
 
-/// Paths of two words and more in code.
+/// Paths of two or more words in code.
 fn paths(code: &str) -> BTreeSet<Vec<String>> {
     let is_of_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | ':');
     let pieces = code
@@ -308,8 +309,8 @@ fn paths(code: &str) -> BTreeSet<Vec<String>> {
         .collect()
 }
 
-/// Code without comments and without what stands in strings.
-fn bare(text: &str) -> String {
+/// Code without comments and without the content of strings.
+pub(super) fn bare(text: &str) -> String {
     let mut bare = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -331,7 +332,7 @@ fn bare(text: &str) -> String {
 }
 
 fn string_length(text: &str) -> usize {
-    let mut is_escaped = true; // the opening quote does not close it
+    let mut is_escaped = true; // the opening quote does not close the string
     for (at, c) in text.char_indices() {
         match c {
             '"' if !is_escaped => return at + 1,
@@ -351,7 +352,7 @@ fn raw_string_length(text: &str) -> usize {
         .map_or(text.len(), |at| from + at + end.len())
 }
 
-/// Of a character literal; 0 for a lifetime.
+/// Length of a character literal; 0 for a lifetime.
 fn char_length(text: &str) -> usize {
     let mut characters = text.char_indices().skip(1);
     match (characters.next(), characters.next()) {
@@ -364,7 +365,7 @@ fn char_length(text: &str) -> usize {
     }
 }
 
-/// What a circle's files name of each other, for a message.
+/// What the files of a circle name of each other, for a message.
 fn described(package: &Package, circle: &[String]) -> String {
     let mut text = String::new();
     for from in circle {

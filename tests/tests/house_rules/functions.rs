@@ -1,14 +1,13 @@
-//! How long a function may be: one that does not fit a screen is read in pieces, and should be
-//! several.
+//! The length of functions: one that does not fit on a screen should be several.
 
 use super::{packages_folders, shipped};
 
-/// Lines of a function, with its signature and its last bracket.
+/// Lines of a function, including its signature and its last bracket.
 const LINES_MAX: usize = 70;
 
-/// Functions of `source` by name, with their lines. rustfmt puts the end of a function under its
-/// beginning.
-fn functions(source: &str) -> Vec<(String, usize)> {
+/// The functions of `source`: name and number of lines. With rustfmt, a function's last bracket is
+/// below its first word.
+pub(super) fn functions(source: &str) -> Vec<(String, usize)> {
     let lines: Vec<&str> = source.lines().collect();
     let mut functions = Vec::new();
     for (at, line) in lines.iter().enumerate() {

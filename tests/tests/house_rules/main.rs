@@ -1,9 +1,12 @@
-//! The workspace's own rules: who may depend on whom, and what must never come in.
+//! The workspace's rules for its own code: which packages may depend on which, what must stay out,
+//! and more.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
 mod circles;
 mod english;
+mod events;
 mod functions;
+mod participles;
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,13 +14,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Packages of tests, which may name whom they like.
+/// Packages of tests, which may name any package.
 const FREE: [&str; 3] = ["interop", "benches", "fuzz"];
 
 /// Their folders.
 const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 
-/// What each of the others may name, in code that ships.
+/// The packages that each of the others may name in code that ships.
 const MAY_NAME: [(&str, &[&str]); 12] = [
     ("secret", &[]),
     ("plan", &["measure", "secret"]),
@@ -44,11 +47,11 @@ const MAY_NAME: [(&str, &[&str]); 12] = [
     ),
 ];
 
-/// Crates that must not stand in what a package is built of, however deep.
+/// Crates that a package must not contain, not even through its dependencies.
 const MUST_NOT_CONTAIN: [(&str, &[&str]); 7] = [
     ("plan", &["tokio", "rustls", "hyper"]),
     ("measure", &["tokio", "rustls", "hyper"]),
-    // `proto` without its feature `service` is messages only.
+    // Without its feature `service`, `proto` is only messages.
     ("control", &["tokio", "tonic", "rustls"]),
     ("host", &["tokio"]),
     ("analysis", &["tokio", "control", "proto"]),
@@ -56,18 +59,40 @@ const MUST_NOT_CONTAIN: [(&str, &[&str]); 7] = [
     ("engine", &["tonic", "control", "proto"]),
 ];
 
-/// Names that say nothing, and so gather everything.
+/// Rooms of the coordinator that anything can drive, and names that stand for the one process that
+/// is a command: its terminal, its signals, its exit code.
+const WITHOUT_PROCESS: [&str; 8] = [
+    "exposition",
+    "fleet",
+    "job",
+    "launch",
+    "local",
+    "otlp",
+    "record",
+    "run_folder",
+];
+const OF_PROCESS: [&str; 7] = [
+    "terminal",
+    "front",
+    "exit",
+    "Exit",
+    "Progress",
+    "SignalKind",
+    "Signals",
+];
+
+/// Names that say nothing, and so attract everything.
 const EMPTY_NAMES: [&str; 7] = [
     "util", "utils", "common", "helper", "helpers", "misc", "shared",
 ];
 
-/// Characters in a line, as in rustfmt's defaults. rustfmt leaves strings and macros alone.
+/// Characters in a line, rustfmt's default. rustfmt does not break strings and macros.
 const COLUMNS: usize = 100;
 
-/// Written by a program.
+/// Generated code.
 const GENERATED: &str = "proto/src/cannonade.control.v1.rs";
 
-/// Folders without sources of ours: what is built, what runs leave, and git's own.
+/// Folders without sources of ours: build output, results of runs, and git's own.
 const FOREIGN_FOLDERS: [&str; 3] = ["target", "runs", ".git"];
 
 fn root() -> &'static Path {
@@ -93,7 +118,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     files
 }
 
-/// Every Rust source that somebody wrote, by its path in the workspace.
+/// Every Rust source written by hand, by its path in the workspace.
 fn sources() -> Vec<(String, String)> {
     let sources: Vec<_> = texts("rs")
         .into_iter()
@@ -103,7 +128,7 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-/// Path in the workspace and content.
+/// Paths in the workspace, and content.
 fn texts(extension: &str) -> Vec<(String, String)> {
     files(root(), extension)
         .into_iter()
@@ -115,7 +140,7 @@ fn texts(extension: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The workspace's packages with code that ships: name and folder.
+/// The packages with code that ships: name and folder.
 fn packages_folders() -> Vec<(String, PathBuf)> {
     let packages = dependencies().into_iter();
     packages
@@ -124,19 +149,36 @@ fn packages_folders() -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// The sources of a package that ship, by their path below `src`; each without the tests behind it.
+/// The sources of a package that ship, by path below `src`, each without the tests at its end.
+/// Tests in a file of their own (`mod tests;`) are declared at the top, and end nothing.
 fn shipped(folder: &Path) -> Vec<(String, String)> {
     let source = folder.join("src");
     let files = files(&source, "rs").into_iter();
     files
         .map(|path| {
             let text = fs::read_to_string(&path).unwrap();
-            let shipped = text.split("\n#[cfg(test)]\nmod ").next();
             let path = path.strip_prefix(&source).unwrap().to_str().unwrap();
-            (path.to_owned(), shipped.unwrap_or_default().to_owned())
+            (path.to_owned(), without_tests(&text).to_owned())
         })
         .filter(|(path, _)| !path.ends_with("tests.rs") && !path.contains("tests/"))
         .collect()
+}
+
+fn without_tests(text: &str) -> &str {
+    let tests = text
+        .match_indices("\n#[cfg(test)]\nmod ")
+        .find(|(at, found)| {
+            let declared = text[at + found.len()..].lines().next();
+            declared.is_some_and(|name| name.ends_with('{'))
+        });
+    tests.map_or(text, |(at, _)| &text[..at])
+}
+
+#[test]
+fn tests_in_a_file_of_their_own_do_not_hide_the_file_that_declares_them() {
+    let shipped = "mod a;\n#[cfg(test)]\nmod tests;\nmod b;\n\nfn c() {}\n";
+    let text = format!("{shipped}\n#[cfg(test)]\nmod more {{\n    fn d() {{}}\n}}\n");
+    assert_eq!(without_tests(&text), shipped);
 }
 
 fn cargo(arguments: &[&str]) -> String {
@@ -154,8 +196,7 @@ fn cargo(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The workspace's packages, each with its dependencies in code that ships (not in tests or build
-/// scripts).
+/// The packages, each with its dependencies in code that ships (not in tests or build scripts).
 fn packages() -> BTreeMap<String, BTreeSet<String>> {
     let metadata: Value =
         serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).unwrap();
@@ -265,7 +306,26 @@ fn no_package_and_no_module_has_a_name_that_says_nothing() {
     assert!(empty.is_empty(), "{empty:?}: name what is in it");
 }
 
-/// Places of lines with too many characters, of those that `counts` picks.
+#[test]
+fn what_carries_out_a_job_does_not_know_the_process_that_it_is_in() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (path, text) in shipped(&root().join("coordinator")) {
+        let room = path.split(['/', '.']).next().unwrap();
+        if WITHOUT_PROCESS.contains(&room) {
+            count += 1;
+            let code = circles::bare(&text);
+            let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            // A job does no I/O at all.
+            let is_io = |word: &str| room == "job" && ["tokio", "fs"].contains(&word);
+            let foreign = words.filter(|word| OF_PROCESS.contains(word) || is_io(word));
+            wrong.extend(foreign.map(|word| format!("{path}: {word}")));
+        }
+    }
+    assert!(count > 80, "{count} files");
+    assert!(wrong.is_empty(), "{wrong:?}: tell an observer instead");
+}
+
+/// The places of lines with too many characters, among those that `counts` selects.
 fn wide_lines(texts: Vec<(String, String)>, counts: fn(&str) -> bool) -> Vec<String> {
     let is_wide = |line: &str| line.chars().count() > COLUMNS && counts(line);
     let mut wide = Vec::new();
@@ -287,7 +347,7 @@ fn no_line_is_wider_than_a_page() {
 
 #[test]
 fn no_line_of_the_documentation_is_wider_than_a_page() {
-    // A fence's line stays, so that lines keep their numbers.
+    // Lines of code become empty, so that the others keep their numbers.
     let without_code = |(path, text): (String, String)| {
         let mut is_code = false;
         let lines = text.lines().map(|line| {
@@ -300,7 +360,7 @@ fn no_line_of_the_documentation_is_wider_than_a_page() {
     let is_written = |(path, _): &(String, String)| !path.contains("tests/golden/");
     let documents = texts("md").into_iter().filter(is_written);
     let documents = documents.map(without_code).collect();
-    // Neither a table's row nor a link can be broken.
+    // Neither a table row nor a link can be broken.
     let can_be_broken = |line: &str| !line.starts_with('|') && line.split(' ').count() > 1;
     let wide = wide_lines(documents, can_be_broken);
     assert!(
@@ -309,7 +369,7 @@ fn no_line_of_the_documentation_is_wider_than_a_page() {
     );
 }
 
-/// `of` says nothing: a constructor is `new`, or `from_` and what it is made from.
+/// `of` says nothing: a constructor is `new`, or `from_` and its input.
 #[test]
 fn no_constructor_is_called_of() {
     let (unclear, itself) = (concat!("fn ", "of("), ["self", "&self", "&mut self"]);
@@ -325,7 +385,7 @@ fn no_constructor_is_called_of() {
     );
 }
 
-/// Types that a source defines, without those of its tests.
+/// The types that a source defines, except those of its tests.
 fn types(source: &str) -> Vec<&str> {
     let shipped = source.split("\n#[cfg(test)]\nmod ").next();
     shipped
@@ -348,7 +408,7 @@ fn defined_type(line: &str) -> Option<&str> {
     (!name.is_empty()).then_some(name) // a macro writes `struct $name`
 }
 
-/// A reader who looks for a name finds one type.
+/// A reader who searches for a name finds one type.
 #[test]
 fn no_two_types_have_one_name() {
     let is_shipped = |path: &str| {
@@ -376,7 +436,7 @@ struct Dependency {
     is_for_tests: bool,
 }
 
-/// The workspace's packages: name, folder, dependencies.
+/// The packages: name, folder, dependencies.
 fn dependencies() -> Vec<(String, PathBuf, Vec<Dependency>)> {
     let metadata: Value =
         serde_json::from_str(&cargo(&["metadata", "--format-version", "1", "--no-deps"])).unwrap();
@@ -454,7 +514,7 @@ fn every_dependency_of_the_workspace_is_one_of_a_package() {
     assert!(unused.is_empty(), "{unused:?}: remove them from Cargo.toml");
 }
 
-/// A document without its code, where brackets and `#` mean something else.
+/// A document without code, in which brackets and `#` mean something else.
 fn prose(document: &str) -> String {
     let mut is_code = false;
     let is_prose = |line: &&str| {
@@ -466,7 +526,7 @@ fn prose(document: &str) -> String {
     lines.join("\n")
 }
 
-/// What follows `](` up to the bracket's end.
+/// The text after `](` up to the closing bracket.
 fn links(prose: &str) -> Vec<String> {
     prose
         .match_indices("](")
@@ -475,8 +535,8 @@ fn links(prose: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a heading is linked by: lower case, hyphens for spaces, no punctuation; a second one of
-/// its kind has `-1` behind it.
+/// The anchor of a heading: lower case, hyphens for spaces, no punctuation. A second heading with
+/// the same anchor gets `-1`.
 fn anchors(prose: &str) -> BTreeSet<String> {
     let mut anchors = BTreeSet::new();
     for heading in prose.lines().filter(|line| line.starts_with('#')) {
@@ -495,7 +555,7 @@ fn anchors(prose: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// Why a link of a document leads nowhere; `None` where it leads somewhere, or out of here.
+/// Why a link in a document leads nowhere; `None` if it leads somewhere, or to another site.
 fn broken(document: &str, own: &str, link: &str) -> Option<String> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
