@@ -3,6 +3,7 @@
 
 use crate::command::{Folder, PLAN, assert_code, told, wait_until};
 use analysis::{Document, RunState};
+use std::path::Path;
 use std::process::Output;
 
 /// Two variants, twice each, in about half a second per run.
@@ -35,14 +36,25 @@ fn start(folder: &Folder) -> Output {
 
 /// Names of the folders in the only run folder, or in a folder within it.
 fn parts(folder: &Folder, inner: &str) -> Vec<String> {
-    let path = folder.run_folder().join(inner);
-    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+    parts_of(&folder.run_folder().join(inner))
+}
+
+/// Names of the folders in `path`, in order; none before it is there.
+fn parts_of(path: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(path).into_iter().flatten();
+    let entries = entries.map(|entry| entry.unwrap());
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> = folders
         .map(|entry| entry.file_name().into_string().unwrap())
         .collect();
     names.sort_unstable();
     names
+}
+
+/// Whether the run whose folder this is has begun.
+fn has_started(run: &Path) -> bool {
+    std::fs::read_to_string(run.join("events.jsonl"))
+        .is_ok_and(|events| events.contains("\"event\":\"started\""))
 }
 
 fn document(folder: &Folder, part: &str) -> Document {
@@ -130,13 +142,9 @@ fn threshold_of_one_run_decides_over_all() {
 fn first_signal_ends_the_current_run_and_begins_no_other_and_the_rest_can_be_resumed() {
     let folder = Folder::with_plan(&VARIANTS.replace("requests = 60", "requests = 400"));
     let running = folder.begin(&["start", "--local", "plan.toml"]);
-    let second = || folder.run_folder().join("02-slow-1/events.jsonl");
-    let has_begun = || {
-        std::fs::read_to_string(second())
-            .is_ok_and(|events| events.contains("\"event\":\"started\""))
-    };
     wait_until("the second run", || {
-        folder.path().join("runs").exists() && has_begun()
+        let runs = folder.run_folder_so_far();
+        runs.is_some_and(|runs| has_started(&runs.join("02-slow-1")))
     });
     running.signal("INT");
     let output = running.end();
@@ -312,17 +320,14 @@ fn search_that_is_resumed_finds_what_it_finds_without_an_interruption() {
         let uninterrupted = start(&whole);
         let folder = Folder::with_plan(plan);
         let running = folder.begin(&["start", "--local", "plan.toml"]);
-        let has_begun = |part: &String| {
-            let events = folder.run_folder().join("01-base-1").join(part);
-            part.starts_with("02-")
-                && std::fs::read_to_string(events.join("events.jsonl"))
-                    .is_ok_and(|events| events.contains("\"event\":\"started\""))
-        };
-        wait_until("the first hold", || {
-            folder.path().join("runs").exists() && folder.run_folder().join("01-base-1").exists()
-        });
         wait_until("the second hold", || {
-            parts(&folder, "01-base-1").iter().any(has_begun)
+            let search = folder
+                .run_folder_so_far()
+                .map(|runs| runs.join("01-base-1"));
+            search.is_some_and(|search| {
+                let mut parts = parts_of(&search).into_iter();
+                parts.any(|part| part.starts_with("02-") && has_started(&search.join(part)))
+            })
         });
         running.signal("KILL");
         let _ = running.end();

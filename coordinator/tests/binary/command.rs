@@ -76,13 +76,17 @@ impl Folder {
 
     /// The folder of the only run.
     pub fn run_folder(&self) -> PathBuf {
-        let folders: Vec<PathBuf> = std::fs::read_dir(self.path().join("runs"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-            .filter(|path| !path.is_symlink())
-            .collect();
-        assert_eq!(folders.len(), 1, "{folders:?}");
-        folders[0].clone()
+        self.run_folder_so_far().expect("a run folder")
+    }
+
+    /// The folder of the only run, once it is there. Waits ask for this one: the folder `runs` is
+    /// made before it.
+    pub fn run_folder_so_far(&self) -> Option<PathBuf> {
+        let entries = std::fs::read_dir(self.path().join("runs")).ok()?;
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let mut folders: Vec<PathBuf> = paths.filter(|path| !path.is_symlink()).collect();
+        assert!(folders.len() <= 1, "{folders:?}");
+        folders.pop()
     }
 
     pub fn document(&self) -> Document {

@@ -84,11 +84,14 @@ impl Bench {
     /// prefix.
     fn wait_for(&self, prefix: &str) {
         wait_until(&format!("the run {prefix}"), || {
-            self.folder.path().join("runs").exists()
-                && parts(&self.search_folder(), prefix).iter().any(|part| {
+            let runs = self.folder.run_folder_so_far();
+            runs.is_some_and(|runs| {
+                let mut parts = parts(&runs.join("01-base-1"), prefix).into_iter();
+                parts.any(|part| {
                     let events = std::fs::read_to_string(part.join("events.jsonl"));
                     events.is_ok_and(|events| events.contains("\"event\":\"started\""))
                 })
+            })
         });
     }
 
