@@ -1,0 +1,76 @@
+//! Turns lines of JSON into CSV, so that rows are found in one way.
+
+use crate::DataError;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
+
+/// The objects of `text` as CSV, with these columns; without them those of the first object.
+/// Strings lose their quotes, `null` is empty, and everything else stays as it is written.
+pub(crate) fn to_csv(
+    text: &[u8],
+    columns: Option<&[String]>,
+) -> Result<(Arc<[u8]>, Vec<String>), DataError> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let mut csv = Vec::with_capacity(text.len());
+    let mut columns = columns.map(<[String]>::to_vec);
+    for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        let line_number = number as u64 + 1;
+        if line.trim_ascii().is_empty() {
+            continue;
+        }
+        let object: Object<'_> = serde_json::from_slice(line).map_err(|error| DataError::Json {
+            line: line_number,
+            why: plain(&error),
+        })?;
+        let columns = columns.get_or_insert_with(|| keys(line, &object));
+        for (place, key) in columns.iter().enumerate() {
+            let value = object.get(key.as_str()).ok_or_else(|| DataError::Key {
+                line: line_number,
+                key: key.clone(),
+            })?;
+            if place > 0 {
+                csv.push(b',');
+            }
+            put_cell(value.get(), &mut csv);
+        }
+        csv.push(b'\n');
+    }
+    Ok((csv.into(), columns.unwrap_or_default()))
+}
+
+/// The keys of an object, in the order of its text.
+fn keys(line: &[u8], object: &Object<'_>) -> Vec<String> {
+    let at = |value: &RawValue| value.get().as_ptr() as usize - line.as_ptr() as usize;
+    let mut keys: Vec<(usize, String)> = object
+        .iter()
+        .map(|(key, value)| (at(value), key.to_string()))
+        .collect();
+    keys.sort_unstable();
+    keys.into_iter().map(|(_, key)| key).collect()
+}
+
+fn put_cell(value: &str, csv: &mut Vec<u8>) {
+    // An empty cell in quotes, since a row without any character would be none.
+    let text = match value {
+        "null" => String::new(),
+        string if string.starts_with('"') => serde_json::from_str(string).unwrap_or_default(),
+        other => other.to_owned(),
+    };
+    csv.push(b'"');
+    csv.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+    csv.push(b'"');
+}
+
+/// The parser's message without its place, which is that of a line.
+fn plain(error: &serde_json::Error) -> String {
+    // Of a value of another type the parser shows a part, which may be secret.
+    if error.is_data() {
+        return "it is another value".to_owned();
+    }
+    let text = error.to_string();
+    let end = text.find(" at line ").unwrap_or(text.len());
+    format!("{} (column {})", &text[..end], error.column())
+}

@@ -1,0 +1,22 @@
+//! Data files as tables: rows found by number, and cells escaped for where they go in a request.
+//!
+//! A table keeps its file's bytes as they are, and eight bytes per row beside them. A cell is found
+//! by going through its row, and is escaped while it is copied, so that nothing is allocated.
+
+mod data_error;
+mod delimited;
+mod escape;
+mod gzip;
+mod json_lines;
+mod table;
+
+pub use data_error::DataError;
+pub use escape::Escape;
+pub use table::{Cell, Format, Layout, Table};
+
+/// Longest row, in bytes.
+pub const MAX_ROW_BYTES: usize = 1 << 20;
+/// Most columns of a table.
+pub const MAX_COLUMNS: usize = 1000;
+/// Most bytes of a file once it is decompressed.
+pub const MAX_BYTES: usize = 1 << 30;

@@ -1,0 +1,196 @@
+//! A table over the bytes of a file.
+
+use crate::delimited::{self, Rows};
+use crate::{DataError, Escape, MAX_COLUMNS, gzip, json_lines};
+use std::fmt;
+use std::sync::Arc;
+
+/// How a file writes rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// Cells separated by a delimiter, quoted where they hold it (RFC 4180).
+    Csv,
+    /// Cells separated by tabs, without quotes.
+    Tsv,
+    /// A JSON object per line.
+    Jsonl,
+    /// A single cell per line.
+    Lines,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// How it writes rows.
+    pub format: Format,
+    /// Between the cells of CSV; a single byte of ASCII.
+    pub delimiter: u8,
+    /// Whether the first row of CSV or TSV has the names of the columns.
+    pub header: bool,
+    /// Names of the columns, in place of those that the file has; the keys that are read of JSON.
+    pub columns: Option<Vec<String>>,
+}
+
+/// A file's rows. Clones share them.
+#[derive(Clone)]
+pub struct Table {
+    text: Arc<[u8]>,
+    rows: Arc<Rows>,
+    columns: Arc<[String]>,
+}
+
+/// What stands in one row and column.
+#[derive(Debug, Clone, Copy)]
+pub struct Cell<'a> {
+    text: &'a [u8],
+    /// Each quotation mark is written twice.
+    doubles_quotes: bool,
+}
+
+impl Table {
+    /// Reads a file, which may be gzip.
+    ///
+    /// # Errors
+    /// Why it is no table, with the place.
+    pub fn read(content: Arc<[u8]>, layout: &Layout) -> Result<Table, DataError> {
+        let text = gzip::decompress(content)?;
+        let (text, header) = match layout.format {
+            Format::Jsonl => {
+                let (text, columns) = json_lines::to_csv(&text, layout.columns.as_deref())?;
+                (text, Some(columns))
+            }
+            _ => (text, None),
+        };
+        let (rows, names) = delimited::read(&text, layout, header.is_some())?;
+        let columns = header
+            .or_else(|| layout.columns.clone())
+            .or(names)
+            .unwrap_or_else(|| vec![LINE.to_owned()]);
+        check_names(&columns)?;
+        Ok(Table {
+            text,
+            rows: Arc::new(rows),
+            columns: columns.into(),
+        })
+    }
+
+    /// A table whose file is not here. It has no row.
+    #[must_use]
+    pub fn elsewhere(columns: Vec<String>) -> Table {
+        Table {
+            text: Arc::from([]),
+            rows: Arc::default(),
+            columns: columns.into(),
+        }
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.rows.number() as u64
+    }
+
+    /// Names of the columns, in order.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The place of a column.
+    #[must_use]
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column == name)
+    }
+
+    /// The cell of `row` (from 0) and `column`; an empty one if there is no such row or column.
+    #[inline]
+    #[must_use]
+    pub fn cell(&self, row: u64, column: usize) -> Cell<'_> {
+        let (text, doubles_quotes) = self.rows.cell(&self.text, row as usize, column);
+        Cell {
+            text,
+            doubles_quotes,
+        }
+    }
+
+    /// The first row whose cell in `column` does not do as `is_right` asks: its number, and the
+    /// line of the file where it begins, from 1 (that of JSON is the row's).
+    pub fn find_wrong(
+        &self,
+        column: usize,
+        mut is_right: impl FnMut(&[u8]) -> bool,
+    ) -> Option<(u64, u64)> {
+        let mut text = Vec::new();
+        let row = (0..self.rows()).find(|&row| {
+            text.clear();
+            self.cell(row, column).put(Escape::None, &mut text);
+            !is_right(&text)
+        })?;
+        Some((row, self.rows.line(&self.text, row as usize)))
+    }
+}
+
+/// The name of the column of a file without columns.
+const LINE: &str = "line";
+
+/// Names stand in placeholders, so they have no braces, bars or spaces.
+fn check_names(columns: &[String]) -> Result<(), DataError> {
+    if columns.len() > MAX_COLUMNS {
+        return Err(DataError::ManyColumns(columns.len()));
+    }
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let mut sorted: Vec<&String> = columns.iter().collect();
+    sorted.sort_unstable();
+    let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
+    let wrong = columns
+        .iter()
+        .find(|name| name.is_empty() || name.len() > 40 || !name.chars().all(is_of_name));
+    match wrong.or(twice.map(|pair| pair[0])) {
+        Some(name) => Err(DataError::ColumnName(name.chars().take(40).collect())),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Debug for Table {
+    /// Without the content, which may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Table");
+        debug.field("columns", &self.columns);
+        debug.field("rows", &self.rows()).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Cell<'a> {
+    /// Bytes of the cell once it is escaped.
+    #[inline]
+    #[must_use]
+    pub fn length(&self, escape: Escape) -> usize {
+        self.parts().map(|part| escape.length(part)).sum()
+    }
+
+    /// Appends the cell to `out`, escaped.
+    #[inline]
+    pub fn put(&self, escape: Escape, out: &mut Vec<u8>) {
+        self.parts().for_each(|part| escape.put(part, out));
+    }
+
+    /// The cell in parts, without the second one of two quotation marks.
+    fn parts(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let (mut rest, doubles_quotes) = (Some(self.text), self.doubles_quotes);
+        std::iter::from_fn(move || {
+            let text = rest?;
+            let quote = if doubles_quotes {
+                memchr::memchr(b'"', text)
+            } else {
+                None
+            };
+            match quote {
+                None => rest.take(),
+                Some(at) => {
+                    rest = Some(text.get(at + 2..).unwrap_or_default());
+                    Some(&text[..=at])
+                }
+            }
+        })
+    }
+}
