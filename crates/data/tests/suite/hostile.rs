@@ -1,0 +1,124 @@
+//! Files that are no tables: one message each, with the place.
+
+use crate::files::layout;
+use data::{Format, Layout, MAX_ROW_BYTES, Table};
+use proptest::prelude::*;
+
+fn error(content: &[u8], layout: &Layout) -> String {
+    match Table::read(content.into(), layout) {
+        Err(error) => error.to_string(),
+        Ok(table) => panic!("{table:?}"),
+    }
+}
+
+#[test]
+fn each_message_has_its_place() {
+    for (content, expected) in [
+        (&b""[..], "has no row below its header; write at least one"),
+        (b"a,b\n", "has no row below its header; write at least one"),
+        (b"\n\r\n", "has no row below its header; write at least one"),
+        (
+            b"a,b\n1,2\n\n1,2,3\n",
+            "has 3 cells in line 4, and 2 columns; give each row as many, or quote what holds the \
+             delimiter",
+        ),
+        (
+            b"a\n\"x\ny",
+            "has a quoted cell at 2:1 that does not end; write \" behind it",
+        ),
+        (
+            b"a,b\n\"x\ny\",z\"\n",
+            "has a quotation mark in the middle of a cell at 3:5; put the whole cell in quotes, \
+             and write \"\" for each within it (RFC 4180)",
+        ),
+        (
+            b"a\n\"x\"y\n",
+            "has a quotation mark in the middle of a cell at 2:3; put the whole cell in quotes, \
+             and write \"\" for each within it (RFC 4180)",
+        ),
+        (b"a\n\xff\n", "is not UTF-8 at 2:1; save it as UTF-8"),
+        (
+            b"a\nb\0\n",
+            "has a NUL character at 2:2, so it is no text; save it as UTF-8",
+        ),
+        (b"\xff\xfea\0", "is UTF-16; save it as UTF-8"),
+        (
+            b"a,a\n1,2\n",
+            "has \"a\" as a name of a column; write letters, digits, \"_\", \"-\" and \".\", each \
+             name once, or name all with columns = […]",
+        ),
+        (
+            b"a,\n1,2\n",
+            "has \"\" as a name of a column; write letters, digits, \"_\", \"-\" and \".\", each \
+             name once, or name all with columns = […]",
+        ),
+    ] {
+        assert_eq!(error(content, &layout(Format::Csv)), expected);
+    }
+    let named = Layout {
+        columns: Some(vec!["a".to_owned()]),
+        ..layout(Format::Csv)
+    };
+    assert_eq!(
+        error(b"x,y\n1,2\n", &named),
+        "has 2 cells in line 1, and columns names 1; name each of them"
+    );
+}
+
+#[test]
+fn lines_that_are_no_objects_are_named_without_what_they_hold() {
+    for (content, expected) in [
+        ("{\"a\":1}\n[\"s3cret\"]\n", "it is another value"),
+        ("{\"a\":1}\n\"s3cret\"\n", "it is another value"),
+        (
+            "{\"a\":1}\n{\"a\":\n",
+            "EOF while parsing a value (column 5)",
+        ),
+    ] {
+        assert_eq!(
+            error(content.as_bytes(), &layout(Format::Jsonl)),
+            format!("is no JSON object in line 2: {expected}")
+        );
+    }
+    assert_eq!(
+        error(b"{\"a\":1}\n{\"b\":1}\n", &layout(Format::Jsonl)),
+        "has no key \"a\" in line 2; write null where there is no value"
+    );
+}
+
+#[test]
+fn line_without_an_end_is_no_row() {
+    let long = "x".repeat(MAX_ROW_BYTES + 1);
+    let message =
+        |line| format!("has more than {MAX_ROW_BYTES} bytes in line {line}; end each row");
+    for format in [Format::Csv, Format::Tsv, Format::Lines] {
+        let text = format!("a\n{long}");
+        assert!(error(text.as_bytes(), &layout(format)).starts_with(&message(2)));
+    }
+    let quoted = format!("a\n\"{long}\"\n");
+    assert!(error(quoted.as_bytes(), &layout(Format::Csv)).starts_with(&message(2)));
+}
+
+#[test]
+fn broken_gzip_is_told() {
+    let broken = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03xx";
+    assert!(error(broken, &layout(Format::Csv)).starts_with("cannot be decompressed: "));
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_break_the_reader(content in prop::collection::vec(any::<u8>(), 0..80)) {
+        for format in [Format::Csv, Format::Tsv, Format::Jsonl, Format::Lines] {
+            if let Ok(table) = Table::read(content.clone().into(), &layout(format)) {
+                crate::files::rows(&table);
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_of_quotes_breaks_the_reader(content in "[a,\"\r\n]{0,20}") {
+        if let Ok(table) = Table::read(content.as_bytes().into(), &layout(Format::Csv)) {
+            crate::files::rows(&table);
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Tables as their users see them.
+
+mod files;
+mod hostile;
