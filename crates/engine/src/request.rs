@@ -3,7 +3,7 @@
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::template::{self, Fill, literal, template};
 use crate::values::Values;
-use plan::{Host, Plan, Scheme};
+use plan::{Host, Plan, RowSources, Scheme};
 use std::sync::Arc;
 
 /// All requests of a plan, ready to send.
@@ -39,10 +39,10 @@ enum RequestBytes {
 
 impl Http1Requests {
     pub(crate) fn new(plan: &Plan) -> Http1Requests {
-        let requests = plan.requests().iter();
+        let (requests, rows) = (plan.requests().iter(), plan.row_sources());
         Http1Requests(
             requests
-                .map(|request| Http1Request::new(plan, request))
+                .map(|request| Http1Request::new(plan, request, &rows))
                 .collect(),
         )
     }
@@ -54,15 +54,16 @@ impl Http1Requests {
 }
 
 impl Http1Request {
-    fn new(plan: &Plan, request: &plan::Request) -> Http1Request {
+    fn new(plan: &Plan, request: &plan::Request, rows: &RowSources) -> Http1Request {
         let is_idempotent = matches!(
             request.method.as_str(),
             "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"
         );
-        let body = body_of(request).map(Arc::new);
+        let body = body_of(request, rows).map(Arc::new);
+        let bytes = |body, closing| RequestBytes::new(plan, request, rows, body, closing);
         Http1Request {
-            keeping: RequestBytes::new(plan, request, body.clone(), false),
-            closing: RequestBytes::new(plan, request, body, true),
+            keeping: bytes(body.clone(), false),
+            closing: bytes(body, true),
             is_head: request.method == "HEAD",
             is_idempotent,
             is_safe: matches!(
@@ -100,6 +101,7 @@ impl RequestBytes {
     fn new(
         plan: &Plan,
         request: &plan::Request,
+        rows: &RowSources,
         body: Option<Arc<RequestBody>>,
         closing: bool,
     ) -> RequestBytes {
@@ -107,7 +109,7 @@ impl RequestBytes {
         literal(&mut pieces, request.method.as_bytes());
         literal(&mut pieces, b" ");
         match &request.path {
-            Some(path) => template(&mut pieces, path),
+            Some(path) => template(&mut pieces, path, rows),
             None => literal(&mut pieces, plan.target().url.path.as_bytes()),
         }
         literal(&mut pieces, b" HTTP/1.1\r\n");
@@ -124,7 +126,7 @@ impl RequestBytes {
         for (name, value) in &request.headers {
             literal(&mut pieces, name.as_bytes());
             literal(&mut pieces, b": ");
-            template(&mut pieces, value.reveal());
+            template(&mut pieces, value.reveal(), rows);
             literal(&mut pieces, b"\r\n");
         }
         if closing {
@@ -155,10 +157,10 @@ fn constant(pieces: &[Fill], body: Option<&RequestBody>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-pub(crate) fn body_of(request: &plan::Request) -> Option<RequestBody> {
+pub(crate) fn body_of(request: &plan::Request, rows: &RowSources) -> Option<RequestBody> {
     let mut pieces = Vec::new();
     match &request.body {
-        Some(plan::Body::Text(text)) => template(&mut pieces, text),
+        Some(plan::Body::Text(text)) => template(&mut pieces, text, rows),
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
         // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
         None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}

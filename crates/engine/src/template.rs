@@ -1,8 +1,8 @@
 //! Templates of requests: pieces of fixed bytes and placeholders. Knows nothing of HTTP, nor of
 //! where the text of a placeholder comes from.
 
-use crate::values::{Placeholder, Values};
-use plan::{Piece, Template};
+use crate::values::{ColumnSource, Placeholder, Values};
+use plan::{Piece, RowSources, Template};
 use std::sync::Arc;
 
 /// A piece of a request.
@@ -68,13 +68,18 @@ pub(crate) fn literal(pieces: &mut Vec<Fill>, bytes: &[u8]) {
     }
 }
 
-pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template) {
+/// Appends `template`; `rows` has a source for each data file of its plan.
+pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template, rows: &RowSources) {
     for piece in &template.pieces {
         match piece {
             Piece::Literal(text) => literal(pieces, text.as_bytes()),
             Piece::User => pieces.push(Fill::Value(Placeholder::User)),
             Piece::Seq => pieces.push(Fill::Value(Placeholder::Seq)),
             Piece::Random => pieces.push(Fill::Value(Placeholder::Random)),
+            Piece::Column(column) => {
+                let source = ColumnSource::new(column, rows);
+                pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
+            }
             Piece::Secret { value, .. } => literal(pieces, value.reveal().as_bytes()),
         }
     }

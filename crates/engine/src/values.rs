@@ -1,9 +1,12 @@
 //! Where the text of a placeholder comes from. Templates know nothing else of it.
 
+use data::{Cell, Escape, Table};
+use plan::{Column, RowSource, RowSources};
 use std::io::Write as _;
+use std::sync::Arc;
 
 /// A source of text that differs between operations.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum Placeholder {
     /// The number of the virtual user, or of an open loop's connection.
     User,
@@ -11,6 +14,35 @@ pub(crate) enum Placeholder {
     Seq,
     /// The operation's random number.
     Random,
+    /// A cell of a data file.
+    Column(Arc<ColumnSource>),
+}
+
+/// A column of a data file, and which of its rows an operation takes.
+#[derive(Debug)]
+pub(crate) struct ColumnSource {
+    table: Table,
+    column: usize,
+    escape: Escape,
+    rows: Arc<RowSource>,
+}
+
+impl ColumnSource {
+    /// The source of `column`; `rows` has one for each file of the plan.
+    pub(crate) fn new(column: &Column, rows: &RowSources) -> ColumnSource {
+        ColumnSource {
+            table: column.file.table.clone(),
+            column: column.index,
+            escape: column.escape,
+            rows: Arc::clone(&rows[&column.file.name]),
+        }
+    }
+
+    #[inline]
+    fn cell(&self, values: &Values) -> Cell<'_> {
+        let row = self.rows.row(values.seq, values.user);
+        self.table.cell(row, self.column)
+    }
 }
 
 /// What an operation is known by: the text of each placeholder follows from it. An upload keeps a
@@ -24,27 +56,32 @@ pub(crate) struct Values {
 
 impl Placeholder {
     /// Bytes of the text.
-    pub(crate) fn length(self, values: &Values) -> usize {
+    pub(crate) fn length(&self, values: &Values) -> usize {
         match self {
             Placeholder::User => digits(values.user),
             Placeholder::Seq => digits(values.seq),
             Placeholder::Random => 16,
+            Placeholder::Column(source) => source.cell(values).length(source.escape),
         }
     }
 
     /// Appends the text to `out`.
-    pub(crate) fn put(self, values: &Values, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, values: &Values, out: &mut Vec<u8>) {
         // Writing to a `Vec` cannot fail.
         let _ = match self {
             Placeholder::User => write!(out, "{}", values.user),
             Placeholder::Seq => write!(out, "{}", values.seq),
             Placeholder::Random => write!(out, "{:016x}", values.random),
+            Placeholder::Column(source) => {
+                source.cell(values).put(source.escape, out);
+                Ok(())
+            }
         };
     }
 
     /// Appends at most `most` bytes of the text, starting at its byte `from`, to `out`.
-    pub(crate) fn put_part(self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
-        // All of them are short: written whole, and then cut.
+    pub(crate) fn put_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
+        // Most of them are short, and a row has its limit: written whole, and then cut.
         let before = out.len();
         self.put(values, out);
         out.truncate(before + from.saturating_add(most));

@@ -2,10 +2,11 @@
 
 use crate::toml_text::array;
 use crate::{
-    Body, Builtin, BuiltinPace, ClientCertificates, Connection, Dns, End, File, FleetPlan,
-    HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape, StatusSet,
-    Target, Threshold, Tls, Words, duration, mask, quote,
+    Body, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
+    FleetPlan, HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape,
+    StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
 };
+use data::Format;
 use std::fmt::{Display, Write as _};
 
 impl Plan {
@@ -34,6 +35,9 @@ fn text(plan: &Plan) -> String {
     let mut out = TomlText(String::new());
     out.field("name", quote(&plan.name));
     target(&mut out, &plan.target);
+    for each in &plan.data {
+        data_file(&mut out, each);
+    }
     for each in &plan.requests {
         request(&mut out, each, plan.connection.requests);
     }
@@ -121,6 +125,25 @@ fn pace(pace: BuiltinPace) -> String {
                 time(service_time)
             )
         }
+    }
+}
+
+fn data_file(out: &mut TomlText, data: &DataFile) {
+    out.table(&format!("[data.{}]", data.name));
+    out.field("file", file(&data.file));
+    out.field("format", quote(data_file::word(data.layout.format)));
+    if data.layout.format == Format::Csv {
+        let delimiter = char::from(data.layout.delimiter);
+        out.field("delimiter", quote(&delimiter.to_string()));
+    }
+    if matches!(data.layout.format, Format::Csv | Format::Tsv) {
+        out.field("header", data.layout.header);
+    }
+    out.field("columns", array(data.table.columns(), |name| quote(name)));
+    out.field("order", word(data.order));
+    out.field("at_end", word(data.at_end));
+    if !data.secret.is_empty() {
+        out.field("secret", array(&data.secret, |name| quote(name)));
     }
 }
 

@@ -218,6 +218,12 @@ fn template_bytes(template: &Template) -> usize {
         Piece::User => 4,
         Piece::Seq => 6,
         Piece::Random => 16,
+        // The first row stands for all.
+        Piece::Column(column) => column
+            .file
+            .table
+            .cell(0, column.index)
+            .length(column.escape),
         Piece::Secret { value, .. } => value.reveal().len(),
     };
     template.pieces.iter().map(length).sum()

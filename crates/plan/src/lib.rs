@@ -8,6 +8,7 @@ mod canonical;
 mod cipher_suite;
 mod client_certificates;
 mod connection;
+mod data_file;
 mod deal;
 mod demand;
 mod duration;
@@ -33,6 +34,7 @@ mod rate;
 mod read;
 mod repeat;
 mod request;
+mod rows;
 mod schedule;
 mod search;
 mod seats;
@@ -58,6 +60,7 @@ pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
+pub use data_file::{AtEnd, Column, DataFile, RowOrder};
 pub use deal::Deal;
 pub use demand::Demand;
 pub use duration::{parse as parse_duration, write as duration_text};
@@ -78,6 +81,7 @@ pub use profile::Profile;
 pub use rate::{Rate, RateError};
 pub use repeat::{Repeat, Run};
 pub use request::{Body, Expect, Piece, Request, SECRET_HEADERS, StatusSet, Template};
+pub use rows::{RowSource, RowSources};
 pub use schedule::{Bookmark, Instants, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use seats::Seats;
@@ -100,4 +104,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 2;
+pub const LANGUAGE: u32 = 3;

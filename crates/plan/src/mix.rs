@@ -63,18 +63,95 @@ impl Mix {
         if self.length == 1 {
             return self.orders[0];
         }
-        let cycle = seq / self.length;
-        let place = seq % self.length;
-        let random = SplitMix::nth(self.seed, cycle);
-        // Both are below 2³², so the halves of one random number give an order and a rotation.
-        let order = ((random >> 32) * self.number) >> 32;
-        let rotated = place + (((random & 0xffff_ffff) * self.length) >> 32);
+        let at = self.place(seq);
+        let rotated = at.place + at.rotation;
         let place = if rotated < self.length {
             rotated
         } else {
             rotated - self.length
         };
-        self.orders[(order * self.length + place) as usize]
+        self.orders[(at.order + place) as usize]
+    }
+}
+
+/// Counts the operations of some of the mixed requests.
+#[derive(Debug, Clone)]
+pub(crate) struct Uses {
+    mix: Mix,
+    /// For each entry of the orders: how many before it, in its order, are counted.
+    before: Vec<u32>,
+    per_cycle: u64,
+    counted: Vec<bool>,
+}
+
+impl Mix {
+    /// Counts the operations of those requests for which `counted` is true.
+    pub(crate) fn uses(self, counted: &[bool]) -> Uses {
+        let is_counted = |&request: &u16| counted[usize::from(request)];
+        let mut before = Vec::with_capacity(self.orders.len());
+        let mut per_cycle = 0;
+        for order in self.orders.chunks(self.length as usize) {
+            per_cycle = 0;
+            for request in order {
+                before.push(per_cycle);
+                per_cycle += u32::from(is_counted(request));
+            }
+        }
+        Uses {
+            before,
+            per_cycle: u64::from(per_cycle),
+            counted: counted.to_vec(),
+            mix: self,
+        }
+    }
+
+    /// The cycle of operation `seq`, and its place in it; where the cycle's order begins, and by
+    /// how much it is rotated.
+    #[inline]
+    fn place(&self, seq: u64) -> MixPlace {
+        let cycle = seq / self.length;
+        let random = SplitMix::nth(self.seed, cycle);
+        // Both are below 2³², so the halves of one random number give an order and a rotation.
+        let order = ((random >> 32) * self.number) >> 32;
+        MixPlace {
+            cycle,
+            place: seq % self.length,
+            order: order * self.length,
+            rotation: ((random & 0xffff_ffff) * self.length) >> 32,
+        }
+    }
+}
+
+/// Where an operation is in the mix.
+struct MixPlace {
+    cycle: u64,
+    place: u64,
+    order: u64,
+    rotation: u64,
+}
+
+impl Uses {
+    /// How many operations before `seq` are counted.
+    #[inline]
+    pub(crate) fn before(&self, seq: u64) -> u64 {
+        let at = self.mix.place(seq);
+        let before = |place: u64| u64::from(self.before[(at.order + place) as usize]);
+        let rotated = at.place + at.rotation;
+        let in_cycle = if rotated < self.mix.length {
+            before(rotated) - before(at.rotation)
+        } else {
+            self.per_cycle - before(at.rotation) + before(rotated - self.mix.length)
+        };
+        at.cycle * self.per_cycle + in_cycle
+    }
+
+    /// The first operation that is counted after `number` others; `None` if none ever is.
+    pub(crate) fn until(&self, number: u64) -> Option<u64> {
+        let cycle = number.checked_div(self.per_cycle)?;
+        let is_counted = |seq: &u64| self.counted[usize::from(self.mix.at(*seq))];
+        // It is in this cycle: those before it have fewer.
+        let mut operations = cycle * self.mix.length..;
+        operations.find(|seq| is_counted(seq) && self.before(*seq) == number)
     }
 }
 
@@ -134,6 +211,25 @@ mod tests {
         let long = cycle(&[999_999, 1]);
         assert_eq!(long.iter().filter(|&&index| index == 1).count(), 1);
         assert!(long.len() as u64 <= LONGEST_CYCLE + 1);
+    }
+
+    #[test]
+    fn operations_of_some_requests_are_counted_as_they_come() {
+        for weights in [&[3, 1][..], &[1, 1, 1], &[7, 2, 5], &[1], &[4, 0, 1]] {
+            let counted: Vec<bool> = (0..weights.len()).map(|index| index % 2 == 0).collect();
+            let mix = Mix::new(weights, 3);
+            let uses = mix.clone().uses(&counted);
+            let mut number = 0;
+            for seq in 0..200 {
+                assert_eq!(uses.before(seq), number, "{weights:?} at {seq}");
+                if counted[usize::from(mix.at(seq))] {
+                    assert_eq!(uses.until(number), Some(seq), "{weights:?}");
+                    number += 1;
+                }
+            }
+        }
+        let none = Mix::new(&[1, 1], 3).uses(&[false, false]);
+        assert_eq!((none.before(9), none.until(0)), (0, None));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The checked plan.
 
 use crate::{
-    Body, ClientCertificates, Connection, File, FleetPlan, Host, Load, Minted, Owner, Piece,
-    Portion, Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, mask,
+    Body, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, Minted, Owner,
+    Piece, Portion, Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,6 +20,7 @@ const BUILTIN_CA: &str = "builtin-ca.pem";
 pub struct Plan {
     pub(crate) name: String,
     pub(crate) target: Target,
+    pub(crate) data: Vec<Arc<DataFile>>,
     pub(crate) requests: Vec<Request>,
     pub(crate) connection: Connection,
     pub(crate) tls: Option<Tls>,
@@ -54,14 +55,7 @@ impl Plan {
 
     /// Names and values of the secret variables in its requests, by name.
     pub(crate) fn secret_variables(&self) -> BTreeMap<&str, &str> {
-        let templates = self.requests.iter().flat_map(|request| {
-            let headers = request.headers.iter().map(|(_, value)| value.reveal());
-            let body = match &request.body {
-                Some(Body::Text(text)) => Some(text),
-                Some(Body::File(_)) | None => None,
-            };
-            headers.chain(&request.path).chain(body)
-        });
+        let templates = self.requests.iter().flat_map(Request::templates);
         let pieces = templates.flat_map(|template| &template.pieces);
         let mut secrets = BTreeMap::new();
         for piece in pieces {
@@ -72,7 +66,7 @@ impl Plan {
         secrets
     }
 
-    /// All files of the plan that every agent gets: bodies and roots.
+    /// All files of the plan that every agent gets: bodies, data and roots.
     #[must_use]
     pub fn files(&self) -> Vec<&File> {
         let bodies = self
@@ -82,7 +76,9 @@ impl Plan {
                 Some(Body::File(file)) => Some(file),
                 _ => None,
             });
+        let data = self.data.iter().map(|data| &data.file);
         bodies
+            .chain(data)
             .chain(self.tls.iter().filter_map(|tls| tls.ca.as_ref()))
             .collect()
     }
@@ -196,6 +192,12 @@ impl Plan {
         &self.target
     }
 
+    /// The data files that requests take rows of, in the plan's order.
+    #[must_use]
+    pub fn data(&self) -> &[Arc<DataFile>] {
+        &self.data
+    }
+
     /// At least one request; with `connection.requests = 0` only the name of one is used.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
@@ -240,6 +242,7 @@ impl PartialEq for Plan {
             && self.load == other.load
             && self.fleet == other.fleet
             && self.target == other.target
+            && self.data == other.data
             && self.requests == other.requests
             && self.connection == other.connection
             && self.tls == other.tls

@@ -27,6 +27,18 @@ pub struct Request {
     pub expect: Expect,
 }
 
+impl Request {
+    /// The texts that placeholders can stand in: path, headers and body.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let headers = self.headers.iter().map(|(_, value)| value.reveal());
+        let body = match &self.body {
+            Some(Body::Text(text)) => Some(text),
+            Some(Body::File(_)) | None => None,
+        };
+        headers.chain(&self.path).chain(body)
+    }
+}
+
 /// A request body.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
@@ -55,6 +67,8 @@ pub enum Piece {
     Seq,
     /// `{random}`: 64 seeded random bits as 16 hexadecimal digits.
     Random,
+    /// A cell of a data file.
+    Column(crate::Column),
     /// The value of a variable that is secret. Texts show `{name}`.
     Secret {
         /// Name of the variable.

@@ -61,6 +61,7 @@ impl fmt::Display for Template {
             Piece::User => f.write_str("{user}"),
             Piece::Seq => f.write_str("{seq}"),
             Piece::Random => f.write_str("{random}"),
+            Piece::Column(column) => column.fmt(f),
             Piece::Secret { name, .. } => write!(f, "{{{name}}}"),
         })
     }

@@ -42,8 +42,8 @@ pub(crate) use words;
 mod tests {
     use super::Words;
     use crate::{
-        Arrivals, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, LostAgents, NumberName,
-        Relation, ResumptionKind, Scheme, TlsVersion, Verify,
+        Arrivals, AtEnd, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, LostAgents,
+        NumberName, Relation, ResumptionKind, RowOrder, Scheme, TlsVersion, Verify,
     };
 
     fn check<T: Words + PartialEq + std::fmt::Debug>() {
@@ -56,6 +56,7 @@ mod tests {
     #[test]
     fn each_value_is_found_by_its_word() {
         check::<Arrivals>();
+        check::<AtEnd>();
         check::<BuiltinKey>();
         check::<Close>();
         check::<HttpVersion>();
@@ -65,6 +66,7 @@ mod tests {
         check::<NumberName>();
         check::<Relation>();
         check::<ResumptionKind>();
+        check::<RowOrder>();
         check::<Scheme>();
         check::<TlsVersion>();
         check::<Verify>();

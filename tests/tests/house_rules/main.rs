@@ -21,15 +21,16 @@ const FREE: [&str; 3] = ["interop", "benches", "fuzz"];
 const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 
 /// The packages that each of the others may name in code that ships.
-const MAY_NAME: [(&str, &[&str]); 12] = [
+const MAY_NAME: [(&str, &[&str]); 13] = [
     ("secret", &[]),
-    ("plan", &["measure", "secret"]),
+    ("data", &[]),
+    ("plan", &["data", "measure", "secret"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),
     ("host", &[]),
     ("control", &["measure", "proto", "secret"]),
-    ("engine", &["plan", "measure"]),
+    ("engine", &["data", "plan", "measure"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),
     (

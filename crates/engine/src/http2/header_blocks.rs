@@ -5,7 +5,7 @@ use crate::body::{BodyUpload, RequestBody};
 use crate::request::{authority, body_of};
 use crate::template::{Fill, literal, template};
 use crate::values::{self, Values};
-use plan::{Plan, Scheme};
+use plan::{Plan, RowSources, Scheme};
 use std::sync::Arc;
 
 /// The blocks and bodies of a plan's requests.
@@ -30,10 +30,11 @@ enum Part {
 
 impl HeaderBlocks {
     pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
+        let rows = plan.row_sources();
         HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| PrebuiltBlock::new(plan, request))
+                .map(|request| PrebuiltBlock::new(plan, request, &rows))
                 .collect(),
         )
     }
@@ -60,7 +61,7 @@ impl HeaderBlocks {
 }
 
 impl PrebuiltBlock {
-    fn new(plan: &Plan, request: &plan::Request) -> PrebuiltBlock {
+    fn new(plan: &Plan, request: &plan::Request, rows: &RowSources) -> PrebuiltBlock {
         let mut block = Block::default();
         block.method(&request.method);
         block.bytes(&[if plan.target().url.scheme == Scheme::Https {
@@ -71,7 +72,7 @@ impl PrebuiltBlock {
         // Pseudo-fields come before all others (RFC 9113 §8.3).
         let mut path = Vec::new();
         match &request.path {
-            Some(given) => template(&mut path, given),
+            Some(given) => template(&mut path, given, rows),
             None => literal(&mut path, plan.target().url.path.as_bytes()),
         }
         block.path(path);
@@ -81,7 +82,7 @@ impl PrebuiltBlock {
             .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut value = Vec::new();
         match host {
-            Some((_, given)) => template(&mut value, given.reveal()),
+            Some((_, given)) => template(&mut value, given.reveal(), rows),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
@@ -92,10 +93,10 @@ impl PrebuiltBlock {
             .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let mut value = Vec::new();
-            template(&mut value, given.reveal());
+            template(&mut value, given.reveal(), rows);
             block.field(&name.to_ascii_lowercase(), value);
         }
-        let body = body_of(request).map(Arc::new);
+        let body = body_of(request, rows).map(Arc::new);
         if body.is_some() {
             block.put_name("content-length");
             block.0.push(Part::BodyLength);

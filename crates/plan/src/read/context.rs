@@ -1,12 +1,14 @@
 //! One reading of a text: its problems, remarks and files.
 
+use crate::read::columns::PlanNames;
 use crate::read::duplicates;
 use crate::read::file_source::{FileContent, FileSource};
 use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
 use crate::read::variables::{NO_VARIABLES, Variables};
-use crate::{Problems, Settings, Sha256};
+use crate::{DataFile, Problems, Settings, Sha256};
 use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 
 /// One reading of a text.
 pub(crate) struct Context<'a> {
@@ -16,6 +18,7 @@ pub(crate) struct Context<'a> {
     source: &'a dyn FileSource,
     settings: Settings<'a>,
     variables: OnceCell<Variables>,
+    data: OnceCell<Vec<Arc<DataFile>>>,
     cure: UnknownKeyCure,
 }
 
@@ -38,6 +41,7 @@ impl<'a> Context<'a> {
             source,
             settings,
             variables: OnceCell::new(),
+            data: OnceCell::new(),
             cure,
         }
     }
@@ -56,6 +60,25 @@ impl<'a> Context<'a> {
     pub(crate) fn set_variables(&self, variables: Variables) {
         let is_first = self.variables.set(variables).is_ok();
         debug_assert!(is_first, "one reading has one set of variables");
+    }
+
+    /// The data files of the plan that is being read; none before they are known.
+    pub(crate) fn data(&self) -> &[Arc<DataFile>] {
+        self.data.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Makes the plan's data files known, once.
+    pub(crate) fn set_data(&self, data: Vec<Arc<DataFile>>) {
+        let is_first = self.data.set(data).is_ok();
+        debug_assert!(is_first, "one reading has one set of data files");
+    }
+
+    /// What the names in braces stand for.
+    pub(crate) fn names(&self) -> PlanNames<'_> {
+        PlanNames {
+            variables: self.variables(),
+            data: self.data(),
+        }
     }
 
     /// Another reading of the text, whose problems are of no interest.

@@ -1,6 +1,7 @@
 //! Reads `request.headers`: names and values as allowed by RFC 9110, without those that the engine
 //! sets.
 
+use crate::read::columns;
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
@@ -114,7 +115,9 @@ fn value(field: &Field<'_>) -> Option<Template> {
             whole.len()
         ));
     } else {
-        return Some(template(field, text));
+        let value = template(field, text);
+        columns::in_header(field, &value);
+        return Some(value);
     }
     None
 }

@@ -7,7 +7,7 @@ use strsim::damerau_levenshtein;
 
 /// Paths of a plan, by the sections that read them.
 const SECTIONS: &[&[&str]] = &[
-    &["name", "vars"],
+    &["name", "vars", "data"],
     target::KEYS,
     builtin::KEYS,
     request::KEYS,

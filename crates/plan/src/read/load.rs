@@ -3,6 +3,7 @@
 use crate::load::{MAX_CONNECTIONS, MAX_RATE, MAX_REQUESTS};
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
+use crate::read::rows_end::{RowUse, RowsEnd};
 use crate::read::section::PlanSection;
 use crate::{Arrivals, Capacity, End, Load, Profile, Rate, SearchRange, Shape, Stage, ThinkTime};
 use std::time::Duration;
@@ -45,7 +46,14 @@ pub(crate) const KEYS: &[&str] = &[
     "load.stage.to",
 ];
 
-pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Load> {
+pub(crate) fn read(
+    section: PlanSection<'_>,
+    amount: AmountSource<'_>,
+    rows: Option<RowUse<'_>>,
+) -> Option<Load> {
+    let seed = section
+        .read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs()))
+        .unwrap_or(DEFAULT_SEED);
     let shape = match amount {
         AmountSource::Own => shape(&section),
         AmountSource::Searched(search) => first_hold(&section, search.range),
@@ -61,7 +69,11 @@ pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option
     // A search replaces stages and end by its holds. They are read all the same, for their
     // problems.
     let (stages, end) = match amount {
-        AmountSource::Own => (stages.clone(), end(&section, stages.as_deref())),
+        AmountSource::Own => {
+            let end_of_rows = rows.and_then(|rows| rows.end(seed));
+            let end = end(&section, stages.as_deref(), end_of_rows.as_ref());
+            (stages.clone(), end)
+        }
         AmountSource::Searched(search) => {
             (Some(Vec::new()), Some(end_of_hold(&section, search.hold)))
         }
@@ -72,9 +84,6 @@ pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option
             field.duration(Duration::ZERO..=24 * HOUR)
         })
         .unwrap_or_default();
-    let seed = section
-        .read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs()))
-        .unwrap_or(DEFAULT_SEED);
     let connect_ramp = section
         .read("connect_ramp", |field| {
             field.duration(Duration::ZERO..=HOUR)
@@ -97,7 +106,11 @@ pub(crate) fn read(section: PlanSection<'_>, amount: AmountSource<'_>) -> Option
             seed,
             connect_ramp,
         });
-    if let Some(load) = &load {
+    let mut load = load;
+    if let Some(load) = &mut load {
+        if let Some(rows) = rows {
+            rows.limit(&section, load);
+        }
         check_end(&section, load, amount);
     }
     section.finish();
@@ -355,7 +368,11 @@ fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
     }
 }
 
-fn end(section: &PlanSection<'_>, stages: Option<&[Stage]>) -> Option<End> {
+fn end(
+    section: &PlanSection<'_>,
+    stages: Option<&[Stage]>,
+    rows: Option<&RowsEnd<'_>>,
+) -> Option<End> {
     let end = read_end(section);
     match (
         section.has("duration") || section.has("requests"),
@@ -363,6 +380,7 @@ fn end(section: &PlanSection<'_>, stages: Option<&[Stage]>) -> Option<End> {
     ) {
         (true, _) => end,
         (false, true) => end_of_stages(section, stages?),
+        (false, false) if rows.is_some() => rows.map(|rows| End::Requests(rows.operations())),
         (false, false) => {
             section.problem("says no end; write duration = \"60s\" or requests = 10000");
             None

@@ -9,8 +9,10 @@ mod axis;
 mod builtin;
 mod campaign;
 mod certificate;
+mod columns;
 mod connection;
 mod context;
+mod data;
 mod duplicates;
 mod field;
 mod file_source;
@@ -28,6 +30,7 @@ mod overload;
 mod product;
 mod repeat;
 mod request;
+mod rows_end;
 mod search;
 mod section;
 mod target;
@@ -50,6 +53,7 @@ use crate::{
 use context::Context;
 use field::Field;
 use load::AmountSource;
+use rows_end::RowUse;
 use section::PlanSection;
 
 const MAX_NAME_BYTES: usize = 64;
@@ -122,6 +126,10 @@ fn alone(message: String) -> Problems {
 }
 
 fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
+    // First, since other texts may name their columns.
+    if let Some(data) = data::read(&root) {
+        root.context.set_data(data);
+    }
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
@@ -137,9 +145,14 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_bodies(&root, requests, &tls.client_certificates);
     }
+    let rows = requests.as_deref().map(|requests| RowUse {
+        data: root.context.data(),
+        requests,
+        is_searched: matches!(amount, AmountSource::Searched(_)),
+    });
     let load = root
         .section("load")
-        .and_then(|section| load::read(section, amount));
+        .and_then(|section| load::read(section, amount, rows));
     let fleet = root.section("fleet").map(|section| {
         fleet::read(
             section,
@@ -160,11 +173,16 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
         check_validity(root.context, tls, load);
     }
+    let data = root.context.data().to_vec();
+    if let Some(requests) = &requests {
+        data::note_unused(root.context, requests);
+    }
     root.finish();
     // Only now, so that one wrong section does not hide the problems of the others.
     Some(Plan {
         name,
         target: target?,
+        data,
         requests: requests?,
         connection: connection?,
         tls: tls?,

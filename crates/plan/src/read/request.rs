@@ -1,5 +1,6 @@
 //! Reads `[request]` and `[[request]]`.
 
+use crate::read::columns::{self, BodyKind};
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::header;
@@ -8,6 +9,7 @@ use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::{Body, Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
 use measure::is_unprintable;
+use secret::Secret;
 
 const MAX_REQUESTS: usize = 1000;
 const MAX_WEIGHT: u32 = 10_000;
@@ -174,10 +176,14 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
         .read("method", method)
         .unwrap_or_else(|| "GET".to_owned());
     let path = section.read("path", path);
-    let headers = section
+    let headers: Vec<(String, Secret<Template>)> = section
         .read("headers", |field| field.section().map(header::all))
         .unwrap_or_default();
-    let body = body(section);
+    let content_type = headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
+        .map(|(_, value)| value.reveal().to_string());
+    let body = body(section, content_type.as_deref());
     if body.is_some() && method == "TRACE" {
         section.problem_at(
             "method",
@@ -270,16 +276,21 @@ fn path(field: Field<'_>) -> Option<Template> {
             "holds {shown}, which cannot stand in a path; write it percent-encoded"
         ));
     } else {
-        return Some(template(&field, text));
+        let mut path = template(&field, text);
+        columns::in_path(&field, &mut path);
+        return Some(path);
     }
     None
 }
 
-fn body(section: &PlanSection<'_>) -> Option<Body> {
+fn body(section: &PlanSection<'_>, content_type: Option<&str>) -> Option<Body> {
     let text = section.read("body", |field| {
         let text = field.template_text("the body's text")?;
         field.reveal(text)?;
-        Some(Body::Text(template(&field, text)))
+        let mut text = template(&field, text);
+        let kind = BodyKind::of(content_type, &text);
+        columns::in_body(&field, &mut text, kind);
+        Some(Body::Text(text))
     });
     let file = section.read("body_file", |field| {
         field.file(MAX_BODY_BYTES).map(Body::File)

@@ -1,6 +1,7 @@
 //! Reads a text with placeholders, and notes parts that only look like one.
 
 use crate::Template;
+use crate::read::columns;
 use crate::read::field::Field;
 use crate::template::look_alikes;
 
@@ -10,9 +11,10 @@ const NAMED_MAX: usize = 3;
 /// Reads the text of `field`. Placeholders of other programs are sent as they are, which is seldom
 /// intended.
 pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
-    let variables = field.context.variables();
-    // A plan with variables has been searched for strangers already.
-    let found = if variables.is_empty() {
+    columns::refuse_unknown(field, text);
+    let names = field.context.names();
+    // A plan that declares names has been searched for strangers already.
+    let found = if names.variables.is_empty() && names.data.is_empty() {
         look_alikes(text)
     } else {
         Vec::new()
@@ -26,7 +28,7 @@ pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
              replaced, without anything around them"
         ));
     }
-    Template::with(text, variables)
+    Template::with(text, &names)
 }
 
 /// Names the look-alikes, unless the text is secret: part of a secret is secret too.

@@ -6,6 +6,7 @@
 use crate::Plan;
 use crate::mask::{self, MASK};
 use crate::read::context::Context;
+use crate::read::data;
 use crate::read::field::Field;
 use crate::read::node::{KeyedNode, Node, NodeValue, Table, join};
 use crate::read::section::short;
@@ -21,6 +22,8 @@ const ENVIRONMENT: &str = "env:";
 const RESERVED: [&str; 4] = ["user", "seq", "random", "secret"];
 const MAX_VARIABLES: usize = 200;
 const MAX_VALUE_BYTES: usize = 16 << 10;
+/// Data files that a message lists; more are hardly read.
+const NAMED_MAX: usize = 5;
 
 /// Takes the variables out of `table`, and puts their values into its texts. Returns `None` if
 /// anything is wrong with them and was reported: what else is found then may only follow from it.
@@ -33,9 +36,11 @@ pub(crate) fn put_in(table: &mut Table, context: &Context<'_>) -> Option<Variabl
             context.problem(SECTION, None, undeclared(name, &variables));
         }
     }
-    if !variables.is_empty() {
+    let files = data::declared(table);
+    if !variables.is_empty() || !files.is_empty() {
         let mut filler = Filler {
             variables: &variables,
+            files: &files,
             context,
             left: Plan::MAX_BYTES,
         };
@@ -142,7 +147,7 @@ fn value(name: &str, field: &Field<'_>, others: &Variables) -> Option<VariableVa
             return None;
         }
         (NodeValue::Text(text), None) => {
-            refuse_strangers(text, &field.path, field.node.at, others, field.context);
+            refuse_strangers(text, &field.path, field.node.at, others, &[], field.context);
             let Some(text) = others.put_into(text, MAX_VALUE_BYTES) else {
                 field.problem(format_args!(
                     "has more than {MAX_VALUE_BYTES} bytes with the variables in it; write less"
@@ -256,6 +261,8 @@ fn from_environment(name: &str, field: &Field<'_>, text: &str) -> Option<Variabl
 /// Puts variables into the texts of a tree.
 struct Filler<'a> {
     variables: &'a Variables,
+    /// Names of the plan's data files.
+    files: &'a [String],
     context: &'a Context<'a>,
     /// Bytes that all texts together may still have.
     left: usize,
@@ -287,7 +294,7 @@ impl Filler<'_> {
     /// Makes `text`, which stands at `node`, the node's value.
     fn text(&mut self, node: &mut Node, text: String, path: &str) {
         let variables = self.variables;
-        refuse_strangers(&text, path, node.at, variables, self.context);
+        refuse_strangers(&text, path, node.at, variables, self.files, self.context);
         self.refuse_plain(&text, path, node.at);
         let Some(put) = variables.put_into(&text, self.left) else {
             return self.refuse_length(path, node.at);
@@ -325,6 +332,18 @@ impl Filler<'_> {
     }
 }
 
+/// What a plan declares, before the names that every plan has.
+fn declared_names(variables: &Variables, files: &[String]) -> String {
+    let mut names = String::new();
+    if !variables.is_empty() {
+        names = format!("the variables {}, ", variables.names());
+    }
+    for file in files.iter().take(NAMED_MAX) {
+        names += &format!("{{{file}.COLUMN}}, ");
+    }
+    names
+}
+
 /// The name in braces that `text` consists of.
 fn only_name(text: &str) -> Option<&str> {
     name_in_braces(text).filter(|name| name.len() + 2 == text.len())
@@ -337,12 +356,20 @@ fn refuse_strangers(
     path: &str,
     at: usize,
     variables: &Variables,
+    files: &[String],
     context: &Context<'_>,
 ) {
     if context.is_canonical() {
         return;
     }
-    let is_known = |part: &&str| only_name(part).is_some_and(|name| variables.get(name).is_some());
+    // Whether a file has the column is seen where the text is read.
+    let is_column = |name: &str| {
+        let file = name.split_once('.').map(|(file, _)| file);
+        file.is_some_and(|file| files.iter().any(|known| known == file))
+    };
+    let is_known = |part: &&str| {
+        only_name(part).is_some_and(|name| variables.get(name).is_some() || is_column(name))
+    };
     let Some(stranger) = look_alikes(text).into_iter().find(|part| !is_known(part)) else {
         return;
     };
@@ -354,9 +381,9 @@ fn refuse_strangers(
             stranger
         };
         format!(
-            "{shown} is none of the variables {} or {{user}}, {{seq}}, {{random}}; declare it \
-             below [vars], or write a space behind its brace to send it as it is",
-            variables.names()
+            "{shown} is none of {}{{user}}, {{seq}}, {{random}}; declare it below [vars] or \
+             [data.NAME], or write a space behind its brace to send it as it is",
+            declared_names(variables, files)
         )
     });
 }

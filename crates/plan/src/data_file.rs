@@ -1,0 +1,128 @@
+//! Data files: tables whose rows requests take, one after the other.
+
+use crate::File;
+use crate::words::words;
+use data::{Escape, Format, Layout, Table};
+use std::fmt;
+use std::sync::Arc;
+
+/// A section `[data.NAME]`.
+#[derive(Debug, Clone)]
+pub struct DataFile {
+    /// Its name in placeholders.
+    pub name: String,
+    /// The file, as it is on the disk.
+    pub file: File,
+    /// How the file is read.
+    pub layout: Layout,
+    /// Its rows; none if the file is not at hand.
+    pub table: Table,
+    /// Which row an operation takes.
+    pub order: RowOrder,
+    /// What happens once every row has been taken.
+    pub at_end: AtEnd,
+    /// Columns whose cells are shown nowhere.
+    pub secret: Vec<String>,
+}
+
+impl PartialEq for DataFile {
+    /// The file's hash stands for its rows, whether they are at hand or not.
+    fn eq(&self, other: &DataFile) -> bool {
+        self.name == other.name
+            && self.file.name == other.file.name
+            && self.file.sha256 == other.file.sha256
+            && self.layout.format == other.layout.format
+            && self.layout.delimiter == other.layout.delimiter
+            && self.layout.header == other.layout.header
+            && self.table.columns() == other.table.columns()
+            && (self.order, self.at_end) == (other.order, other.at_end)
+            && self.secret == other.secret
+    }
+}
+
+/// Which row of a data file an operation takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowOrder {
+    /// In the file's order.
+    Sequential,
+    /// Each row once in a seeded order, then each once in another order.
+    Shuffled,
+    /// Any row, seeded.
+    Random,
+    /// In the file's order, and each at most once.
+    Unique,
+    /// Each virtual user has a row of its own.
+    User,
+}
+
+words!(RowOrder {
+    Sequential => "sequential",
+    Shuffled => "shuffled",
+    Random => "random",
+    Unique => "unique",
+    User => "user",
+});
+
+/// What happens once every row of a data file has been taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AtEnd {
+    /// Rows are taken from the first again.
+    Again,
+    /// The load ends.
+    Stop,
+    /// A load that needs more rows is refused.
+    Fail,
+}
+
+words!(AtEnd { Again => "again", Stop => "stop", Fail => "fail" });
+
+/// A column in a template: `{NAME.COLUMN}`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Column {
+    /// The file that has it.
+    pub file: Arc<DataFile>,
+    /// Its place in the table.
+    pub index: usize,
+    /// How its cells are written.
+    pub escape: Escape,
+    /// The plan asks for cells as they are: `{NAME.COLUMN|raw}`.
+    pub is_raw: bool,
+}
+
+impl Eq for Column {}
+
+impl Column {
+    /// The column's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.file.table.columns()[self.index]
+    }
+
+    /// Whether its cells are shown nowhere.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.file.secret.iter().any(|secret| secret == self.name())
+    }
+}
+
+impl fmt::Display for Column {
+    /// The placeholder.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let raw = if self.is_raw { "|raw" } else { "" };
+        write!(f, "{{{}.{}{raw}}}", self.file.name, self.name())
+    }
+}
+
+/// Words of a format in plans, with the ends of names of such files.
+pub(crate) const FORMATS: [(Format, &str, &[&str]); 4] = [
+    (Format::Csv, "csv", &[".csv"]),
+    (Format::Tsv, "tsv", &[".tsv", ".tab"]),
+    (Format::Jsonl, "jsonl", &[".jsonl", ".ndjson"]),
+    (Format::Lines, "lines", &[".txt", ".lst"]),
+];
+
+/// The word of a format.
+pub(crate) fn word(format: Format) -> &'static str {
+    let found = FORMATS.iter().find(|(known, _, _)| *known == format);
+    found.map_or("", |(_, word, _)| word)
+}

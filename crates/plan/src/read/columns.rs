@@ -1,0 +1,240 @@
+//! Columns of data files in the texts of requests: how their cells are written where they stand,
+//! and whether these can stand there.
+
+use crate::read::field::Field;
+use crate::read::variables::{Variables, names_in};
+use crate::template::Placeholders;
+use crate::{Column, DataFile, Piece, Template};
+use data::Escape;
+use std::sync::Arc;
+
+/// Asks for a cell as it is.
+const RAW: &str = "|raw";
+
+/// What the names in a plan's braces stand for.
+pub(crate) struct PlanNames<'a> {
+    pub(crate) variables: &'a Variables,
+    pub(crate) data: &'a [Arc<DataFile>],
+}
+
+impl Placeholders for PlanNames<'_> {
+    fn piece(&self, name: &str) -> Option<Piece> {
+        self.variables
+            .piece(name)
+            .or_else(|| column(name, self.data).map(Piece::Column))
+    }
+}
+
+fn column(name: &str, data: &[Arc<DataFile>]) -> Option<Column> {
+    let (name, is_raw) = match name.strip_suffix(RAW) {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let (file, column) = name.split_once('.')?;
+    let file = data.iter().find(|data| data.name == file)?;
+    Some(Column {
+        index: file.table.column(column)?,
+        file: Arc::clone(file),
+        escape: Escape::None,
+        is_raw,
+    })
+}
+
+/// Reports what names a data file of the plan, and none of its columns.
+pub(crate) fn refuse_unknown(field: &Field<'_>, text: &str) {
+    let data = field.context.data();
+    for name in names_in(text) {
+        let Some((file, wanted)) = name.split_once('.') else {
+            continue;
+        };
+        let Some(file) = data.iter().find(|data| data.name == file) else {
+            continue;
+        };
+        if column(name, data).is_none() {
+            let wanted = wanted.strip_suffix(RAW).unwrap_or(wanted);
+            field.problem(format_args!(
+                "names the column {wanted:?} of data.{}, which has {}",
+                file.name,
+                file.table.columns().join(", ")
+            ));
+        }
+    }
+}
+
+impl Template {
+    /// The columns in it.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Column(column) => Some(column),
+            _ => None,
+        })
+    }
+
+    /// Gives each column an escape by the text before it.
+    fn escape(&mut self, mut escape_after: impl FnMut(&str) -> Escape) {
+        let mut escape = escape_after("");
+        for piece in &mut self.pieces {
+            match piece {
+                Piece::Literal(text) => escape = escape_after(text),
+                Piece::Column(column) if !column.is_raw => column.escape = escape,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Cells in a path are percent-encoded, before and after its `?`.
+pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
+    let mut escape = Escape::Segment;
+    path.escape(|text| {
+        if text.contains('?') {
+            escape = Escape::Query;
+        }
+        escape
+    });
+    let is_right = |cell: &[u8]| {
+        cell.iter()
+            .all(|byte| byte.is_ascii_graphic() && *byte != b'#')
+    };
+    for column in path.columns().filter(|column| column.is_raw) {
+        check(
+            field,
+            column,
+            is_right,
+            "has a cell that cannot stand in a path as it is",
+            "leave out |raw",
+        );
+    }
+}
+
+/// Cells in a header stay as they are, and cannot end it.
+pub(crate) fn in_header(field: &Field<'_>, value: &Template) {
+    let is_right = |cell: &[u8]| {
+        cell.iter()
+            .all(|byte| *byte == b'\t' || !byte.is_ascii_control())
+    };
+    for column in value.columns() {
+        check(
+            field,
+            column,
+            is_right,
+            "has a cell with a control character, which would end or break the header",
+            "remove it from the file",
+        );
+    }
+}
+
+/// How the text of a body is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyKind {
+    Json,
+    Form,
+    Other,
+}
+
+impl BodyKind {
+    /// By the content type, or else by how the text begins.
+    pub(crate) fn of(content_type: Option<&str>, body: &Template) -> BodyKind {
+        let begins = |text: &str| text.trim_start().starts_with(['{', '[']);
+        match (content_type, body.pieces.first()) {
+            (Some(name), _) if name.to_ascii_lowercase().contains("json") => BodyKind::Json,
+            (Some(name), _) if name.to_ascii_lowercase().contains("form-urlencoded") => {
+                BodyKind::Form
+            }
+            (None, Some(Piece::Literal(text))) if begins(text) => BodyKind::Json,
+            _ => BodyKind::Other,
+        }
+    }
+}
+
+/// Cells in a body are escaped as its kind asks: in JSON, within strings; in forms, everywhere.
+pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
+    match kind {
+        BodyKind::Other => {}
+        BodyKind::Form => body.escape(|_| Escape::Query),
+        BodyKind::Json => {
+            let mut quotes = Quotes::default();
+            body.escape(|text| {
+                if quotes.are_open_after(text) {
+                    Escape::Json
+                } else {
+                    Escape::None
+                }
+            });
+            let alone = |column: &&Column| column.escape == Escape::None && !column.is_raw;
+            for column in body.columns().filter(alone) {
+                check(
+                    field,
+                    column,
+                    |cell| serde_json::from_slice::<serde::de::IgnoredAny>(cell).is_ok(),
+                    "has a cell that is no JSON value, and stands outside of a string",
+                    "put quotes around it here",
+                );
+            }
+        }
+    }
+}
+
+/// Whether a text of JSON is within a string.
+#[derive(Default)]
+struct Quotes {
+    are_open: bool,
+    is_escaped: bool,
+}
+
+impl Quotes {
+    fn are_open_after(&mut self, text: &str) -> bool {
+        for byte in text.bytes() {
+            match byte {
+                _ if self.is_escaped => self.is_escaped = false,
+                b'\\' if self.are_open => self.is_escaped = true,
+                b'"' => self.are_open = !self.are_open,
+                _ => {}
+            }
+        }
+        self.are_open
+    }
+}
+
+/// Reports the first cell that cannot stand where its column does. Of canonical text the file has
+/// been checked already.
+fn check(
+    field: &Field<'_>,
+    column: &Column,
+    is_right: impl Fn(&[u8]) -> bool,
+    what: &str,
+    cure: &str,
+) {
+    if field.context.is_canonical() {
+        return;
+    }
+    let found = column.file.table.find_wrong(column.index, is_right);
+    if let Some((row, line)) = found {
+        field.problem(format_args!(
+            "{column} {what}: row {} of {:?}, in line {line}; {cure}",
+            row + 1,
+            column.file.file.name
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_of_json_are_followed_across_texts() {
+        let mut quotes = Quotes::default();
+        for (text, are_open) in [
+            ("{\"a\": ", false),
+            ("\"", true),
+            ("x\\\"y", true),
+            ("\\", true),
+            ("\"", true),
+            ("\", \"", true),
+            ("\"}", false),
+        ] {
+            assert_eq!(quotes.are_open_after(text), are_open, "{text}");
+        }
+    }
+}
