@@ -2,6 +2,7 @@
 
 mod campaigns;
 mod canonical;
+mod data_files;
 mod documents;
 mod losses;
 mod messages;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Folder(BTreeMap<String, Vec<u8>>);
 
 impl Folder {
-    /// A CA, two client identities, a body, and files with the wrong content.
+    /// A CA, two client identities, a body, data files, and files with the wrong content.
     pub fn new() -> Folder {
         let certificate = "-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n";
         let key = "-----BEGIN PRIVATE KEY-----\nAA==\n-----END PRIVATE KEY-----\n";
@@ -35,6 +35,13 @@ impl Folder {
             ("run/pki/client.pem", certificate),
             ("run/pki/client.key", key),
             ("body.json", "{\"hello\": 1}"),
+            ("users.csv", "login,password\nann,\"a,1\"\nbob,b/2\n"),
+            (
+                "coupons.jsonl",
+                "{\"code\": \"A 1\", \"value\": 5}\n{\"code\": \"B\", \"value\": 7}\n",
+            ),
+            ("words.txt", "one\ntwo words\nthree\n"),
+            ("ragged.csv", "a,b\n1,2\n3\n"),
             ("ca.der", "\u{30}\u{3}binary"),
         ];
         Folder(
