@@ -1,6 +1,7 @@
 //! Rows of cells between delimiters: CSV, TSV and lines.
 
-use crate::{DataError, Format, Layout, MAX_ROW_BYTES};
+use crate::layout::{DataFormat, FileLayout};
+use crate::{DataError, MAX_ROW_BYTES};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Set in the offset of a row that has a quoted cell.
@@ -18,17 +19,17 @@ pub(crate) struct Rows {
 /// The rows of `text`, and the names of its first one if that is its header.
 pub(crate) fn read(
     text: &[u8],
-    layout: &Layout,
+    layout: &FileLayout,
     is_converted: bool,
 ) -> Result<(Rows, Option<Vec<String>>), DataError> {
     check_text(text)?;
     let (delimiter, quotes) = match layout.format {
-        Format::Csv => (layout.delimiter, true),
-        Format::Jsonl => (b',', true),
-        Format::Tsv => (b'\t', false),
-        Format::Lines => (NO_DELIMITER, false),
+        DataFormat::Csv => (layout.delimiter, true),
+        DataFormat::Jsonl => (b',', true),
+        DataFormat::Tsv => (b'\t', false),
+        DataFormat::Lines => (NO_DELIMITER, false),
     };
-    let has_header = layout.header && matches!(layout.format, Format::Csv | Format::Tsv);
+    let has_header = layout.header && matches!(layout.format, DataFormat::Csv | DataFormat::Tsv);
     let mut rows = Rows {
         begins: Vec::new(),
         delimiter,
@@ -77,7 +78,7 @@ pub(crate) fn read(
     Ok((rows, names))
 }
 
-fn check_columns(named: Option<usize>, row: &Row) -> Result<(), DataError> {
+fn check_columns(named: Option<usize>, row: &RowSpan) -> Result<(), DataError> {
     match named {
         Some(named) if named != row.cells => Err(DataError::Columns {
             line: row.line,
@@ -124,7 +125,7 @@ struct Reader<'a> {
     quotes: bool,
 }
 
-struct Row {
+struct RowSpan {
     /// Offset, with [`QUOTED`].
     begin: u64,
     line: u64,
@@ -133,7 +134,7 @@ struct Row {
 
 impl Reader<'_> {
     /// The next row that is not empty.
-    fn row(&mut self) -> Result<Option<Row>, DataError> {
+    fn row(&mut self) -> Result<Option<RowSpan>, DataError> {
         loop {
             let rest = &self.text[self.at..];
             if rest.is_empty() {
@@ -148,7 +149,7 @@ impl Reader<'_> {
             let length = end.unwrap_or(rest.len());
             self.check_length(length)?;
             let row = if rest.get(length) == Some(&b'"') {
-                self.quoted_row()?
+                self.row_with_quotes()?
             } else {
                 self.at = (begin + length + 1).min(self.text.len());
                 self.line += 1;
@@ -156,7 +157,7 @@ impl Reader<'_> {
                 if row.is_empty() || row == b"\r" {
                     continue;
                 }
-                Row {
+                RowSpan {
                     begin: begin as u64,
                     line,
                     cells: self.cells(row),
@@ -181,12 +182,12 @@ impl Reader<'_> {
     }
 
     /// Reads a row that has a quotation mark.
-    fn quoted_row(&mut self) -> Result<Row, DataError> {
+    fn row_with_quotes(&mut self) -> Result<RowSpan, DataError> {
         let (begin, line) = (self.at, self.line);
         let mut cells = 0;
         loop {
             let from = self.at;
-            let cell = quoted_cell(&self.text[from..], self.delimiter);
+            let cell = first_cell(&self.text[from..], self.delimiter);
             let cell = cell.map_err(|wrong| {
                 let (at_line, column) = place(&self.text[begin..], from - begin + wrong.at);
                 // A column counts from the beginning of its line, which is this row's or a later
@@ -204,7 +205,7 @@ impl Reader<'_> {
             if cell.is_last {
                 self.line += lines(&self.text[begin..self.at]);
                 let begin = begin as u64 | QUOTED;
-                return Ok(Row { begin, line, cells });
+                return Ok(RowSpan { begin, line, cells });
             }
         }
     }
@@ -226,13 +227,13 @@ struct WrongQuote {
 }
 
 /// The cell at the beginning of `text`.
-fn quoted_cell(text: &[u8], delimiter: u8) -> Result<QuotedCell<'_>, WrongQuote> {
+fn first_cell(text: &[u8], delimiter: u8) -> Result<QuotedCell<'_>, WrongQuote> {
     if !text.starts_with(b"\"") {
         let end = memchr::memchr2(delimiter, b'\n', text).unwrap_or(text.len());
         let cell = &text[..end];
         return match memchr::memchr(b'"', cell) {
             Some(at) => Err(WrongQuote { at, is_open: false }),
-            None => Ok(ended(text, trim_last(text, cell, end), false, end)),
+            None => Ok(cell_until(text, trim_last(text, cell, end), false, end)),
         };
     }
     let (mut at, mut doubles_quotes) = (1, false);
@@ -262,11 +263,11 @@ fn quoted_cell(text: &[u8], delimiter: u8) -> Result<QuotedCell<'_>, WrongQuote>
         });
     }
     let return_bytes = usize::from(behind.starts_with(b"\r"));
-    Ok(ended(text, cell, doubles_quotes, at + return_bytes))
+    Ok(cell_until(text, cell, doubles_quotes, at + return_bytes))
 }
 
 /// The cell that ends with the delimiter, line feed or end of the text at `end`.
-fn ended<'a>(text: &[u8], cell: &'a [u8], doubles_quotes: bool, end: usize) -> QuotedCell<'a> {
+fn cell_until<'a>(text: &[u8], cell: &'a [u8], doubles_quotes: bool, end: usize) -> QuotedCell<'a> {
     QuotedCell {
         text: cell,
         doubles_quotes,
@@ -300,7 +301,7 @@ impl Rows {
         };
         let row = &text[(begin & !QUOTED) as usize..];
         if begin & QUOTED != 0 {
-            return self.quoted(row, column);
+            return self.cell_of_quoted(row, column);
         }
         let mut rest = row;
         for _ in 0..column {
@@ -313,10 +314,10 @@ impl Rows {
         (trim_last(rest, &rest[..end], end), false)
     }
 
-    fn quoted<'a>(&self, row: &'a [u8], column: usize) -> (&'a [u8], bool) {
+    fn cell_of_quoted<'a>(&self, row: &'a [u8], column: usize) -> (&'a [u8], bool) {
         let mut rest = row;
         for place in 0.. {
-            match quoted_cell(rest, self.delimiter) {
+            match first_cell(rest, self.delimiter) {
                 Ok(cell) if place == column => return (cell.text, cell.doubles_quotes),
                 Ok(cell) if !cell.is_last => rest = &rest[cell.next..],
                 _ => break,

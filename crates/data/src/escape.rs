@@ -153,13 +153,13 @@ mod tests {
                 let put = put(escape, &text);
                 prop_assert!(put.bytes().all(|byte| byte.is_ascii_graphic()));
                 prop_assert!(!put.contains(['/', '?', '#']));
-                prop_assert_eq!(decoded(put.as_bytes()), text.as_bytes());
+                prop_assert_eq!(decode(put.as_bytes()), text.as_bytes());
             }
         }
     }
 
     /// Percent-decoding as RFC 3986 §2.1 has it.
-    fn decoded(text: &[u8]) -> Vec<u8> {
+    fn decode(text: &[u8]) -> Vec<u8> {
         let mut decoded = Vec::new();
         let mut rest = text;
         while let Some((&byte, after)) = rest.split_first() {

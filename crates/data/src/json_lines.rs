@@ -66,7 +66,7 @@ fn put_cell(value: &str, csv: &mut Vec<u8>) {
 
 /// The parser's message without its place, which is that of a line.
 fn plain(error: &serde_json::Error) -> String {
-    // Of a value of another type the parser shows a part, which may be secret.
+    // The parser shows a part of a value of another type, which may be secret.
     if error.is_data() {
         return "it is another value".to_owned();
     }

@@ -8,11 +8,13 @@ mod delimited;
 mod escape;
 mod gzip;
 mod json_lines;
+mod layout;
 mod table;
 
 pub use data_error::DataError;
 pub use escape::Escape;
-pub use table::{Cell, Format, Layout, Table};
+pub use layout::{DataFormat, FileLayout};
+pub use table::{DataTable, TableCell};
 
 /// Longest row, in bytes.
 pub const MAX_ROW_BYTES: usize = 1 << 20;

@@ -1,39 +1,14 @@
 //! A table over the bytes of a file.
 
 use crate::delimited::{self, Rows};
+use crate::layout::{DataFormat, FileLayout};
 use crate::{DataError, Escape, MAX_COLUMNS, gzip, json_lines};
 use std::fmt;
 use std::sync::Arc;
 
-/// How a file writes rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Cells separated by a delimiter, quoted where they hold it (RFC 4180).
-    Csv,
-    /// Cells separated by tabs, without quotes.
-    Tsv,
-    /// A JSON object per line.
-    Jsonl,
-    /// A single cell per line.
-    Lines,
-}
-
-/// How a file is read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layout {
-    /// How it writes rows.
-    pub format: Format,
-    /// Between the cells of CSV; a single byte of ASCII.
-    pub delimiter: u8,
-    /// Whether the first row of CSV or TSV has the names of the columns.
-    pub header: bool,
-    /// Names of the columns, in place of those that the file has; the keys that are read of JSON.
-    pub columns: Option<Vec<String>>,
-}
-
 /// A file's rows. Clones share them.
 #[derive(Clone)]
-pub struct Table {
+pub struct DataTable {
     text: Arc<[u8]>,
     rows: Arc<Rows>,
     columns: Arc<[String]>,
@@ -41,21 +16,21 @@ pub struct Table {
 
 /// What stands in one row and column.
 #[derive(Debug, Clone, Copy)]
-pub struct Cell<'a> {
+pub struct TableCell<'a> {
     text: &'a [u8],
     /// Each quotation mark is written twice.
     doubles_quotes: bool,
 }
 
-impl Table {
+impl DataTable {
     /// Reads a file, which may be gzip.
     ///
     /// # Errors
     /// Why it is no table, with the place.
-    pub fn read(content: Arc<[u8]>, layout: &Layout) -> Result<Table, DataError> {
+    pub fn read(content: Arc<[u8]>, layout: &FileLayout) -> Result<DataTable, DataError> {
         let text = gzip::decompress(content)?;
         let (text, header) = match layout.format {
-            Format::Jsonl => {
+            DataFormat::Jsonl => {
                 let (text, columns) = json_lines::to_csv(&text, layout.columns.as_deref())?;
                 (text, Some(columns))
             }
@@ -67,7 +42,7 @@ impl Table {
             .or(names)
             .unwrap_or_else(|| vec![LINE.to_owned()]);
         check_names(&columns)?;
-        Ok(Table {
+        Ok(DataTable {
             text,
             rows: Arc::new(rows),
             columns: columns.into(),
@@ -76,8 +51,8 @@ impl Table {
 
     /// A table whose file is not here. It has no row.
     #[must_use]
-    pub fn elsewhere(columns: Vec<String>) -> Table {
-        Table {
+    pub fn elsewhere(columns: Vec<String>) -> DataTable {
+        DataTable {
             text: Arc::from([]),
             rows: Arc::default(),
             columns: columns.into(),
@@ -105,9 +80,9 @@ impl Table {
     /// The cell of `row` (from 0) and `column`; an empty one if there is no such row or column.
     #[inline]
     #[must_use]
-    pub fn cell(&self, row: u64, column: usize) -> Cell<'_> {
+    pub fn cell(&self, row: u64, column: usize) -> TableCell<'_> {
         let (text, doubles_quotes) = self.rows.cell(&self.text, row as usize, column);
-        Cell {
+        TableCell {
             text,
             doubles_quotes,
         }
@@ -151,16 +126,16 @@ fn check_names(columns: &[String]) -> Result<(), DataError> {
     }
 }
 
-impl fmt::Debug for Table {
+impl fmt::Debug for DataTable {
     /// Without the content, which may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Table");
+        let mut debug = f.debug_struct("DataTable");
         debug.field("columns", &self.columns);
         debug.field("rows", &self.rows()).finish_non_exhaustive()
     }
 }
 
-impl<'a> Cell<'a> {
+impl<'a> TableCell<'a> {
     /// Bytes of the cell once it is escaped.
     #[inline]
     #[must_use]

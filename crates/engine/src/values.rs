@@ -1,7 +1,7 @@
 //! Where the text of a placeholder comes from. Templates know nothing else of it.
 
-use data::{Cell, Escape, Table};
-use plan::{Column, RowSource, RowSources};
+use data::{DataTable, Escape, TableCell};
+use plan::{DataColumn, RowSource, RowSources};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) enum Placeholder {
 /// A column of a data file, and which of its rows an operation takes.
 #[derive(Debug)]
 pub(crate) struct ColumnSource {
-    table: Table,
+    table: DataTable,
     column: usize,
     escape: Escape,
     rows: Arc<RowSource>,
@@ -29,7 +29,7 @@ pub(crate) struct ColumnSource {
 
 impl ColumnSource {
     /// The source of `column`; `rows` has one for each file of the plan.
-    pub(crate) fn new(column: &Column, rows: &RowSources) -> ColumnSource {
+    pub(crate) fn new(column: &DataColumn, rows: &RowSources) -> ColumnSource {
         ColumnSource {
             table: column.file.table.clone(),
             column: column.index,
@@ -39,7 +39,7 @@ impl ColumnSource {
     }
 
     #[inline]
-    fn cell(&self, values: &Values) -> Cell<'_> {
+    fn cell(&self, values: &Values) -> TableCell<'_> {
         let row = self.rows.row(values.seq, values.user);
         self.table.cell(row, self.column)
     }

@@ -6,7 +6,7 @@ use crate::{
     FleetPlan, HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape,
     StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
 };
-use data::Format;
+use data::DataFormat;
 use std::fmt::{Display, Write as _};
 
 impl Plan {
@@ -132,11 +132,11 @@ fn data_file(out: &mut TomlText, data: &DataFile) {
     out.table(&format!("[data.{}]", data.name));
     out.field("file", file(&data.file));
     out.field("format", quote(data_file::word(data.layout.format)));
-    if data.layout.format == Format::Csv {
+    if data.layout.format == DataFormat::Csv {
         let delimiter = char::from(data.layout.delimiter);
         out.field("delimiter", quote(&delimiter.to_string()));
     }
-    if matches!(data.layout.format, Format::Csv | Format::Tsv) {
+    if matches!(data.layout.format, DataFormat::Csv | DataFormat::Tsv) {
         out.field("header", data.layout.header);
     }
     out.field("columns", array(data.table.columns(), |name| quote(name)));

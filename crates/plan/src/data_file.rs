@@ -2,7 +2,7 @@
 
 use crate::File;
 use crate::words::words;
-use data::{Escape, Format, Layout, Table};
+use data::{DataFormat, DataTable, Escape, FileLayout};
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ pub struct DataFile {
     /// The file, as it is on the disk.
     pub file: File,
     /// How the file is read.
-    pub layout: Layout,
+    pub layout: FileLayout,
     /// Its rows; none if the file is not at hand.
-    pub table: Table,
+    pub table: DataTable,
     /// Which row an operation takes.
     pub order: RowOrder,
     /// What happens once every row has been taken.
@@ -78,7 +78,7 @@ words!(AtEnd { Again => "again", Stop => "stop", Fail => "fail" });
 
 /// A column in a template: `{NAME.COLUMN}`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub struct DataColumn {
     /// The file that has it.
     pub file: Arc<DataFile>,
     /// Its place in the table.
@@ -89,9 +89,9 @@ pub struct Column {
     pub is_raw: bool,
 }
 
-impl Eq for Column {}
+impl Eq for DataColumn {}
 
-impl Column {
+impl DataColumn {
     /// The column's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -105,7 +105,7 @@ impl Column {
     }
 }
 
-impl fmt::Display for Column {
+impl fmt::Display for DataColumn {
     /// The placeholder.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let raw = if self.is_raw { "|raw" } else { "" };
@@ -114,15 +114,15 @@ impl fmt::Display for Column {
 }
 
 /// Words of a format in plans, with the ends of names of such files.
-pub(crate) const FORMATS: [(Format, &str, &[&str]); 4] = [
-    (Format::Csv, "csv", &[".csv"]),
-    (Format::Tsv, "tsv", &[".tsv", ".tab"]),
-    (Format::Jsonl, "jsonl", &[".jsonl", ".ndjson"]),
-    (Format::Lines, "lines", &[".txt", ".lst"]),
+pub(crate) const FORMATS: [(DataFormat, &str, &[&str]); 4] = [
+    (DataFormat::Csv, "csv", &[".csv"]),
+    (DataFormat::Tsv, "tsv", &[".tsv", ".tab"]),
+    (DataFormat::Jsonl, "jsonl", &[".jsonl", ".ndjson"]),
+    (DataFormat::Lines, "lines", &[".txt", ".lst"]),
 ];
 
 /// The word of a format.
-pub(crate) fn word(format: Format) -> &'static str {
+pub(crate) fn word(format: DataFormat) -> &'static str {
     let found = FORMATS.iter().find(|(known, _, _)| *known == format);
     found.map_or("", |(_, word, _)| word)
 }

@@ -60,7 +60,7 @@ pub use campaign::{Campaign, Variant};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
-pub use data_file::{AtEnd, Column, DataFile, RowOrder};
+pub use data_file::{AtEnd, DataColumn, DataFile, RowOrder};
 pub use deal::Deal;
 pub use demand::Demand;
 pub use duration::{parse as parse_duration, write as duration_text};

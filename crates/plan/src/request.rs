@@ -68,7 +68,7 @@ pub enum Piece {
     /// `{random}`: 64 seeded random bits as 16 hexadecimal digits.
     Random,
     /// A cell of a data file.
-    Column(crate::Column),
+    Column(crate::DataColumn),
     /// The value of a variable that is secret. Texts show `{name}`.
     Secret {
         /// Name of the variable.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// Distinguishes the random numbers of rows from others of the run.
 const ROW_SEED: u64 = 0x726f_7773_206f_6620;
-/// Rounds of the Feistel network. Four are enough in theory (Luby and Rackoff, 1988), but leave orders
-/// of a handful of rows uneven: the last row was last in 26 % of them, not in 20 %.
+/// Rounds of the Feistel network. Four are enough in theory (Luby and Rackoff, 1988), but leave
+/// orders of a handful of rows uneven: of five rows the last one was last in 26 % of them.
 const ROUNDS: u64 = 8;
 
 /// The rows that a plan's operations take of one file.
@@ -72,7 +72,7 @@ impl RowSource {
         };
         let (pass, place) = (nth / self.rows, nth % self.rows);
         match self.order {
-            RowOrder::Shuffled => shuffled(place, self.rows, SplitMix::nth(self.seed, pass)),
+            RowOrder::Shuffled => permute(place, self.rows, SplitMix::nth(self.seed, pass)),
             RowOrder::Random => {
                 let bits = SplitMix::nth(self.seed, nth);
                 ((u128::from(bits) * u128::from(self.rows)) >> 64) as u64
@@ -99,7 +99,7 @@ pub(crate) fn takes_row(request: &Request, name: &str) -> bool {
 
 /// Where `place` below `rows` comes to be in an order that `key` gives: a Feistel network over the
 /// next power of four, walked until it is below `rows` again (Black and Rogaway, 2002).
-fn shuffled(place: u64, rows: u64, key: u64) -> u64 {
+fn permute(place: u64, rows: u64, key: u64) -> u64 {
     let bits = u64::BITS - (rows - 1).leading_zeros();
     let half = bits.div_ceil(2).max(1);
     let mask = (1 << half) - 1;

@@ -1,11 +1,11 @@
 //! Files of every format, read as other programs read them.
 
-use data::{Escape, Format, Layout, Table};
+use data::{DataFormat, DataTable, Escape, FileLayout};
 use proptest::prelude::*;
 use std::io::Write as _;
 
-pub(crate) fn layout(format: Format) -> Layout {
-    Layout {
+pub(crate) fn layout(format: DataFormat) -> FileLayout {
+    FileLayout {
         format,
         delimiter: b',',
         header: true,
@@ -13,11 +13,11 @@ pub(crate) fn layout(format: Format) -> Layout {
     }
 }
 
-pub(crate) fn read(text: &str, layout: &Layout) -> Table {
-    Table::read(text.as_bytes().into(), layout).expect("a table")
+pub(crate) fn read(text: &str, layout: &FileLayout) -> DataTable {
+    DataTable::read(text.as_bytes().into(), layout).expect("a table")
 }
 
-pub(crate) fn rows(table: &Table) -> Vec<Vec<String>> {
+pub(crate) fn rows(table: &DataTable) -> Vec<Vec<String>> {
     let cell = |row, column| {
         let (mut out, cell) = (Vec::new(), table.cell(row, column));
         cell.put(Escape::None, &mut out);
@@ -32,7 +32,7 @@ pub(crate) fn rows(table: &Table) -> Vec<Vec<String>> {
 #[test]
 fn csv_has_quotes_line_ends_and_a_byte_order_mark() {
     let text = "\u{feff}login,password\r\nann,\"a,\"\"b\"\"\r\nc\"\r\n\r\nbob,x\r\n\"\",é";
-    let table = read(text, &layout(Format::Csv));
+    let table = read(text, &layout(DataFormat::Csv));
     assert_eq!(table.columns(), ["login", "password"]);
     assert_eq!(
         rows(&table),
@@ -46,16 +46,16 @@ fn csv_has_quotes_line_ends_and_a_byte_order_mark() {
 #[test]
 fn columns_take_the_place_of_a_header() {
     let columns = Some(vec!["a".to_owned(), "b".to_owned()]);
-    let with = Layout {
+    let with = FileLayout {
         columns: columns.clone(),
-        ..layout(Format::Csv)
+        ..layout(DataFormat::Csv)
     };
     assert_eq!(rows(&read("x,y\n1,2\n", &with)), [["1", "2"]]);
-    let without = Layout {
+    let without = FileLayout {
         header: false,
         delimiter: b';',
         columns,
-        ..layout(Format::Csv)
+        ..layout(DataFormat::Csv)
     };
     let table = read("1;2\n3;4", &without);
     assert_eq!(table.columns(), ["a", "b"]);
@@ -64,9 +64,9 @@ fn columns_take_the_place_of_a_header() {
 
 #[test]
 fn tabs_and_lines_know_no_quotes() {
-    let table = read("a\tb\n\"1\t2,3\n", &layout(Format::Tsv));
+    let table = read("a\tb\n\"1\t2,3\n", &layout(DataFormat::Tsv));
     assert_eq!(rows(&table), [["\"1", "2,3"]]);
-    let table = read("one, \"two\"\r\n\nthree\n", &layout(Format::Lines));
+    let table = read("one, \"two\"\r\n\nthree\n", &layout(DataFormat::Lines));
     assert_eq!(table.columns(), ["line"]);
     assert_eq!(rows(&table), [["one, \"two\""], ["three"]]);
 }
@@ -75,15 +75,15 @@ fn tabs_and_lines_know_no_quotes() {
 fn json_keeps_numbers_and_objects_as_they_are_written() {
     let text = "{\"id\": 1.50, \"name\": \"a\\n\\\"b\\\"\", \"tags\": [1, \"x\"]}\n\n\
                 {\"name\": null, \"more\": 0, \"tags\": {}, \"id\": true}\n";
-    let table = read(text, &layout(Format::Jsonl));
+    let table = read(text, &layout(DataFormat::Jsonl));
     assert_eq!(table.columns(), ["id", "name", "tags"]);
     assert_eq!(
         rows(&table),
         [["1.50", "a\n\"b\"", "[1, \"x\"]"], ["true", "", "{}"]]
     );
-    let only = Layout {
+    let only = FileLayout {
         columns: Some(vec!["name".to_owned()]),
-        ..layout(Format::Jsonl)
+        ..layout(DataFormat::Jsonl)
     };
     assert_eq!(rows(&read(text, &only)), [["a\n\"b\""], [""]]);
 }
@@ -96,13 +96,13 @@ fn gzip_is_recognised_and_members_follow_each_other() {
         encoder.write_all(part.as_bytes()).unwrap();
         encoder.finish().unwrap();
     }
-    let table = Table::read(file.into(), &layout(Format::Csv)).unwrap();
+    let table = DataTable::read(file.into(), &layout(DataFormat::Csv)).unwrap();
     assert_eq!(rows(&table), [["1", "2"], ["3", "4"]]);
 }
 
 #[test]
 fn cell_is_escaped_across_its_quotes() {
-    let table = read("a\n\"x\"\" y\"\n", &layout(Format::Csv));
+    let table = read("a\n\"x\"\" y\"\n", &layout(DataFormat::Csv));
     for (escape, expected) in [(Escape::Json, "x\\\" y"), (Escape::Query, "x%22%20y")] {
         let (mut out, cell) = (Vec::new(), table.cell(0, 0));
         cell.put(escape, &mut out);
@@ -130,10 +130,10 @@ proptest! {
         };
         let line = |row: &Vec<String>| row.iter().map(quote).collect::<Vec<_>>().join(",");
         let text: String = cells.iter().map(|row| line(row) + &end).collect();
-        let layout = Layout {
+        let layout = FileLayout {
             header: false,
             columns: Some(["a", "b", "c"].map(str::to_owned).to_vec()),
-            ..layout(Format::Csv)
+            ..layout(DataFormat::Csv)
         };
         prop_assert_eq!(rows(&read(&text, &layout)), cells.clone());
         // Without the last line end too.

@@ -1,11 +1,11 @@
 //! Files that are no tables: one message each, with the place.
 
 use crate::files::layout;
-use data::{Format, Layout, MAX_ROW_BYTES, Table};
+use data::{DataFormat, DataTable, FileLayout, MAX_ROW_BYTES};
 use proptest::prelude::*;
 
-fn error(content: &[u8], layout: &Layout) -> String {
-    match Table::read(content.into(), layout) {
+fn error(content: &[u8], layout: &FileLayout) -> String {
+    match DataTable::read(content.into(), layout) {
         Err(error) => error.to_string(),
         Ok(table) => panic!("{table:?}"),
     }
@@ -53,11 +53,11 @@ fn each_message_has_its_place() {
              name once, or name all with columns = […]",
         ),
     ] {
-        assert_eq!(error(content, &layout(Format::Csv)), expected);
+        assert_eq!(error(content, &layout(DataFormat::Csv)), expected);
     }
-    let named = Layout {
+    let named = FileLayout {
         columns: Some(vec!["a".to_owned()]),
-        ..layout(Format::Csv)
+        ..layout(DataFormat::Csv)
     };
     assert_eq!(
         error(b"x,y\n1,2\n", &named),
@@ -76,12 +76,12 @@ fn lines_that_are_no_objects_are_named_without_what_they_hold() {
         ),
     ] {
         assert_eq!(
-            error(content.as_bytes(), &layout(Format::Jsonl)),
+            error(content.as_bytes(), &layout(DataFormat::Jsonl)),
             format!("is no JSON object in line 2: {expected}")
         );
     }
     assert_eq!(
-        error(b"{\"a\":1}\n{\"b\":1}\n", &layout(Format::Jsonl)),
+        error(b"{\"a\":1}\n{\"b\":1}\n", &layout(DataFormat::Jsonl)),
         "has no key \"a\" in line 2; write null where there is no value"
     );
 }
@@ -91,25 +91,25 @@ fn line_without_an_end_is_no_row() {
     let long = "x".repeat(MAX_ROW_BYTES + 1);
     let message =
         |line| format!("has more than {MAX_ROW_BYTES} bytes in line {line}; end each row");
-    for format in [Format::Csv, Format::Tsv, Format::Lines] {
+    for format in [DataFormat::Csv, DataFormat::Tsv, DataFormat::Lines] {
         let text = format!("a\n{long}");
         assert!(error(text.as_bytes(), &layout(format)).starts_with(&message(2)));
     }
     let quoted = format!("a\n\"{long}\"\n");
-    assert!(error(quoted.as_bytes(), &layout(Format::Csv)).starts_with(&message(2)));
+    assert!(error(quoted.as_bytes(), &layout(DataFormat::Csv)).starts_with(&message(2)));
 }
 
 #[test]
 fn broken_gzip_is_told() {
     let broken = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03xx";
-    assert!(error(broken, &layout(Format::Csv)).starts_with("cannot be decompressed: "));
+    assert!(error(broken, &layout(DataFormat::Csv)).starts_with("cannot be decompressed: "));
 }
 
 proptest! {
     #[test]
     fn no_bytes_break_the_reader(content in prop::collection::vec(any::<u8>(), 0..80)) {
-        for format in [Format::Csv, Format::Tsv, Format::Jsonl, Format::Lines] {
-            if let Ok(table) = Table::read(content.clone().into(), &layout(format)) {
+        for format in [DataFormat::Csv, DataFormat::Tsv, DataFormat::Jsonl, DataFormat::Lines] {
+            if let Ok(table) = DataTable::read(content.clone().into(), &layout(format)) {
                 crate::files::rows(&table);
             }
         }
@@ -117,7 +117,7 @@ proptest! {
 
     #[test]
     fn no_text_of_quotes_breaks_the_reader(content in "[a,\"\r\n]{0,20}") {
-        if let Ok(table) = Table::read(content.as_bytes().into(), &layout(Format::Csv)) {
+        if let Ok(table) = DataTable::read(content.as_bytes().into(), &layout(DataFormat::Csv)) {
             crate::files::rows(&table);
         }
     }

@@ -2,68 +2,24 @@
 //! and whether these can stand there.
 
 use crate::read::field::Field;
-use crate::read::variables::{Variables, names_in};
-use crate::template::Placeholders;
-use crate::{Column, DataFile, Piece, Template};
+use crate::{DataColumn, Piece, Template};
 use data::Escape;
-use std::sync::Arc;
-
-/// Asks for a cell as it is.
-const RAW: &str = "|raw";
-
-/// What the names in a plan's braces stand for.
-pub(crate) struct PlanNames<'a> {
-    pub(crate) variables: &'a Variables,
-    pub(crate) data: &'a [Arc<DataFile>],
-}
-
-impl Placeholders for PlanNames<'_> {
-    fn piece(&self, name: &str) -> Option<Piece> {
-        self.variables
-            .piece(name)
-            .or_else(|| column(name, self.data).map(Piece::Column))
-    }
-}
-
-fn column(name: &str, data: &[Arc<DataFile>]) -> Option<Column> {
-    let (name, is_raw) = match name.strip_suffix(RAW) {
-        Some(name) => (name, true),
-        None => (name, false),
-    };
-    let (file, column) = name.split_once('.')?;
-    let file = data.iter().find(|data| data.name == file)?;
-    Some(Column {
-        index: file.table.column(column)?,
-        file: Arc::clone(file),
-        escape: Escape::None,
-        is_raw,
-    })
-}
 
 /// Reports what names a data file of the plan, and none of its columns.
 pub(crate) fn refuse_unknown(field: &Field<'_>, text: &str) {
-    let data = field.context.data();
-    for name in names_in(text) {
-        let Some((file, wanted)) = name.split_once('.') else {
-            continue;
-        };
-        let Some(file) = data.iter().find(|data| data.name == file) else {
-            continue;
-        };
-        if column(name, data).is_none() {
-            let wanted = wanted.strip_suffix(RAW).unwrap_or(wanted);
-            field.problem(format_args!(
-                "names the column {wanted:?} of data.{}, which has {}",
-                file.name,
-                file.table.columns().join(", ")
-            ));
-        }
+    let names = field.context.names();
+    if let Some((file, column)) = names.unknown_column(text) {
+        field.problem(format_args!(
+            "names the column {column:?} of data.{}, which has {}",
+            file.name,
+            file.table.columns().join(", ")
+        ));
     }
 }
 
 impl Template {
     /// The columns in it.
-    pub(crate) fn columns(&self) -> impl Iterator<Item = &Column> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &DataColumn> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Column(column) => Some(column),
             _ => None,
@@ -134,7 +90,7 @@ pub(crate) enum BodyKind {
 
 impl BodyKind {
     /// By the content type, or else by how the text begins.
-    pub(crate) fn of(content_type: Option<&str>, body: &Template) -> BodyKind {
+    pub(crate) fn new(content_type: Option<&str>, body: &Template) -> BodyKind {
         let begins = |text: &str| text.trim_start().starts_with(['{', '[']);
         match (content_type, body.pieces.first()) {
             (Some(name), _) if name.to_ascii_lowercase().contains("json") => BodyKind::Json,
@@ -161,7 +117,7 @@ pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
                     Escape::None
                 }
             });
-            let alone = |column: &&Column| column.escape == Escape::None && !column.is_raw;
+            let alone = |column: &&DataColumn| column.escape == Escape::None && !column.is_raw;
             for column in body.columns().filter(alone) {
                 check(
                     field,
@@ -196,11 +152,11 @@ impl Quotes {
     }
 }
 
-/// Reports the first cell that cannot stand where its column does. Of canonical text the file has
+/// Reports the first cell that cannot stand where its column does. The file of canonical text has
 /// been checked already.
 fn check(
     field: &Field<'_>,
-    column: &Column,
+    column: &DataColumn,
     is_right: impl Fn(&[u8]) -> bool,
     what: &str,
     cure: &str,

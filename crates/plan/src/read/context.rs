@@ -1,10 +1,10 @@
 //! One reading of a text: its problems, remarks and files.
 
-use crate::read::columns::PlanNames;
 use crate::read::duplicates;
 use crate::read::file_source::{FileContent, FileSource};
 use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
+use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
 use crate::{DataFile, Problems, Settings, Sha256};
 use std::cell::{OnceCell, RefCell};

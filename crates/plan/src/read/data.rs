@@ -3,10 +3,10 @@
 use crate::data_file::{DataFile, FORMATS};
 use crate::read::context::Context;
 use crate::read::field::Field;
-use crate::read::node::{NodeValue, Table as PlanTable};
+use crate::read::node::{NodeValue, Table};
 use crate::read::section::PlanSection;
 use crate::{AtEnd, File, Request, RowOrder, rows};
-use data::{Format, Layout, MAX_BYTES, Table};
+use data::{DataFormat, DataTable, FileLayout, MAX_BYTES};
 use std::sync::Arc;
 
 /// The section of the data files.
@@ -15,7 +15,7 @@ const MAX_FILES: usize = 100;
 const MAX_NAME_BYTES: usize = 20;
 
 /// Names of the data files that a plan declares, whether they can be read or not.
-pub(crate) fn declared(plan: &PlanTable) -> Vec<String> {
+pub(crate) fn names(plan: &Table) -> Vec<String> {
     match plan.get(SECTION).map(|entry| &entry.node.value) {
         Some(NodeValue::Table(files)) => files.keys().cloned().collect(),
         _ => Vec::new(),
@@ -81,7 +81,7 @@ fn is_fit(name: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-fn layout(section: &PlanSection<'_>, file: Option<&File>) -> Option<Layout> {
+fn layout(section: &PlanSection<'_>, file: Option<&File>) -> Option<FileLayout> {
     let given = section.has("format");
     let format = section.read("format", format).or_else(|| {
         let found = file.filter(|_| !given).map(|file| by_name(&file.name));
@@ -103,21 +103,22 @@ fn layout(section: &PlanSection<'_>, file: Option<&File>) -> Option<Layout> {
     let header = section.read("header", |field| field.flag());
     let delimiter = section.read("delimiter", delimiter);
     let format = format?;
-    if !matches!(format, Format::Csv | Format::Tsv) {
+    if !matches!(format, DataFormat::Csv | DataFormat::Tsv) {
         section.refuse(&["header"], "is for CSV and TSV; remove it");
     }
-    if format != Format::Csv {
+    if format != DataFormat::Csv {
         section.refuse(&["delimiter"], "is for CSV; remove it");
     }
-    (columns.is_some() == has_columns).then_some(Layout {
+    (columns.is_some() == has_columns).then_some(FileLayout {
         format,
         delimiter: delimiter.unwrap_or(b','),
-        header: header.unwrap_or(!has_columns) && matches!(format, Format::Csv | Format::Tsv),
+        header: header.unwrap_or(!has_columns)
+            && matches!(format, DataFormat::Csv | DataFormat::Tsv),
         columns,
     })
 }
 
-fn format(field: Field<'_>) -> Option<Format> {
+fn format(field: Field<'_>) -> Option<DataFormat> {
     let text = field.text("\"csv\", \"tsv\", \"jsonl\" or \"lines\"")?;
     let found = FORMATS.iter().find(|(_, word, _)| *word == text);
     if found.is_none() {
@@ -126,7 +127,7 @@ fn format(field: Field<'_>) -> Option<Format> {
     found.map(|(format, _, _)| *format)
 }
 
-fn by_name(name: &str) -> Option<Format> {
+fn by_name(name: &str) -> Option<DataFormat> {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
     let has_end = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
@@ -171,17 +172,19 @@ fn at_end(section: &PlanSection<'_>, order: RowOrder) -> Option<AtEnd> {
     None
 }
 
-fn table_of(section: &PlanSection<'_>, file: &File, layout: &Layout) -> Option<Table> {
+fn table_of(section: &PlanSection<'_>, file: &File, layout: &FileLayout) -> Option<DataTable> {
     if !section.context.is_to_run() {
-        return Some(Table::elsewhere(layout.columns.clone().unwrap_or_default()));
+        return Some(DataTable::elsewhere(
+            layout.columns.clone().unwrap_or_default(),
+        ));
     }
-    Table::read(Arc::clone(&file.content), layout)
+    DataTable::read(Arc::clone(&file.content), layout)
         .map_err(|why| section.problem_at("file", format_args!("{:?} {why}", file.name)))
         .ok()
 }
 
 /// Names of the columns that are secret.
-fn secret(section: &PlanSection<'_>, table: &Table) -> Vec<String> {
+fn secret(section: &PlanSection<'_>, table: &DataTable) -> Vec<String> {
     let column = |field: &Field<'_>| {
         let name = field.text("the name of a column")?;
         if table.column(name).is_none() {
@@ -197,15 +200,6 @@ fn secret(section: &PlanSection<'_>, table: &Table) -> Vec<String> {
         field.list_of("names such as [\"password\"]", column)
     });
     columns.unwrap_or_default()
-}
-
-/// The first data file that `text` names outside of a template.
-pub(crate) fn named_in<'t>(text: &'t str, context: &Context<'_>) -> Option<&'t str> {
-    let mut names = crate::read::variables::names_in(text);
-    names.find(|name| {
-        let file = name.split_once('.').map(|(file, _)| file);
-        file.is_some_and(|file| context.data().iter().any(|data| data.name == file))
-    })
 }
 
 /// Notes files that no request takes a row of.

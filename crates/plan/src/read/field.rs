@@ -1,7 +1,6 @@
 //! A value with its place, read as one type or reported as having the wrong one.
 
 use crate::read::context::Context;
-use crate::read::data;
 use crate::read::node::{Node, NodeValue};
 use crate::{Plan, Rate, Words, duration, mask};
 use secret::Secret;
@@ -46,7 +45,7 @@ impl<'a> Field<'a> {
 
     pub(crate) fn text(&self, example: &str) -> Option<&'a str> {
         let text = self.template_text(example)?;
-        if let Some(name) = data::named_in(text, self.context) {
+        if let Some(name) = self.context.names().data_in(text) {
             self.problem(format_args!(
                 "has the column {{{name}}}, which can stand in request.path, headers and body"
             ));

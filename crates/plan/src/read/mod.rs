@@ -27,6 +27,7 @@ mod named_file;
 mod node;
 mod overlay;
 mod overload;
+mod plan_names;
 mod product;
 mod repeat;
 mod request;

@@ -288,7 +288,7 @@ fn body(section: &PlanSection<'_>, content_type: Option<&str>) -> Option<Body> {
         let text = field.template_text("the body's text")?;
         field.reveal(text)?;
         let mut text = template(&field, text);
-        let kind = BodyKind::of(content_type, &text);
+        let kind = BodyKind::new(content_type, &text);
         columns::in_body(&field, &mut text, kind);
         Some(Body::Text(text))
     });

@@ -14,7 +14,7 @@ pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
     columns::refuse_unknown(field, text);
     let names = field.context.names();
     // A plan that declares names has been searched for strangers already.
-    let found = if names.variables.is_empty() && names.data.is_empty() {
+    let found = if names.is_empty() {
         look_alikes(text)
     } else {
         Vec::new()

@@ -36,7 +36,7 @@ pub(crate) fn put_in(table: &mut Table, context: &Context<'_>) -> Option<Variabl
             context.problem(SECTION, None, undeclared(name, &variables));
         }
     }
-    let files = data::declared(table);
+    let files = data::names(table);
     if !variables.is_empty() || !files.is_empty() {
         let mut filler = Filler {
             variables: &variables,
@@ -333,7 +333,7 @@ impl Filler<'_> {
 }
 
 /// What a plan declares, before the names that every plan has.
-fn declared_names(variables: &Variables, files: &[String]) -> String {
+fn names_of(variables: &Variables, files: &[String]) -> String {
     let mut names = String::new();
     if !variables.is_empty() {
         names = format!("the variables {}, ", variables.names());
@@ -383,7 +383,7 @@ fn refuse_strangers(
         format!(
             "{shown} is none of {}{{user}}, {{seq}}, {{random}}; declare it below [vars] or \
              [data.NAME], or write a space behind its brace to send it as it is",
-            declared_names(variables, files)
+            names_of(variables, files)
         )
     });
 }

@@ -6,18 +6,18 @@ use plan::{End, Piece, Plan, RowOrder};
 const BASE: &str = "target.url = \"http://a.test/\"\n";
 
 fn plan(text: &str) -> Plan {
-    parse(&format!("{BASE}{text}")).unwrap()
+    parse(&format!("{BASE}{text}")).expect("a plan")
 }
 
 fn problem(text: &str) -> String {
-    parse(&format!("{BASE}{text}")).unwrap_err()
+    parse(&format!("{BASE}{text}")).expect_err("problems")
 }
 
 /// What the columns of the first request become for its first operations.
 fn sent(plan: &Plan, operations: u64) -> Vec<String> {
     let sources = plan.row_sources();
     let request = &plan.requests()[0];
-    let template = request.path.as_ref().unwrap();
+    let template = request.path.as_ref().expect("a path");
     let text = |seq| {
         let mut out = Vec::new();
         for piece in &template.pieces {
@@ -31,7 +31,7 @@ fn sent(plan: &Plan, operations: u64) -> Vec<String> {
                 other => panic!("{other:?}"),
             }
         }
-        String::from_utf8(out).unwrap()
+        String::from_utf8(out).expect("text")
     };
     (0..operations).map(text).collect()
 }
@@ -53,7 +53,8 @@ fn path_has_cells_as_segment_query_or_raw() {
 #[test]
 fn canonical_text_has_the_file_by_hash_and_reads_the_same() {
     let plan = plan(&format!(
-        "{LOAD}data.users = {{ file = \"users.csv\", order = \"shuffled\", secret = [\"password\"] }}\n\
+        "{LOAD}data.users = {{ file = \"users.csv\", order = \"shuffled\", \
+         secret = [\"password\"] }}\n\
          request = {{ method = \"POST\", headers = {{ x = \"{{users.login}}\" }}, \
          body = '{{\"a\": \"{{users.password}}\"}}' }}"
     ));

@@ -1,0 +1,69 @@
+//! The names that a plan declares, as they stand in braces.
+
+use crate::read::variables::{Variables, names_in};
+use crate::template::Placeholders;
+use crate::{DataColumn, DataFile, Piece};
+use data::Escape;
+use std::sync::Arc;
+
+/// Asks for a cell as it is.
+const RAW: &str = "|raw";
+
+/// What the names in a plan's braces stand for.
+pub(crate) struct PlanNames<'a> {
+    pub(crate) variables: &'a Variables,
+    pub(crate) data: &'a [Arc<DataFile>],
+}
+
+impl Placeholders for PlanNames<'_> {
+    fn piece(&self, name: &str) -> Option<Piece> {
+        self.variables
+            .piece(name)
+            .or_else(|| self.column(name).map(Piece::Column))
+    }
+}
+
+impl<'a> PlanNames<'a> {
+    /// Whether the plan declares none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.variables.is_empty() && self.data.is_empty()
+    }
+
+    /// The first part of `text` that names a data file, without its braces.
+    pub(crate) fn data_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        names_in(text).find(|name| self.file(name).is_some())
+    }
+
+    /// The first name in `text` that is no column of the data file that it names.
+    pub(crate) fn unknown_column<'t>(&self, text: &'t str) -> Option<(&'a DataFile, &'t str)> {
+        names_in(text).find_map(|name| {
+            let (file, column) = self.file(name)?;
+            let column = column.strip_suffix(RAW).unwrap_or(column);
+            file.table
+                .column(column)
+                .is_none()
+                .then_some((&**file, column))
+        })
+    }
+
+    fn column(&self, name: &str) -> Option<DataColumn> {
+        let (name, is_raw) = match name.strip_suffix(RAW) {
+            Some(name) => (name, true),
+            None => (name, false),
+        };
+        let (file, column) = self.file(name)?;
+        Some(DataColumn {
+            index: file.table.column(column)?,
+            file: Arc::clone(file),
+            escape: Escape::None,
+            is_raw,
+        })
+    }
+
+    /// The data file that `name` begins with, and what follows its dot.
+    fn file<'t>(&self, name: &'t str) -> Option<(&'a Arc<DataFile>, &'t str)> {
+        let (file, column) = name.split_once('.')?;
+        let file = self.data.iter().find(|data| data.name == file)?;
+        Some((file, column))
+    }
+}
