@@ -140,6 +140,7 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
     };
     let body = match &request.body {
         Some(Body::Text(text)) => format!(", body of {} bytes", text.to_string().len()),
+        Some(Body::Multipart(body)) => format!(", body of {} parts", body.parts.len()),
         Some(Body::File(file)) => format!(", body {} of {} bytes", file.name, file.content.len()),
         None => String::new(),
     };

@@ -3,7 +3,7 @@
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::template::{self, Fill, literal, template};
 use crate::values::Values;
-use plan::{Host, Plan, RowSources, Scheme};
+use plan::{Host, Multipart, PartContent, Plan, RowSources, Scheme};
 use std::sync::Arc;
 
 /// All requests of a plan, ready to send.
@@ -162,11 +162,23 @@ pub(crate) fn body_of(request: &plan::Request, rows: &RowSources) -> Option<Requ
     match &request.body {
         Some(plan::Body::Text(text)) => template(&mut pieces, text, rows),
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
+        Some(plan::Body::Multipart(body)) => multipart(&mut pieces, body, rows),
         // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
         None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}
         None => return None,
     }
     Some(RequestBody::new(pieces))
+}
+
+fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, rows: &RowSources) {
+    for (number, part) in body.parts.iter().enumerate() {
+        literal(pieces, body.head(number).as_bytes());
+        match &part.content {
+            PartContent::Text(text) => template(pieces, text, rows),
+            PartContent::File(file) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
+        }
+    }
+    literal(pieces, body.end().as_bytes());
 }
 
 fn fill_request(

@@ -80,7 +80,11 @@ pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template, rows: &RowSo
                 let source = ColumnSource::new(column, rows);
                 pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
             }
-            Piece::Secret { value, .. } => literal(pieces, value.reveal().as_bytes()),
+            Piece::Secret { value, escape, .. } => {
+                let mut text = Vec::new();
+                escape.put(value.reveal().as_bytes(), &mut text);
+                literal(pieces, &text);
+            }
         }
     }
 }

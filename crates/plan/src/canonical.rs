@@ -3,8 +3,9 @@
 use crate::toml_text::array;
 use crate::{
     Body, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
-    FleetPlan, HttpVersion, Load, Plan, Request, RequestsPerConnection, Resumption, Sha256, Shape,
-    StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
+    FleetPlan, HttpVersion, Load, Part, PartContent, Plan, Request, RequestsPerConnection,
+    Resumption, Sha256, Shape, StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask,
+    quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -163,6 +164,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
     match &request.body {
         Some(Body::Text(text)) => out.field("body", quote(&text.to_string())),
         Some(Body::File(body)) => out.field("body_file", file(body)),
+        Some(Body::Multipart(parts)) => out.field("multipart", array(&parts.parts, part)),
         None => {}
     }
     let bytes = request
@@ -173,6 +175,23 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         "expect",
         format_args!("{{ status = {}{bytes} }}", statuses(&request.expect.status)),
     );
+}
+
+fn part(part: &Part) -> String {
+    let content = match &part.content {
+        PartContent::Text(text) => format!("text = {}", quote(&text.to_string())),
+        PartContent::File(content) => format!("file = {}", file(content)),
+    };
+    let word = |key: &str, word: &Option<String>| match word {
+        Some(word) => format!(", {key} = {}", quote(word)),
+        None => String::new(),
+    };
+    let filename = word("filename", &part.filename);
+    let media_type = word("type", &part.media_type);
+    format!(
+        "{{ name = {}, {content}{filename}{media_type} }}",
+        quote(&part.name)
+    )
 }
 
 /// Writes fields of the same name together, as they are in the original text.

@@ -3,7 +3,7 @@
 
 use crate::load::MAX_RATE;
 use crate::{
-    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Piece, Plan, Portion, Request,
+    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Multipart, Piece, Plan, Portion, Request,
     RequestsPerConnection, Resumption, Shape, Share, Template,
 };
 use measure::nanoseconds;
@@ -183,6 +183,7 @@ impl Plan {
             let body = match &request.body {
                 Some(Body::Text(text)) => template_bytes(text),
                 Some(Body::File(file)) => file.content.len(),
+                Some(Body::Multipart(parts)) => multipart_bytes(parts),
                 None => 0,
             };
             Some((request.method.len() + path + fields + body) as f64 + HEAD_BYTES)
@@ -211,6 +212,15 @@ impl Plan {
     }
 }
 
+fn multipart_bytes(parts: &Multipart) -> usize {
+    let heads: usize = (0..parts.parts.len())
+        .map(|part| parts.head(part).len())
+        .sum();
+    let texts: usize = parts.templates().map(template_bytes).sum();
+    let files: usize = parts.files().map(|file| file.content.len()).sum();
+    heads + texts + files + parts.end().len()
+}
+
 /// Bytes of a template, with placeholders as long as in a run of some minutes.
 fn template_bytes(template: &Template) -> usize {
     let length = |piece: &Piece| match piece {
@@ -224,7 +234,7 @@ fn template_bytes(template: &Template) -> usize {
             .table
             .cell(0, column.index)
             .length(column.escape),
-        Piece::Secret { value, .. } => value.reveal().len(),
+        Piece::Secret { value, escape, .. } => escape.length(value.reveal().as_bytes()),
     };
     template.pieces.iter().map(length).sum()
 }

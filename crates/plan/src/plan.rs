@@ -59,7 +59,7 @@ impl Plan {
         let pieces = templates.flat_map(|template| &template.pieces);
         let mut secrets = BTreeMap::new();
         for piece in pieces {
-            if let Piece::Secret { name, value } = piece {
+            if let Piece::Secret { name, value, .. } = piece {
                 secrets.insert(&**name, &**value.reveal());
             }
         }
@@ -72,10 +72,8 @@ impl Plan {
         let bodies = self
             .requests
             .iter()
-            .filter_map(|request| match &request.body {
-                Some(Body::File(file)) => Some(file),
-                _ => None,
-            });
+            .filter_map(|request| request.body.as_ref());
+        let bodies = bodies.flat_map(Body::files);
         let data = self.data.iter().map(|data| &data.file);
         bodies
             .chain(data)

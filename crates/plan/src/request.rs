@@ -1,5 +1,6 @@
 //! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
+use data::Escape;
 use secret::Secret;
 use std::sync::Arc;
 
@@ -31,10 +32,7 @@ impl Request {
     /// The texts that placeholders can stand in: path, headers and body.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let headers = self.headers.iter().map(|(_, value)| value.reveal());
-        let body = match &self.body {
-            Some(Body::Text(text)) => Some(text),
-            Some(Body::File(_)) | None => None,
-        };
+        let body = self.body.iter().flat_map(Body::templates);
         headers.chain(&self.path).chain(body)
     }
 }
@@ -46,6 +44,32 @@ pub enum Body {
     Text(Template),
     /// Content of a file, read when the plan is checked and sent as it is.
     File(crate::File),
+    /// Several parts, each a text or a file.
+    Multipart(Arc<crate::Multipart>),
+}
+
+impl Body {
+    /// Its texts.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let (text, parts) = match self {
+            Body::Text(text) => (Some(text), None),
+            Body::File(_) => (None, None),
+            Body::Multipart(parts) => (None, Some(parts)),
+        };
+        let parts = parts.into_iter().flat_map(|parts| parts.templates());
+        text.into_iter().chain(parts)
+    }
+
+    /// Its files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &crate::File> {
+        let (file, parts) = match self {
+            Body::Text(_) => (None, None),
+            Body::File(file) => (Some(file), None),
+            Body::Multipart(parts) => (None, Some(parts)),
+        };
+        let parts = parts.into_iter().flat_map(|parts| parts.files());
+        file.into_iter().chain(parts)
+    }
 }
 
 /// Text with placeholders. Only these exact words are placeholders, so JSON needs no escaping.
@@ -73,8 +97,10 @@ pub enum Piece {
     Secret {
         /// Name of the variable.
         name: Arc<str>,
-        /// What is sent.
+        /// Its value.
         value: Secret<Arc<str>>,
+        /// How the value is written.
+        escape: Escape,
     },
 }
 

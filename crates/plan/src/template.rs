@@ -44,6 +44,20 @@ impl Template {
         Template { pieces }
     }
 
+    /// A template of these pieces; adjacent literals are joined.
+    pub(crate) fn of_pieces(pieces: Vec<Piece>) -> Template {
+        let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            match (joined.last_mut(), piece) {
+                (Some(Piece::Literal(before)), Piece::Literal(text)) => {
+                    *before = format!("{before}{text}").into();
+                }
+                (_, piece) => joined.push(piece),
+            }
+        }
+        Template { pieces: joined }
+    }
+
     /// Whether the text is the same for every operation.
     #[must_use]
     pub fn is_literal(&self) -> bool {

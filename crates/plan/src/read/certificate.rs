@@ -55,31 +55,28 @@ fn has_no_key(text: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Reports the first body that is also a file with a client's, or a CA's, key: keys go only to
-/// those who need them, bodies to every agent.
-pub(crate) fn check_bodies(
+/// Reports the first file that every agent gets and that has a client's, or a CA's, key: keys go
+/// only to those who need them.
+pub(crate) fn check_files(
     root: &PlanSection<'_>,
     requests: &[Request],
     certificates: &ClientCertificates,
 ) {
-    let bodies = requests.iter().filter_map(|request| match &request.body {
-        Some(Body::File(file)) => Some(file),
-        _ => None,
+    let bodies = requests.iter().filter_map(|request| request.body.as_ref());
+    let data = root.context.data().iter().map(|data| &data.file);
+    let mut files = bodies.flat_map(Body::files).chain(data);
+    let also = files.find_map(|file| {
+        let mut private = certificates.private();
+        let private = private.find(|private| private.sha256 == file.sha256)?;
+        has_no_key(&String::from_utf8_lossy(&file.content)).err()?;
+        Some((&file.name, &private.name))
     });
-    let mut with_key =
-        bodies.filter(|body| has_no_key(&String::from_utf8_lossy(&body.content)).is_err());
-    let also = with_key.find_map(|body| {
-        let private = certificates
-            .private()
-            .find(|private| private.sha256 == body.sha256)?;
-        Some((&body.name, &private.name))
-    });
-    if let Some((body, private)) = also {
+    if let Some((file, private)) = also {
         root.problem_at(
             "request",
             format!(
-                "the body_file {body:?} holds a private key of tls.client_certificates too (there \
-                 {private:?}), and every agent is sent all bodies; name another file"
+                "the file {file:?} holds a private key of tls.client_certificates too (there \
+                 {private:?}), and every agent is sent all bodies and data; name another file"
             ),
         );
     }

@@ -26,13 +26,14 @@ impl Template {
         })
     }
 
-    /// Gives each column an escape by the text before it.
+    /// Gives each column and each secret an escape by the text before it.
     fn escape(&mut self, mut escape_after: impl FnMut(&str) -> Escape) {
         let mut escape = escape_after("");
         for piece in &mut self.pieces {
             match piece {
                 Piece::Literal(text) => escape = escape_after(text),
                 Piece::Column(column) if !column.is_raw => column.escape = escape,
+                Piece::Secret { escape: own, .. } => *own = escape,
                 _ => {}
             }
         }
@@ -42,12 +43,13 @@ impl Template {
 /// Cells in a path are percent-encoded, before and after its `?`.
 pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
     let mut escape = Escape::Segment;
-    path.escape(|text| {
-        if text.contains('?') {
-            escape = Escape::Query;
+    for piece in &mut path.pieces {
+        match piece {
+            Piece::Literal(text) if text.contains('?') => escape = Escape::Query,
+            Piece::Column(column) if !column.is_raw => column.escape = escape,
+            _ => {}
         }
-        escape
-    });
+    }
     let is_right = |cell: &[u8]| {
         cell.iter()
             .all(|byte| byte.is_ascii_graphic() && *byte != b'#')

@@ -6,6 +6,7 @@
 //! reads the plan once per variant.
 
 mod axis;
+mod body;
 mod builtin;
 mod campaign;
 mod certificate;
@@ -20,6 +21,7 @@ mod fleet;
 mod found_problem;
 mod header;
 mod identities;
+mod json_text;
 mod key_log;
 mod known;
 mod load;
@@ -144,7 +146,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     check_builtin(&root, target.as_ref(), context.http);
     let tls = tls(&root, target.as_ref(), context);
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
-        certificate::check_bodies(&root, requests, &tls.client_certificates);
+        certificate::check_files(&root, requests, &tls.client_certificates);
     }
     let rows = requests.as_deref().map(|requests| RowUse {
         data: root.context.data(),

@@ -93,7 +93,15 @@ impl NodeValue {
 
 /// Whether the keys of the table are names that can contain dots, not paths.
 fn holds_names(path: &str) -> bool {
-    matches!(within_plan(path), "thresholds" | "request.headers")
+    matches!(
+        within_plan(path),
+        "thresholds" | "request.headers" | "request.form" | "request.json"
+    )
+}
+
+/// Whether the table is JSON, whose inner tables are what they are.
+fn is_json(path: &str) -> bool {
+    within_plan(path) == "request.json"
 }
 
 /// The path within a single plan for `path`, which can be in a variant or be an axis.
@@ -176,6 +184,9 @@ impl Builder {
     }
 
     fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: KeyedNode) {
+        if is_json(path) {
+            return self.merge(table, path, name, entry);
+        }
         if holds_names(path) {
             return self.insert_named(table, path, name, entry);
         }

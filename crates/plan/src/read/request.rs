@@ -1,22 +1,21 @@
 //! Reads `[request]` and `[[request]]`.
 
-use crate::read::columns::{self, BodyKind};
+use crate::read::body;
+use crate::read::columns;
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::header;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
-use crate::{Body, Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
+use crate::{Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
 use measure::is_unprintable;
-use secret::Secret;
 
 const MAX_REQUESTS: usize = 1000;
 const MAX_WEIGHT: u32 = 10_000;
 /// The engine distributes requests with a table that has an entry per unit of weight.
 const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_NAME_CHARS: usize = 100;
-const MAX_BODY_BYTES: usize = 64 << 20;
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
 ];
@@ -38,6 +37,14 @@ pub(crate) const KEYS: &[&str] = &[
     "request.headers",
     "request.body",
     "request.body_file",
+    "request.form",
+    "request.json",
+    "request.multipart",
+    "request.multipart.name",
+    "request.multipart.text",
+    "request.multipart.file",
+    "request.multipart.filename",
+    "request.multipart.type",
     "request.expect",
     "request.expect.status",
     "request.expect.bytes",
@@ -148,6 +155,9 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "headers",
             "body",
             "body_file",
+            "form",
+            "json",
+            "multipart",
             "expect",
         ],
         why,
@@ -176,14 +186,10 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
         .read("method", method)
         .unwrap_or_else(|| "GET".to_owned());
     let path = section.read("path", path);
-    let headers: Vec<(String, Secret<Template>)> = section
+    let mut headers = section
         .read("headers", |field| field.section().map(header::all))
         .unwrap_or_default();
-    let content_type = headers
-        .iter()
-        .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
-        .map(|(_, value)| value.reveal().to_string());
-    let body = body(section, content_type.as_deref());
+    let body = body::read(section, &mut headers);
     if body.is_some() && method == "TRACE" {
         section.problem_at(
             "method",
@@ -281,24 +287,6 @@ fn path(field: Field<'_>) -> Option<Template> {
         return Some(path);
     }
     None
-}
-
-fn body(section: &PlanSection<'_>, content_type: Option<&str>) -> Option<Body> {
-    let text = section.read("body", |field| {
-        let text = field.template_text("the body's text")?;
-        field.reveal(text)?;
-        let mut text = template(&field, text);
-        let kind = BodyKind::new(content_type, &text);
-        columns::in_body(&field, &mut text, kind);
-        Some(Body::Text(text))
-    });
-    let file = section.read("body_file", |field| {
-        field.file(MAX_BODY_BYTES).map(Body::File)
-    });
-    if section.has("body") && section.has("body_file") {
-        section.problem_at("body_file", "given beside body; keep one of them");
-    }
-    text.or(file)
 }
 
 fn expect(section: PlanSection<'_>) -> Expect {

@@ -2,6 +2,7 @@
 
 use crate::template::{Placeholders, name_in_braces};
 use crate::{Piece, Plan};
+use data::Escape;
 use secret::Secret;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,6 +125,7 @@ impl Placeholders for Variables {
             VariableValue::Secret(value) => Some(Piece::Secret {
                 name: name.into(),
                 value: value.clone(),
+                escape: Escape::None,
             }),
             VariableValue::Text(_) | VariableValue::Unknown => None,
         }
