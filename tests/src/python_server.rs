@@ -1,16 +1,18 @@
-//! Python's `socketserver` with a thread per connection, whose answers take a given time:
-//! `servers/python/sleeping.py`.
+//! Python's own servers with a thread per connection: one whose answers take a given time,
+//! `servers/python/sleeping.py`, and one that reads bodies, `servers/python/bodies.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
 use crate::{Process, require};
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-const SOURCE: &str = include_str!("../servers/python/sleeping.py");
+const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
+const BODIES: &str = include_str!("../servers/python/bodies.py");
 
-/// A running server of plain HTTP/1.1 that uses almost no CPU, unless it computes.
+/// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
 pub struct PythonServer {
     process: Process,
     address: SocketAddr,
@@ -25,10 +27,21 @@ impl PythonServer {
     /// at 1 MB/s.
     #[must_use]
     pub fn start(ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
+        PythonServer::start_script(SLEEPING, ip, arguments)
+    }
+
+    /// Starts one on `ip` that writes what it reads of bodies to the file `seen`, a line of JSON for
+    /// each; `None` if Python is not installed.
+    #[must_use]
+    pub fn reading(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
+        PythonServer::start_script(BODIES, ip, &[seen.to_str().unwrap()])
+    }
+
+    fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         let program = require("python3")?;
         let folder = tempfile::tempdir().unwrap();
-        let source = folder.path().join("sleeping.py");
-        std::fs::write(&source, SOURCE).unwrap();
+        let source = folder.path().join("server.py");
+        std::fs::write(&source, script).unwrap();
         let start = || {
             let address = SocketAddr::new(ip, free_ports(ip, 1)[0]);
             let mut command = Command::new(&program);

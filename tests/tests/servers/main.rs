@@ -5,6 +5,7 @@
 )]
 
 mod addresses;
+mod bodies;
 mod cheap;
 mod connections;
 mod controls;
