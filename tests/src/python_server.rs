@@ -30,8 +30,8 @@ impl PythonServer {
         PythonServer::start_script(SLEEPING, ip, arguments)
     }
 
-    /// Starts one on `ip` that writes what it reads of bodies to the file `seen`, a line of JSON for
-    /// each; `None` if Python is not installed.
+    /// Starts one on `ip` that writes what it reads of bodies to the file `seen`, a line of JSON
+    /// for each; `None` if Python is not installed.
     #[must_use]
     pub fn reading(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(BODIES, ip, &[seen.to_str().unwrap()])

@@ -2,10 +2,9 @@
 
 use crate::toml_text::array;
 use crate::{
-    Body, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
-    FleetPlan, HttpVersion, Load, Part, PartContent, Plan, Request, RequestsPerConnection,
-    Resumption, Sha256, Shape, StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask,
-    quote,
+    Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
+    FleetPlan, HttpVersion, Load, PartContent, Plan, Request, RequestsPerConnection, Resumption,
+    Sha256, Shape, StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -177,7 +176,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
     );
 }
 
-fn part(part: &Part) -> String {
+fn part(part: &BodyPart) -> String {
     let content = match &part.content {
         PartContent::Text(text) => format!("text = {}", quote(&text.to_string())),
         PartContent::File(content) => format!("file = {}", file(content)),

@@ -10,12 +10,12 @@ const BOUNDARY_DIGITS: usize = 32;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Multipart {
     /// At least one, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<BodyPart>,
 }
 
 /// A part of a body.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct BodyPart {
     /// Name of the form's field.
     pub name: String,
     /// What it holds.

@@ -1,6 +1,6 @@
 //! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
-use data::Escape;
+use crate::template::Template;
 use secret::Secret;
 use std::sync::Arc;
 
@@ -70,38 +70,6 @@ impl Body {
         let parts = parts.into_iter().flat_map(|parts| parts.files());
         file.into_iter().chain(parts)
     }
-}
-
-/// Text with placeholders. Only these exact words are placeholders, so JSON needs no escaping.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
-    /// Pieces in order; adjacent literals are joined.
-    pub pieces: Vec<Piece>,
-}
-
-/// A piece of a [`Template`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Sent as it is.
-    Literal(Arc<str>),
-    /// `{user}`: number of the virtual user (closed loop) or connection slot (open loop),
-    /// cluster-wide, from 0.
-    User,
-    /// `{seq}`: number of the operation, cluster-wide, from 0.
-    Seq,
-    /// `{random}`: 64 seeded random bits as 16 hexadecimal digits.
-    Random,
-    /// A cell of a data file.
-    Column(crate::DataColumn),
-    /// The value of a variable that is secret. Texts show `{name}`.
-    Secret {
-        /// Name of the variable.
-        name: Arc<str>,
-        /// Its value.
-        value: Secret<Arc<str>>,
-        /// How the value is written.
-        escape: Escape,
-    },
 }
 
 /// The criteria for success.

@@ -18,7 +18,9 @@ fn server_reads_what_the_plan_means() {
         return;
     };
     // More than a window of what is sent at once, and every byte.
-    let file: Vec<u8> = (0..100_000_u32).map(|n| (n.wrapping_mul(n) >> 3) as u8).collect();
+    let file: Vec<u8> = (0..100_000_u32)
+        .map(|n| (n.wrapping_mul(n) >> 3) as u8)
+        .collect();
     let (file_path, data_path) = (folder.path().join("a.bin"), folder.path().join("users.csv"));
     std::fs::write(&file_path, &file).unwrap();
     std::fs::write(

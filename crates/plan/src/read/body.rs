@@ -1,6 +1,6 @@
 //! Reads a request's body: a text, a file, a form, JSON, or several parts.
 
-use crate::multipart::{Multipart, Part, PartContent};
+use crate::multipart::{BodyPart, Multipart, PartContent};
 use crate::read::columns::{self, BodyKind};
 use crate::read::field::Field;
 use crate::read::json_text;
@@ -161,7 +161,7 @@ fn multipart(field: &Field<'_>, headers: &mut Headers) -> Option<Body> {
     Some(Body::Multipart(Arc::new(multipart)))
 }
 
-fn part(field: &Field<'_>) -> Option<Part> {
+fn part(field: &Field<'_>) -> Option<BodyPart> {
     let section = field.section()?;
     let name = section.read("name", part_word);
     if !section.has("name") {
@@ -187,7 +187,7 @@ fn part(field: &Field<'_>) -> Option<Part> {
         PartContent::Text(_) => None,
     });
     is_whole.then_some(())?;
-    Some(Part {
+    Some(BodyPart {
         name: name?,
         content,
         filename,
