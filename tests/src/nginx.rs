@@ -40,6 +40,9 @@ pub struct NginxOptions {
     pub groups: &'static str,
     /// An OCSP response in DER that [`NginxServer::AnyTls`] staples.
     pub ocsp_response: Option<PathBuf>,
+    /// Names of further servers beside each one with TLS, HTTP and a P-256 key, chosen by SNI and
+    /// `Host`. Each has a certificate of its own, for the second name.
+    pub names: Vec<(String, String)>,
     /// Worker processes; with 1 a single process is master and worker.
     pub workers: u32,
 }
@@ -54,6 +57,7 @@ impl Default for NginxOptions {
             ticket_key: None,
             groups: "X25519",
             ocsp_response: None,
+            names: Vec::new(),
             workers: 1,
         }
     }

@@ -70,6 +70,22 @@ impl Pki {
         self.files(server_stem(kind))
     }
 
+    /// The server certificate for this name alone; it is made once.
+    #[must_use]
+    pub fn server_for(&self, kind: KeyKind, name: &str) -> CertificateFiles {
+        let stem = format!("{}-{name}", server_stem(kind));
+        let files = self.files(&stem);
+        if files.both.exists() {
+            return files;
+        }
+        let leaf = Leaf {
+            names: &[name],
+            fault: None,
+        };
+        let identity = self.authority(kind).server(leaf).unwrap();
+        self.write(&stem, &identity)
+    }
+
     /// Makes a server certificate with a defect.
     #[must_use]
     pub fn unsound_server(&self, kind: KeyKind, fault: CertificateDefect) -> CertificateFiles {

@@ -2,12 +2,13 @@
 
 use super::{NginxOptions, NginxServer};
 use crate::require::skip;
-use crate::{Pki, content};
+use crate::{CertificateFiles, Pki, content};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::process::Command;
+use target::KeyKind;
 
 /// The file of the ticket key in nginx's folder.
 pub(super) const TICKET_KEY: &str = "ticket.key";
@@ -17,7 +18,7 @@ const REQUEST_LOG: &str = concat!(
     r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t",
     r"$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t",
     r"$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t",
-    r"$ssl_alpn_protocol'",
+    r"$ssl_alpn_protocol\t$host'",
 );
 
 /// One line per connection of a stream server.
@@ -25,6 +26,9 @@ const CONNECTION_LOG: &str = concat!(
     r"'$server_port\t$status\t$ssl_protocol\t$ssl_cipher\t$ssl_curve\t$ssl_session_reused\t",
     r"$remote_addr'",
 );
+
+/// How many connections wait to be accepted.
+const BACKLOG: &str = " backlog=4096;";
 
 /// The input of a configuration.
 pub(super) struct Input<'a> {
@@ -76,7 +80,7 @@ pub(super) fn text(input: &Input<'_>) -> String {
         let _ = writeln!(
             stream,
             "  server {{ {listen} {} return x; }}",
-            tls(input, server)
+            tls(input, server, None)
         );
     }
     format!(
@@ -126,6 +130,25 @@ fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
         if http2 { " http2" } else { "" },
     );
     let listen = listen(input.options.ip, port, &format!("{ssl}{http2}"));
+    let default = http_block(input, server, &listen, None);
+    // Options of the socket can be given only once.
+    let listen = listen.replace(BACKLOG, ";");
+    let names = input.options.names.iter().filter(|_| server.has_names());
+    let named = names.map(|(name, certified)| {
+        let files = input.pki.server_for(KeyKind::P256, certified);
+        let listen = format!("{listen} server_name {name};");
+        http_block(input, server, &listen, Some(&files))
+    });
+    std::iter::once(default).chain(named).collect()
+}
+
+/// A server with the certificate of its kind, or with this one.
+fn http_block(
+    input: &Input<'_>,
+    server: NginxServer,
+    listen: &str,
+    files: Option<&CertificateFiles>,
+) -> String {
     let keep_alive = match server {
         NginxServer::KeepAliveLimited => {
             format!("keepalive_requests {};", input.options.keepalive_requests)
@@ -141,7 +164,7 @@ fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
         _ => String::new(),
     };
     let (tls, html, body) = (
-        tls(input, server),
+        tls(input, server, files),
         input.folder.join("html"),
         content::body(),
     );
@@ -157,7 +180,7 @@ fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
     )
 }
 
-fn tls(input: &Input<'_>, server: NginxServer) -> String {
+fn tls(input: &Input<'_>, server: NginxServer, files: Option<&CertificateFiles>) -> String {
     let ticket_key = input
         .options
         .ticket_key
@@ -169,9 +192,9 @@ fn tls(input: &Input<'_>, server: NginxServer) -> String {
         .filter(|_| server == NginxServer::AnyTls);
     let staple =
         staple.map(|path| format!(" ssl_stapling on; ssl_stapling_file {};", path.display()));
-    server.tls_directives(input.pki, ticket_key.as_deref()) + &staple.unwrap_or_default()
+    server.tls_directives(input.pki, files, ticket_key.as_deref()) + &staple.unwrap_or_default()
 }
 
 fn listen(ip: IpAddr, port: u16, ssl: &str) -> String {
-    format!("listen {}{ssl} backlog=4096;", SocketAddr::new(ip, port))
+    format!("listen {}{ssl}{}", SocketAddr::new(ip, port), BACKLOG)
 }

@@ -41,6 +41,8 @@ pub struct NginxRequest {
     pub server_name: String,
     /// The protocol chosen by ALPN; empty if there is none.
     pub alpn: String,
+    /// The name that the request asked for, in lower case and without a port.
+    pub host: String,
 }
 
 /// A finished connection to a stream server.
@@ -102,6 +104,7 @@ fn request(line: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxReques
         is_early: fields.next()? == "1",
         server_name: text(fields.next()?),
         alpn: text(fields.next()?),
+        host: text(fields.next()?),
     })
 }
 
@@ -143,7 +146,7 @@ mod tests {
     fn a_row_is_read_field_by_field_and_an_unfinished_one_left() {
         let ports = BTreeMap::from([(NginxServer::Tls13, 9004)]);
         let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:\
-                   no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\n";
+                   no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\ta.test\n";
         let rows = requests(&format!("{row}9004\t20"), &ports);
         let expected = NginxRequest {
             server: NginxServer::Tls13,
@@ -163,6 +166,7 @@ mod tests {
             is_early: false,
             server_name: "edge.test".to_owned(),
             alpn: String::new(),
+            host: "a.test".to_owned(),
         };
         assert_eq!(rows, [expected]);
     }

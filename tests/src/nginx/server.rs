@@ -107,8 +107,23 @@ impl NginxServer {
         )
     }
 
-    /// nginx's directives for this server's TLS.
-    pub(super) fn tls_directives(self, pki: &Pki, ticket_key: Option<&Path>) -> String {
+    /// Whether there are servers with names beside it, if the options have any.
+    pub(super) fn has_names(self) -> bool {
+        use NginxServer as S;
+        self.is_tls()
+            && !matches!(
+                self,
+                S::Tls12Rsa | S::Tls12Tickets | S::Tls12Cache | S::AnyTls
+            )
+    }
+
+    /// nginx's directives for this server's TLS, with the certificate of its kind or with this one.
+    pub(super) fn tls_directives(
+        self,
+        pki: &Pki,
+        files: Option<&CertificateFiles>,
+        ticket_key: Option<&Path>,
+    ) -> String {
         use NginxServer as S;
         let (version, resumes) = match self {
             S::Plain | S::Http2Plain => return String::new(),
@@ -132,7 +147,7 @@ impl NginxServer {
         } else {
             KeyKind::P256
         };
-        let files = pki.server(kind);
+        let files = files.cloned().unwrap_or_else(|| pki.server(kind));
         let identity = match self {
             S::AnyTls => certificate(&files) + &certificate(&pki.server(KeyKind::Rsa2048)),
             _ => certificate(&files),
