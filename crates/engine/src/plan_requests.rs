@@ -69,7 +69,8 @@ impl PlanRequests {
     }
 }
 
-fn values(user: u64, operation: &LiveOperation) -> Values {
+/// What an operation of `user` is known by.
+pub(crate) fn values(user: u64, operation: &LiveOperation) -> Values {
     let seq = match operation.id.period {
         Period::WarmUp => operation.seq.wrapping_add(WARM_UP_FROM),
         Period::Measured => operation.seq,

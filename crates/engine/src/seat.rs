@@ -203,6 +203,11 @@ impl SeatTable {
         }
     }
 
+    /// The number, in the cluster, of the seat's user.
+    pub(crate) fn user(&self, seat: u32) -> u64 {
+        self.seats[seat as usize].user
+    }
+
     /// Returns the key of the seat's next connection.
     pub(crate) fn next_key(&mut self, number: u32) -> ConnectionKey {
         let seat = self.seat(number);

@@ -1,12 +1,14 @@
 //! TLS of one worker: configuration, sessions, identities, verification, and the byte stream of one
 //! connection.
 
+mod accepted_chains;
 mod advance;
 mod certificate;
 mod chains;
 mod cheap;
 mod client_hello;
 mod config;
+mod connection_names;
 mod der;
 mod early_data;
 #[cfg(feature = "fuzzing")]
@@ -14,6 +16,7 @@ mod fuzzing;
 mod hkdf;
 mod identity;
 mod keys;
+mod named_places;
 mod pem;
 mod record_cipher;
 mod record_layer;

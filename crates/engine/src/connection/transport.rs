@@ -7,6 +7,7 @@ use crate::socket::{Delivery, Io, Socket};
 use crate::tls::{Broken, TlsStream, WorkerTls};
 use measure::{Kind, PathSample};
 use rustix::fd::OwnedFd;
+use rustls::pki_types::ServerName;
 
 /// A socket, its TLS, and what waits on the way through them.
 pub(super) struct Transport {
@@ -107,16 +108,17 @@ impl Transport {
         self.received_bytes
     }
 
-    /// Starts TLS: the ClientHello goes to `outgoing`, followed by the `early` data. Returns
-    /// whether that went with it.
+    /// Starts TLS with `name`: the ClientHello goes to `outgoing`, followed by the `early` data.
+    /// Returns whether that went with it.
     pub(super) fn start_tls(
         &mut self,
         tls: &WorkerTls,
+        name: ServerName<'static>,
         offering: bool,
         early: Option<&[u8]>,
         outgoing: &mut Vec<u8>,
     ) -> Result<bool, Broken> {
-        let stream = TlsStream::new(tls, offering, early, outgoing)?;
+        let stream = TlsStream::new(tls, name, offering, early, outgoing)?;
         Ok(self.tls.insert(stream).early_data().is_some())
     }
 

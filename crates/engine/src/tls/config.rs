@@ -1,5 +1,7 @@
 //! Turns the plan's `[tls]` into one rustls configuration per worker.
 
+use super::accepted_chains::AcceptedChains;
+use super::connection_names::ConnectionNames;
 use super::identity::{Credentials, Identities, pair};
 use super::keys::Keys;
 use super::pem::certificates;
@@ -9,14 +11,13 @@ use super::verifier::Verifier;
 use super::{cheap, hkdf};
 use crate::key_log::KeySink;
 use plan::{
-    File, Host, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls,
-    TlsVersion, Verify,
+    File, KeyExchange, Plan, RequestsPerConnection, Resumption, ResumptionKind, Tls, TlsVersion,
+    Verify,
 };
 use rustls::client::{
     ClientSessionStore, Resumption as RustlsResumption, Tls12Resumption, WebPkiServerVerifier,
 };
 use rustls::crypto::{CryptoProvider, SupportedKxGroup, aws_lc_rs};
-use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, NamedGroup, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub fn check_certificates<'p>(plans: impl Iterator<Item = &'p Plan>) -> Result<(
 pub(crate) struct Materials {
     roots: Arc<RootCertStore>,
     credentials: Credentials,
-    server_name: ServerName<'static>,
+    names: ConnectionNames,
     lasts: bool,
     tls: Tls,
 }
@@ -62,7 +63,7 @@ pub(crate) struct WorkerTls {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) identities: Arc<Identities>,
-    pub(crate) server_name: ServerName<'static>,
+    pub(crate) names: ConnectionNames,
     /// Secrets of handshakes, if they are wanted.
     pub(crate) keys: Option<Arc<Keys>>,
     /// Whether connections carry more than one request.
@@ -84,7 +85,7 @@ impl Materials {
             roots(tls)?
         };
         let credentials = Credentials::new(plan, agent, agents, &aws_lc_rs::default_provider())?;
-        let server_name = server_name(plan, tls)?;
+        let names = ConnectionNames::new(plan, tls)?;
         let lasts = match plan.connection().requests {
             RequestsPerConnection::HandshakeOnly => false,
             RequestsPerConnection::Limited(number) => number.get() > 1,
@@ -93,7 +94,7 @@ impl Materials {
         Ok(Some(Materials {
             roots: Arc::new(roots),
             credentials,
-            server_name,
+            names,
             lasts,
             tls: tls.clone(),
         }))
@@ -115,6 +116,7 @@ impl WorkerTls {
         let sessions = Arc::new(Sessions::new(
             tls.resumption != Resumption::Never,
             tls.key_share,
+            materials.names.differ(),
         ));
         let mut config = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&versions(tls))?
@@ -142,14 +144,13 @@ impl WorkerTls {
             Resumption::Never => 0.0,
             Resumption::Share { share, .. } => share,
         };
-        let server_name = materials.server_name.clone();
         Ok(WorkerTls {
             config: Arc::new(config),
             early_config,
             sessions,
             verifier,
             identities,
-            server_name,
+            names: materials.names.clone(),
             keys,
             lasts: materials.lasts,
             offering_share,
@@ -203,22 +204,14 @@ fn read_roots(ca: &File) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
-fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
-    let name = match (&tls.server_name, &plan.target().url.host) {
-        (Some(given), _) => given,
-        (None, Host::Name(host)) => host,
-        // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
-        (None, Host::Ip(ip)) => return Ok(ServerName::IpAddress((*ip).into())),
-    };
-    ServerName::try_from(name.clone()).map_err(|_| TlsError::ServerName(name.clone()))
-}
-
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
     let tls = &materials.tls;
     let schemes = signature_schemes(tls);
+    let accepted = AcceptedChains::new(materials.names.differ());
     if tls.verify == Verify::None {
         return Ok(Verifier::new(
             tls.verify,
+            accepted,
             schemes,
             None,
             Arc::clone(&materials.roots),
@@ -233,6 +226,7 @@ fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Ver
     .map_err(|error| TlsError::PlatformRoots(error.to_string()))?;
     Ok(Verifier::new(
         tls.verify,
+        accepted,
         schemes,
         Some(full),
         Arc::clone(&materials.roots),

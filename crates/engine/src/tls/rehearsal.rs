@@ -2,6 +2,7 @@
 //! workers disturb each other. Runs do not use it.
 
 use super::{Broken, Materials, TlsError, TlsStream, WorkerTls};
+use crate::values::Values;
 use measure::{HandshakeKind, Kind};
 use plan::Plan;
 use std::collections::BTreeSet;
@@ -46,8 +47,9 @@ impl Rehearsal {
         self.incoming.clear();
         self.outgoing.clear();
         let broken = |Broken(kind)| kind;
+        let name = self.tls.names.name(Values::default);
         let mut stream =
-            TlsStream::new(&self.tls, offering, None, &mut self.outgoing).map_err(broken)?;
+            TlsStream::new(&self.tls, name, offering, None, &mut self.outgoing).map_err(broken)?;
         loop {
             let before = self.incoming.len();
             peer(&self.outgoing, &mut self.incoming);

@@ -1,5 +1,7 @@
-//! Sessions belong to virtual users, so that resuming is a decision and never an accident.
+//! Sessions belong to virtual users, so that resuming is a decision and never an accident. If
+//! connections have different names, a user has sessions for each.
 
+use super::named_places::NamedPlaces;
 use plan::KeyShare;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -16,7 +18,8 @@ const TICKETS: usize = 4;
 /// current user.
 ///
 /// The group that was last agreed on with an address is kept for all users, even if nothing is ever
-/// resumed, but only if the plan wants key shares chosen by it.
+/// resumed, but only if the plan wants key shares chosen by it; likewise by name, if connections
+/// have different ones.
 pub(crate) struct Sessions {
     /// Whether new sessions are kept.
     keeping: bool,
@@ -33,11 +36,21 @@ pub(crate) struct Sessions {
 
 #[derive(Default)]
 struct StoredSessions {
-    /// The group that was last agreed on, by index of the address.
+    /// The group that was last agreed on, by index of the address, or by place of address and name.
     groups: Vec<Option<NamedGroup>>,
     /// The session handed out for the connection being opened, and its issuer.
     found: Option<(OfferedSession, u16)>,
+    /// By number of the user, or by place of user and name.
     users: Vec<User>,
+    /// The places; `None` if all connections have the same name.
+    places: Option<Box<SessionPlaces>>,
+}
+
+/// Where something is that belongs to a name.
+#[derive(Default)]
+struct SessionPlaces {
+    users: NamedPlaces,
+    addresses: NamedPlaces,
 }
 
 /// A session that rustls was given for a ClientHello.
@@ -59,8 +72,13 @@ struct User {
 type Issued<T> = (T, u16);
 
 impl Sessions {
-    /// Creates a store; it keeps sessions only if the plan resumes at all.
-    pub(crate) fn new(keeping: bool, key_share: KeyShare) -> Sessions {
+    /// Creates a store; it keeps sessions only if the plan resumes at all, and tells names apart if
+    /// `names_differ`.
+    pub(crate) fn new(keeping: bool, key_share: KeyShare, names_differ: bool) -> Sessions {
+        let stored = StoredSessions {
+            places: names_differ.then(Box::default),
+            ..StoredSessions::default()
+        };
         Sessions {
             keeping,
             key_share,
@@ -68,7 +86,7 @@ impl Sessions {
             address: AtomicU16::new(0),
             offering: AtomicBool::new(false),
             received: AtomicU64::new(0),
-            stored: Mutex::new(StoredSessions::default()),
+            stored: Mutex::new(stored),
         }
     }
 
@@ -94,10 +112,15 @@ impl Sessions {
     }
 
     /// The address (its index in the recorder) that issued the session which `user` would offer
-    /// next; 0 if the user has none.
-    pub(crate) fn issuer(&self, user: u32) -> u16 {
+    /// next to `name`; 0 if the user has none. Asks for the name only if names differ.
+    pub(crate) fn issuer(&self, user: u32, name: impl FnOnce() -> ServerName<'static>) -> u16 {
         let stored = self.lock();
-        let session = stored.users.get(user as usize).and_then(|user| {
+        let place = match &stored.places {
+            None => Some(user as usize),
+            Some(places) => places.users.find(user, &name()),
+        };
+        let user = place.and_then(|place| stored.users.get(place));
+        let session = user.and_then(|user| {
             let ticket = user.tickets.back().map(|(_, issuer)| *issuer);
             let tls12 = user.tls12.as_ref().map(|(_, issuer)| *issuer);
             // rustls asks for a ticket first.
@@ -106,17 +129,15 @@ impl Sessions {
         session.unwrap_or(0)
     }
 
-    /// Bytes of early data that the session allows which the connection being opened will offer; 0
-    /// if it offers none.
-    pub(crate) fn early_data_room(&self) -> usize {
+    /// Bytes of early data that the session allows which the connection being opened will offer to
+    /// `name`; 0 if it offers none.
+    pub(crate) fn early_data_room(&self, name: &ServerName<'_>) -> usize {
         if !self.offering.load(Relaxed) {
             return 0;
         }
-        let stored = self.lock();
-        let ticket = stored
-            .users
-            .get(self.current.load(Relaxed))
-            .and_then(|user| user.tickets.back());
+        let mut stored = self.lock();
+        let user = stored.user(self.current.load(Relaxed), name);
+        let ticket = user.and_then(|user| user.tickets.back());
         ticket.map_or(0, |(ticket, _)| ticket.max_early_data_size() as usize)
     }
 
@@ -135,8 +156,8 @@ impl Sessions {
             .expect("no thread panics while it holds a worker's sessions")
     }
 
-    /// Keeps a session for the current user, if sessions are kept.
-    fn keep(&self, keep: impl FnOnce(&mut User, u16)) {
+    /// Keeps a session of the current user with `name`, if sessions are kept.
+    fn keep(&self, name: &ServerName<'_>, keep: impl FnOnce(&mut User, u16)) {
         self.received.fetch_add(1, Relaxed);
         // Counted as received, but never offered.
         if !self.keeping {
@@ -144,15 +165,24 @@ impl Sessions {
         }
         let current = self.current.load(Relaxed);
         let mut stored = self.lock();
-        if stored.users.len() <= current {
-            stored.users.resize_with(current + 1, User::default);
+        let place = match &mut stored.places {
+            None => current,
+            Some(places) => match places.users.place(current as u32, name) {
+                Some(place) => place,
+                None => return, // there are too many
+            },
+        };
+        if stored.users.len() <= place {
+            stored.users.resize_with(place + 1, User::default);
         }
-        keep(&mut stored.users[current], self.address.load(Relaxed));
+        keep(&mut stored.users[place], self.address.load(Relaxed));
     }
 
-    /// Hands out the current user's session, if the connection being opened is to offer one.
+    /// Hands out the current user's session with `name`, if the connection being opened is to offer
+    /// one.
     fn offer<T>(
         &self,
+        name: &ServerName<'_>,
         found: OfferedSession,
         take: impl FnOnce(&mut User) -> Option<Issued<T>>,
     ) -> Option<T> {
@@ -160,50 +190,72 @@ impl Sessions {
             return None;
         }
         let mut stored = self.lock();
-        let (session, issuer) = take(stored.users.get_mut(self.current.load(Relaxed))?)?;
+        let (session, issuer) = take(stored.user(self.current.load(Relaxed), name)?)?;
         stored.found = Some((found, issuer));
         Some(session)
     }
 }
 
+impl StoredSessions {
+    /// The sessions of `user` with `name`.
+    fn user(&mut self, user: usize, name: &ServerName<'_>) -> Option<&mut User> {
+        let place = match &self.places {
+            None => user,
+            Some(places) => places.users.find(user as u32, name)?,
+        };
+        self.users.get_mut(place)
+    }
+}
+
 impl ClientSessionStore for Sessions {
-    fn set_kx_hint(&self, _: ServerName<'static>, group: NamedGroup) {
+    fn set_kx_hint(&self, name: ServerName<'static>, group: NamedGroup) {
         // Every connection sends a key share for the plan's first group, whatever servers choose.
         if self.key_share == KeyShare::First {
             return;
         }
-        let address = usize::from(self.address.load(Relaxed));
+        let address = self.address.load(Relaxed);
         let mut stored = self.lock();
-        if stored.groups.len() <= address {
-            stored.groups.resize(address + 1, None);
+        let place = match &mut stored.places {
+            None => usize::from(address),
+            Some(places) => match places.addresses.place(address.into(), &name) {
+                Some(place) => place,
+                None => return, // there are too many
+            },
+        };
+        if stored.groups.len() <= place {
+            stored.groups.resize(place + 1, None);
         }
-        stored.groups[address] = Some(group);
+        stored.groups[place] = Some(group);
     }
 
     /// With `None` rustls takes the plan's first group.
-    fn kx_hint(&self, _: &ServerName<'_>) -> Option<NamedGroup> {
-        *self
-            .lock()
-            .groups
-            .get(usize::from(self.address.load(Relaxed)))?
+    fn kx_hint(&self, name: &ServerName<'_>) -> Option<NamedGroup> {
+        let address = self.address.load(Relaxed);
+        let stored = self.lock();
+        let place = match &stored.places {
+            None => usize::from(address),
+            Some(places) => places.addresses.find(address.into(), name)?,
+        };
+        *stored.groups.get(place)?
     }
 
-    fn set_tls12_session(&self, _: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.keep(|user, issuer| user.tls12 = Some((value, issuer)));
+    fn set_tls12_session(&self, name: ServerName<'static>, value: Tls12ClientSessionValue) {
+        self.keep(&name, |user, issuer| user.tls12 = Some((value, issuer)));
     }
 
-    fn tls12_session(&self, _: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.offer(OfferedSession::Tls12, |user| user.tls12.clone())
+    fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
+        self.offer(name, OfferedSession::Tls12, |user| user.tls12.clone())
     }
 
-    fn remove_tls12_session(&self, _: &ServerName<'static>) {
-        if let Some(user) = self.lock().users.get_mut(self.current.load(Relaxed)) {
+    fn remove_tls12_session(&self, name: &ServerName<'static>) {
+        let current = self.current.load(Relaxed);
+        if let Some(user) = self.lock().user(current, name) {
             user.tls12 = None;
         }
     }
 
-    fn insert_tls13_ticket(&self, _: ServerName<'static>, value: Tls13ClientSessionValue) {
-        self.keep(|user, issuer| {
+    fn insert_tls13_ticket(&self, name: ServerName<'static>, value: Tls13ClientSessionValue) {
+        self.keep(&name, |user, issuer| {
             // The oldest one goes: the newest ones are valid longest.
             if user.tickets.len() == TICKETS {
                 user.tickets.pop_front();
@@ -212,8 +264,8 @@ impl ClientSessionStore for Sessions {
         });
     }
 
-    fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.offer(OfferedSession::Tls13, |user| user.tickets.pop_back())
+    fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
+        self.offer(name, OfferedSession::Tls13, |user| user.tickets.pop_back())
     }
 }
 

@@ -13,6 +13,7 @@ use crate::key_log::OperationEnding;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
 use rustls::Error;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
+use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
 use std::sync::Arc;
 
@@ -63,11 +64,12 @@ enum Side {
 }
 
 impl TlsStream {
-    /// Starts a handshake for the worker's current user. The ClientHello goes to `outgoing`,
-    /// followed by the `early` data, which is at most one record and fits into
+    /// Starts a handshake with `name` for the worker's current user. The ClientHello goes to
+    /// `outgoing`, followed by the `early` data, which is at most one record and fits into
     /// [`Sessions::early_data_room`](super::sessions::Sessions::early_data_room).
     pub(crate) fn new(
         tls: &WorkerTls,
+        name: ServerName<'static>,
         offering: bool,
         early: Option<&[u8]>,
         outgoing: &mut Vec<u8>,
@@ -77,8 +79,7 @@ impl TlsStream {
             .as_ref()
             .filter(|_| early.is_some())
             .unwrap_or(&tls.config);
-        let connection =
-            UnbufferedClientConnection::new(Arc::clone(config), tls.server_name.clone());
+        let connection = UnbufferedClientConnection::new(Arc::clone(config), name);
         let connection = connection.map_err(|error| Broken(kind(&error, None, None)))?;
         let mut stream = TlsStream {
             side: Side::Rustls(connection),

@@ -1,5 +1,6 @@
 //! Checks of a server's certificate, and what is seen during them.
 
+use super::accepted_chains::AcceptedChains;
 use super::certificate::Refused;
 use super::staple::Staples;
 use measure::{CertificateFault, Staple};
@@ -10,10 +11,6 @@ use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signat
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, Error, PeerMisbehaved, RootCertStore, SignatureScheme};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// Most chains remembered by `verify = "once"`. A service has a few; attackers are not a concern
-/// here.
-const REMEMBERED: usize = 64;
 
 /// Checks as much as the plan asks for, and notes the signature scheme and OCSP staple of each
 /// handshake.
@@ -32,7 +29,7 @@ pub(crate) struct Verifier {
 
 #[derive(Debug, Default)]
 struct VerifierState {
-    accepted: Vec<Vec<CertificateDer<'static>>>,
+    accepted: AcceptedChains,
     staples: Staples,
     seen: Seen,
 }
@@ -61,9 +58,10 @@ impl Seen {
 
 impl Verifier {
     /// Creates a verifier that offers `schemes`, or all that it verifies. `full` is `None` only if
-    /// nothing is verified; it trusts `roots`.
+    /// nothing is verified; it trusts `roots`. `accepted` is for [`Verify::Once`].
     pub(crate) fn new(
         mode: Verify,
+        accepted: AcceptedChains,
         schemes: Option<Vec<SignatureScheme>>,
         full: Option<Arc<WebPkiServerVerifier>>,
         roots: Arc<RootCertStore>,
@@ -75,7 +73,10 @@ impl Verifier {
             roots,
             provider,
             mode,
-            state: Mutex::new(VerifierState::default()),
+            state: Mutex::new(VerifierState {
+                accepted,
+                ..VerifierState::default()
+            }),
         }
     }
 
@@ -128,29 +129,6 @@ impl Verifier {
     }
 }
 
-impl VerifierState {
-    fn has_accepted(&self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) -> bool {
-        self.accepted.iter().any(|chain| {
-            chain
-                .split_first()
-                .is_some_and(|(first, others)| first == leaf && others == rest)
-        })
-    }
-
-    fn accept(&mut self, leaf: &CertificateDer<'_>, rest: &[CertificateDer<'_>]) {
-        // The oldest one goes; a service with more chains than that is verified again.
-        if self.accepted.len() == REMEMBERED {
-            self.accepted.remove(0);
-        }
-        self.accepted.push(
-            std::iter::once(leaf)
-                .chain(rest)
-                .map(|der| der.clone().into_owned())
-                .collect(),
-        );
-    }
-}
-
 impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
@@ -162,8 +140,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         let mut state = self.lock();
         state.seen.ocsp_staple = state.staples.read(ocsp);
-        // A worker verifies only one name, so an accepted chain is accepted for that name.
-        let skip = self.mode == Verify::Once && state.has_accepted(leaf, rest);
+        let skip = self.mode == Verify::Once && state.accepted.has(name, leaf, rest);
         let Some(full) = self.full.as_ref().filter(|_| !skip) else {
             return Ok(ServerCertVerified::assertion());
         };
@@ -171,7 +148,7 @@ impl ServerCertVerifier for Verifier {
         let verified =
             verified.inspect_err(|error| self.note_fault(&mut state, error, leaf, rest))?;
         if self.mode == Verify::Once {
-            state.accept(leaf, rest);
+            state.accepted.add(name, leaf, rest);
         }
         Ok(verified)
     }

@@ -5,11 +5,14 @@ use super::connector::NewConnection;
 use super::ledger::AlpnOutcome;
 use crate::endpoints::NextEndpoint;
 use crate::live_operation::{AttemptState, Early, LiveOperation};
+use crate::plan_requests::values;
 use crate::resolver::Question;
 use crate::seat::Opener;
-use crate::tls::{Broken, FRAGMENT};
+use crate::tls::{Broken, FRAGMENT, WorkerTls};
+use crate::values::Values;
 use measure::{FailureStage, Kind, OperationEnd};
 use plan::Close;
+use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 
 impl Worker {
@@ -20,7 +23,7 @@ impl Worker {
         let operation = self.begun(slot);
         operation.open(now);
         let begun_at = operation.begun_at;
-        let issuer = self.issuer(seat);
+        let issuer = self.issuer(slot);
         let question = Question {
             slot,
             begun_at,
@@ -36,10 +39,11 @@ impl Worker {
         }
     }
 
-    /// The issuer of the session that the seat's next connection offers; 0 if it offers none. It is
-    /// settled before the address is known, so that every address is offered the sessions of all
-    /// others.
-    fn issuer(&mut self, seat: u32) -> u16 {
+    /// The issuer of the session that the connection offers which the slot's operation opens; 0 if
+    /// it offers none. It is settled before the address is known, so that every address is offered
+    /// the sessions of all others.
+    fn issuer(&mut self, slot: u32) -> u16 {
+        let seat = self.seats.seat_of(slot);
         let Some(tls) = self.tls.as_ref().filter(|tls| tls.offering_share != 0.0) else {
             return 0;
         };
@@ -47,10 +51,20 @@ impl Worker {
         let offering = settled.unwrap_or_else(|| self.connector.offers(tls.offering_share));
         self.seats.seat(seat).offering = Some(offering);
         if offering {
-            tls.sessions.issuer(self.seats.owner(seat))
+            let name = || self.connection_name(tls, slot);
+            tls.sessions.issuer(self.seats.owner(seat), name)
         } else {
             0
         }
+    }
+
+    /// The name of the connection that the slot's operation opens.
+    fn connection_name(&self, tls: &WorkerTls, slot: u32) -> ServerName<'static> {
+        tls.names.name(|| {
+            let user = self.seats.user(self.seats.seat_of(slot));
+            let operation = self.seats.operation(slot);
+            operation.map_or_else(Values::default, |operation| values(user, operation))
+        })
     }
 
     /// Handles a finished lookup. If the operation has given up waiting, neither it nor the slot's
@@ -131,13 +145,17 @@ impl Worker {
         let seat = self.seats.seat(number);
         let offering = seat.offering.take().unwrap_or(false);
         let user = seat.user;
-        if let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(number)) {
+        let Some(tls) = &self.tls else {
+            return; // begun only if the plan has TLS
+        };
+        let name = self.connection_name(tls, slot);
+        if let Some(connection) = self.seats.connection(number) {
             tls.sessions.begin(owner, connection.id().address, offering);
             tls.identities.select(user);
         }
         self.deadlines.await_handshake(slot, now);
-        let is_early = self.may_be_early(slot);
-        match self.say_hello(number, offering, is_early) {
+        let is_early = self.may_be_early(slot, &name);
+        match self.say_hello(number, name, offering, is_early) {
             Ok(true) => {
                 let now = self.clock.now();
                 self.note_early(slot, now);
@@ -150,24 +168,31 @@ impl Worker {
 
     /// Writes the ClientHello, followed by the request that was written last as early data if
     /// `is_early`. Returns whether that went with it.
-    fn say_hello(&mut self, seat: u32, offering: bool, is_early: bool) -> Result<bool, Broken> {
+    fn say_hello(
+        &mut self,
+        seat: u32,
+        name: ServerName<'static>,
+        offering: bool,
+        is_early: bool,
+    ) -> Result<bool, Broken> {
         let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(seat)) else {
             return Ok(false);
         };
         self.sender.forget();
         let (plain, outgoing) = self.sender.written_and_outgoing(seat);
         let early = is_early.then_some(plain);
-        connection.begin_handshake(tls, offering, early, outgoing)
+        connection.begin_handshake(tls, name, offering, early, outgoing)
     }
 
-    /// Whether the slot's request may go out with the ClientHello; if so, it has been written.
-    fn may_be_early(&mut self, slot: u32) -> bool {
+    /// Whether the slot's request may go out with the ClientHello to `name`; if so, it has been
+    /// written.
+    fn may_be_early(&mut self, slot: u32, name: &ServerName<'_>) -> bool {
         let tls = self.tls.as_ref();
         let Some(tls) = tls.filter(|tls| tls.early_config.is_some()) else {
             return false;
         };
         // Early data is a single record: see `TlsStream::new`.
-        let room = tls.sessions.early_data_room().min(FRAGMENT);
+        let room = tls.sessions.early_data_room(name).min(FRAGMENT);
         let may = |operation: &LiveOperation| {
             operation.early == Early::May && self.requests.request_of(operation).is_safe
         };

@@ -1,6 +1,7 @@
 //! The record layer against rustls's server, and against a peer that sends what no server should.
 
 use super::*;
+use crate::tls::accepted_chains::AcceptedChains;
 use crate::tls::record_cipher;
 use crate::tls::verifier::Verifier;
 use plan::Verify;
@@ -35,6 +36,7 @@ fn ends(suite: SupportedCipherSuite) -> (UnbufferedClientConnection, ServerConne
         .expect("a server's configuration");
     let verifier = Arc::new(Verifier::new(
         Verify::None,
+        AcceptedChains::default(),
         None,
         None,
         Arc::new(RootCertStore::empty()),
