@@ -4,8 +4,8 @@ use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Load, Plan,
-    Request, RequestsPerConnection, Resumption, ResumptionKind, Shape, Stage, Target, Tls, Verify,
-    Words as _, duration_text,
+    Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, Stage, Target,
+    Tls, Verify, Words as _, duration_text,
 };
 use std::fmt::Display;
 
@@ -257,8 +257,10 @@ fn tls(tls: &Tls, roots: &str) -> Vec<String> {
         let schemes: Vec<&str> = schemes.iter().map(|scheme| scheme.name).collect();
         lines.push(enumerate("signature scheme", &schemes));
     }
-    if let Some(name) = &tls.server_name {
-        lines.push(format!("server name {name}"));
+    match &tls.server_name {
+        ServerNames::OfUrl => {}
+        ServerNames::Given(name) => lines.push(format!("server name {name}")),
+        ServerNames::Column(column) => lines.push(format!("server name {column}")),
     }
     lines.extend(identities(&tls.client_certificates));
     lines.extend(key_log(tls.key_log));

@@ -38,6 +38,19 @@ impl ColumnSource {
         }
     }
 
+    /// The text of the row that an operation takes.
+    pub(crate) fn text(&self, values: &Values) -> Vec<u8> {
+        let mut text = Vec::new();
+        self.cell(values).put(self.escape, &mut text);
+        text
+    }
+
+    /// The number of the first row, from 1, whose cell does not do as `is_right` asks.
+    pub(crate) fn find_wrong(&self, is_right: impl FnMut(&[u8]) -> bool) -> Option<u64> {
+        let found = self.table.find_wrong(self.column, is_right);
+        found.map(|(row, _)| row + 1)
+    }
+
     #[inline]
     fn cell(&self, values: &Values) -> TableCell<'_> {
         let row = self.rows.row(values.seq, values.user);

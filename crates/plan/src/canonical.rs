@@ -4,7 +4,8 @@ use crate::toml_text::array;
 use crate::{
     Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
     FleetPlan, HttpVersion, Load, PartContent, Plan, Request, RequestsPerConnection, Resumption,
-    Sha256, Shape, StatusSet, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
+    ServerNames, Sha256, Shape, StatusSet, Target, Threshold, Tls, Words, data_file, duration,
+    mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -280,8 +281,10 @@ fn tls(out: &mut TomlText, tls: &Tls) {
         "client_certificates",
         client_certificates(&tls.client_certificates),
     );
-    if let Some(name) = &tls.server_name {
-        out.field("server_name", quote(name));
+    match &tls.server_name {
+        ServerNames::OfUrl => {}
+        ServerNames::Given(name) => out.field("server_name", quote(name)),
+        ServerNames::Column(column) => out.field("server_name", quote(&column.to_string())),
     }
     out.field("alpn", array(&tls.alpn, |protocol| quote(protocol)));
     out.field("key_log", tls.key_log);

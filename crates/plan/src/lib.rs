@@ -96,8 +96,8 @@ pub use template::{Piece, Template};
 pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 pub use threshold_metric::{NumberName, ThresholdMetricError};
 pub use tls::{
-    CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, SignatureScheme, Tls,
-    TlsVersion, Verify,
+    CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,
+    SignatureScheme, Tls, TlsVersion, Verify,
 };
 pub use toml_text::quote;
 pub use url::UrlError;

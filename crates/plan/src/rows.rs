@@ -2,7 +2,7 @@
 //! cluster, so one agent or a thousand send the same rows.
 
 use crate::mix::{Mix, Uses};
-use crate::{DataFile, Piece, Plan, Request, RowOrder};
+use crate::{DataFile, Piece, Plan, Request, RowOrder, Tls};
 use measure::SplitMix;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,21 +32,34 @@ impl Plan {
     #[must_use]
     pub fn row_sources(&self) -> RowSources {
         let sources = self.data.iter().map(|file| {
-            let source = RowSource::new(file, &self.requests, self.load.seed);
+            let takers = RowTakers {
+                requests: &self.requests,
+                tls: self.tls.as_ref(),
+            };
+            let source = RowSource::new(file, takers, self.load.seed);
             (file.name.clone(), Arc::new(source))
         });
         sources.collect()
     }
 }
 
+/// What takes rows of a plan's data files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowTakers<'a> {
+    pub(crate) requests: &'a [Request],
+    /// A connection's name is that of any operation's row, whatever that requests.
+    pub(crate) tls: Option<&'a Tls>,
+}
+
 impl RowSource {
-    pub(crate) fn new(file: &DataFile, requests: &[Request], seed: u64) -> RowSource {
+    pub(crate) fn new(file: &DataFile, takers: RowTakers<'_>, seed: u64) -> RowSource {
+        let requests = takers.requests.iter();
         let taking: Vec<bool> = requests
-            .iter()
-            .map(|request| takes_row(request, &file.name))
+            .clone()
+            .map(|request| takers.take_row(request, &file.name))
             .collect();
         let uses = (!taking.iter().all(|&takes| takes)).then(|| {
-            let weights: Vec<u32> = requests.iter().map(|request| request.weight).collect();
+            let weights: Vec<u32> = requests.map(|request| request.weight).collect();
             Mix::new(&weights, seed).uses(&taking)
         });
         RowSource {
@@ -91,10 +104,21 @@ impl RowSource {
     }
 }
 
-/// Whether operations of `request` take a row of the file `name`.
-pub(crate) fn takes_row(request: &Request, name: &str) -> bool {
-    let mut pieces = request.templates().flat_map(|template| &template.pieces);
-    pieces.any(|piece| matches!(piece, Piece::Column(column) if column.file.name == name))
+impl RowTakers<'_> {
+    /// Whether any operation takes a row of the file `name`.
+    pub(crate) fn use_file(self, name: &str) -> bool {
+        let mut requests = self.requests.iter();
+        requests.any(|request| self.take_row(request, name))
+    }
+
+    /// Whether operations of `request` take a row of the file `name`.
+    fn take_row(self, request: &Request, name: &str) -> bool {
+        let names = self.tls.and_then(Tls::name_column);
+        let mut pieces = request.templates().flat_map(|template| &template.pieces);
+        names.is_some_and(|column| column.file.name == name)
+            || pieces
+                .any(|piece| matches!(piece, Piece::Column(column) if column.file.name == name))
+    }
 }
 
 /// Where `place` below `rows` comes to be in an order that `key` gives: a Feistel network over the

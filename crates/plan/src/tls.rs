@@ -29,12 +29,35 @@ pub struct Tls {
     pub ca: Option<crate::File>,
     /// Client identities, assigned to virtual users in turn.
     pub client_certificates: crate::ClientCertificates,
-    /// The name for SNI and verification; `None` uses the URL's host.
-    pub server_name: Option<String>,
+    /// The name for SNI and verification.
+    pub server_name: ServerNames,
     /// ALPN protocols offered; empty offers none.
     pub alpn: Vec<String>,
     /// Whose secrets are written down.
     pub key_log: crate::KeyLog,
+}
+
+/// The name that a connection is for: `tls.server_name`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ServerNames {
+    /// The URL's host.
+    OfUrl,
+    /// This DNS name or IP address.
+    Given(String),
+    /// The cell of the row that the operation has which opens the connection. Other operations on
+    /// that connection, if it may have any, have the same row.
+    Column(crate::DataColumn),
+}
+
+impl Tls {
+    /// The column that names connections, if one does.
+    #[must_use]
+    pub fn name_column(&self) -> Option<&crate::DataColumn> {
+        match &self.server_name {
+            ServerNames::Column(column) => Some(column),
+            ServerNames::OfUrl | ServerNames::Given(_) => None,
+        }
+    }
 }
 
 /// A TLS version that can be offered.

@@ -56,6 +56,9 @@ pub enum TlsError {
     /// The name to verify is not a valid name.
     #[error("tls.server_name: {0:?} is neither a host name nor an IP address")]
     ServerName(String),
+    /// A cell that is to name connections is not a valid name.
+    #[error("tls.server_name: {0} is no DNS name in row {1} of the file")]
+    RowName(String, u64),
     /// rustls refuses the combination.
     #[error("tls: {0}")]
     Rustls(#[from] rustls::Error),

@@ -197,10 +197,13 @@ impl Worker {
         };
         let sent_at = operation.sent().map(|sent| sent.at);
         let opens = self.seats.seat(seat).opening_slot() == Some(slot);
+        let is_for_one_name = self.is_for_one_name();
         let connection = self.seats.connection(seat);
         // Without a connection, another slot's operation is opening one.
         let cancelled = match connection {
             _ if opens => Cancelled::Connection,
+            // It has carried nothing yet, and the next operation may have another name.
+            Some(_) if sent_at.is_none() && is_for_one_name => Cancelled::Connection,
             Some(connection) => connection.cancel(lane, sent_at),
             None => Cancelled::Lane,
         };
@@ -216,6 +219,12 @@ impl Worker {
                 self.close_if_over(seat);
             }
         }
+    }
+
+    /// Whether connections are for the operation that opens them alone, by its name.
+    fn is_for_one_name(&self) -> bool {
+        let tls = self.tls.as_ref();
+        self.rules.requests_each == 1 && tls.is_some_and(|tls| tls.names.differ())
     }
 
     /// Looks after a shared connection once its events have been acted on: it may drain or be over,

@@ -2,7 +2,7 @@
 //! and whether these can stand there.
 
 use crate::read::field::Field;
-use crate::{DataColumn, Piece, Template};
+use crate::{DataColumn, Host, Piece, Template};
 use data::Escape;
 
 /// Reports what names a data file of the plan, and none of its columns.
@@ -80,6 +80,21 @@ pub(crate) fn in_header(field: &Field<'_>, value: &Template) {
             "remove it from the file",
         );
     }
+}
+
+/// Cells that name connections are DNS names.
+pub(crate) fn in_server_name(field: &Field<'_>, column: &DataColumn) {
+    let is_right = |cell: &[u8]| {
+        let host = std::str::from_utf8(cell).map(str::parse);
+        matches!(host, Ok(Ok(Host::Name(_))))
+    };
+    check(
+        field,
+        column,
+        is_right,
+        "has a cell that is no DNS name",
+        "write one such as \"edge.test\", in ASCII and without a final dot",
+    );
 }
 
 /// How the text of a body is written.

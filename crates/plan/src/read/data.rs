@@ -5,7 +5,8 @@ use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::node::{NodeValue, Table};
 use crate::read::section::PlanSection;
-use crate::{AtEnd, File, Request, RowOrder, rows};
+use crate::rows::RowTakers;
+use crate::{AtEnd, File, RowOrder};
 use data::{DataFormat, DataTable, FileLayout, MAX_BYTES};
 use std::sync::Arc;
 
@@ -203,10 +204,9 @@ fn secret(section: &PlanSection<'_>, table: &DataTable) -> Vec<String> {
 }
 
 /// Notes files that no request takes a row of.
-pub(crate) fn note_unused(context: &Context<'_>, requests: &[Request]) {
+pub(crate) fn note_unused(context: &Context<'_>, takers: RowTakers<'_>) {
     for file in context.data() {
-        let mut requests = requests.iter();
-        if !requests.any(|request| rows::takes_row(request, &file.name)) {
+        if !takers.use_file(&file.name) {
             context.note(format!(
                 "data.{}: no request has a column of it, such as {{{}.{}}}",
                 file.name,

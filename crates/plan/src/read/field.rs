@@ -47,7 +47,8 @@ impl<'a> Field<'a> {
         let text = self.template_text(example)?;
         if let Some(name) = self.context.names().data_in(text) {
             self.problem(format_args!(
-                "has the column {{{name}}}, which can stand in request.path, headers and body"
+                "has the column {{{name}}}, which can stand in request.path, headers and body, and \
+                 in tls.server_name"
             ));
             return None;
         }

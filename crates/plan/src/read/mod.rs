@@ -36,6 +36,7 @@ mod request;
 mod rows_end;
 mod search;
 mod section;
+mod server_names;
 mod target;
 mod target_url;
 mod template;
@@ -49,6 +50,7 @@ pub(crate) use campaign::read as campaign;
 pub(crate) use file_source::{Elsewhere, FileSource, Hashes, Names};
 pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 
+use crate::rows::RowTakers;
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request,
     RequestsPerConnection, Scheme, Settings, Shape, Target, Tls, duration,
@@ -148,9 +150,13 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_files(&root, requests, &tls.client_certificates);
     }
-    let rows = requests.as_deref().map(|requests| RowUse {
-        data: root.context.data(),
+    let takers = requests.as_deref().map(|requests| RowTakers {
         requests,
+        tls: tls.as_ref().and_then(Option::as_ref),
+    });
+    let rows = takers.map(|takers| RowUse {
+        data: root.context.data(),
+        takers,
         is_searched: matches!(amount, AmountSource::Searched(_)),
     });
     let load = root
@@ -177,9 +183,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         check_validity(root.context, tls, load);
     }
     let data = root.context.data().to_vec();
-    if let Some(requests) = &requests {
-        data::note_unused(root.context, requests);
-    }
+    note_rows(root.context, takers, context);
     root.finish();
     // Only now, so that one wrong section does not hide the problems of the others.
     Some(Plan {
@@ -194,6 +198,17 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         thresholds: thresholds?,
         notes: Vec::new(),
     })
+}
+
+fn note_rows(
+    context: &Context<'_>,
+    takers: Option<RowTakers<'_>>,
+    connection: tls::ConnectionContext,
+) {
+    if let Some(takers) = takers {
+        data::note_unused(context, takers);
+        server_names::note_hosts(context, takers, connection.per_connection);
+    }
 }
 
 fn check_builtin(root: &PlanSection<'_>, target: Option<&Target>, http: HttpVersion) {

@@ -1,15 +1,15 @@
 //! Data files whose rows are taken only once: where the load ends then.
 
 use crate::read::section::PlanSection;
-use crate::rows::RowSource;
-use crate::{AtEnd, DataFile, End, Load, Owner, Request, RowOrder, Schedule, Seats, Shape};
+use crate::rows::{RowSource, RowTakers};
+use crate::{AtEnd, DataFile, End, Load, Owner, RowOrder, Schedule, Seats, Shape};
 use std::sync::Arc;
 
-/// What takes rows of a plan's data files.
+/// How rows of a plan's data files are used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowUse<'a> {
     pub(crate) data: &'a [Arc<DataFile>],
-    pub(crate) requests: &'a [Request],
+    pub(crate) takers: RowTakers<'a>,
     /// The load is that of a search, which makes several runs.
     pub(crate) is_searched: bool,
 }
@@ -29,7 +29,7 @@ impl<'a> RowUse<'a> {
         };
         let files = self.data.iter().map(Arc::as_ref).filter(once);
         let ends = files.filter_map(|file| {
-            let operations = RowSource::new(file, self.requests, seed).operations()?;
+            let operations = RowSource::new(file, self.takers, seed).operations()?;
             Some(RowsEnd { file, operations })
         });
         ends.min_by_key(|end| end.operations)

@@ -4,11 +4,11 @@ use crate::read::field::Field;
 use crate::read::key_log::key_log;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
-use crate::read::{certificate, identities};
+use crate::read::{certificate, identities, server_names};
 use crate::{
-    CipherSuite, ClientCertificates, Connection, Group, Host, HttpVersion, KeyExchange, KeyShare,
-    RequestsPerConnection, Resumption, ResumptionKind, SignatureScheme, Tls, TlsVersion, Verify,
-    Words as _,
+    CipherSuite, ClientCertificates, Connection, Group, HttpVersion, KeyExchange, KeyShare,
+    RequestsPerConnection, Resumption, ResumptionKind, ServerNames, SignatureScheme, Tls,
+    TlsVersion, Verify, Words as _,
 };
 
 /// Settings of `[connection]` that `[tls]` has to match.
@@ -88,7 +88,10 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
     let client_certificates = section
         .read("client_certificates", |field| identities::read(&field))
         .unwrap_or(none);
-    let server_name = section.read("server_name", server_name);
+    let server_name = section.field("server_name");
+    let server_name = server_name.map_or(Some(ServerNames::OfUrl), |field| {
+        server_names::read(&field, connection.per_connection, connection.http)
+    });
     let alpn = section
         .read("alpn", |field| alpn(&field, connection))
         .unwrap_or_else(|| default_alpn(connection));
@@ -107,7 +110,7 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
         key_exchange,
         ca,
         client_certificates,
-        server_name,
+        server_name: server_name?,
         alpn,
         key_log,
     })
@@ -406,14 +409,6 @@ fn key_exchange(section: &PlanSection<'_>) -> KeyExchange {
         section.context.note(note.to_owned());
     }
     key_exchange
-}
-
-fn server_name(field: Field<'_>) -> Option<String> {
-    let host: Host = field.parse("a name such as \"edge.test\"")?;
-    Some(match host {
-        Host::Name(name) => name,
-        Host::Ip(ip) => ip.to_string(),
-    })
 }
 
 /// HTTP/2 over TLS is only negotiated by ALPN (RFC 9113 §3.2).

@@ -150,7 +150,8 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ),
         (
             format!("{LOAD}{USERS}name = \"a-{{users.login}}\"\n"),
-            "has the column {users.login}, which can stand in request.path, headers and body",
+            "has the column {users.login}, which can stand in request.path, headers and body, \
+             and in tls.server_name",
         ),
         (
             format!(

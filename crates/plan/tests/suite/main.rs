@@ -10,5 +10,6 @@ mod messages;
 mod mix;
 mod properties;
 mod secrets;
+mod server_names;
 mod support;
 mod variables;

@@ -40,6 +40,10 @@ impl Folder {
                 "coupons.jsonl",
                 "{\"code\": \"A 1\", \"value\": 5}\n{\"code\": \"B\", \"value\": 7}\n",
             ),
+            (
+                "sites.csv",
+                "host,bad\na.test,a.test\nB.test,10.0.0.1\nc.test,c.test\n",
+            ),
             ("words.txt", "one\ntwo words\nthree\n"),
             ("ragged.csv", "a,b\n1,2\n3\n"),
             ("ca.der", "\u{30}\u{3}binary"),
