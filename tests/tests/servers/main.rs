@@ -16,6 +16,7 @@ mod http2;
 mod identities;
 mod key_log;
 mod local_ports;
+mod names;
 mod nginx;
 mod odd;
 mod openssl_server;

@@ -1,0 +1,153 @@
+//! Many names on one edge: nginx has a server and a certificate for each, and logs the name that
+//! each connection sent.
+
+use crate::{REQUESTS, USERS};
+use analysis::{Document, Figures};
+use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan};
+
+/// Names of the file, in its order.
+const NAMES: u64 = 10;
+
+fn name(row: u64) -> String {
+    format!("n{row}.example.test")
+}
+
+/// nginx with a server for each name, which has its certificate.
+fn edge(pki: &Pki) -> Option<Nginx> {
+    let names = (0..NAMES).map(|row| (name(row), name(row))).collect();
+    let options = NginxOptions {
+        names,
+        ..NginxOptions::default()
+    };
+    Nginx::start(pki, &options)
+}
+
+/// Runs a plan whose requests tell their number and their row's name. It must exit with `code`.
+fn run(
+    nginx: &Nginx,
+    server: NginxServer,
+    pki: &Pki,
+    agents: u32,
+    more: &str,
+    code: i32,
+) -> Document {
+    let rows: String = (0..NAMES).map(|row| name(row) + "\n").collect();
+    let named = "data.sites.file = \"sites.txt\"\n\
+                 tls.server_name = \"{sites.line}\"\n\
+                 request.path = \"/?{seq}-{user}-{sites.line}\"\n\
+                 request.headers.host = \"{sites.line}:8443\"\n";
+    let finished = CoordinatorCommand::local(
+        agents,
+        &plan(&nginx.url(server, "/"), pki, &format!("{named}{more}")),
+    )
+    .file("sites.txt", rows.as_bytes())
+    .run()
+    .expect(code);
+    finished.clean().document()
+}
+
+/// What a request told: its number, its user and its row's name.
+fn told(row: &NginxRequest) -> (u64, u64, &str) {
+    let mut parts = row.path.strip_prefix("/?").unwrap().splitn(3, '-');
+    let mut number = || parts.next().unwrap().parse().unwrap();
+    (number(), number(), parts.next().unwrap())
+}
+
+/// Asserts that each request came over a connection for its own name, that names are as `name_of`
+/// says for number and user, and that sessions are as nginx logged them.
+fn assert_named(rows: &[NginxRequest], figures: &Figures, name_of: impl Fn(u64, u64) -> String) {
+    for row in rows {
+        let (seq, user, told) = told(row);
+        assert_eq!(told, name_of(seq, user), "{row:?}");
+        assert_eq!((row.server_name.as_str(), row.host.as_str()), (told, told));
+    }
+    let (counted, firsts) = (&figures.resumption, rows.iter().filter(|row| row.nth == 1));
+    let resumed = firsts.clone().filter(|row| row.resumed).count() as u64;
+    assert_eq!(counted.resumed, resumed, "{counted:?}");
+    assert_eq!(counted.handshakes, firsts.count() as u64, "{counted:?}");
+    // A session that was offered to another name would be refused.
+    assert_eq!(
+        (counted.accepted, counted.refused),
+        (resumed, 0),
+        "{counted:?}"
+    );
+}
+
+#[test]
+fn connections_have_their_rows_names_in_the_files_order() {
+    let pki = Pki::new();
+    let resumes = "tls.resumption = \"always\"\n";
+    for (server, agents, users, more) in [
+        (NginxServer::Tls13Tickets, 1, 1, resumes.to_owned()),
+        (NginxServer::Tls13Tickets, 2, USERS, resumes.to_owned()),
+        (
+            NginxServer::Tls13Tickets,
+            2,
+            USERS,
+            format!("{resumes}tls.verify = \"once\"\n"),
+        ),
+        (
+            NginxServer::Tls13Cache,
+            1,
+            1,
+            format!("{resumes}connection.close = \"server\"\n"),
+        ),
+        (
+            NginxServer::Http2,
+            2,
+            USERS,
+            "connection.http = \"2\"\n".to_owned(),
+        ),
+    ] {
+        let Some(nginx) = edge(&pki) else { return };
+        let load = format!(
+            "load = {{ connections = {users}, requests = {REQUESTS} }}\n\
+             connection.requests = 1\n{more}"
+        );
+        let document = run(&nginx, server, &pki, agents, &load, 0);
+        let rows = nginx.wait_for_requests(REQUESTS as usize);
+        assert_eq!(document.measured.operations.ok, REQUESTS, "{load}");
+        assert_eq!(rows.len() as u64, REQUESTS, "{load}");
+        assert_named(&rows, &document.measured, |seq, _| name(seq % NAMES));
+        // A user's first connection to a name has no session with it.
+        if users == 1 {
+            // One after the other, so that nginx's log has the file's order.
+            let numbers: Vec<u64> = rows.iter().map(|row| told(row).0).collect();
+            assert!(numbers.into_iter().eq(0..REQUESTS), "{load}");
+            assert_eq!(document.measured.resumption.resumed, REQUESTS - NAMES);
+        }
+    }
+}
+
+#[test]
+fn user_with_a_row_of_its_own_keeps_its_connection() {
+    let pki = Pki::new();
+    for (server, more, opened) in [
+        (NginxServer::Tls13Tickets, "", USERS),
+        (
+            NginxServer::Http2,
+            "connection = { http = \"2\", streams = 3 }\n",
+            USERS,
+        ),
+        (
+            NginxServer::Tls13Tickets,
+            "connection.requests = 5\n",
+            REQUESTS / 5,
+        ),
+    ] {
+        let Some(nginx) = edge(&pki) else { return };
+        let load = format!(
+            "load = {{ connections = {USERS}, requests = {REQUESTS} }}\n\
+             tls.resumption = \"always\"\ndata.sites.order = \"user\"\n{more}"
+        );
+        let document = run(&nginx, server, &pki, 2, &load, 0);
+        let rows = nginx.wait_for_requests(REQUESTS as usize);
+        assert_eq!(document.measured.operations.ok, REQUESTS, "{load}");
+        assert_named(&rows, &document.measured, |_, user| name(user));
+        assert!(document.measured.connections.opened >= opened, "{load}");
+        assert_eq!(
+            document.measured.connections.opened,
+            nginx.status().accepted
+        );
+    }
+}
