@@ -1,6 +1,7 @@
 //! Rows of cells between delimiters: CSV, TSV and lines.
 
 use crate::layout::{DataFormat, FileLayout};
+use crate::row_lines::RowLines;
 use crate::{DataError, MAX_ROW_BYTES};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -13,14 +14,16 @@ const NO_DELIMITER: u8 = b'\n';
 pub(crate) struct Rows {
     /// Offsets, with [`QUOTED`].
     begins: Vec<u64>,
+    lines: RowLines,
     delimiter: u8,
 }
 
-/// The rows of `text`, and the names of its first one if that is its header.
+/// The rows of `text`, and the names of its first one if that is its header. Text that was made of
+/// another format comes with the lines of its rows there.
 pub(crate) fn read(
     text: &[u8],
     layout: &FileLayout,
-    is_converted: bool,
+    converted: Option<RowLines>,
 ) -> Result<(Rows, Option<Vec<String>>), DataError> {
     check_text(text)?;
     let (delimiter, quotes) = match layout.format {
@@ -30,8 +33,10 @@ pub(crate) fn read(
         DataFormat::Lines => (NO_DELIMITER, false),
     };
     let has_header = layout.header && matches!(layout.format, DataFormat::Csv | DataFormat::Tsv);
+    let is_converted = converted.is_some();
     let mut rows = Rows {
         begins: Vec::new(),
+        lines: converted.unwrap_or_default(),
         delimiter,
     };
     let mut reader = Reader {
@@ -68,6 +73,9 @@ pub(crate) fn read(
                 columns: columns.unwrap_or_default(),
             });
         }
+        if !is_converted {
+            rows.lines.push(rows.begins.len(), row.line);
+        }
         rows.begins.push(row.begin);
     }
     if rows.begins.is_empty() {
@@ -75,6 +83,7 @@ pub(crate) fn read(
         return Err(DataError::NoRow(below));
     }
     rows.begins.shrink_to_fit();
+    rows.lines.shrink();
     Ok((rows, names))
 }
 
@@ -327,9 +336,8 @@ impl Rows {
     }
 
     /// The line in which a row begins, from 1.
-    pub(crate) fn line(&self, text: &[u8], row: usize) -> u64 {
-        let begin = self.begins.get(row).map_or(0, |begin| begin & !QUOTED);
-        1 + lines(&text[..begin as usize])
+    pub(crate) fn line(&self, row: u64) -> u64 {
+        self.lines.line(row)
     }
 
     fn text(&self, text: &[u8], row: usize, column: usize) -> String {

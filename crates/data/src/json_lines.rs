@@ -1,20 +1,27 @@
 //! Turns lines of JSON into CSV, so that rows are found in one way.
 
 use crate::DataError;
+use crate::row_lines::RowLines;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Lines of JSON as CSV.
+pub(crate) struct ConvertedText {
+    pub(crate) csv: Arc<[u8]>,
+    pub(crate) columns: Vec<String>,
+    /// Where its rows were.
+    pub(crate) lines: RowLines,
+}
 
 type Object<'a> = BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
 
 /// The objects of `text` as CSV, with these columns; without them those of the first object.
 /// Strings lose their quotes, `null` is empty, and everything else stays as it is written.
-pub(crate) fn to_csv(
-    text: &[u8],
-    columns: Option<&[String]>,
-) -> Result<(Arc<[u8]>, Vec<String>), DataError> {
+pub(crate) fn to_csv(text: &[u8], columns: Option<&[String]>) -> Result<ConvertedText, DataError> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut csv = Vec::with_capacity(text.len());
+    let (mut lines, mut rows) = (RowLines::default(), 0);
     let mut columns = columns.map(<[String]>::to_vec);
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line_number = number as u64 + 1;
@@ -37,8 +44,14 @@ pub(crate) fn to_csv(
             put_cell(value.get(), &mut csv);
         }
         csv.push(b'\n');
+        lines.push(rows, line_number);
+        rows += 1;
     }
-    Ok((csv.into(), columns.unwrap_or_default()))
+    Ok(ConvertedText {
+        csv: csv.into(),
+        columns: columns.unwrap_or_default(),
+        lines,
+    })
 }
 
 /// The keys of an object, in the order of its text.

@@ -1,6 +1,7 @@
 //! Data files as tables: rows found by number, and cells escaped for where they go in a request.
 //!
-//! A table keeps its file's bytes as they are, and eight bytes per row beside them. A cell is found
+//! A table keeps its file's bytes as they are, and eight bytes per row beside them; sixteen if each
+//! row takes several lines. A cell is found
 //! by going through its row, and is escaped while it is copied, so that nothing is allocated.
 
 mod data_error;
@@ -9,6 +10,7 @@ mod escape;
 mod gzip;
 mod json_lines;
 mod layout;
+mod row_lines;
 mod table;
 
 pub use data_error::DataError;

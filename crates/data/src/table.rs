@@ -11,6 +11,7 @@ use std::sync::Arc;
 pub struct DataTable {
     text: Arc<[u8]>,
     rows: Arc<Rows>,
+    number: u64,
     columns: Arc<[String]>,
 }
 
@@ -29,32 +30,35 @@ impl DataTable {
     /// Why it is no table, with the place.
     pub fn read(content: Arc<[u8]>, layout: &FileLayout) -> Result<DataTable, DataError> {
         let text = gzip::decompress(content)?;
-        let (text, header) = match layout.format {
+        let (text, converted) = match layout.format {
             DataFormat::Jsonl => {
-                let (text, columns) = json_lines::to_csv(&text, layout.columns.as_deref())?;
-                (text, Some(columns))
+                let converted = json_lines::to_csv(&text, layout.columns.as_deref())?;
+                (converted.csv, Some((converted.columns, converted.lines)))
             }
             _ => (text, None),
         };
-        let (rows, names) = delimited::read(&text, layout, header.is_some())?;
-        let columns = header
+        let (keys, lines) = converted.unzip();
+        let (rows, names) = delimited::read(&text, layout, lines)?;
+        let columns = keys
             .or_else(|| layout.columns.clone())
             .or(names)
             .unwrap_or_else(|| vec![LINE.to_owned()]);
         check_names(&columns)?;
         Ok(DataTable {
             text,
+            number: rows.number() as u64,
             rows: Arc::new(rows),
             columns: columns.into(),
         })
     }
 
-    /// A table whose file is not here. It has no row.
+    /// A table whose file is not here: of its `number` rows all cells are empty.
     #[must_use]
-    pub fn elsewhere(columns: Vec<String>) -> DataTable {
+    pub fn elsewhere(columns: Vec<String>, number: u64) -> DataTable {
         DataTable {
             text: Arc::from([]),
             rows: Arc::default(),
+            number,
             columns: columns.into(),
         }
     }
@@ -62,7 +66,7 @@ impl DataTable {
     /// The number of rows.
     #[must_use]
     pub fn rows(&self) -> u64 {
-        self.rows.number() as u64
+        self.number
     }
 
     /// Names of the columns, in order.
@@ -88,8 +92,14 @@ impl DataTable {
         }
     }
 
-    /// The first row whose cell in `column` does not do as `is_right` asks: its number, and the
-    /// line of the file where it begins, from 1 (that of JSON is the row's).
+    /// The line of the file in which `row` (from 0) begins, from 1.
+    #[must_use]
+    pub fn line(&self, row: u64) -> u64 {
+        self.rows.line(row)
+    }
+
+    /// The first row whose cell in `column` does not do as `is_right` asks: its number and
+    /// [line](DataTable::line).
     pub fn find_wrong(
         &self,
         column: usize,
@@ -101,7 +111,7 @@ impl DataTable {
             self.cell(row, column).put(Escape::None, &mut text);
             !is_right(&text)
         })?;
-        Some((row, self.rows.line(&self.text, row as usize)))
+        Some((row, self.line(row)))
     }
 }
 

@@ -141,6 +141,7 @@ fn data_file(out: &mut TomlText, data: &DataFile) {
         out.field("header", data.layout.header);
     }
     out.field("columns", array(data.table.columns(), |name| quote(name)));
+    out.field("rows", data.table.rows());
     out.field("order", word(data.order));
     out.field("at_end", word(data.at_end));
     if !data.secret.is_empty() {

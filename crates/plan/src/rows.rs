@@ -32,14 +32,23 @@ impl Plan {
     #[must_use]
     pub fn row_sources(&self) -> RowSources {
         let sources = self.data.iter().map(|file| {
-            let takers = RowTakers {
-                requests: &self.requests,
-                tls: self.tls.as_ref(),
-            };
-            let source = RowSource::new(file, takers, self.load.seed);
+            let source = RowSource::new(file, self.row_takers(), self.load.seed);
             (file.name.clone(), Arc::new(source))
         });
         sources.collect()
+    }
+
+    /// Whether operations of each request take a row of the data file `name`, in the plan's order.
+    #[must_use]
+    pub fn takes_rows(&self, name: &str) -> Vec<bool> {
+        self.row_takers().take_rows(name)
+    }
+
+    fn row_takers(&self) -> RowTakers<'_> {
+        RowTakers {
+            requests: &self.requests,
+            tls: self.tls.as_ref(),
+        }
     }
 }
 
@@ -53,12 +62,9 @@ pub(crate) struct RowTakers<'a> {
 
 impl RowSource {
     pub(crate) fn new(file: &DataFile, takers: RowTakers<'_>, seed: u64) -> RowSource {
-        let requests = takers.requests.iter();
-        let taking: Vec<bool> = requests
-            .clone()
-            .map(|request| takers.take_row(request, &file.name))
-            .collect();
+        let taking = takers.take_rows(&file.name);
         let uses = (!taking.iter().all(|&takes| takes)).then(|| {
+            let requests = takers.requests.iter();
             let weights: Vec<u32> = requests.map(|request| request.weight).collect();
             Mix::new(&weights, seed).uses(&taking)
         });
@@ -109,6 +115,14 @@ impl RowTakers<'_> {
     pub(crate) fn use_file(self, name: &str) -> bool {
         let mut requests = self.requests.iter();
         requests.any(|request| self.take_row(request, name))
+    }
+
+    /// Whether operations of each request take a row of the file `name`.
+    fn take_rows(self, name: &str) -> Vec<bool> {
+        let requests = self.requests.iter();
+        requests
+            .map(|request| self.take_row(request, name))
+            .collect()
     }
 
     /// Whether operations of `request` take a row of the file `name`.

@@ -140,3 +140,14 @@ proptest! {
         prop_assert_eq!(rows(&read(text.trim_end_matches(end.as_str()), &layout)), cells);
     }
 }
+
+#[test]
+fn rows_know_their_lines() {
+    let csv = "a,b\n1,2\n\n\"x\ny\",3\n4,5\n";
+    let table = read(csv, &layout(DataFormat::Csv));
+    let lines =
+        |table: &DataTable| -> Vec<u64> { (0..table.rows()).map(|row| table.line(row)).collect() };
+    assert_eq!(lines(&table), [2, 4, 6]);
+    let json = "\n{\"a\": \"x\\ny\"}\n{\"a\": 1}\n\n{\"a\": 2}\n";
+    assert_eq!(lines(&read(json, &layout(DataFormat::Jsonl))), [2, 3, 5]);
+}

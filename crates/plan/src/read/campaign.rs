@@ -9,8 +9,8 @@ use crate::read::node::{Node, NodeValue, Table};
 use crate::read::product::{Overlay, Overlays};
 use crate::read::section::PlanSection;
 use crate::read::{check_size, one, overlay, product, repeat, search, vars};
-use crate::{Campaign, Plan, Problems, Repeat, Search, Settings, Sha256, Variant};
-use std::collections::BTreeMap;
+use crate::{Campaign, Plan, Problems, Repeat, RowOrder, Search, Settings, Sha256, Variant};
+use std::collections::{BTreeMap, BTreeSet};
 
 const SECTIONS: [&str; 4] = ["variants", "matrix", "repeat", "search"];
 /// Most bytes of canonical text of all variants' plans together.
@@ -59,6 +59,10 @@ pub(crate) fn read(
         let (variants, mut notes) = readings.all(overlays, &context);
         // Notes on the whole file come before those on single variants.
         notes.splice(0..0, context.take_notes());
+        notes.extend(sent_by_each(
+            variants.as_deref().unwrap_or_default(),
+            runs.len(),
+        ));
         variants.map(|variants| Campaign {
             variants,
             axes,
@@ -217,6 +221,20 @@ fn report(context: &Context<'_>, found: Merged<FoundProblem>, read: &Overlays, b
         context.problem(&path, at, message);
     }
     context.problems_beyond(beyond);
+}
+
+/// Remarks on data files whose rows are to be taken once, and are taken by several runs.
+fn sent_by_each(variants: &[Variant], runs: usize) -> Vec<String> {
+    let files = variants.iter().flat_map(|variant| variant.plan.data());
+    let once = files.filter(|file| file.order == RowOrder::Unique && runs > 1);
+    let names: BTreeSet<&str> = once.map(|file| file.name.as_str()).collect();
+    let note = |name| {
+        format!(
+            "data.{name}: each of the {runs} runs begins with its first row again; write \
+             --before to put back what the rows change at the server"
+        )
+    };
+    names.into_iter().map(note).collect()
 }
 
 /// Remarks on variants whose plans are equal.

@@ -13,6 +13,8 @@ use std::sync::Arc;
 /// The section of the data files.
 pub(crate) const SECTION: &str = "data";
 const MAX_FILES: usize = 100;
+/// Most bytes of a file as it is on the disk: agents take no more of all files together.
+const MAX_FILE_BYTES: usize = 512 << 20;
 const MAX_NAME_BYTES: usize = 20;
 
 /// Names of the data files that a plan declares, whether they can be read or not.
@@ -53,7 +55,7 @@ fn one(name: &str, field: &Field<'_>) -> Option<DataFile> {
     if !section.has("file") {
         section.problem("names no file; write file = \"users.csv\"");
     }
-    let file = section.read("file", |field| field.file(MAX_BYTES));
+    let file = section.read("file", |field| field.file(MAX_FILE_BYTES));
     let layout = layout(&section, file.as_ref());
     let order = section
         .read("order", |field| field.choice())
@@ -174,14 +176,25 @@ fn at_end(section: &PlanSection<'_>, order: RowOrder) -> Option<AtEnd> {
 }
 
 fn table_of(section: &PlanSection<'_>, file: &File, layout: &FileLayout) -> Option<DataTable> {
+    let stated = section.read("rows", |field| field.whole(1..=MAX_BYTES as u64));
     if !section.context.is_to_run() {
-        return Some(DataTable::elsewhere(
-            layout.columns.clone().unwrap_or_default(),
-        ));
+        let columns = layout.columns.clone().unwrap_or_default();
+        return Some(DataTable::elsewhere(columns, stated.unwrap_or_default()));
     }
-    DataTable::read(Arc::clone(&file.content), layout)
+    let table = DataTable::read(Arc::clone(&file.content), layout)
         .map_err(|why| section.problem_at("file", format_args!("{:?} {why}", file.name)))
-        .ok()
+        .ok()?;
+    if stated.is_some_and(|stated| stated != table.rows()) {
+        let found = table.rows();
+        section.problem_at(
+            "rows",
+            format_args!(
+                "{:?} has {found} rows; remove this, or give the file it is about",
+                file.name
+            ),
+        );
+    }
+    Some(table)
 }
 
 /// Names of the columns that are secret.

@@ -63,7 +63,7 @@ fn canonical_text_has_the_file_by_hash_and_reads_the_same() {
     let section = format!(
         "[data.users]\nfile = {{ file = \"users.csv\", sha256 = \"{hash}\" }}\nformat = \"csv\"\n\
          delimiter = \",\"\nheader = true\ncolumns = [\"login\", \"password\"]\n\
-         order = \"shuffled\"\nat_end = \"again\"\nsecret = [\"password\"]\n"
+         rows = 2\norder = \"shuffled\"\nat_end = \"again\"\nsecret = [\"password\"]\n"
     );
     assert!(text.contains(&section), "{text}");
     assert!(!text.contains("ann"), "{text}");
@@ -72,6 +72,8 @@ fn canonical_text_has_the_file_by_hash_and_reads_the_same() {
     assert_eq!(read.requests(), plan.requests(), "with the same escapes");
     let saved = Plan::parse_saved(&plan.masked_text()).unwrap();
     assert_eq!(saved.data()[0].table.columns(), ["login", "password"]);
+    assert_eq!(saved.data()[0].table.rows(), 2);
+    assert_eq!((&saved, saved.data()), (&plan, plan.data()));
 }
 
 #[test]
@@ -202,6 +204,10 @@ fn what_cannot_be_is_refused_with_its_cure() {
             "is for CSV and TSV; remove it",
         ),
         (
+            format!("{LOAD}{}", words(", rows = 4")),
+            "\"words.txt\" has 3 rows; remove this, or give the file it is about",
+        ),
+        (
             format!("{LOAD}{}", words(", secret = [\"word\"]")),
             "\"word\" is not a column of the file, which has line",
         ),
@@ -232,4 +238,18 @@ fn file_that_nothing_takes_a_row_of_is_noted() {
         plan.notes(),
         ["data.users: no request has a column of it, such as {users.login}"]
     );
+}
+
+#[test]
+fn rows_that_several_runs_send_are_noted() {
+    let once = "data.words = { file = \"words.txt\", order = \"unique\" }\n\
+                request.path = \"/{words.line}\"\nload.connections = 1\n";
+    let notes = |more: &str| {
+        let campaign = campaign(&format!("{BASE}{once}{more}")).expect("a campaign");
+        campaign.notes().to_vec()
+    };
+    assert_eq!(notes(""), [""; 0]);
+    let said = "data.words: each of the 3 runs begins with its first row again; write --before to \
+                put back what the rows change at the server";
+    assert_eq!(notes("repeat.times = 3\n"), [said]);
 }
