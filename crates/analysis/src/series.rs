@@ -480,6 +480,7 @@ mod tests {
                 open_ns: 500_000_000,
                 ..Client::default()
             },
+            ..Snapshot::default()
         }
     }
 

@@ -9,6 +9,7 @@ mod connection;
 mod connection_key;
 mod death_notice;
 mod endpoints;
+mod failed_row;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

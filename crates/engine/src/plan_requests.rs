@@ -1,16 +1,13 @@
 //! The plan's requests, written in the HTTP version that the plan speaks.
 
 use crate::body::BodyUpload;
+use crate::failed_row::RowFinder;
 use crate::http2;
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
 use crate::values::Values;
-use measure::Period;
+use measure::RowId;
 use plan::{Close, HttpVersion, Plan};
-
-/// `{seq}` of the warm-up starts here. How many operations the warm-up will have is unknown, and no
-/// two operations of a run may have the same number.
-const WARM_UP_FROM: u64 = 9_000_000_000_000_000_000;
 
 /// The plan's requests, built before the run.
 pub(crate) struct PlanRequests {
@@ -18,6 +15,7 @@ pub(crate) struct PlanRequests {
     /// The same requests for HTTP/2, if the plan speaks it.
     http2: Option<http2::HeaderBlocks>,
     close: Close,
+    rows: RowFinder,
 }
 
 impl PlanRequests {
@@ -27,6 +25,7 @@ impl PlanRequests {
             http1: Http1Requests::new(plan),
             http2: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
             close: plan.connection().close,
+            rows: RowFinder::new(plan),
         }
     }
 
@@ -52,7 +51,7 @@ impl PlanRequests {
         operation: &LiveOperation,
         plain: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
-        let values = values(user, operation);
+        let values = Values::new(user, operation);
         self.request_of(operation).write(closes, &values, plain)
     }
 
@@ -65,19 +64,16 @@ impl PlanRequests {
     ) -> Option<BodyUpload> {
         let blocks = self.http2.as_ref();
         let blocks = blocks.expect("HTTP/2 is spoken only if the plan says so");
-        blocks.write(operation.id.request, &values(user, operation), block)
+        blocks.write(operation.id.request, &Values::new(user, operation), block)
     }
-}
 
-/// What an operation of `user` is known by.
-pub(crate) fn values(user: u64, operation: &LiveOperation) -> Values {
-    let seq = match operation.id.period {
-        Period::WarmUp => operation.seq.wrapping_add(WARM_UP_FROM),
-        Period::Measured => operation.seq,
-    };
-    Values {
-        user,
-        seq,
-        random: operation.random,
+    /// The operation's rows of data files, and the lines in which they begin.
+    pub(crate) fn rows(
+        &self,
+        user: u64,
+        operation: &LiveOperation,
+    ) -> impl Iterator<Item = (RowId, u64)> {
+        let values = Values::new(user, operation);
+        self.rows.find(operation.id.request, values)
     }
 }

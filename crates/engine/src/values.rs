@@ -1,6 +1,8 @@
 //! Where the text of a placeholder comes from. Templates know nothing else of it.
 
+use crate::live_operation::LiveOperation;
 use data::{DataTable, Escape, TableCell};
+use measure::Period;
 use plan::{DataColumn, RowSource, RowSources};
 use std::io::Write as _;
 use std::sync::Arc;
@@ -53,7 +55,7 @@ impl ColumnSource {
 
     #[inline]
     fn cell(&self, values: &Values) -> TableCell<'_> {
-        let row = self.rows.row(values.seq, values.user);
+        let row = self.rows.row(values.number_in_part(), values.user);
         self.table.cell(row, self.column)
     }
 }
@@ -65,6 +67,33 @@ pub(crate) struct Values {
     pub(crate) user: u64,
     pub(crate) seq: u64,
     pub(crate) random: u64,
+}
+
+impl Values {
+    /// `{seq}` of the warm-up starts here. How many operations the warm-up will have is unknown,
+    /// and no two operations of a run may have the same number.
+    const WARM_UP_FROM: u64 = 9_000_000_000_000_000_000;
+
+    /// Of an operation of `user`.
+    pub(crate) fn new(user: u64, operation: &LiveOperation) -> Values {
+        let seq = match operation.id.period {
+            Period::WarmUp => operation.seq.wrapping_add(Values::WARM_UP_FROM),
+            Period::Measured => operation.seq,
+        };
+        Values {
+            user,
+            seq,
+            random: operation.random,
+        }
+    }
+
+    /// The operation's number in its part of the run, by which it takes its rows.
+    #[inline]
+    pub(crate) fn number_in_part(&self) -> u64 {
+        self.seq
+            .checked_sub(Values::WARM_UP_FROM)
+            .unwrap_or(self.seq)
+    }
 }
 
 impl Placeholder {

@@ -1,7 +1,7 @@
 //! What a worker hands over each second by a swap; the receiving thread makes a snapshot of it.
 
 use crate::hot::HotCell;
-use crate::{CellKey, Client, Period, Snapshot};
+use crate::{CellKey, Client, FailedRows, Period, Snapshot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ pub struct Interval {
     addresses: Arc<Vec<Option<SocketAddr>>>,
     cells: Cells,
     client: Client,
+    failed_rows: FailedRows,
 }
 
 /// An emptied interval. The recorder takes it back, so that the next interval allocates nothing.
@@ -43,6 +44,7 @@ impl Interval {
         addresses: Arc<Vec<Option<SocketAddr>>>,
         cells: Cells,
         client: Client,
+        failed_rows: FailedRows,
     ) -> Interval {
         Interval {
             number,
@@ -50,6 +52,7 @@ impl Interval {
             addresses,
             cells,
             client,
+            failed_rows,
         }
     }
 
@@ -62,7 +65,9 @@ impl Interval {
     /// Whether nothing was recorded.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.cells.iter().flatten().all(|cell| !cell.touched) && self.client == Client::default()
+        self.cells.iter().flatten().all(|cell| !cell.touched)
+            && self.client == Client::default()
+            && self.failed_rows.is_empty()
     }
 
     /// Merges what was recorded into `snapshot`, so that one snapshot can gather all workers.
@@ -78,6 +83,7 @@ impl Interval {
             );
         }
         snapshot.client.merge(&self.client);
+        snapshot.failed_rows.merge(&self.failed_rows);
         self.client.clear();
         Spare {
             cells,

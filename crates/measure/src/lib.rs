@@ -9,6 +9,7 @@ mod counters;
 mod counts;
 mod deflate;
 mod distribution;
+mod failed_rows;
 mod failure;
 mod failure_name;
 mod histogram;
@@ -43,6 +44,7 @@ pub use counters::{
 };
 pub use counts::HistogramError;
 pub use distribution::Distribution;
+pub use failed_rows::{FailedRow, FailedRows, RowId};
 pub use failure::{CertificateFault, Failure, FailureStage, Kind};
 pub use failure_name::UnknownFailure;
 pub use histogram::{Bucket, Histogram, rank};

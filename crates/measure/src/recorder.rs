@@ -7,8 +7,8 @@ use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, Handshake, Http2Counts, Interval, Metric, NotSent, Operation, Outcome,
-    PathSample, Spare, Window,
+    CellId, CellKey, FailedRows, Failure, Handshake, Http2Counts, Interval, Metric, NotSent,
+    Operation, Outcome, PathSample, RowId, Spare, Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -30,6 +30,7 @@ pub struct Recorder {
     cells: Cells,
     window: Window,
     client: HotClient,
+    failed_rows: FailedRows,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -49,6 +50,7 @@ impl Recorder {
             cells: Cells::new(),
             window: Window::ALWAYS,
             client: HotClient::default(),
+            failed_rows: FailedRows::default(),
         }
     }
 
@@ -132,6 +134,7 @@ impl Recorder {
             Arc::clone(&self.addresses),
             cells,
             client,
+            std::mem::take(&mut self.failed_rows),
         )
     }
 
@@ -186,6 +189,11 @@ impl Recorder {
         self.client.end(operation.done_at);
         let window = self.window;
         ended::record(self.cell(operation.key), window, operation);
+    }
+
+    /// A measured operation failed that had this row of a data file, which begins in `line`.
+    pub fn row_failed(&mut self, id: RowId, line: u64, failure: Failure) {
+        self.failed_rows.count(id, line, failure, 1);
     }
 
     /// A TCP connect was begun.

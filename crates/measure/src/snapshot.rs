@@ -1,7 +1,7 @@
 //! What was recorded in one interval, or the sum of any number of them.
 
 use crate::pieces::{entry_bytes, map_bytes};
-use crate::{CellKey, Client, Counters, Distribution, Metric, Outcome};
+use crate::{CellKey, Client, Counters, Distribution, FailedRows, Metric, Outcome};
 use std::collections::BTreeMap;
 
 /// What was recorded in one second of one worker or agent, or any sum of such.
@@ -14,6 +14,8 @@ pub struct Snapshot {
     pub cells: BTreeMap<CellKey, Cell>,
     /// What the load loops say of themselves.
     pub client: Client,
+    /// Rows of data files that failed.
+    pub failed_rows: FailedRows,
 }
 
 /// Figures of one key.
@@ -34,6 +36,7 @@ impl Snapshot {
             self.cells.entry(*key).or_default().merge(cell);
         }
         self.client.merge(&other.client);
+        self.failed_rows.merge(&other.failed_rows);
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
@@ -45,7 +48,9 @@ impl Snapshot {
     /// Whether nothing is recorded in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.cells.values().all(|cell| *cell == Cell::default()) && self.client == Client::default()
+        self.cells.values().all(|cell| *cell == Cell::default())
+            && self.client == Client::default()
+            && self.failed_rows.is_empty()
     }
 }
 

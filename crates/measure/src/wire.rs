@@ -5,10 +5,11 @@
 
 use crate::counts::{MAX_COUNT, read_counts, write_counts};
 use crate::deflate::{self, InflateError, Inflater};
+use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
-    Cell, CellKey, Client, Counters, Distribution, Histogram, HistogramError, Metric, Outcome,
-    PathCounts, PathSums, Snapshot,
+    Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, Histogram,
+    HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, Snapshot,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -16,7 +17,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 7;
+pub(crate) const VERSION: u8 = 8;
+
+/// The version before, which had no failed rows. Run logs of it are read.
+const WITHOUT_ROWS: u8 = 7;
 
 /// Bytes that a snapshot may be before it is deflated: a hostile one inflates a thousandfold.
 const MAX_PLAIN_BYTES: usize = Snapshot::MAX_ENCODED_BYTES;
@@ -40,8 +44,8 @@ pub enum DecodeError {
     },
     /// The bytes have another version.
     #[error(
-        "snapshot of version {found}, only version {VERSION} is understood; agents and \
-         coordinator must be of one version"
+        "snapshot of version {found}, only versions {WITHOUT_ROWS} and {VERSION} are understood; \
+         agents and coordinator must be of one version"
     )]
     Version {
         /// Its version byte.
@@ -67,7 +71,8 @@ impl Snapshot {
     pub fn encode(&self) -> Vec<u8> {
         let cells = self.cells.iter();
         let cells: Vec<_> = cells.map(|(key, cell)| WireCell::new(*key, cell)).collect();
-        let plain = postcard::to_allocvec(&(cells, WireClient::new(&self.client)))
+        let rows: Vec<_> = self.failed_rows.iter().collect();
+        let plain = postcard::to_allocvec(&(cells, WireClient::new(&self.client), rows))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -113,17 +118,17 @@ impl SnapshotDecoder {
         }
         match encoded.split_first() {
             None => Err(DecodeError::Empty),
-            Some((&VERSION, body)) => self.decode_body(body),
+            Some((&version @ (VERSION | WITHOUT_ROWS), body)) => self.decode_body(version, body),
             Some((&found, _)) => Err(DecodeError::Version { found }),
         }
     }
 
-    fn decode_body(&mut self, body: &[u8]) -> Result<Snapshot, DecodeError> {
+    fn decode_body(&mut self, version: u8, body: &[u8]) -> Result<Snapshot, DecodeError> {
         let inflated = self
             .inflater
             .inflate(body, MAX_PLAIN_BYTES, &mut self.plain);
         let snapshot = match inflated {
-            Ok(()) => decode_plain(&self.plain),
+            Ok(()) => decode_plain(version, &self.plain),
             Err(InflateError::Broken) => Err(malformed("it is no deflate stream")),
             Err(InflateError::TooLong) => Err(DecodeError::TooLarge {
                 found: self.plain.len(),
@@ -142,9 +147,12 @@ impl Default for SnapshotDecoder {
     }
 }
 
-fn decode_plain(plain: &[u8]) -> Result<Snapshot, DecodeError> {
+fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     let mut reader = SnapshotReader(Pieces::new(plain));
-    let snapshot = reader.snapshot()?;
+    let mut snapshot = reader.snapshot()?;
+    if version != WITHOUT_ROWS {
+        snapshot.failed_rows = reader.failed_rows()?;
+    }
     reader.0.end()?;
     Ok(snapshot)
 }
@@ -273,7 +281,24 @@ impl SnapshotReader<'_> {
             }
         }
         let client = self.client()?;
-        Ok(Snapshot { cells, client })
+        Ok(Snapshot {
+            cells,
+            client,
+            failed_rows: FailedRows::default(),
+        })
+    }
+
+    /// More rows of a file than are kept are left out, as in any sum.
+    fn failed_rows(&mut self) -> Result<FailedRows, DecodeError> {
+        let mut rows = FailedRows::default();
+        for _ in 0..self.0.take::<usize>()? {
+            let (id, row): (RowId, FailedRow) = self.0.take()?;
+            self.0.keep(row_bytes(&row))?;
+            for (failure, number) in row.failures {
+                rows.count(id, row.line, failure, number);
+            }
+        }
+        Ok(rows)
     }
 
     fn cell(&mut self) -> Result<Cell, DecodeError> {

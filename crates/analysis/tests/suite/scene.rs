@@ -226,6 +226,7 @@ pub fn snapshot(second: u32, content: Second) -> Snapshot {
         ]
         .into(),
         client,
+        ..Snapshot::default()
     }
 }
 

@@ -5,7 +5,6 @@ use super::connector::NewConnection;
 use super::ledger::AlpnOutcome;
 use crate::endpoints::NextEndpoint;
 use crate::live_operation::{AttemptState, Early, LiveOperation};
-use crate::plan_requests::values;
 use crate::resolver::Question;
 use crate::seat::Opener;
 use crate::tls::{Broken, FRAGMENT, WorkerTls};
@@ -63,7 +62,7 @@ impl Worker {
         tls.names.name(|| {
             let user = self.seats.user(self.seats.seat_of(slot));
             let operation = self.seats.operation(slot);
-            operation.map_or_else(Values::default, |operation| values(user, operation))
+            operation.map_or_else(Values::default, |operation| Values::new(user, operation))
         })
     }
 

@@ -10,7 +10,7 @@ use crate::response::ReceivedResponse;
 use crate::script::NextStep;
 use crate::seat::SeatRole;
 use crate::source::Arrival;
-use measure::{CellId, FailureStage, Kind, OperationEnd, Period};
+use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
 
@@ -156,6 +156,20 @@ impl Worker {
         self.ledger.roll(now);
         let ended = operation.ended(answer, end, now);
         self.ledger.recorder.end(&ended);
+        if let OperationEnd::Failed(failure) = end {
+            self.note_failed_rows(seat, &operation, failure);
+        }
+    }
+
+    /// Records which rows of data files a failed operation had, if it was measured.
+    #[cold]
+    fn note_failed_rows(&mut self, seat: u32, operation: &LiveOperation, failure: Failure) {
+        if operation.id.period == Period::Measured {
+            let user = self.seats.seat(seat).user;
+            for (row, line) in self.requests.rows(user, operation) {
+                self.ledger.recorder.row_failed(row, line, failure);
+            }
+        }
     }
 
     /// Frees the slot, and does what the script says comes next.
