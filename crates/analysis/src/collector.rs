@@ -7,6 +7,7 @@ mod machine_run;
 use crate::agent_run::AgentRun;
 use crate::cell_tally::CellTally;
 use crate::counts::errors;
+use crate::data_figures::DataUse;
 use crate::live::{Live, LiveMachine, Recent};
 use crate::request_series::RequestSeriesBuilder;
 use crate::series::SeriesBuilder;
@@ -17,7 +18,7 @@ use crate::{
 };
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
-use measure::{Client, Distribution, Metric, Outcome, Period, Snapshot, nanoseconds};
+use measure::{Client, Distribution, FailedRows, Metric, Outcome, Period, Snapshot, nanoseconds};
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -50,6 +51,7 @@ pub struct ResultCollector {
     monitors: Vec<(AgentSetup, MachineRun)>,
     /// Sums over all agents.
     sums: KeySums,
+    failed_rows: FailedRows,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
@@ -78,6 +80,7 @@ struct RunPlan {
     thresholds: Vec<Threshold>,
     load: Load,
     lost: LostAgents,
+    data: Vec<DataUse>,
 }
 
 impl RunPlan {
@@ -110,6 +113,7 @@ impl ResultCollector {
             thresholds: plan.thresholds().to_vec(),
             load: plan.load().clone(),
             lost: plan.fleet().lost(),
+            data: DataUse::all(plan),
         };
         let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
@@ -129,6 +133,7 @@ impl ResultCollector {
             agent_machines,
             monitors: Vec::new(),
             sums: KeySums::default(),
+            failed_rows: FailedRows::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
@@ -156,6 +161,7 @@ impl ResultCollector {
         let measured = CellTally::measured(snapshot);
         agent_run.add(snapshot, &measured);
         self.sums.add(snapshot);
+        self.failed_rows.merge(&snapshot.failed_rows);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {

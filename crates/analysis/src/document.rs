@@ -3,9 +3,9 @@
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, Figures, FleetFigures, HeatMap, Judgement, MachineResult,
-    PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RequestSeries, Series,
-    ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap, Judgement,
+    MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RequestSeries,
+    Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -53,6 +53,10 @@ pub struct Document {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathFigures>,
+    /// What the measured part took of the plan's data files, in the plan's order; absent without
+    /// any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<DataFigures>,
     /// Figures by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
     /// Figures by address; operations that never got one are under `none`.

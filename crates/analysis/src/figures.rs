@@ -338,7 +338,7 @@ impl ConnectionFigures {
 }
 
 /// Zero counts are left out, so that results look as they did before the count existed.
-fn is_zero(count: &u64) -> bool {
+pub(crate) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 

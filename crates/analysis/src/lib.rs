@@ -12,6 +12,7 @@ mod client;
 mod collector;
 mod comparison;
 mod counts;
+mod data_figures;
 mod document;
 mod event_line;
 mod exit;
@@ -67,6 +68,7 @@ pub use comparison::{
     ConfidenceInterval, LimitError, LimitOutcome, LimitResult, Method, PairChange, Pairing,
     RegressionLimit, VariantRuns,
 };
+pub use data_figures::{DataFigures, FailedRowFigure};
 pub use document::{Document, FigureGroup, RunRecord, RunState, StartSkew};
 pub use event_line::{
     AgentIntroduction, AgentMention, ClockFigure, EventLine, FleetEnding, Happened, MachineFinding,

@@ -2,6 +2,7 @@
 //! that people read. A format draws them; it may add pictures, but no figures and no sentences.
 
 mod agents;
+mod data;
 mod errors;
 mod groups;
 mod load;
@@ -36,6 +37,7 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
         times::histogram(&document.measured),
         errors::statuses(&document.measured),
         errors::section(document),
+        data::section(document),
         groups::section(Topic::Requests, "Requests", &document.by_request),
         groups::section(Topic::Addresses, "Addresses", &document.by_address),
         groups::section(Topic::Labels, "Labels", &document.by_label),

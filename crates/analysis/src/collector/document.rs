@@ -4,15 +4,16 @@ use super::ResultCollector;
 use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
 use crate::cell_tally::CellTally;
+use crate::data_figures::LoadReach;
 use crate::fleet_figures::contributions;
 use crate::span::{EdgeCounting, RunPart, Span};
 use crate::stretches::Stretches;
 use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
 use crate::{
-    AgentEndCause, AgentResult, ClientFigures, Document, FigureGroup, Figures, FleetFigures,
-    HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures, ProcessFigures,
-    RunRecord, RunState, Series, ServerFigures, SessionOffers, StartSkew, Unstored,
+    AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
+    FleetFigures, HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures,
+    ProcessFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers, StartSkew, Unstored,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -46,6 +47,7 @@ impl ResultCollector {
             backlog: None,
             client: ClientFigures::new(&client),
             path: PathFigures::new(&client.path),
+            data: self.data(),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),
@@ -244,6 +246,26 @@ impl ResultCollector {
         let is_known = self.run.is_open && self.is_whole();
         let span_ns = [self.run.warm_up_ns, document.run.duration_ns];
         is_known.then(|| Backlog::new(whole, &document.plan, &document.series, span_ns))
+    }
+
+    fn data(&self) -> Vec<DataFigures> {
+        // Numbers follow each other without a gap only if all agents did all of what they were to
+        // do, and that was a number of operations.
+        let is_counted = self.run.is_open || matches!(self.run.end, End::Requests(_));
+        let reach = if is_counted && self.is_whole() {
+            LoadReach::Whole
+        } else {
+            LoadReach::Open
+        };
+        let counters = || {
+            let sums = self.sums.by_request.iter();
+            let measured = sums.filter(|((period, _), _)| *period == Period::Measured);
+            measured.map(|((_, request), tally)| (*request, &tally.counters))
+        };
+        let files = (0..).zip(&self.run.data);
+        files
+            .map(|(place, data)| data.figures(place, counters(), &self.failed_rows, reach))
+            .collect()
     }
 
     fn server(&self, document: &Document) -> Option<ServerFigures> {

@@ -22,6 +22,7 @@ pub(crate) enum Topic {
     Histogram,
     Statuses,
     Errors,
+    Data,
     Requests,
     Addresses,
     Labels,
