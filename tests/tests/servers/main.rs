@@ -9,6 +9,7 @@ mod bodies;
 mod cheap;
 mod connections;
 mod controls;
+mod data_files;
 mod early_data;
 mod go_server;
 mod haproxy;
