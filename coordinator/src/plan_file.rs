@@ -14,8 +14,9 @@ use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Largest file that a plan may name; `plan` has lower bounds for most of them.
-const FILE_MAX_BYTES: u64 = 65 << 20;
+/// Largest file that a plan may name, which is all that agents take; `plan` has lower bounds for
+/// most of them. One byte more shows that a file is larger.
+const FILE_MAX_BYTES: u64 = control::FILES_MAX_BYTES + 1;
 
 /// A campaign as read from a file, with its text.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! One run that is being made: what an interruption left of it is resumed before it is begun.
 
 use super::job_message::{JobAction, JobEvent, RunOrder};
+use plan::RowOrder;
 use std::collections::VecDeque;
 
 /// A run of which an interruption may have left parts. Agents deliver what they hold of them.
@@ -74,11 +75,26 @@ impl RunAttempt {
             {
                 let line = format!("{}: is made anew", self.order.title);
                 actions.push_back(JobAction::Say(line));
+                self.warn_of_rows(actions);
                 self.resume(part + 1, actions);
             }
             (_, event) => return Some(event),
         }
         None
+    }
+
+    /// Warns of rows that are to be taken once: the run that is made anew does not know which of
+    /// them its last attempt sent.
+    fn warn_of_rows(&self, actions: &mut VecDeque<JobAction>) {
+        let files = self.order.plan.data().iter();
+        let once = files.filter(|file| file.order == RowOrder::Unique);
+        for file in once {
+            actions.push_back(JobAction::Warn(format!(
+                "{}: begins with the first row of data.{} again, and rows that were sent before \
+                 the interruption are sent twice",
+                self.order.title, file.name
+            )));
+        }
     }
 
     fn resume(&mut self, part: usize, actions: &mut VecDeque<JobAction>) {
