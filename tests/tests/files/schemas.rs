@@ -10,6 +10,7 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use traffic::ReplayEntry;
 
 const RUN: &str = r#"
 name = "run"
@@ -48,11 +49,12 @@ fn without_links(schema: &mut schemars::Schema) {
     }
 }
 
-fn schemas() -> [(&'static str, Value); 3] {
+fn schemas() -> [(&'static str, Value); 4] {
     [
         ("result.schema.json", schema::<Document>()),
         ("campaign.schema.json", schema::<CampaignDocument>()),
         ("event.schema.json", schema::<EventLine>()),
+        ("replay.schema.json", schema::<ReplayEntry>()),
     ]
 }
 

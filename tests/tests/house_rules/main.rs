@@ -21,7 +21,7 @@ const FREE: [&str; 3] = ["interop", "benches", "fuzz"];
 const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 
 /// The packages that each of the others may name in code that ships.
-const MAY_NAME: [(&str, &[&str]); 13] = [
+const MAY_NAME: [(&str, &[&str]); 14] = [
     ("secret", &[]),
     ("data", &[]),
     ("plan", &["data", "measure", "secret"]),
@@ -33,6 +33,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
     ("engine", &["data", "plan", "measure"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),
+    ("traffic", &[]),
     (
         "agent",
         &[
@@ -49,7 +50,7 @@ const MAY_NAME: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates that a package must not contain, not even through its dependencies.
-const MUST_NOT_CONTAIN: [(&str, &[&str]); 7] = [
+const MUST_NOT_CONTAIN: [(&str, &[&str]); 8] = [
     ("plan", &["tokio", "rustls", "hyper"]),
     ("measure", &["tokio", "rustls", "hyper"]),
     // Without its feature `service`, `proto` is only messages.
@@ -58,6 +59,7 @@ const MUST_NOT_CONTAIN: [(&str, &[&str]); 7] = [
     ("analysis", &["tokio", "control", "proto"]),
     ("report", &["tokio", "engine", "control"]),
     ("engine", &["tonic", "control", "proto"]),
+    ("traffic", &["tokio", "rustls", "hyper"]),
 ];
 
 /// Rooms of the coordinator that anything can drive, and names that stand for the one process that

@@ -1,0 +1,119 @@
+//! The replay format: one request a line, as JSON, in order of time. It knows nothing of the logs
+//! that it is made from.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+
+/// Nanoseconds in a second.
+const NS: f64 = 1e9;
+
+/// A line of a replay file: a request and when it is due.
+///
+/// Lines are in order of `at`. A field is left out if the log does not have it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplayEntry {
+    /// When the request arrived, in seconds from the first request of the file; exact to a
+    /// nanosecond for the first 11 days.
+    #[serde(
+        rename = "at",
+        serialize_with = "write_seconds",
+        deserialize_with = "read_seconds"
+    )]
+    #[schemars(with = "f64", range(min = 0))]
+    pub at_ns: u64,
+    /// The request.
+    #[serde(flatten)]
+    pub request: ReplayRequest,
+}
+
+/// What was asked for, on which connection, and how the server answered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReplayRequest {
+    /// Method, such as `GET`.
+    pub method: String,
+    /// Path with query; begins with `/`, and has only printable ASCII characters.
+    #[schemars(regex(pattern = r"^/[!-~]*$"))]
+    pub path: String,
+    /// The Host field or authority, with the port if it was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Header fields by name in lower case, without `host` and without those that describe the
+    /// connection or the length of the body. Values of a field that came several times are joined
+    /// by a comma, those of `cookie` by a semicolon.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The body, if it is UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<String>,
+    /// The body in Base64 (RFC 4648, section 4), if it is not UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body_base64: Option<String>,
+    /// Identifies the connection: requests with the same text shared one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connection: Option<String>,
+    /// Status of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// The server name of the TLS handshake (SNI).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
+    /// Whether the connection's TLS handshake resumed a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resumed: Option<bool>,
+    /// TLS version of the connection by OpenSSL's name, such as `TLSv1.3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
+}
+
+// `serialize_with` passes a reference.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+fn write_seconds<S: Serializer>(ns: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(*ns as f64 / NS)
+}
+
+fn read_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let seconds = f64::deserialize(deserializer)?;
+    let ns = (seconds * NS).round();
+    // 2^64 is the first that does not fit.
+    if (0.0..18_446_744_073_709_551_616.0).contains(&ns) {
+        return Ok(ns as u64);
+    }
+    Err(serde::de::Error::custom(format_args!(
+        "at: {seconds} is not a time; write seconds from the first request, such as 12.5"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ReplayEntry, ReplayRequest};
+    use std::collections::BTreeMap;
+
+    fn entry(at_ns: u64) -> ReplayEntry {
+        ReplayEntry {
+            at_ns,
+            request: ReplayRequest {
+                method: "POST".to_owned(),
+                path: "/a?b=\"c\"".to_owned(),
+                headers: BTreeMap::from([("accept".to_owned(), "*/*".to_owned())]),
+                body: Some("{\"ä\": 1}".to_owned()),
+                status: Some(201),
+                resumed: Some(false),
+                ..ReplayRequest::default()
+            },
+        }
+    }
+
+    #[test]
+    fn instants_are_read_back_to_the_nanosecond() {
+        for ns in [1, 999_999_999, 1_000_000_001, 999_999_999_999_999] {
+            let text = serde_json::to_string(&entry(ns)).unwrap();
+            let back: ReplayEntry = serde_json::from_str(&text).unwrap();
+            assert_eq!(back.at_ns, ns, "{text}");
+        }
+        for bad in ["-1", "1e300", "\"1\"", "null"] {
+            let line = format!("{{\"at\":{bad},\"method\":\"GET\",\"path\":\"/\"}}");
+            assert!(serde_json::from_str::<ReplayEntry>(&line).is_err(), "{bad}");
+        }
+    }
+}

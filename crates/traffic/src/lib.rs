@@ -1,0 +1,6 @@
+//! Recorded traffic: logs of other programs in, requests for replay out. Reads from what it is
+//! given and writes to what it is given; it knows no files, clock or network.
+
+mod entry;
+
+pub use entry::{ReplayEntry, ReplayRequest};
