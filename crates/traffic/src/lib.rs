@@ -2,5 +2,7 @@
 //! given and writes to what it is given; it knows no files, clock or network.
 
 mod entry;
+mod stamp;
 
 pub use entry::{ReplayEntry, ReplayRequest};
+pub use stamp::Stamp;
