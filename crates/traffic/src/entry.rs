@@ -84,6 +84,18 @@ fn read_seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Er
     )))
 }
 
+impl ReplayEntry {
+    /// The line of a request whose own JSON is `request`, with its line break. Entries wait in that
+    /// form until their order is known.
+    pub(crate) fn line(at_ns: u64, request: &[u8]) -> Vec<u8> {
+        let at = at_ns as f64 / NS;
+        let mut line = format!("{{\"at\":{at:?},").into_bytes();
+        line.extend_from_slice(request.strip_prefix(b"{").unwrap_or(request));
+        line.push(b'\n');
+        line
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ReplayEntry, ReplayRequest};
@@ -101,6 +113,23 @@ mod tests {
                 resumed: Some(false),
                 ..ReplayRequest::default()
             },
+        }
+    }
+
+    #[test]
+    fn line_is_the_entry_as_serde_writes_it() {
+        for at_ns in [
+            0,
+            1,
+            123_456_789,
+            86_400_000_000_001,
+            31_536_000_000_000_000,
+        ] {
+            let entry = entry(at_ns);
+            let request = serde_json::to_vec(&entry.request).unwrap();
+            let line = String::from_utf8(ReplayEntry::line(at_ns, &request)).unwrap();
+            assert_eq!(line, serde_json::to_string(&entry).unwrap() + "\n");
+            assert_eq!(serde_json::from_str::<ReplayEntry>(&line).unwrap(), entry);
         }
     }
 

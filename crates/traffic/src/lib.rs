@@ -2,7 +2,31 @@
 //! given and writes to what it is given; it knows no files, clock or network.
 
 mod entry;
+mod escape;
+mod format;
+mod import;
+mod import_error;
+mod import_rules;
+mod importer;
+mod input;
+mod lines;
+mod log_format;
+mod recorded;
+mod request_facts;
+mod skip;
+mod sorter;
 mod stamp;
+mod summary;
+mod text_log;
+mod variable;
+mod waiting;
 
 pub use entry::{ReplayEntry, ReplayRequest};
+pub use format::{TrafficFormat, TrafficFormatError};
+pub use import::import;
+pub use import_error::ImportError;
+pub use import_rules::{ImportRules, MissingBody, MissingBodyError};
+pub use log_format::{LogFormat, LogFormatError};
+pub use skip::{LineError, SkipReason};
 pub use stamp::Stamp;
+pub use summary::{ImportSummary, SkippedLines};

@@ -1,0 +1,100 @@
+//! The formats of logs, and how one is recognised by its beginning.
+
+use crate::text_log::TextLog;
+use std::fmt;
+use std::str::FromStr;
+
+/// A format of recorded traffic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TrafficFormat {
+    /// The text logs of nginx and Apache: common, combined, and both with a virtual host before.
+    Combined,
+}
+
+/// A format's word is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("write combined")]
+pub struct TrafficFormatError;
+
+const WORDS: [(&str, TrafficFormat); 1] = [("combined", TrafficFormat::Combined)];
+
+impl FromStr for TrafficFormat {
+    type Err = TrafficFormatError;
+
+    fn from_str(word: &str) -> Result<TrafficFormat, TrafficFormatError> {
+        let found = WORDS.iter().find(|(known, _)| *known == word);
+        found.map(|&(_, format)| format).ok_or(TrafficFormatError)
+    }
+}
+
+impl fmt::Display for TrafficFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = WORDS.iter().find(|(_, format)| format == self);
+        f.write_str(found.map_or("", |(word, _)| word))
+    }
+}
+
+/// What other files begin with, and how to make something readable of them.
+const OTHERS: [(&[u8], &str); 8] = [
+    (
+        b"\x28\xb5\x2f\xfd",
+        "it is compressed by zstd; write zstd -dc FILE | coordinator import -",
+    ),
+    (
+        b"\xfd7zXZ\0",
+        "it is compressed by xz; write xz -dc FILE | coordinator import -",
+    ),
+    (
+        b"BZh",
+        "it is compressed by bzip2; write bzip2 -dc FILE | coordinator import -",
+    ),
+    (b"PK\x03\x04", "it is a ZIP archive; unpack it before"),
+    (
+        b"\xff\xfe",
+        "it is UTF-16; convert it, such as by iconv -f UTF-16 -t UTF-8",
+    ),
+    (
+        b"\xfe\xff",
+        "it is UTF-16; convert it, such as by iconv -f UTF-16 -t UTF-8",
+    ),
+    (
+        b"\xd4\xc3\xb2\xa1",
+        "it is a packet capture; decrypt it, and export its requests as HAR",
+    ),
+    (
+        b"\x0a\x0d\x0d\x0a",
+        "it is a packet capture; decrypt it, and export its requests as HAR",
+    ),
+];
+
+/// Lines at the beginning of a text log of which one must be of a usual format.
+const SAMPLE_LINES: usize = 100;
+
+const CURE: &str = "name it by --format, or, for a text log, give the server's own format by \
+                    --log-format '$remote_addr - …'";
+
+impl TrafficFormat {
+    /// The format of a log that begins with `sample`.
+    ///
+    /// # Errors
+    /// Says what else it is, or what to do.
+    pub(crate) fn recognise(sample: &[u8]) -> Result<TrafficFormat, String> {
+        if let Some((_, what)) = OTHERS.iter().find(|(magic, _)| sample.starts_with(magic)) {
+            return Err((*what).to_owned());
+        }
+        let lines = || sample.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut usual = TextLog::usual();
+        if lines()
+            .take(SAMPLE_LINES)
+            .any(|line| usual.read(line).is_ok())
+        {
+            return Ok(TrafficFormat::Combined);
+        }
+        if sample.windows(6).any(|window| window == b"Result") && sample.contains(&0) {
+            let what = "it looks like vegeta's own encoding; write vegeta encode --to json FILE | \
+                        coordinator import -";
+            return Err(what.to_owned());
+        }
+        Err(format!("its format is not one that is recognised; {CURE}"))
+    }
+}

@@ -1,0 +1,82 @@
+//! Reads a log from its first byte to its last, by the format that it has.
+
+use crate::format::TrafficFormat;
+use crate::import_error::ImportError;
+use crate::import_rules::ImportRules;
+use crate::importer::Importer;
+use crate::input::Input;
+use crate::lines::{LineEnd, LineReader};
+use crate::recorded::LineResult;
+use crate::skip::SkipReason;
+use crate::summary::ImportSummary;
+use crate::text_log::TextLog;
+use std::io::{self, BufRead, Read, Write};
+
+/// Reads recorded traffic, and writes it as lines of [`ReplayEntry`](crate::ReplayEntry) in order
+/// of arrival. Gzip is unpacked. Takes `rules.sort_bytes` of memory and some 100 MiB.
+///
+/// # Errors
+/// The input cannot be read or understood, the rules do not allow for what it has, or the output
+/// cannot be written. By then a part may be written.
+pub fn import(
+    input: impl Read,
+    rules: &ImportRules,
+    output: &mut dyn Write,
+) -> Result<ImportSummary, ImportError> {
+    let unreadable = |error| ImportError::Read {
+        place: "line",
+        number: 1,
+        error,
+    };
+    let input = Input::open(input).map_err(unreadable)?;
+    if input.sample.trim_ascii().is_empty() {
+        return Err(ImportError::Empty);
+    }
+    let format = match (rules.format, &rules.log_format) {
+        (Some(format), _) => format,
+        (None, Some(_)) => TrafficFormat::Combined,
+        (None, None) => {
+            TrafficFormat::recognise(&input.sample).map_err(ImportError::UnknownFormat)?
+        }
+    };
+    let mut importer = Importer::new(rules, format, output);
+    match format {
+        TrafficFormat::Combined => {
+            let mut log = rules
+                .log_format
+                .clone()
+                .map_or_else(TextLog::usual, TextLog::new);
+            read_lines(input.reader, &mut importer, |_, line| log.read(line))?;
+        }
+    }
+    importer.finish()
+}
+
+/// Reads line after line; `read` is also told how many came before, without empty ones.
+fn read_lines(
+    input: impl BufRead,
+    importer: &mut Importer<'_>,
+    mut read: impl FnMut(u64, &[u8]) -> LineResult,
+) -> Result<(), ImportError> {
+    let mut lines = LineReader::new(input);
+    let mut nth = 0;
+    loop {
+        let end = lines.next().map_err(|error| cut(lines.number + 1, error))?;
+        let line = match end {
+            None => return Ok(()),
+            Some(LineEnd::TooLong) => Ok(Err(SkipReason::TooLong)),
+            Some(LineEnd::Whole) if lines.line.trim_ascii().is_empty() => continue,
+            Some(LineEnd::Whole) => read(nth, &lines.line),
+        };
+        nth += 1;
+        importer.take(lines.number, line)?;
+    }
+}
+
+fn cut(number: u64, error: io::Error) -> ImportError {
+    ImportError::Read {
+        place: "line",
+        number,
+        error,
+    }
+}
