@@ -1,10 +1,12 @@
 //! From requests as a log has them to lines of a replay: what is left out, what is written when.
 
+use crate::distinct_connections::DistinctConnections;
 use crate::entry::{ReplayEntry, ReplayRequest};
 use crate::format::TrafficFormat;
 use crate::import_error::ImportError;
 use crate::import_rules::{ImportRules, MissingBody};
 use crate::recorded::{LineResult, RecordedBody, RecordedRequest};
+use crate::second_spread::SecondSpread;
 use crate::skip::SkipReason;
 use crate::sorter::Sorter;
 use crate::summary::{ImportSummary, place_word};
@@ -15,6 +17,8 @@ use std::io::Write;
 pub(crate) struct Importer<'i> {
     rules: &'i ImportRules,
     output: &'i mut dyn Write,
+    connections: DistinctConnections,
+    spread: SecondSpread,
     sorter: Sorter,
     /// The instant of the first request that was written.
     first_ns: Option<i64>,
@@ -30,6 +34,8 @@ impl<'i> Importer<'i> {
         Importer {
             rules,
             output,
+            connections: DistinctConnections::default(),
+            spread: SecondSpread::default(),
             sorter: Sorter::new(rules.sort_bytes),
             first_ns: None,
             summary: ImportSummary::new(format),
@@ -70,19 +76,19 @@ impl<'i> Importer<'i> {
         };
         let elapsed_ns = recorded.elapsed_ns;
         let stamp_ns = stamp.since_1970_ns;
-        let lacks_body = recorded.lacks_body();
+        let (begins, lacks_body) = (recorded.begins_connection, recorded.lacks_body());
         if lacks_body {
             recorded.body = RecordedBody::Absent;
         }
         let refusal = self.refusal(&recorded, stamp_ns.saturating_sub(elapsed_ns));
-        let (request, dropped_headers) = match refusal.map_or_else(|| recorded.into_request(), Err)
-        {
-            Ok(request) => request,
-            Err(reason) => {
-                self.summary.skip(number, reason, None);
-                return Ok(());
-            }
-        };
+        let (mut request, dropped_headers) =
+            match refusal.map_or_else(|| recorded.into_request(), Err) {
+                Ok(request) => request,
+                Err(reason) => {
+                    self.summary.skip(number, reason, None);
+                    return Ok(());
+                }
+            };
         if !self.rules.wants_host(request.host.as_deref()) {
             self.summary.skip(number, SkipReason::OtherHost, None);
             return Ok(());
@@ -94,6 +100,9 @@ impl<'i> Importer<'i> {
         self.summary.dropped_headers += dropped_headers;
         let is_secret = |name: &String| self.rules.secret_headers.contains(&name.as_str());
         self.summary.with_secrets += u64::from(request.headers.keys().any(is_secret));
+        request.connection = request
+            .connection
+            .map(|it| self.connections.name(it, begins));
         let request = WaitingRequest {
             place: number,
             elapsed_ns,
@@ -101,7 +110,14 @@ impl<'i> Importer<'i> {
                 .expect("a request has texts and numbers only")
                 .into_boxed_slice(),
         };
-        self.sort(stamp_ns, request)
+        if !stamp.is_whole_second {
+            return self.sort(stamp_ns, request);
+        }
+        self.summary.spread += 1;
+        let placed = self.spread.add(stamp_ns, request);
+        placed
+            .into_iter()
+            .try_for_each(|(at_ns, request)| self.sort(at_ns, request))
     }
 
     /// Why a request that arrived at `at_ns` is not wanted. A stamp of a whole second counts as its
@@ -156,6 +172,10 @@ impl<'i> Importer<'i> {
 
     /// Writes what still waits.
     pub(crate) fn finish(mut self) -> Result<ImportSummary, ImportError> {
+        let spread = std::mem::take(&mut self.spread);
+        for (at_ns, request) in spread.finish() {
+            self.sort(at_ns, request)?;
+        }
         while let Some((at_ns, request)) = self.sorter.pop() {
             self.write(at_ns, &request)?;
         }

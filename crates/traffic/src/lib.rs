@@ -1,6 +1,7 @@
 //! Recorded traffic: logs of other programs in, requests for replay out. Reads from what it is
 //! given and writes to what it is given; it knows no files, clock or network.
 
+mod distinct_connections;
 mod entry;
 mod escape;
 mod format;
@@ -13,6 +14,7 @@ mod lines;
 mod log_format;
 mod recorded;
 mod request_facts;
+mod second_spread;
 mod skip;
 mod sorter;
 mod stamp;

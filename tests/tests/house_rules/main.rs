@@ -33,7 +33,7 @@ const MAY_NAME: [(&str, &[&str]); 14] = [
     ("engine", &["data", "plan", "measure"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),
-    ("traffic", &[]),
+    ("traffic", &["measure"]),
     (
         "agent",
         &[
