@@ -9,14 +9,19 @@ use std::str::FromStr;
 pub enum TrafficFormat {
     /// The text logs of nginx and Apache: common, combined, and both with a virtual host before.
     Combined,
+    /// A JSON object a line, with nginx's variables or other usual names as keys.
+    Json,
 }
 
 /// A format's word is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("write combined")]
+#[error("write combined or json")]
 pub struct TrafficFormatError;
 
-const WORDS: [(&str, TrafficFormat); 1] = [("combined", TrafficFormat::Combined)];
+const WORDS: [(&str, TrafficFormat); 2] = [
+    ("combined", TrafficFormat::Combined),
+    ("json", TrafficFormat::Json),
+];
 
 impl FromStr for TrafficFormat {
     type Err = TrafficFormatError;
@@ -83,6 +88,11 @@ impl TrafficFormat {
             return Err((*what).to_owned());
         }
         let lines = || sample.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut written = lines().filter(|line| !line.is_empty());
+        let first = written.next().unwrap_or_default();
+        if first.starts_with(b"{") {
+            return recognise_json(sample);
+        }
         let mut usual = TextLog::usual();
         if lines()
             .take(SAMPLE_LINES)
@@ -97,4 +107,16 @@ impl TrafficFormat {
         }
         Err(format!("its format is not one that is recognised; {CURE}"))
     }
+}
+
+/// Tells JSON formats apart by the keys of the first object. The object may be larger than the
+/// sample, as an archive in one line is.
+fn recognise_json(sample: &[u8]) -> Result<TrafficFormat, String> {
+    let text = String::from_utf8_lossy(sample);
+    let line = text.trim_start().lines().next().unwrap_or_default();
+    let has = |key: &str| line.contains(&format!("\"{key}\""));
+    if line.starts_with("{\"at\":") && has("method") && has("path") {
+        return Err("it is a replay file already".to_owned());
+    }
+    Ok(TrafficFormat::Json)
 }

@@ -5,6 +5,7 @@ use crate::import_error::ImportError;
 use crate::import_rules::ImportRules;
 use crate::importer::Importer;
 use crate::input::Input;
+use crate::json_log;
 use crate::lines::{LineEnd, LineReader};
 use crate::recorded::LineResult;
 use crate::skip::SkipReason;
@@ -47,6 +48,9 @@ pub fn import(
                 .clone()
                 .map_or_else(TextLog::usual, TextLog::new);
             read_lines(input.reader, &mut importer, |_, line| log.read(line))?;
+        }
+        TrafficFormat::Json => {
+            read_lines(input.reader, &mut importer, |_, line| json_log::read(line))?;
         }
     }
     importer.finish()

@@ -10,6 +10,7 @@ mod import_error;
 mod import_rules;
 mod importer;
 mod input;
+mod json_log;
 mod lines;
 mod log_format;
 mod recorded;

@@ -113,6 +113,28 @@ impl Variable {
         }
     }
 
+    /// The meaning of a key in a JSON log: a variable of nginx, or a usual name for one.
+    pub(crate) fn from_json_key(key: &str) -> Variable {
+        match key {
+            "time" | "timestamp" | "@timestamp" | "ts" | "date" | "datetime" | "timeLocal"
+            | "time_utc" | "time_msec" => Variable::Time(Moment::End),
+            "method" | "verb" | "http_method" | "requestMethod" => Variable::Method,
+            "path" | "url" | "requestUri" | "request_url" | "request_path" => Variable::Target,
+            "query" => Variable::Arguments,
+            "vhost" | "domain" => Variable::Host,
+            "status_code" | "code" | "response_status" | "http_status" => Variable::Status,
+            "user_agent" | "agent" | "userAgent" | "useragent" | "http_agent" => {
+                Variable::Header("user-agent".to_owned())
+            }
+            "referer" | "referrer" | "http_referrer" => Variable::Header("referer".to_owned()),
+            "cookie" => Variable::Header("cookie".to_owned()),
+            "body" => Variable::Body,
+            "server_name_indication" | "sni" => Variable::ServerName,
+            "tls_version" | "tls_protocol" => Variable::TlsVersion,
+            _ => Variable::from_nginx(key),
+        }
+    }
+
     /// Whether a value may be one of this variable; lets a reader of fields without quotation marks
     /// find out early that it is on the wrong track.
     pub(crate) fn accepts(&self, value: &[u8]) -> bool {

@@ -31,6 +31,7 @@ fn logs_become_what_is_committed() {
     for (name, log_format) in [
         ("nginx-combined.log", None),
         ("nginx-full.log", Some(NGINX_FULL)),
+        ("nginx-json.log", None),
         ("apache-common.log", None),
         ("apache-vhost-combined.log", None),
         ("apache-exact.log", Some(APACHE_EXACT)),
@@ -56,4 +57,35 @@ fn duration_is_subtracted_from_the_time_of_the_line() {
     let (replay, _) = entries(&log("nginx-full.log"), &rules);
     assert_eq!(replay[0].request.path, "/slow");
     assert_eq!(replay[1].at_ns, 199_000_000);
+}
+
+#[test]
+fn log_that_is_packed_or_cut_into_files_is_the_same_log() {
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write as _;
+
+    let plain = log("nginx-json.log");
+    let expected = try_import(&plain, &rules()).unwrap();
+    let middle = plain.iter().position(|&byte| byte == b'\n').unwrap() + 1;
+    let mut packed = Vec::new();
+    for part in [&plain[..middle], &plain[middle..]] {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(part).unwrap();
+        packed.extend(encoder.finish().unwrap());
+    }
+    assert_eq!(try_import(&packed, &rules()).unwrap(), expected);
+    let marked = [&b"\xef\xbb\xbf"[..], &plain].concat();
+    assert_eq!(try_import(&marked, &rules()).unwrap(), expected);
+    let windows = String::from_utf8_lossy(&log("nginx-combined.log")).replace('\n', "\r\n");
+    assert_eq!(
+        try_import(windows.as_bytes(), &rules()).unwrap(),
+        try_import(&log("nginx-combined.log"), &rules()).unwrap()
+    );
+    // A cut one is refused, with the place.
+    let cut = try_import(&packed[..packed.len() - 20], &rules())
+        .unwrap_err()
+        .to_string();
+    let why = "its gzip data end early: the file is cut, or still being written";
+    assert_eq!(cut, format!("line 1: {why}"));
 }

@@ -2,7 +2,7 @@
 
 use super::{entries, rules, try_import};
 use std::fmt::Write as _;
-use traffic::{ImportRules, LogFormat, MissingBody, SkipReason};
+use traffic::{ImportRules, LogFormat, MissingBody, SkipReason, TrafficFormat};
 
 const LOG: &str = "\
 1.1.1.1 - - [25/Nov/2026:07:35:26 +0000] \"GET /a HTTP/1.1\" 200 6 \"-\" \"x\"
@@ -75,6 +75,21 @@ fn line_that_cannot_be_parsed_is_counted_or_refused() {
     );
 }
 
+#[test]
+fn host_without_a_port_stands_for_every_port() {
+    let log = r#"{"msec":"1.0","request":"GET /1 HTTP/1.1","host":"a.test"}
+{"msec":"2.0","request":"GET /2 HTTP/1.1","host":"A.test:8443"}
+{"msec":"3.0","request":"GET /3 HTTP/1.1","host":"a.test.evil"}
+{"msec":"4.0","request":"GET /4 HTTP/1.1"}
+"#;
+    let with = |host: &str| ImportRules {
+        hosts: vec![host.to_owned()],
+        ..rules()
+    };
+    assert_eq!(paths(log, &with("a.test")), ["/1", "/2"]);
+    assert_eq!(paths(log, &with("a.test:8443")), ["/2"]);
+}
+
 /// Lines out of order by up to 1,000 places.
 fn shuffled(count: u64) -> String {
     let mut log = String::new();
@@ -127,4 +142,12 @@ fn connection_that_a_restarted_server_numbers_alike_is_another() {
         .into_iter()
         .map(|entry| entry.request.connection.unwrap());
     assert_eq!(connections.collect::<Vec<_>>(), ["1", "1", "1-1", "1-1"]);
+}
+
+#[test]
+fn format_that_is_named_is_not_guessed() {
+    let format = Some(TrafficFormat::Json);
+    let (text, summary) = try_import(LOG.as_bytes(), &ImportRules { format, ..rules() }).unwrap();
+    assert_eq!((text.as_str(), summary.read), ("", 4));
+    assert_eq!(summary.skipped[&SkipReason::Unreadable].count, 4);
 }
