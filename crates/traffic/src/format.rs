@@ -11,16 +11,19 @@ pub enum TrafficFormat {
     Combined,
     /// A JSON object a line, with nginx's variables or other usual names as keys.
     Json,
+    /// HTTP Archive 1.2, as browsers and proxies save it.
+    Har,
 }
 
 /// A format's word is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("write combined or json")]
+#[error("write combined, json or har")]
 pub struct TrafficFormatError;
 
-const WORDS: [(&str, TrafficFormat); 2] = [
+const WORDS: [(&str, TrafficFormat); 3] = [
     ("combined", TrafficFormat::Combined),
     ("json", TrafficFormat::Json),
+    ("har", TrafficFormat::Har),
 ];
 
 impl FromStr for TrafficFormat {
@@ -113,6 +116,10 @@ impl TrafficFormat {
 /// sample, as an archive in one line is.
 fn recognise_json(sample: &[u8]) -> Result<TrafficFormat, String> {
     let text = String::from_utf8_lossy(sample);
+    let first_key = text.trim_start().strip_prefix('{').map(str::trim_start);
+    if first_key.is_some_and(|rest| rest.starts_with("\"log\"")) {
+        return Ok(TrafficFormat::Har);
+    }
     let line = text.trim_start().lines().next().unwrap_or_default();
     let has = |key: &str| line.contains(&format!("\"{key}\""));
     if line.starts_with("{\"at\":") && has("method") && has("path") {

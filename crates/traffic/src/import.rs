@@ -5,12 +5,12 @@ use crate::import_error::ImportError;
 use crate::import_rules::ImportRules;
 use crate::importer::Importer;
 use crate::input::Input;
-use crate::json_log;
 use crate::lines::{LineEnd, LineReader};
 use crate::recorded::LineResult;
 use crate::skip::SkipReason;
 use crate::summary::ImportSummary;
 use crate::text_log::TextLog;
+use crate::{har, json_log};
 use std::io::{self, BufRead, Read, Write};
 
 /// Reads recorded traffic, and writes it as lines of [`ReplayEntry`](crate::ReplayEntry) in order
@@ -52,6 +52,7 @@ pub fn import(
         TrafficFormat::Json => {
             read_lines(input.reader, &mut importer, |_, line| json_log::read(line))?;
         }
+        TrafficFormat::Har => read_archive(input.reader, &mut importer)?,
     }
     importer.finish()
 }
@@ -74,6 +75,26 @@ fn read_lines(
         };
         nth += 1;
         importer.take(lines.number, line)?;
+    }
+}
+
+fn read_archive(input: impl BufRead, importer: &mut Importer<'_>) -> Result<(), ImportError> {
+    let mut last = 0;
+    let read = har::read(input, &mut |number, entry| {
+        last = number;
+        importer.take(number, entry)
+    });
+    match read {
+        Ok(taken) => taken,
+        Err(error) if error.is_io() => Err(ImportError::Read {
+            place: "entry",
+            number: last + 1,
+            error: error.into(),
+        }),
+        Err(error) => {
+            let (line, error) = har::place(&error);
+            Err(ImportError::BrokenArchive { line, error })
+        }
     }
 }
 

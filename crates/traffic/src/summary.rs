@@ -69,8 +69,12 @@ impl ImportSummary {
 }
 
 /// What a place in a log of this format is called.
-pub(crate) fn place_word(_: TrafficFormat) -> &'static str {
-    "line"
+pub(crate) fn place_word(format: TrafficFormat) -> &'static str {
+    if format == TrafficFormat::Har {
+        "entry"
+    } else {
+        "line"
+    }
 }
 
 /// `1 request`, `2 requests`.
@@ -81,7 +85,10 @@ fn count(number: u64, one: &str, several: &str) -> String {
 impl fmt::Display for ImportSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = place_word(self.format);
-        let places = count(self.read, "line", "lines");
+        let places = match self.format {
+            TrafficFormat::Har => count(self.read, "entry", "entries"),
+            _ => count(self.read, "line", "lines"),
+        };
         let seconds = self.length_ns as f64 / 1e9;
         let requests = count(self.written, "request", "requests");
         let format = self.format;

@@ -1,7 +1,8 @@
 //! Logs as servers and tools wrote them, and what becomes of them. `UPDATE_GOLDEN=1` writes it.
 //!
 //! `nginx-*` are the same requests as nginx 1.22 logged them in three formats, `apache-*` those of
-//! Apache 2.4: by curl, one of them slow, and some that are no requests.
+//! Apache 2.4: by curl, one of them slow, and some that are no requests. `mitmproxy.har` is a
+//! session of curl and Chromium.
 
 use super::{entries, rules, try_import};
 use std::path::PathBuf;
@@ -35,6 +36,7 @@ fn logs_become_what_is_committed() {
         ("apache-common.log", None),
         ("apache-vhost-combined.log", None),
         ("apache-exact.log", Some(APACHE_EXACT)),
+        ("mitmproxy.har", None),
     ] {
         let mut rules = rules();
         rules.log_format = log_format.map(|text| LogFormat::parse(text).unwrap());

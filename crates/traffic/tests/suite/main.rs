@@ -1,6 +1,7 @@
 //! Whole imports: logs that servers and tools wrote, and input that nothing should break.
 #![expect(clippy::unwrap_used, reason = "tests stop at the first surprise")]
 
+mod hostile;
 mod logs;
 mod rules;
 
