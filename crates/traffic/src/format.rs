@@ -13,17 +13,20 @@ pub enum TrafficFormat {
     Json,
     /// HTTP Archive 1.2, as browsers and proxies save it.
     Har,
+    /// What `gor --output-file` writes.
+    Goreplay,
 }
 
 /// A format's word is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("write combined, json or har")]
+#[error("write combined, json, har or goreplay")]
 pub struct TrafficFormatError;
 
-const WORDS: [(&str, TrafficFormat); 3] = [
+const WORDS: [(&str, TrafficFormat); 4] = [
     ("combined", TrafficFormat::Combined),
     ("json", TrafficFormat::Json),
     ("har", TrafficFormat::Har),
+    ("goreplay", TrafficFormat::Goreplay),
 ];
 
 impl FromStr for TrafficFormat {
@@ -96,6 +99,9 @@ impl TrafficFormat {
         if first.starts_with(b"{") {
             return recognise_json(sample);
         }
+        if is_goreplay(first) {
+            return Ok(TrafficFormat::Goreplay);
+        }
         let mut usual = TextLog::usual();
         if lines()
             .take(SAMPLE_LINES)
@@ -126,4 +132,14 @@ fn recognise_json(sample: &[u8]) -> Result<TrafficFormat, String> {
         return Err("it is a replay file already".to_owned());
     }
     Ok(TrafficFormat::Json)
+}
+
+/// `1 d7123dasd913jfd21312dasdhas31 127345969`: kind, number and instant of a record.
+fn is_goreplay(line: &[u8]) -> bool {
+    let mut words = line.split(|&byte| byte == b' ');
+    let kind = words
+        .next()
+        .is_some_and(|kind| matches!(kind, b"1" | b"2" | b"3"));
+    let is_number = |word: &[u8]| !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    kind && words.next().is_some() && words.next().is_some_and(is_number)
 }

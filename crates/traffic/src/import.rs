@@ -1,6 +1,7 @@
 //! Reads a log from its first byte to its last, by the format that it has.
 
 use crate::format::TrafficFormat;
+use crate::goreplay::{self, Unanswered};
 use crate::import_error::ImportError;
 use crate::import_rules::ImportRules;
 use crate::importer::Importer;
@@ -52,6 +53,7 @@ pub fn import(
         TrafficFormat::Json => {
             read_lines(input.reader, &mut importer, |_, line| json_log::read(line))?;
         }
+        TrafficFormat::Goreplay => read_records(input.reader, &mut importer)?,
         TrafficFormat::Har => read_archive(input.reader, &mut importer)?,
     }
     importer.finish()
@@ -76,6 +78,20 @@ fn read_lines(
         nth += 1;
         importer.take(lines.number, line)?;
     }
+}
+
+fn read_records(input: impl BufRead, importer: &mut Importer<'_>) -> Result<(), ImportError> {
+    let mut lines = LineReader::new(input);
+    let mut unanswered = Unanswered::default();
+    while let Some(record) =
+        goreplay::next_record(&mut lines).map_err(|error| cut(lines.number + 1, error))?
+    {
+        for (number, request) in unanswered.add(record) {
+            importer.take(number, request)?;
+        }
+    }
+    let mut rest = unanswered.finish().into_iter();
+    rest.try_for_each(|(number, request)| importer.take(number, request))
 }
 
 fn read_archive(input: impl BufRead, importer: &mut Importer<'_>) -> Result<(), ImportError> {

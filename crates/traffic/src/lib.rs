@@ -5,6 +5,7 @@ mod distinct_connections;
 mod entry;
 mod escape;
 mod format;
+mod goreplay;
 mod har;
 mod import;
 mod import_error;

@@ -22,6 +22,7 @@ pub(crate) struct LineReader<R> {
     pub(crate) line: Vec<u8>,
     /// Its number, from 1.
     pub(crate) number: u64,
+    line_break: &'static [u8],
 }
 
 impl<R: BufRead> LineReader<R> {
@@ -30,7 +31,13 @@ impl<R: BufRead> LineReader<R> {
             input,
             line: Vec::new(),
             number: 0,
+            line_break: b"",
         }
+    }
+
+    /// What ended the current line, for formats whose lines are parts of something else.
+    pub(crate) fn line_break(&self) -> &'static [u8] {
+        self.line_break
     }
 
     /// Reads the next line into the buffer; `None` at the end of the input.
@@ -45,8 +52,10 @@ impl<R: BufRead> LineReader<R> {
             return Ok(None);
         }
         self.number += 1;
+        self.line_break = b"";
         if self.line.pop_if(|last| *last == b'\n').is_some() {
-            self.line.pop_if(|last| *last == b'\r');
+            let is_two = self.line.pop_if(|last| *last == b'\r').is_some();
+            self.line_break = if is_two { b"\r\n" } else { b"\n" };
         } else if self.line.len() > LINE_MAX_BYTES {
             self.line.truncate(LINE_MAX_BYTES);
             self.input.skip_until(b'\n')?;

@@ -87,6 +87,7 @@ impl fmt::Display for ImportSummary {
         let place = place_word(self.format);
         let places = match self.format {
             TrafficFormat::Har => count(self.read, "entry", "entries"),
+            TrafficFormat::Goreplay => count(self.read, "request record", "request records"),
             _ => count(self.read, "line", "lines"),
         };
         let seconds = self.length_ns as f64 / 1e9;

@@ -2,7 +2,7 @@
 //!
 //! `nginx-*` are the same requests as nginx 1.22 logged them in three formats, `apache-*` those of
 //! Apache 2.4: by curl, one of them slow, and some that are no requests. `mitmproxy.har` is a
-//! session of curl and Chromium.
+//! session of curl and Chromium, `goreplay.gor` one of curl.
 
 use super::{entries, rules, try_import};
 use std::path::PathBuf;
@@ -37,6 +37,7 @@ fn logs_become_what_is_committed() {
         ("apache-vhost-combined.log", None),
         ("apache-exact.log", Some(APACHE_EXACT)),
         ("mitmproxy.har", None),
+        ("goreplay.gor", None),
     ] {
         let mut rules = rules();
         rules.log_format = log_format.map(|text| LogFormat::parse(text).unwrap());
