@@ -15,18 +15,24 @@ pub enum TrafficFormat {
     Har,
     /// What `gor --output-file` writes.
     Goreplay,
+    /// vegeta's targets in JSON, which have no instants.
+    VegetaTargets,
+    /// vegeta's results, by `vegeta encode --to json`.
+    VegetaResults,
 }
 
 /// A format's word is not one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("write combined, json, har or goreplay")]
+#[error("write combined, json, har, goreplay, vegeta-targets or vegeta-results")]
 pub struct TrafficFormatError;
 
-const WORDS: [(&str, TrafficFormat); 4] = [
+const WORDS: [(&str, TrafficFormat); 6] = [
     ("combined", TrafficFormat::Combined),
     ("json", TrafficFormat::Json),
     ("har", TrafficFormat::Har),
     ("goreplay", TrafficFormat::Goreplay),
+    ("vegeta-targets", TrafficFormat::VegetaTargets),
+    ("vegeta-results", TrafficFormat::VegetaResults),
 ];
 
 impl FromStr for TrafficFormat {
@@ -130,6 +136,21 @@ fn recognise_json(sample: &[u8]) -> Result<TrafficFormat, String> {
     let has = |key: &str| line.contains(&format!("\"{key}\""));
     if line.starts_with("{\"at\":") && has("method") && has("path") {
         return Err("it is a replay file already".to_owned());
+    }
+    if has("latency") && has("code") && has("timestamp") && has("seq") {
+        return Ok(TrafficFormat::VegetaResults);
+    }
+    let has_time = [
+        "time",
+        "timestamp",
+        "msec",
+        "time_local",
+        "time_iso8601",
+        "@timestamp",
+        "ts",
+    ];
+    if has("method") && has("url") && !has_time.into_iter().any(has) {
+        return Ok(TrafficFormat::VegetaTargets);
     }
     Ok(TrafficFormat::Json)
 }

@@ -9,9 +9,10 @@ use crate::input::Input;
 use crate::lines::{LineEnd, LineReader};
 use crate::recorded::LineResult;
 use crate::skip::SkipReason;
+use crate::stamp::Stamp;
 use crate::summary::ImportSummary;
 use crate::text_log::TextLog;
-use crate::{har, json_log};
+use crate::{har, json_log, vegeta};
 use std::io::{self, BufRead, Read, Write};
 
 /// Reads recorded traffic, and writes it as lines of [`ReplayEntry`](crate::ReplayEntry) in order
@@ -52,6 +53,18 @@ pub fn import(
         }
         TrafficFormat::Json => {
             read_lines(input.reader, &mut importer, |_, line| json_log::read(line))?;
+        }
+        TrafficFormat::VegetaTargets => {
+            let interval_ns = rules.interval_ns.ok_or(ImportError::NoRate)?;
+            read_lines(input.reader, &mut importer, |nth, line| {
+                let at_ns = i64::try_from(nth.saturating_mul(interval_ns)).unwrap_or(i64::MAX);
+                vegeta::read_target(line, Stamp::from_ns(at_ns, false))
+            })?;
+        }
+        TrafficFormat::VegetaResults => {
+            read_lines(input.reader, &mut importer, |_, line| {
+                vegeta::read_result(line)
+            })?;
         }
         TrafficFormat::Goreplay => read_records(input.reader, &mut importer)?,
         TrafficFormat::Har => read_archive(input.reader, &mut importer)?,

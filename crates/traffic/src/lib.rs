@@ -24,6 +24,7 @@ mod stamp;
 mod summary;
 mod text_log;
 mod variable;
+mod vegeta;
 mod waiting;
 
 pub use entry::{ReplayEntry, ReplayRequest};

@@ -38,6 +38,8 @@ fn logs_become_what_is_committed() {
         ("apache-exact.log", Some(APACHE_EXACT)),
         ("mitmproxy.har", None),
         ("goreplay.gor", None),
+        ("vegeta-targets.json", None),
+        ("vegeta-results.json", None),
     ] {
         let mut rules = rules();
         rules.log_format = log_format.map(|text| LogFormat::parse(text).unwrap());

@@ -145,6 +145,17 @@ fn connection_that_a_restarted_server_numbers_alike_is_another() {
 }
 
 #[test]
+fn targets_need_a_rate() {
+    let target = br#"{"method":"GET","url":"http://a.test/"}"#;
+    let rules = ImportRules {
+        interval_ns: None,
+        ..rules()
+    };
+    let refused = try_import(target, &rules).unwrap_err().to_string();
+    assert!(refused.contains("--rate 100/s"), "{refused}");
+}
+
+#[test]
 fn format_that_is_named_is_not_guessed() {
     let format = Some(TrafficFormat::Json);
     let (text, summary) = try_import(LOG.as_bytes(), &ImportRules { format, ..rules() }).unwrap();
