@@ -3,6 +3,7 @@
 use crate::check::CheckArgs;
 use crate::compare::CompareArgs;
 use crate::explain::ExplainArgs;
+use crate::import::ImportArgs;
 use crate::quick::{self, QuickArgs};
 use crate::render::ReportArgs;
 use crate::start::StartArgs;
@@ -20,13 +21,15 @@ Examples:
   coordinator report --format markdown runs/20260101T120000Z-plan
   coordinator explain runs/20260101T120000Z-plan
   coordinator compare runs/20260101T120000Z-plan runs/20260102T120000Z-plan
+  coordinator import access.log > replay.jsonl
 
 Exit codes:
   0    passed
   1    a threshold failed, no operation succeeded, any failed and
        --fail-on-error is given, the lowest load of a search failed, or compare
        found a regression
-  2    the command line, the plan, or a saved run that is named cannot be used
+  2    the command line, the plan, or a saved run or log that is named cannot be
+       used
   3    the run cannot be trusted: agents were lost, the schedule was missed, or
        agents began too far apart; with thresholds, a search or --strict also if
        the load generator was the limit; compare cannot judge a limit
@@ -78,6 +81,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compare two saved runs, or two sets of runs: what differs by more than the noise?
     Compare(CompareArgs),
+    /// Make a replay of a log: nginx, Apache, HAR, GoReplay, vegeta
+    Import(Box<ImportArgs>),
     /// Print what lets a shell complete this command line
     Completions(agent::CompletionsArgs),
     /// Write manual pages, for packagers

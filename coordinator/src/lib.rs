@@ -12,6 +12,7 @@ pub mod fleet;
 mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod import;
 mod io_words;
 mod job;
 mod launch;
@@ -67,6 +68,7 @@ fn obey(cli: Cli) -> Exit {
         Command::Report(args) => render::report(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Import(args) => import::import(&args),
         Command::Agent {
             command: AgentCommand::Join(args),
         } => agent::join(&args).map(|()| Exit::Passed),

@@ -6,6 +6,7 @@ mod campaigns;
 mod command;
 mod commands;
 mod dashboard;
+mod imports;
 mod interruptions;
 mod metrics;
 mod outcome;

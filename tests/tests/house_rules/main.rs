@@ -44,7 +44,7 @@ const MAY_NAME: [(&str, &[&str]); 14] = [
         "coordinator",
         &[
             "control", "proto", "plan", "measure", "host", "analysis", "report", "agent", "target",
-            "secret",
+            "secret", "traffic",
         ],
     ),
 ];
