@@ -15,6 +15,7 @@ mod records;
 mod saved;
 pub mod script;
 mod session;
+mod traffic;
 mod words;
 
 pub use fleet::fleet;
@@ -26,18 +27,21 @@ pub use plans::plan;
 pub use records::records;
 pub use saved::{campaign, result, run_log};
 pub use session::session;
+pub use traffic::{log, log_format};
 pub use words::{address, policy, token};
 
 /// A function that must not panic, whatever the bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 15] = [
+pub const TARGETS: [(&str, Target); 17] = [
     ("address", address),
     ("campaign", campaign),
     ("fleet", fleet),
     ("http1", http1),
     ("http2", http2),
+    ("log", log),
+    ("log_format", log_format),
     ("messages", messages),
     ("plan", plan),
     ("policy", policy),

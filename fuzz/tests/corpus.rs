@@ -56,6 +56,46 @@ fn kept(target: &str, seeds: Vec<Seed>) -> Vec<Vec<u8>> {
     seeds.iter().map(read).collect()
 }
 
+/// The logs that `traffic` is tested with, written by servers and tools.
+#[test]
+fn logs() {
+    let names = [
+        "apache-common.log",
+        "apache-vhost-combined.log",
+        "goreplay.gor",
+        "mitmproxy.har",
+        "nginx-combined.log",
+        "nginx-json.log",
+        "vegeta-results.json",
+        "vegeta-targets.json",
+    ];
+    let read = |name: &str| fs::read(root().join("crates/traffic/tests/logs").join(name)).unwrap();
+    let seeds = names.map(|name| (name, read(name)));
+    for seed in kept("log", named(seeds.to_vec())) {
+        fuzz::log(&seed);
+    }
+    let formats = [
+        (
+            "nginx",
+            "$msec $request_time \"$request\" $status $connection $connection_requests",
+        ),
+        (
+            "apache",
+            "%t.%{usec_frac}t %D \"%m\" \"%U%q\" %>s %k \"%{Host}i\"",
+        ),
+    ];
+    let lines = [
+        "1795592127.568 1.502 \"GET /slow?a HTTP/1.1\" 499 17 2",
+        "[25/Nov/2026:07:36:15 +0000].459703 336 \"GET\" \"/a?b\" 200 0 \"a.test\"",
+    ];
+    let seeds = formats.into_iter().zip(lines);
+    let seeds = seeds
+        .map(|((name, format), line)| (name, format!("{format}\n{line}\n{line}\n").into_bytes()));
+    for seed in kept("log_format", named(seeds.collect())) {
+        fuzz::log_format(&seed);
+    }
+}
+
 /// The examples, and every piece of a plan in the documentation.
 #[test]
 fn plans() {

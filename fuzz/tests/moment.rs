@@ -133,7 +133,7 @@ macro_rules! moments {
 }
 
 moments! {
-    address campaign fleet http1 http2 messages plan policy records result run_log
+    address campaign fleet http1 http2 log log_format messages plan policy records result run_log
     session snapshot token totals
 }
 

@@ -162,6 +162,18 @@ impl Nginx {
         })
     }
 
+    /// The log of requests as a file.
+    #[must_use]
+    pub fn access_log(&self) -> PathBuf {
+        self.folder.path().join("access.log")
+    }
+
+    /// The format of [`Nginx::access_log`], as `log_format` has it.
+    #[must_use]
+    pub fn log_format() -> &'static str {
+        config::REQUEST_LOG
+    }
+
     /// Every finished connection to the stream servers so far.
     #[must_use]
     pub fn connections(&self) -> Vec<NginxConnection> {

@@ -13,12 +13,12 @@ use target::KeyKind;
 /// The file of the ticket key in nginx's folder.
 pub(super) const TICKET_KEY: &str = "ticket.key";
 
-/// One line per request, with fields separated by tabs; read by [`super::log`].
-const REQUEST_LOG: &str = concat!(
+/// One line per request, with fields separated by tabs; read by [`super::log`], but for the times.
+pub(super) const REQUEST_LOG: &str = concat!(
     r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t",
     r"$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t",
     r"$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t",
-    r"$ssl_alpn_protocol\t$host'",
+    r"$ssl_alpn_protocol\t$host\t$msec\t$request_time'",
 );
 
 /// One line per connection of a stream server.

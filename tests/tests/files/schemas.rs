@@ -186,3 +186,30 @@ fn what_is_no_event_does_not_fit() {
         assert!(!faults(&validator, line).is_empty(), "{line}");
     }
 }
+
+#[test]
+fn what_is_imported_fits_its_schema() {
+    let validator = validator("replay.schema.json");
+    let logs = of_the_repository("crates/traffic/tests/logs");
+    let mut count = 0;
+    for entry in std::fs::read_dir(logs).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|found| found != "golden") {
+            continue;
+        }
+        for line in read(path).lines().filter(|line| line.starts_with('{')) {
+            let faults = faults(&validator, line);
+            assert!(faults.is_empty(), "{line}: {}", faults.join("\n"));
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count} lines");
+    for line in [
+        r#"{"method":"GET","path":"/"}"#,
+        r#"{"at":-1,"method":"GET","path":"/"}"#,
+        r#"{"at":0,"method":"GET","path":"a"}"#,
+        r#"{"at":0,"method":"GET","path":"/","status":"200"}"#,
+    ] {
+        assert!(!faults(&validator, line).is_empty(), "{line}");
+    }
+}

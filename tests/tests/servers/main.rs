@@ -15,6 +15,7 @@ mod go_server;
 mod haproxy;
 mod http2;
 mod identities;
+mod imports;
 mod key_log;
 mod local_ports;
 mod names;
