@@ -3,9 +3,9 @@
 use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
-    ClientCertificates, Close, Connection, Dns, End, KeyExchange, KeyLog, KeyShare, Load, Plan,
-    Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, Stage, Target,
-    Tls, Verify, Words as _, duration_text,
+    ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
+    Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, Stage,
+    Target, Tls, Verify, Words as _, duration_text,
 };
 use std::fmt::Display;
 
@@ -127,6 +127,20 @@ fn requests(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
+/// What an answer must have beside its status.
+fn beside_status(expect: &Expect) -> String {
+    let bytes = expect.bytes.as_ref().map(|bytes| match bytes.start() {
+        exact if exact == bytes.end() => format!(" and {exact} bytes"),
+        least => format!(" and {least} to {} bytes", bytes.end()),
+    });
+    let checks = match expect.checks.len() {
+        0 => String::new(),
+        1 => " and 1 check".to_owned(),
+        many => format!(" and {many} checks"),
+    };
+    bytes.unwrap_or_default() + &checks
+}
+
 fn request(request: &Request, target: &Target, total_weight: u64) -> String {
     let path = request
         .path
@@ -149,10 +163,7 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         1 => ", 1 header".to_owned(),
         many => format!(", {many} headers"),
     };
-    let bytes = request
-        .expect
-        .bytes
-        .map_or_else(String::new, |bytes| format!(" and {bytes} bytes"));
+    let more = beside_status(&request.expect);
     let ranges: Vec<String> = request
         .expect
         .status
@@ -173,7 +184,7 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         )
     };
     format!(
-        "{share}{line}{name}{body}{headers}; ok: status {}{bytes}",
+        "{share}{line}{name}{body}{headers}; ok: status {}{more}",
         ranges.join(", ")
     )
 }

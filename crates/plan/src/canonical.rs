@@ -4,8 +4,7 @@ use crate::toml_text::array;
 use crate::{
     Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
     FleetPlan, HttpVersion, Load, PartContent, Plan, Request, RequestsPerConnection, Resumption,
-    ServerNames, Sha256, Shape, StatusSet, Target, Threshold, Tls, Words, data_file, duration,
-    mask, quote,
+    ServerNames, Sha256, Shape, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -168,14 +167,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         Some(Body::Multipart(parts)) => out.field("multipart", array(&parts.parts, part)),
         None => {}
     }
-    let bytes = request
-        .expect
-        .bytes
-        .map_or_else(String::new, |bytes| format!(", bytes = {bytes}"));
-    out.field(
-        "expect",
-        format_args!("{{ status = {}{bytes} }}", statuses(&request.expect.status)),
-    );
+    out.field("expect", request.expect.canonical());
 }
 
 fn part(part: &BodyPart) -> String {
@@ -217,16 +209,6 @@ fn headers(request: &Request) -> String {
             fields.iter().map(field).collect::<Vec<_>>().join(", ")
         )
     }
-}
-
-fn statuses(set: &StatusSet) -> String {
-    array(&set.ranges, |(low, high)| {
-        if low == high {
-            low.to_string()
-        } else {
-            format!("\"{low}-{high}\"")
-        }
-    })
 }
 
 fn connection(out: &mut TomlText, connection: &Connection) {

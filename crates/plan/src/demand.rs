@@ -195,9 +195,13 @@ impl Plan {
     fn received_bytes(&self) -> Option<f64> {
         let builtin = self.target.builtin.as_ref();
         let of_builtin = |builtin: &Builtin| builtin.body_bytes;
+        let exact = |request: &Request| {
+            let bytes = request.expect.bytes.as_ref()?;
+            (bytes.start() == bytes.end()).then_some(*bytes.start())
+        };
         self.mean_of_requests(|request| match request.method.as_str() {
             "HEAD" => Some(0.0),
-            _ => Some(request.expect.bytes.or(builtin.map(of_builtin))? as f64),
+            _ => Some(exact(request).or(builtin.map(of_builtin))? as f64),
         })
     }
 

@@ -12,6 +12,7 @@ mod data_file;
 mod deal;
 mod demand;
 mod duration;
+mod expect;
 mod file;
 mod files;
 mod fleet_plan;
@@ -66,6 +67,7 @@ pub use data_file::{AtEnd, DataColumn, DataFile, RowOrder};
 pub use deal::Deal;
 pub use demand::Demand;
 pub use duration::{parse as parse_duration, write as duration_text};
+pub use expect::{Check, CheckPlace, Expect, ValueTest};
 pub use file::{File, PrivateFile, Sha256, Sha256Error};
 pub use files::{Files, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
@@ -84,7 +86,7 @@ pub use problem::{Problem, Problems};
 pub use profile::Profile;
 pub use rate::{Rate, RateError};
 pub use repeat::{Repeat, Run};
-pub use request::{Body, Expect, Request, SECRET_HEADERS, StatusSet};
+pub use request::{Body, Request, SECRET_HEADERS};
 pub use rows::{RowSource, RowSources};
 pub use schedule::{Bookmark, Instants, Schedule};
 pub use search::{Capacity, Search, SearchRange};
@@ -92,6 +94,7 @@ pub use seats::Seats;
 pub use settings::Settings;
 pub use share::Share;
 pub use signature_scheme::SignatureSchemeError;
+pub use status_set::StatusSet;
 pub use subject::{Subject, SubjectAttribute, SubjectError};
 pub use target::{Address, Builtin, BuiltinKey, BuiltinPace, Dns, Host, Scheme, Target, Url};
 pub use template::{Piece, Template};
@@ -109,4 +112,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 3;
+pub const LANGUAGE: u32 = 4;

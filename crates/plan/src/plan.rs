@@ -1,8 +1,9 @@
 //! The checked plan.
 
 use crate::{
-    Body, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, Minted, Owner,
-    Piece, Portion, Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls, mask,
+    Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, Minted,
+    Owner, Piece, Portion, Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls,
+    mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -200,6 +201,14 @@ impl Plan {
     #[must_use]
     pub fn requests(&self) -> &[Request] {
         &self.requests
+    }
+
+    /// The checks of all requests, in the order that numbers them: the first one is number 1.
+    pub fn checks(&self) -> impl Iterator<Item = (&Request, &Check)> {
+        self.requests.iter().flat_map(|request| {
+            let checks = request.expect.checks.iter();
+            checks.map(move |check| (request, check))
+        })
     }
 
     /// How connections are used.

@@ -25,7 +25,7 @@ pub struct Request {
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,
     /// The criteria for success.
-    pub expect: Expect,
+    pub expect: crate::Expect,
 }
 
 impl Request {
@@ -69,31 +69,5 @@ impl Body {
         };
         let parts = parts.into_iter().flat_map(|parts| parts.files());
         file.into_iter().chain(parts)
-    }
-}
-
-/// The criteria for success.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Expect {
-    /// Statuses that are ok; by default those below 400.
-    pub status: StatusSet,
-    /// Exact length of the body in bytes; `None` if any length is ok.
-    pub bytes: Option<u64>,
-}
-
-/// A set of HTTP statuses, as inclusive ranges.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusSet {
-    /// Inclusive ranges in ascending order.
-    pub ranges: Vec<(u16, u16)>,
-}
-
-impl StatusSet {
-    /// Whether `status` is in the set.
-    #[must_use]
-    pub fn contains(&self, status: u16) -> bool {
-        self.ranges
-            .iter()
-            .any(|&(low, high)| (low..=high).contains(&status))
     }
 }

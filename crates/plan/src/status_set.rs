@@ -1,9 +1,14 @@
 //! Sets of HTTP statuses, as ranges.
 
-use crate::StatusSet;
-
 /// Lowest and highest status a server can send (RFC 9110 §15: three digits).
 const BOUNDS: (u16, u16) = (100, 999);
+
+/// A set of HTTP statuses, as inclusive ranges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusSet {
+    /// Inclusive ranges in ascending order.
+    pub ranges: Vec<(u16, u16)>,
+}
 
 impl Default for StatusSet {
     /// Every status below 400.
@@ -15,6 +20,14 @@ impl Default for StatusSet {
 }
 
 impl StatusSet {
+    /// Whether `status` is in the set.
+    #[must_use]
+    pub fn contains(&self, status: u16) -> bool {
+        self.ranges
+            .iter()
+            .any(|&(low, high)| (low..=high).contains(&status))
+    }
+
     /// Creates a set from inclusive ranges in any order, which may overlap.
     #[must_use]
     pub fn new(mut ranges: Vec<(u16, u16)>) -> StatusSet {

@@ -166,6 +166,17 @@ impl FromStr for Statistic {
 words!(Relation { AtMost => "<=", AtLeast => ">=", Below => "<", Above => ">" });
 
 impl Relation {
+    /// Whether `value` compares so with `limit`.
+    #[must_use]
+    pub fn holds(self, value: f64, limit: f64) -> bool {
+        match self {
+            Relation::Below => value < limit,
+            Relation::AtMost => value <= limit,
+            Relation::Above => value > limit,
+            Relation::AtLeast => value >= limit,
+        }
+    }
+
     /// Splits a text into the comparison that it starts with and the rest.
     pub(crate) fn split(text: &str) -> Option<(Relation, &str)> {
         let mut relations = Relation::ALL.iter();

@@ -1,7 +1,8 @@
 //! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
-    builtin, connection, fleet, identities, key_log, load, repeat, request, search, target, tls,
+    builtin, connection, expect, fleet, identities, key_log, load, repeat, request, search, target,
+    tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -11,6 +12,7 @@ const SECTIONS: &[&[&str]] = &[
     target::KEYS,
     builtin::KEYS,
     request::KEYS,
+    expect::KEYS,
     connection::KEYS,
     tls::KEYS,
     identities::KEYS,

@@ -15,6 +15,7 @@ mod connection;
 mod context;
 mod data;
 mod duplicates;
+mod expect;
 mod field;
 mod file_source;
 mod fleet;

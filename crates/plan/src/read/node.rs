@@ -104,6 +104,14 @@ fn is_json(path: &str) -> bool {
     within_plan(path) == "request.json"
 }
 
+/// Whether the keys of the table are whole names, whose values can be tables.
+fn holds_named_tables(path: &str) -> bool {
+    matches!(
+        within_plan(path),
+        "request.expect.headers" | "request.expect.json"
+    )
+}
+
 /// The path within a single plan for `path`, which can be in a variant or be an axis.
 fn within_plan(path: &str) -> &str {
     match path.strip_prefix("variants.") {
@@ -189,6 +197,9 @@ impl Builder {
         }
         if holds_names(path) {
             return self.insert_named(table, path, name, entry);
+        }
+        if holds_named_tables(path) {
+            return self.merge(table, path, name, entry);
         }
         let splits = name.matches('.').count() < MAX_SEGMENTS;
         match name.split_once('.').filter(|_| splits) {

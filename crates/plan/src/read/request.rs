@@ -3,18 +3,20 @@
 use crate::read::body;
 use crate::read::columns;
 use crate::read::context::Context;
+use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
-use crate::{Expect, Request, RequestsPerConnection, StatusSet, Template, Url, status_set};
+use crate::{Expect, Request, RequestsPerConnection, Template, Url};
 use measure::is_unprintable;
 
 const MAX_REQUESTS: usize = 1000;
 const MAX_WEIGHT: u32 = 10_000;
 /// The engine distributes requests with a table that has an entry per unit of weight.
 const MAX_WEIGHT_SUM: u32 = 1_000_000;
+const MAX_CHECKS: usize = 1000;
 const MAX_NAME_CHARS: usize = 100;
 const METHODS: [&str; 8] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
@@ -45,9 +47,6 @@ pub(crate) const KEYS: &[&str] = &[
     "request.multipart.file",
     "request.multipart.filename",
     "request.multipart.type",
-    "request.expect",
-    "request.expect.status",
-    "request.expect.bytes",
 ];
 
 /// Reads all requests; a single one for the target's URL if none is given.
@@ -79,6 +78,7 @@ pub(crate) fn read<'a>(
         .map(|field| field.section().and_then(|section| one(section, rest)))
         .collect();
     let requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
+    check_checks(&fields, &requests);
     check_names(&fields, &requests);
     check_weights(&fields, &requests);
     Some(requests)
@@ -108,6 +108,19 @@ fn check_weights(fields: &[Field<'_>], requests: &[Request]) {
         field.problem(format_args!(
             "begins requests whose weights sum up to {sum}; divide them so that they sum up to at \
              most {MAX_WEIGHT_SUM}"
+        ));
+    }
+}
+
+/// Checks are counted one by one, in every cell of a result.
+fn check_checks(fields: &[Field<'_>], requests: &[Request]) {
+    let number: usize = requests
+        .iter()
+        .map(|request| request.expect.checks.len())
+        .sum();
+    if let Some(field) = fields.first().filter(|_| number > MAX_CHECKS) {
+        field.problem(format_args!(
+            "begins requests with {number} checks; write at most {MAX_CHECKS} in all"
         ));
     }
 }
@@ -166,10 +179,6 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
 }
 
 fn nothing() -> Request {
-    let expect = Expect {
-        status: StatusSet::default(),
-        bytes: None,
-    };
     Request {
         name: String::new(),
         method: "GET".to_owned(),
@@ -177,7 +186,7 @@ fn nothing() -> Request {
         headers: Vec::new(),
         body: None,
         weight: 1,
-        expect,
+        expect: Expect::default(),
     }
 }
 
@@ -199,7 +208,8 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
     let weight = section
         .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
         .unwrap_or(1);
-    let expect = section.section("expect").map(expect)?;
+    let expect = section.section("expect")?;
+    let expect = expect::read(expect, &method);
     Some(Request {
         name: String::new(),
         method,
@@ -287,36 +297,4 @@ fn path(field: Field<'_>) -> Option<Template> {
         return Some(path);
     }
     None
-}
-
-fn expect(section: PlanSection<'_>) -> Expect {
-    let status = section.read("status", statuses).unwrap_or_default();
-    let bytes = section.read("bytes", |field| field.whole(0..=1 << 40));
-    section.finish();
-    Expect { status, bytes }
-}
-
-fn statuses(field: Field<'_>) -> Option<StatusSet> {
-    let ranges = field.list_of("one such as [\"2xx\", 404]", status)?;
-    if ranges.is_empty() {
-        field.problem(
-            "[] expects no status at all; write one such as [\"2xx\"], or leave it out for all \
-             below 400",
-        );
-        return None;
-    }
-    Some(StatusSet::new(ranges))
-}
-
-fn status(field: &Field<'_>) -> Option<(u16, u16)> {
-    let range = match field.node.value {
-        NodeValue::Whole(number) => status_set::range(&number.to_string()),
-        _ => status_set::range(field.text("a status such as 404 or \"2xx\"")?),
-    };
-    if range.is_none() {
-        field.refuse(
-            "is not a status or a range of them; write one such as 404, \"2xx\" or \"200-299\"",
-        );
-    }
-    range
 }
