@@ -64,6 +64,52 @@ tls.resumed.share = ">= 0.75"
 "#;
 
 #[test]
+fn checks_stand_in_the_canonical_text_in_the_order_of_their_numbers() {
+    let text = r#"
+target.url = "http://a.test/"
+load = { connections = 1, requests = 1 }
+[request.expect]
+json = { "/b" = "ok", "/a" = { below = 5, above = 1 } }
+matches = 'order-\d+'
+bytes = { min = 1, max = 2048 }
+contains = "Wel\ncome"
+headers = { X-Cache = { matches = "^HIT", present = true }, age = 0, "a.b" = "c" }
+"#;
+    let plan = parse(text).unwrap();
+    let canonical = plan.canonical_text();
+    let line = canonical
+        .lines()
+        .find(|line| line.starts_with("expect"))
+        .unwrap();
+    assert_eq!(
+        line,
+        [
+            r#"expect = { status = ["100-399"], bytes = { min = 1, max = 2048 }, "#,
+            r#"headers = { "x-cache" = { present = true, matches = "^HIT" }, "age" = 0, "#,
+            r#""a.b" = "c" }, contains = ["Wel\ncome"], matches = ["order-\\d+"], "#,
+            r#"json = { "/b" = "ok", "/a" = { above = 1.0, below = 5.0 } } }"#,
+        ]
+        .concat()
+    );
+    assert_eq!(again(&plan), Ok(plan.clone()));
+    let words: Vec<String> = plan.checks().map(|(_, check)| check.failure()).collect();
+    assert_eq!(
+        words,
+        [
+            "header x-cache is missing",
+            "header x-cache does not match \"^HIT\"",
+            "header age is not 0",
+            "header a.b is not \"c\"",
+            "body lacks \"Wel\\ncome\"",
+            "body does not match \"order-\\\\d+\"",
+            "JSON /b is not \"ok\"",
+            "JSON /a is not > 1",
+            "JSON /a is not < 5",
+        ]
+    );
+}
+
+#[test]
 fn threshold_of_a_request_reads_back_whichever_characters_its_name_has() {
     for name in ["index", "GET /a.b?c=1", "a\"b\\c", "ü.response_time"] {
         let quoted = plan::quote(name);

@@ -41,14 +41,28 @@ fn request() -> impl Strategy<Value = String> {
         "",
         "expect = { status = [\"2xx\", 404], bytes = 3 }\n",
         "expect = { status = [\"100-999\"] }\n",
+        "expect = { bytes = { max = 9 }, headers = { ETag = { present = false }, \"x.y\" = 5 } }\n",
     ]);
     let body = prop_oneof![
         Just(String::new()),
         Just("body_file = \"body.json\"\n".to_owned()),
         // Any text can be a body, so the TOML crate writes its quotes and escapes.
         any::<String>().prop_map(|text| format!("body = {}\n", toml_edit::Value::from(text))),
+        // So can any text be looked for, and any number.
+        ("\\PC{1,20}", any::<f64>(), any::<i64>()).prop_map(|(text, decimal, whole)| {
+            let text = toml_edit::Value::from(text);
+            let limit = if decimal.is_finite() { decimal } else { 0.5 };
+            format!(
+                "[request.expect]\ncontains = [{text}]\nmatches = [\"^a+\"]\n\
+                 json = {{ \"/a\" = {whole}, \"/b.c\" = {limit:?}, \"/d\" = {{ above = {limit:?}, \
+                 max = {whole}, contains = {text} }}, \"/e\" = {text}, \"/f\" = false }}\n"
+            )
+        }),
     ];
     (method, path, headers, expect, body).prop_map(|(method, path, headers, expect, body)| {
+        if body.starts_with("[request.expect]") {
+            return format!("{path}{headers}{body}");
+        }
         format!("{method}{path}{headers}{expect}{body}")
     })
 }
