@@ -68,6 +68,11 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::Certificate(fault)) => in_words(fault),
         (_, Kind::BadTls) => "what came is not TLS, or breaks its rules",
         (_, Kind::BodyLength) => "body has not the expected length",
+        (_, Kind::Check(number)) => return format!("answer failed check {number} of the plan"),
+        (_, Kind::ContentCoding) => {
+            "body's content coding is broken, or not gzip, the only one that checks can read"
+        }
+        (_, Kind::BodyTooLarge) => "body is longer than its checks can read",
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::HeadTooLarge) => {

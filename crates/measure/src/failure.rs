@@ -89,6 +89,13 @@ pub enum Kind {
     NoLease,
     /// The server broke this rule of HTTP/2, or flooded the client.
     Violation(HttpViolation),
+    /// The check of the plan with this number, from 1, failed. Of several that did, it is the one
+    /// with the lowest number.
+    Check(u16),
+    /// The body has a content coding that checks cannot read, or breaks its rules.
+    ContentCoding,
+    /// The body is longer than checks can read.
+    BodyTooLarge,
 }
 
 /// Why a certificate was not accepted.

@@ -27,7 +27,7 @@ const STAGES: [(FailureStage, &str); 6] = [
 ];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 19] = [
+const KINDS: [(Kind, &str); 21] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -47,6 +47,8 @@ const KINDS: [(Kind, &str); 19] = [
     (Kind::NoResolver, "no_resolver"),
     (Kind::HeadTooLarge, "head_too_large"),
     (Kind::NoLease, "no_lease"),
+    (Kind::ContentCoding, "content_coding"),
+    (Kind::BodyTooLarge, "body_too_large"),
 ];
 
 /// Kinds that come with a member, such as `status.503`.
@@ -59,8 +61,9 @@ mod family {
     pub(super) const STREAM_RESET: &str = "stream_reset";
     pub(super) const GO_AWAY: &str = "go_away";
     pub(super) const VIOLATION: &str = "violation";
+    pub(super) const CHECK: &str = "check";
 
-    pub(super) const ALL: [&str; 8] = [
+    pub(super) const ALL: [&str; 9] = [
         ALERT_RECEIVED,
         ALERT_SENT,
         CERTIFICATE,
@@ -69,6 +72,7 @@ mod family {
         STREAM_RESET,
         GO_AWAY,
         VIOLATION,
+        CHECK,
     ];
 }
 
@@ -105,6 +109,7 @@ impl fmt::Display for Kind {
                 member(family::CERTIFICATE, &name_in(&CERTIFICATE_FAULTS, fault))
             }
             Kind::Status(status) => member(family::STATUS, &status),
+            Kind::Check(number) => member(family::CHECK, &number),
             Kind::Os(number) => member(family::OS, &number),
             Kind::StreamReset(code) => member(family::STREAM_RESET, &error_name(code)),
             Kind::GoAway(code) => member(family::GO_AWAY, &error_name(code)),
@@ -161,6 +166,7 @@ fn kind_named(name: &str) -> Option<Kind> {
         family::ALERT_SENT => alert_code(member).map(Kind::AlertSent),
         family::CERTIFICATE => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
         family::STATUS => member.parse().ok().map(Kind::Status),
+        family::CHECK => member.parse().ok().map(Kind::Check),
         family::OS => member.parse().ok().map(Kind::Os),
         family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
         family::GO_AWAY => error_code(member).map(Kind::GoAway),
@@ -204,6 +210,8 @@ mod tests {
         kinds.extend([
             Kind::Status(503),
             Kind::Status(0),
+            Kind::Check(1),
+            Kind::Check(u16::MAX),
             Kind::Os(111),
             Kind::Os(-1),
         ]);
@@ -235,6 +243,7 @@ mod tests {
                 "tls.certificate.expired",
             ),
             (FailureStage::Http, Kind::Status(503), "http.status.503"),
+            (FailureStage::Http, Kind::Check(3), "http.check.3"),
             (FailureStage::Dns, Kind::NoSuchName, "dns.no_such_name"),
             (FailureStage::Dns, Kind::NoResolver, "dns.no_resolver"),
             (FailureStage::Load, Kind::NotSent, "load.not_sent"),
@@ -279,7 +288,7 @@ mod tests {
             | Kind::Certificate(_)
             | Kind::Status(_)
             | Kind::Os(_) => false,
-            Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) => false,
+            Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) | Kind::Check(_) => false,
             Kind::Refused
             | Kind::Reset
             | Kind::Unreachable
@@ -299,13 +308,14 @@ mod tests {
             | Kind::NoResolver
             | Kind::HeadTooLarge
             | Kind::NoLease => true,
+            Kind::ContentCoding | Kind::BodyTooLarge => true,
         };
         assert_eq!(
             all_kinds()
                 .into_iter()
                 .filter(|&kind| is_plain(kind))
                 .count(),
-            19
+            21
         );
     }
 
