@@ -24,6 +24,29 @@ const MAX_FIELDS: usize = 4096;
 /// Fields that are read into a list on the stack; heads with more get one on the heap.
 const USUAL_FIELDS: usize = 128;
 
+/// What is told of a response as it goes past.
+pub(crate) trait ResponseSink {
+    /// Whether it wants to be told anything.
+    const IS_WATCHING: bool;
+
+    /// The fields of the final head.
+    fn take_fields(&mut self, fields: &[httparse::Header<'_>]);
+
+    /// The next bytes of the body.
+    fn take_body(&mut self, bytes: &[u8]);
+}
+
+/// Nothing is told: the response is counted only.
+struct Counted;
+
+impl ResponseSink for Counted {
+    const IS_WATCHING: bool = false;
+
+    fn take_fields(&mut self, _: &[httparse::Header<'_>]) {}
+
+    fn take_body(&mut self, _: &[u8]) {}
+}
+
 /// The parser of one response, fed with bytes as they arrive.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseParser {
@@ -31,9 +54,9 @@ pub(crate) struct ResponseParser {
     /// Bytes of a head that arrives in pieces, and how many of them there were when it was last
     /// parsed.
     head: Vec<u8>,
-    parsed: usize,
+    parsed: u32,
     /// Bytes of empty lines before the heads of this response, and the number of interim heads.
-    blank: usize,
+    blank: u32,
     interim: u32,
     /// The request was HEAD: there is no body, whatever the fields say.
     head_only: bool,
@@ -64,18 +87,33 @@ impl ResponseParser {
     }
 
     /// Feeds it bytes. Returns how many of them belong to this response: all, unless it is whole.
+    #[inline]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
+        self.feed_past(bytes, &mut Counted)
+    }
+
+    /// Like [`ResponseParser::feed`], past a sink. Both must not be mixed within a response.
+    pub(crate) fn feed_past<S: ResponseSink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<usize, Unreadable> {
         let mut taken = 0;
         while taken < bytes.len() && self.state != ResponseState::Whole {
             let rest = &bytes[taken..];
+            let counted = self.body_bytes;
             // Each call takes at least one byte, so this ends.
-            taken += match self.state {
-                ResponseState::Head => self.feed_head(rest)?,
+            let more = match self.state {
+                ResponseState::Head => self.feed_head(rest, sink)?,
                 ResponseState::Length(left) => self.feed_length(rest, left),
                 ResponseState::Chunked(chunk) => self.feed_chunked(rest, chunk)?,
                 ResponseState::UntilEof => self.feed_until_eof(rest),
                 ResponseState::Whole => 0,
             };
+            if S::IS_WATCHING && self.body_bytes > counted {
+                sink.take_body(&rest[..more]);
+            }
+            taken += more;
         }
         Ok(taken)
     }
@@ -104,9 +142,15 @@ impl ResponseParser {
         self.status.is_some() && !self.is_whole()
     }
 
-    fn feed_head(&mut self, bytes: &[u8]) -> Result<usize, Unreadable> {
+    fn feed_head<S: ResponseSink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<usize, Unreadable> {
         if self.head.is_empty() {
-            if let Some(known) = self.known.recognise(bytes, self.head_only) {
+            if !S::IS_WATCHING
+                && let Some(known) = self.known.recognise(bytes, self.head_only)
+            {
                 self.status = known.status;
                 self.keep_alive = known.keep_alive;
                 self.state = known.state;
@@ -116,14 +160,14 @@ impl ResponseParser {
             if blank > 0 {
                 return self.skip(blank);
             }
-            if let Some(length) = self.parse_head(bytes)? {
+            if let Some(length) = self.parse_head(bytes, sink)? {
                 let meaning = self.meaning();
                 self.known
                     .remember(&bytes[..length], self.head_only, meaning);
                 return Ok(length);
             }
             self.head.extend_from_slice(bytes);
-            self.parsed = bytes.len();
+            self.parsed = bytes.len() as u32;
             return Ok(bytes.len());
         }
         // The rest of an empty line that came in pieces.
@@ -136,12 +180,12 @@ impl ResponseParser {
         // It is parsed again when it could be complete, and whenever it has doubled, so that
         // garbage is detected without waiting for its end.
         let may_be_whole = has_empty_line(&self.head[before.saturating_sub(3)..]);
-        if !may_be_whole && self.head.len() < 2 * self.parsed {
+        if !may_be_whole && self.head.len() < 2 * self.parsed as usize {
             return Ok(bytes.len());
         }
-        self.parsed = self.head.len();
+        self.parsed = self.head.len() as u32;
         let head = std::mem::take(&mut self.head);
-        let parsed = self.parse_head(&head);
+        let parsed = self.parse_head(&head, sink);
         self.head = head;
         match parsed? {
             Some(length) => {
@@ -156,8 +200,8 @@ impl ResponseParser {
     /// parser would go over them with every piece.
     #[cold]
     fn skip(&mut self, bytes: usize) -> Result<usize, Unreadable> {
-        self.blank += bytes;
-        if self.blank > MAX_HEAD {
+        self.blank += bytes as u32;
+        if self.blank as usize > MAX_HEAD {
             return Err(TooLarge);
         }
         Ok(bytes)
@@ -173,19 +217,27 @@ impl ResponseParser {
     }
 
     /// Parses a head. Returns its length if it is complete.
-    fn parse_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unreadable> {
+    fn parse_head<S: ResponseSink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<Option<usize>, Unreadable> {
         let mut fields = [const { MaybeUninit::uninit() }; USUAL_FIELDS];
-        match self.parse_with(bytes, &mut fields) {
-            Err(httparse::Error::TooManyHeaders) => self.parse_large_head(bytes),
-            Err(httparse::Error::Version) => self.parse_newer_head(bytes),
+        match self.parse_with(bytes, &mut fields, sink) {
+            Err(httparse::Error::TooManyHeaders) => self.parse_large_head(bytes, sink),
+            Err(httparse::Error::Version) => self.parse_newer_head(bytes, sink),
             parsed => parsed.map_err(|_| BadFraming)?,
         }
     }
 
     #[cold]
-    fn parse_large_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unreadable> {
+    fn parse_large_head<S: ResponseSink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<Option<usize>, Unreadable> {
         let mut fields = vec![MaybeUninit::uninit(); MAX_FIELDS];
-        match self.parse_with(bytes, &mut fields) {
+        match self.parse_with(bytes, &mut fields, sink) {
             Err(httparse::Error::TooManyHeaders) => Err(TooLarge),
             parsed => parsed.map_err(|_| BadFraming)?,
         }
@@ -193,7 +245,11 @@ impl ResponseParser {
 
     /// Reads a later HTTP/1 version as the latest one that we know, which is 1.1 (RFC 9110 §2.5).
     #[cold]
-    fn parse_newer_head(&mut self, bytes: &[u8]) -> Result<Option<usize>, Unreadable> {
+    fn parse_newer_head<S: ResponseSink>(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut S,
+    ) -> Result<Option<usize>, Unreadable> {
         const NAME: &[u8] = b"HTTP/1.";
         let begin = bytes
             .iter()
@@ -209,14 +265,15 @@ impl ResponseParser {
         }
         let mut known = bytes.to_vec();
         known[digit] = b'1';
-        self.parse_head(&known)
+        self.parse_head(&known, sink)
     }
 
     /// The outer result is the parser's, the inner one is our judgement of what it read.
-    fn parse_with<'b>(
+    fn parse_with<'b, S: ResponseSink>(
         &mut self,
         bytes: &'b [u8],
         fields: &mut [MaybeUninit<httparse::Header<'b>>],
+        sink: &mut S,
     ) -> Result<Result<Option<usize>, Unreadable>, httparse::Error> {
         let mut head = httparse::Response::new(&mut []);
         let mut config = httparse::ParserConfig::default();
@@ -225,7 +282,7 @@ impl ResponseParser {
         Ok(
             match config.parse_response_with_uninit_headers(&mut head, bytes, fields)? {
                 httparse::Status::Complete(length) if length <= MAX_HEAD => {
-                    self.take_head(&head).map(|()| Some(length))
+                    self.take_head(&head, sink).map(|()| Some(length))
                 }
                 httparse::Status::Partial if bytes.len() < MAX_HEAD => Ok(None),
                 _ => Err(TooLarge),
@@ -233,7 +290,11 @@ impl ResponseParser {
         )
     }
 
-    fn take_head(&mut self, head: &httparse::Response<'_, '_>) -> Result<(), Unreadable> {
+    fn take_head<S: ResponseSink>(
+        &mut self,
+        head: &httparse::Response<'_, '_>,
+        sink: &mut S,
+    ) -> Result<(), Unreadable> {
         let (Some(status), Some(version)) = (head.code, head.version) else {
             return Err(BadFraming);
         };
@@ -252,6 +313,7 @@ impl ResponseParser {
             _ => return Err(BadFraming),
         }
         let framing = Framing::new(head.headers)?;
+        sink.take_fields(head.headers);
         self.keep_alive = framing.keeps_alive(version);
         self.state = if self.head_only || matches!(status, 204 | 304) {
             ResponseState::Whole
