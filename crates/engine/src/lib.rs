@@ -3,6 +3,7 @@
 
 mod body;
 mod ceilings;
+mod checks;
 mod clock;
 mod collector;
 mod connection;

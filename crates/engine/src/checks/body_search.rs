@@ -1,0 +1,152 @@
+//! A body without its content coding, searched as it goes past. Only JSON is kept.
+
+use super::AnswerChecks;
+use super::text_search::TextSearch;
+use super::value_tests::passes_as_json;
+use measure::Kind;
+use plan::PatternState;
+use serde_json::Value;
+use std::io;
+use std::sync::Arc;
+
+/// Longest JSON document that is kept, in bytes.
+const MAX_JSON: usize = 1 << 20;
+/// Longest body that is searched, in bytes: a coding can make a thousand of one.
+const MAX_BODY: u64 = 64 << 20;
+
+/// The body's checks, as far as it has come.
+#[derive(Debug)]
+pub(super) struct BodySearch {
+    checks: Arc<AnswerChecks>,
+    texts: TextSearch,
+    patterns: Vec<PatternTrial>,
+    json: Vec<u8>,
+    bytes: u64,
+    progress: SearchProgress,
+}
+
+/// Whether a pattern has a match.
+#[derive(Debug, Clone, Copy)]
+enum PatternTrial {
+    Open(PatternState),
+    Closed { has_match: bool },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SearchProgress {
+    /// What follows can change the outcome.
+    Open,
+    /// Nothing that follows can.
+    Closed,
+    /// The body is longer than what is searched.
+    TooLong,
+}
+
+impl BodySearch {
+    pub(super) fn new(checks: &Arc<AnswerChecks>) -> BodySearch {
+        let patterns = checks.patterns.iter();
+        BodySearch {
+            texts: TextSearch::new(checks.texts.len(), checks.longest_text()),
+            patterns: patterns
+                .map(|(_, pattern)| PatternTrial::Open(pattern.begin()))
+                .collect(),
+            json: Vec::new(),
+            bytes: 0,
+            progress: SearchProgress::Open,
+            checks: Arc::clone(checks),
+        }
+    }
+
+    /// Whether nothing that follows can change the outcome.
+    pub(super) fn is_over(&self) -> bool {
+        self.progress != SearchProgress::Open
+    }
+
+    pub(super) fn is_too_long(&self) -> bool {
+        self.progress == SearchProgress::TooLong
+    }
+
+    /// Searches the next bytes of the body.
+    pub(super) fn take(&mut self, piece: &[u8]) {
+        if self.is_over() || piece.is_empty() {
+            return;
+        }
+        self.bytes += piece.len() as u64;
+        let texts = &self.checks.texts;
+        self.texts.take(|place| &texts[place].1, piece);
+        for (trial, (_, pattern)) in self.patterns.iter_mut().zip(&self.checks.patterns) {
+            if let PatternTrial::Open(state) = trial
+                && let Some(has_match) = pattern.feed(state, piece)
+            {
+                *trial = PatternTrial::Closed { has_match };
+            }
+        }
+        let has_json = !self.checks.json.is_empty();
+        if has_json {
+            self.json.extend_from_slice(piece);
+        }
+        self.progress = if self.json.len() > MAX_JSON || self.bytes > MAX_BODY {
+            self.json = Vec::new();
+            SearchProgress::TooLong
+        } else if has_json || self.has_open_trials() {
+            SearchProgress::Open
+        } else {
+            SearchProgress::Closed
+        };
+    }
+
+    fn has_open_trials(&self) -> bool {
+        let is_open = |trial: &PatternTrial| matches!(trial, PatternTrial::Open(_));
+        self.texts.first_missing().is_some() || self.patterns.iter().any(is_open)
+    }
+
+    /// The body is whole: returns what it fails by, `None` if it passes.
+    pub(super) fn end(&self) -> Option<Kind> {
+        if self.is_too_long() {
+            return Some(Kind::BodyTooLarge);
+        }
+        let text = self.texts.first_missing();
+        let text = text.map(|place| self.checks.texts[place].0);
+        let failed = text
+            .or_else(|| self.pattern_failure())
+            .or_else(|| self.json_failure());
+        failed.map(Kind::Check)
+    }
+
+    fn pattern_failure(&self) -> Option<u16> {
+        let mut patterns = self.patterns.iter().zip(&self.checks.patterns);
+        let failed = patterns.find(|(trial, (_, pattern))| match **trial {
+            PatternTrial::Open(state) => !pattern.end(state),
+            PatternTrial::Closed { has_match } => !has_match,
+        });
+        failed.map(|(_, &(number, _))| number)
+    }
+
+    /// A body that is not JSON passes no test of JSON.
+    fn json_failure(&self) -> Option<u16> {
+        let mut tests = self.checks.json.iter();
+        let (first, ..) = self.checks.json.first()?;
+        let Ok(document) = serde_json::from_slice::<Value>(&self.json) else {
+            return Some(*first);
+        };
+        let failed =
+            tests.find(|(_, pointer, test)| !passes_as_json(test, document.pointer(pointer)));
+        failed.map(|&(number, ..)| number)
+    }
+}
+
+/// A decoder writes the body as it decodes it.
+impl io::Write for BodySearch {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.take(bytes);
+        if self.is_over() {
+            // Stops the decoder in the midst of what it could make of its input.
+            return Err(io::ErrorKind::Other.into());
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
