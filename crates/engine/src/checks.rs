@@ -1,10 +1,13 @@
 //! Checks of answers beyond status and length: what a request of the plan asks for, ready to be
 //! made. Knows no framing and no connection.
 
+mod answer_watch;
 mod body_search;
 mod text_search;
 mod value_tests;
+mod watched_body;
 
+pub(crate) use answer_watch::AnswerWatch;
 use memchr::memmem::Finder;
 use plan::{Check, CheckPlace, Pattern, Plan, ValueTest};
 use std::sync::Arc;

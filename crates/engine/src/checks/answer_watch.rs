@@ -1,0 +1,67 @@
+//! One answer under watch: its fields and body go past, and a verdict remains.
+
+use super::AnswerChecks;
+use super::value_tests::passes_as_field;
+use super::watched_body::WatchedBody;
+use measure::Kind;
+use plan::ValueTest;
+use std::sync::Arc;
+
+/// What the checks of one answer have come to so far.
+#[derive(Debug)]
+pub(crate) struct AnswerWatch {
+    checks: Arc<AnswerChecks>,
+    failed_header: Option<u16>,
+    body: WatchedBody,
+}
+
+impl AnswerWatch {
+    /// Watches an answer from its beginning.
+    pub(crate) fn new(checks: &Arc<AnswerChecks>) -> AnswerWatch {
+        AnswerWatch {
+            checks: Arc::clone(checks),
+            failed_header: None,
+            body: WatchedBody::Ignored,
+        }
+    }
+
+    /// Takes the final head's fields, as names and values.
+    pub(crate) fn take_head<'f>(
+        &mut self,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
+    ) {
+        let named = |wanted: &str| {
+            let wanted = wanted.as_bytes().to_vec();
+            let fields = fields.clone();
+            let fields = fields.filter(move |(name, _)| name.eq_ignore_ascii_case(&wanted));
+            fields.map(|(_, value)| value.trim_ascii())
+        };
+        let fails = |(_, name, test): &&(u16, String, ValueTest)| match test {
+            ValueTest::Absent => named(name).next().is_some(),
+            test => !named(name).any(|value| passes_as_field(test, value)),
+        };
+        let failed = self.checks.headers.iter().find(fails);
+        self.failed_header = failed.map(|&(number, ..)| number);
+        // Nothing that a body has can change what is counted.
+        if self.failed_header.is_none() && self.checks.has_body_checks() {
+            self.body = WatchedBody::new(&self.checks, named("content-encoding"));
+        }
+    }
+
+    /// Takes the next bytes of the body, as they are before any content coding is removed.
+    #[inline]
+    pub(crate) fn take_body(&mut self, bytes: &[u8]) {
+        self.body.take(bytes);
+    }
+
+    /// The answer is whole: returns what it fails by, `None` if it passes.
+    pub(crate) fn end(self) -> Option<Kind> {
+        match self.failed_header {
+            Some(number) => Some(Kind::Check(number)),
+            None => self.body.end(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plan::Plan;
+use std::io::Write as _;
+
+/// No plan here names a file.
+fn plan_expecting(expect: &str) -> Plan {
+    let text = format!(
+        "target.url = \"http://edge.test/\"\nload = {{ connections = 1, requests = 1 }}\n\
+         [request.expect]\n{expect}\n"
+    );
+    Plan::parse(&text, &mut plan::NoFiles).unwrap()
+}
+
+/// What an answer of these fields and this body, cut at `cut`, fails by.
+fn failure(expect: &str, fields: &[(&str, &str)], body: &[u8], cut: usize) -> Option<Kind> {
+    let checks = AnswerChecks::of_requests(&plan_expecting(expect)).remove(0);
+    let mut watch = AnswerWatch::new(&checks.unwrap());
+    let fields = fields.iter();
+    watch.take_head(fields.map(|(name, value)| (name.as_bytes(), value.as_bytes())));
+    watch.take_body(&body[..cut]);
+    watch.take_body(&body[cut..]);
+    watch.end()
+}
+
+fn gzip(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(body).unwrap();
+    encoder.finish().unwrap()
+}
+
+const ALL: &str = "headers = { content-type = { contains = \"json\" }, etag = { present = true }, \
+                   x-debug = { present = false } }\ncontains = [\"Welcome\", \"cart\"]\n\
+                   matches = \"order-[0-9]+\"\njson = { \"/count\" = { above = 0 } }\n";
+const FIELDS: [(&str, &str); 2] = [("Content-Type", "application/json"), ("ETag", " \"a\"")];
+const BODY: &[u8] = br#"{"text": "Welcome, your cart has order-17", "count": 3}"#;
+
+#[test]
+fn the_first_check_that_fails_is_the_one_that_counts() {
+    let without = |text: &str, other: &str| {
+        let body = String::from_utf8_lossy(BODY).replace(text, other);
+        failure(ALL, &FIELDS, body.as_bytes(), 0)
+    };
+    assert_eq!(failure(ALL, &FIELDS, BODY, 0), None);
+    assert_eq!(failure(ALL, &[], BODY, 0), Some(Kind::Check(1)));
+    assert_eq!(failure(ALL, &FIELDS[..1], BODY, 0), Some(Kind::Check(2)));
+    let debug = [&FIELDS[..], &[("x-debug", "")]].concat();
+    assert_eq!(failure(ALL, &debug, BODY, 0), Some(Kind::Check(3)));
+    assert_eq!(without("Welcome", "welcome"), Some(Kind::Check(4)));
+    assert_eq!(without("cart", "car"), Some(Kind::Check(5)));
+    assert_eq!(without("order-17", "order-"), Some(Kind::Check(6)));
+    assert_eq!(without("3}", "0}"), Some(Kind::Check(7)));
+    assert_eq!(without("3}", "3"), Some(Kind::Check(7)), "it is not JSON");
+    assert_eq!(failure(ALL, &FIELDS, b"", 0), Some(Kind::Check(4)));
+}
+
+#[test]
+fn body_is_checked_however_it_is_cut_and_coded() {
+    let coded = gzip(BODY);
+    let fields = [&FIELDS[..], &[("content-encoding", "gzip")]].concat();
+    for cut in 0..=BODY.len() {
+        assert_eq!(failure(ALL, &FIELDS, BODY, cut), None, "cut at {cut}");
+    }
+    for cut in 0..=coded.len() {
+        assert_eq!(failure(ALL, &fields, &coded, cut), None, "cut at {cut}");
+    }
+    // Two members are one body (RFC 1952 §2.2).
+    let coded = [gzip(&BODY[..20]), gzip(&BODY[20..])].concat();
+    for cut in 0..=coded.len() {
+        assert_eq!(failure(ALL, &fields, &coded, cut), None, "cut at {cut}");
+    }
+}
+
+#[test]
+fn coding_that_is_broken_or_unknown_is_an_error_of_its_own() {
+    let coding = |name: &str, body: &[u8]| {
+        failure(
+            "contains = \"cart\"",
+            &[("content-encoding", name)],
+            body,
+            0,
+        )
+    };
+    let coded = gzip(BODY);
+    let lacking = gzip(b"nothing");
+    let mut broken = lacking.clone();
+    *broken.last_mut().unwrap() ^= 1;
+    assert_eq!(coding("x-gzip", &coded), None);
+    assert_eq!(coding("identity", BODY), None);
+    assert_eq!(coding("gzip", &lacking), Some(Kind::Check(1)));
+    assert_eq!(coding("gzip", BODY), Some(Kind::ContentCoding));
+    assert_eq!(coding("gzip", &broken), Some(Kind::ContentCoding));
+    assert_eq!(coding("gzip", &lacking[..8]), Some(Kind::ContentCoding));
+    assert_eq!(coding("br", BODY), Some(Kind::ContentCoding));
+    assert_eq!(coding("gzip, gzip", &coded), Some(Kind::ContentCoding));
+    // No body, no coding: the answer lacks the text.
+    assert_eq!(coding("gzip", b""), Some(Kind::Check(1)));
+    // What no check needs is not decoded.
+    let fields = [("content-encoding", "br")];
+    let expect = "headers = { content-encoding = \"br\" }";
+    assert_eq!(failure(expect, &fields, BODY, 0), None);
+    // Nor is what follows the last byte that matters.
+    let broken = [&coded[..], b"not gzip"].concat();
+    assert_eq!(coding("gzip", &broken), None);
+}
+
+#[test]
+fn body_that_is_too_long_is_an_error_of_its_own() {
+    let long = format!("{{\"a\": \"{}\", \"b\": 1}}", "x".repeat(1 << 20));
+    let json = "json = { \"/b\" = 1 }";
+    assert_eq!(
+        failure(json, &[], long.as_bytes(), 99),
+        Some(Kind::BodyTooLarge)
+    );
+    let fits = &long.replace("xx", "x");
+    assert_eq!(failure(json, &[], fits.as_bytes(), 99), None);
+    // A small answer that would become a huge one.
+    let bomb = gzip(&vec![b'x'; 65 << 20]);
+    let fields = [("content-encoding", "gzip")];
+    let text = "contains = \"cart\"";
+    assert_eq!(failure(text, &fields, &bomb, 9), Some(Kind::BodyTooLarge));
+    // A text that was found before counts.
+    assert_eq!(failure("contains = \"xxx\"", &fields, &bomb, 9), None);
+}
