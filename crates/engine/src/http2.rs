@@ -8,6 +8,7 @@
 mod connection;
 mod dynamic_table;
 mod field;
+mod field_texts;
 mod frame;
 mod frame_budget;
 mod frame_reader;
@@ -19,6 +20,7 @@ mod huffman;
 mod known_block;
 mod peer;
 mod response_fields;
+mod static_table;
 
 pub(crate) use connection::{Http2Connection, Violation};
 pub(crate) use frame::code::NO_ERROR;

@@ -4,6 +4,7 @@ mod incoming;
 mod outgoing;
 
 use super::dynamic_table::DynamicTable;
+use super::field_texts::FieldTexts;
 use super::frame::{self, DEFAULT_WINDOW, MAX_WINDOW, code, kind};
 use super::frame_budget::FrameBudget;
 use super::frame_reader::FrameReader;
@@ -11,10 +12,12 @@ use super::hpack;
 use super::known_block::KnownBlock;
 use super::peer::Peer;
 use crate::body::BodyUpload;
+use crate::checks::{AnswerChecks, AnswerWatch};
 use crate::lane_event::LaneEvent;
 use crate::response::ReceivedResponse;
 use measure::Kind;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Most bytes of answers to the peer's requests that may wait. A peer that keeps asking and never
 /// reads is broken.
@@ -38,6 +41,8 @@ pub(crate) struct Http2Connection {
     /// The peer's dynamic table.
     table: DynamicTable,
     known: KnownBlock,
+    /// Kept if requests have checks.
+    texts: Option<Box<FieldTexts>>,
     /// The frames without content that the peer may still send, and the limit that it exceeded.
     budget: FrameBudget,
     excess: Option<Kind>,
@@ -74,7 +79,10 @@ struct Stream {
     content_length: Option<u64>,
     head_only: bool,
     window: i64,
-    received: u64,
+    /// At most `RENEWAL` and a frame.
+    received: u32,
+    /// The checks of its answer, if its request has any.
+    watch: Option<Box<AnswerWatch>>,
     /// The request's body, until all of it has been put into frames.
     upload: Option<BodyUpload>,
 }
@@ -99,6 +107,7 @@ impl Http2Connection {
             block: None,
             table: DynamicTable::default(),
             known: KnownBlock::default(),
+            texts: None,
             budget: FrameBudget::default(),
             excess: None,
             out,
@@ -109,6 +118,11 @@ impl Http2Connection {
             draining: false,
             go_away: None,
         }
+    }
+
+    /// Prepares it to check the heads of answers. Must be called before anything is fed.
+    pub(crate) fn keep_texts(&mut self) {
+        self.texts = Some(Box::default());
     }
 
     /// Takes the next event. Progress comes first, so that no body is counted after its end.
@@ -206,6 +220,19 @@ impl Http2Connection {
             frame::put_headers(&mut self.out, id, block, ends_stream, self.peer.max_frame);
         }
         self.send_body(lane);
+    }
+
+    /// Watches the answer on the lane's stream, which was just opened, if there are `checks`.
+    #[inline]
+    pub(crate) fn watch(&mut self, lane: u32, checks: Option<&Arc<AnswerChecks>>) {
+        let watch = checks.map(|checks| Box::new(AnswerWatch::new(checks)));
+        self.streams[lane as usize].watch = watch;
+    }
+
+    /// Returns the check that the lane's whole answer failed, or why it cannot be checked; `None`
+    /// if it passes. That can be asked once.
+    pub(crate) fn check_failure(&mut self, lane: u32) -> Option<Kind> {
+        self.streams[lane as usize].watch.take()?.end()
     }
 
     /// Cancels the lane's stream, if one is under way.

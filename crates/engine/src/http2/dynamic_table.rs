@@ -14,8 +14,8 @@ const MAX_SIZE: usize = 4096;
 pub(super) struct DynamicTable {
     /// The newest first.
     entries: VecDeque<HeaderField>,
-    size: usize,
-    most: usize,
+    size: u32,
+    most: u32,
     /// Counts changes of the table.
     version: u64,
 }
@@ -25,7 +25,7 @@ impl Default for DynamicTable {
         DynamicTable {
             entries: VecDeque::new(),
             size: 0,
-            most: MAX_SIZE,
+            most: MAX_SIZE as u32,
             version: 0,
         }
     }
@@ -37,6 +37,11 @@ impl DynamicTable {
         self.entries.get(behind).copied().ok_or(BadBlock)
     }
 
+    /// Number of entries.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Changes whenever an index may mean another field, or none.
     pub(super) fn version(&self) -> u64 {
         self.version
@@ -46,8 +51,8 @@ impl DynamicTable {
     /// 7541 §4.4).
     pub(super) fn keep(&mut self, entry: HeaderField) {
         self.make_room(entry.size());
-        if entry.size() <= self.most {
-            self.size += entry.size();
+        if entry.size() <= self.most as usize {
+            self.size += entry.size() as u32;
             self.entries.push_front(entry);
             self.version += 1;
         }
@@ -59,6 +64,7 @@ impl DynamicTable {
             return Err(BadBlock);
         }
         // A larger table keeps entries that a smaller one would drop.
+        let most = most as u32;
         self.version += u64::from(self.most != most);
         self.most = most;
         self.make_room(0);
@@ -66,16 +72,16 @@ impl DynamicTable {
     }
 
     fn make_room(&mut self, wanted: usize) {
-        while self.size + wanted > self.most
+        while self.size as usize + wanted > self.most as usize
             && let Some(oldest) = self.entries.pop_back()
         {
-            self.size -= oldest.size();
+            self.size -= oldest.size() as u32;
             self.version += 1;
         }
     }
 
     #[cfg(test)]
     pub(super) fn size(&self) -> usize {
-        self.size
+        self.size as usize
     }
 }

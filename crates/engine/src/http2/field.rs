@@ -123,7 +123,5 @@ fn look_at(value: HpackString<'_>) -> Result<(usize, bool), BadBlock> {
 }
 
 fn is_trailers(value: HpackString<'_>) -> Result<bool, BadBlock> {
-    let mut said = Vec::new();
-    value.each(|byte| said.push(byte))?;
-    Ok(said.eq_ignore_ascii_case(b"trailers"))
+    Ok(value.decode()?.eq_ignore_ascii_case(b"trailers"))
 }

@@ -12,7 +12,7 @@ pub(super) trait FrameHandler {
     fn begin_data(&mut self, head: FrameHead) -> Result<(), u32>;
 
     /// Bytes of the body on stream `id`.
-    fn take_data(&mut self, id: u32, bytes: u64);
+    fn take_data(&mut self, id: u32, bytes: &[u8]);
 
     /// A DATA frame has ended.
     fn end_data(&mut self, head: FrameHead);
@@ -151,7 +151,7 @@ impl FrameReader {
         let (body, rest) = bytes.split_at(bytes.len().min(left));
         let (filling, rest) = rest.split_at(rest.len().min(padding));
         *bytes = rest;
-        handler.take_data(head.stream, body.len() as u64);
+        handler.take_data(head.stream, body);
         let left = left - body.len();
         let padding = padding - filling.len();
         let is_over = left + padding == 0;

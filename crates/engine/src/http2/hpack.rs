@@ -7,9 +7,11 @@
 
 use super::dynamic_table::DynamicTable;
 use super::field::{FieldMeaning, FieldName, HeaderField};
+use super::field_texts::{FieldTexts, LiteralName};
 use super::hpack_error::BadBlock;
 use super::hpack_string::HpackString;
 use super::response_fields::ResponseFields;
+use super::static_table::STATIC_TABLE;
 use measure::HttpViolation;
 
 /// Names of the static table that requests use, by index (RFC 7541 appendix A).
@@ -48,14 +50,8 @@ const NAMES: [(&str, u8); 32] = [
     ("proxy-authorization", 49),
 ];
 
-/// Lengths of the names in the static table, from index 1 on.
-const NAME_LENGTHS: [u8; 61] = [
-    10, 7, 7, 5, 5, 7, 7, 7, 7, 7, 7, 7, 7, 7, 14, 15, 15, 13, 6, 27, 3, 5, 13, 13, 19, 16, 16, 14,
-    16, 13, 12, 6, 4, 4, 6, 7, 4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10,
-    25, 17, 10, 4, 3, 16,
-];
 /// Index of the last entry of the static table.
-const STATIC: usize = NAME_LENGTHS.len();
+const STATIC: usize = STATIC_TABLE.len();
 /// A size update to 0 (RFC 7541 §6.3), for a peer whose table is smaller than the default: we leave
 /// it empty anyway.
 pub(super) const NO_TABLE: u8 = 0x20;
@@ -119,46 +115,89 @@ pub(super) fn put_length(out: &mut Vec<u8>, length: usize) {
     out.push(rest as u8);
 }
 
-/// Reads a block that was encoded with `table`, and applies its changes to the table.
-pub(super) fn read(mut block: &[u8], table: &mut DynamicTable) -> Result<ResponseFields, BadBlock> {
+/// Reads a block that was encoded with `table`, and applies its changes to the table. Its fields go
+/// to `texts` too, if the connection keeps them.
+pub(super) fn read(
+    mut block: &[u8],
+    table: &mut DynamicTable,
+    texts: &mut Option<Box<FieldTexts>>,
+) -> Result<ResponseFields, BadBlock> {
     let mut fields = ResponseFields::default();
     let mut is_beginning = true;
+    if let Some(texts) = texts {
+        texts.begin();
+    }
     while let Some(&first) = block.first() {
         match first {
-            0x80..=0xff => fields.take(match integer(&mut block, 7)? {
-                0 => return Err(BadBlock),
-                index @ 1..=STATIC => static_field(index),
-                index => table.entry(index - STATIC - 1)?,
-            }),
+            0x80..=0xff => fields.take(table_field(&mut block, table, texts)?),
             // Only before all fields (RFC 7541 §4.2).
             0x20..=0x3f if is_beginning => {
                 table.resize(integer(&mut block, 5)?)?;
+                if let Some(texts) = texts {
+                    texts.follow(table);
+                }
                 continue;
             }
             0x20..=0x3f => return Err(BadBlock),
             0x40..=0x7f => {
-                let field = literal(&mut block, 6, table)?;
+                let field = literal(&mut block, 6, table, texts)?;
                 table.keep(field);
+                if let Some(texts) = texts {
+                    texts.keep(table);
+                }
                 fields.take(field);
             }
-            0x00..=0x1f => fields.take(literal(&mut block, 4, table)?),
+            0x00..=0x1f => fields.take(literal(&mut block, 4, table, texts)?),
         }
         is_beginning = false;
     }
     Ok(fields)
 }
 
+/// Takes a field that stands in a table.
+fn table_field(
+    block: &mut &[u8],
+    table: &DynamicTable,
+    texts: &mut Option<Box<FieldTexts>>,
+) -> Result<HeaderField, BadBlock> {
+    let index = integer(block, 7)?;
+    let field = match index {
+        0 => return Err(BadBlock),
+        1..=STATIC => static_field(index),
+        _ => table.entry(index - STATIC - 1)?,
+    };
+    if let Some(texts) = texts {
+        texts.note_index(index);
+    }
+    Ok(field)
+}
+
 /// Takes a literal field.
-fn literal(block: &mut &[u8], prefix: u32, table: &DynamicTable) -> Result<HeaderField, BadBlock> {
-    let name = match integer(block, prefix)? {
-        0 => FieldName::read(string(block)?)?,
-        index @ 1..=STATIC => static_name(index),
-        index => {
+fn literal(
+    block: &mut &[u8],
+    prefix: u32,
+    table: &DynamicTable,
+    texts: &mut Option<Box<FieldTexts>>,
+) -> Result<HeaderField, BadBlock> {
+    let index = integer(block, prefix)?;
+    let mut text = LiteralName::Index(index);
+    let name = match index {
+        0 => {
+            let name = string(block)?;
+            text = LiteralName::Text(name);
+            FieldName::read(name)?
+        }
+        1..=STATIC => static_name(index),
+        _ => {
             let entry = table.entry(index - STATIC - 1)?;
             (entry.name, entry.name_length)
         }
     };
-    HeaderField::new(name, string(block)?)
+    let value = string(block)?;
+    if let Some(texts) = texts {
+        texts.note(text, value)?;
+    }
+    HeaderField::new(name, value)
 }
 
 /// The name at this index of the static table, and its length.
@@ -171,7 +210,7 @@ fn static_name(index: usize) -> (FieldName, usize) {
         TRANSFER_ENCODING => FieldName::Forbidden(HttpViolation::ConnectionField),
         _ => FieldName::Other,
     };
-    (name, usize::from(NAME_LENGTHS[index - 1]))
+    (name, STATIC_TABLE[index - 1].0.len())
 }
 
 /// The field at this index of the static table.
@@ -234,7 +273,7 @@ mod tests {
 
     /// Reads a block. Returns status, length, and what is wrong with it.
     fn read_with(block: &[u8], table: &mut DynamicTable) -> Said {
-        let fields = read(block, table)?;
+        let fields = read(block, table, &mut None)?;
         Ok((fields.status, fields.content_length, fields.fault()))
     }
 

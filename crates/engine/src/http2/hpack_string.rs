@@ -20,6 +20,13 @@ impl HpackString<'_> {
         }
     }
 
+    /// The decoded string.
+    pub(super) fn decode(self) -> Result<Vec<u8>, BadBlock> {
+        let mut decoded = Vec::with_capacity(self.bytes.len());
+        self.each(|byte| decoded.push(byte))?;
+        Ok(decoded)
+    }
+
     /// The string's value as a decimal number, if it is one.
     pub(super) fn number(self) -> Result<Option<u64>, BadBlock> {
         let mut number = None;

@@ -1,6 +1,7 @@
 //! The latest header block on a connection, recognised without decoding it.
 
 use super::dynamic_table::DynamicTable;
+use super::field_texts::FieldTexts;
 use super::hpack;
 use super::hpack_error::BadBlock;
 use super::response_fields::ResponseFields;
@@ -23,17 +24,21 @@ pub(super) struct KnownBlock {
 }
 
 impl KnownBlock {
-    /// Returns the fields of `block`, read with `table`.
+    /// Returns the fields of `block`, read with `table`. If `texts` are kept, every block is read.
     pub(super) fn read(
         &mut self,
         block: &[u8],
         table: &mut DynamicTable,
+        texts: &mut Option<Box<FieldTexts>>,
     ) -> Result<ResponseFields, BadBlock> {
         let version = table.version();
         if version == self.table_version && block == self.bytes {
             return Ok(self.fields);
         }
-        let fields = hpack::read(block, table)?;
+        let fields = hpack::read(block, table, texts)?;
+        if texts.is_some() {
+            return Ok(fields);
+        }
         let is_first = !std::mem::replace(&mut self.has_come, true);
         if !is_first && table.version() == version && block.len() <= MAX_KNOWN {
             self.bytes.clear();
@@ -49,7 +54,7 @@ mod tests {
     use super::*;
 
     fn status(known: &mut KnownBlock, block: &[u8], table: &mut DynamicTable) -> Option<u16> {
-        let fields = known.read(block, table).unwrap();
+        let fields = known.read(block, table, &mut None).unwrap();
         assert_eq!(fields.fault(), None);
         fields.status
     }
@@ -66,7 +71,7 @@ mod tests {
         assert_eq!(status(&mut known, b"\xbf", &mut table), Some(301));
         // This empties the table.
         assert_eq!(status(&mut known, b"\x20\x88", &mut table), Some(200));
-        assert!(known.read(b"\xbf", &mut table).is_err());
+        assert!(known.read(b"\xbf", &mut table, &mut None).is_err());
     }
 
     #[test]

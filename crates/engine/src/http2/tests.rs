@@ -558,7 +558,7 @@ fn header_blocks_at_random_are_read_or_refused() {
             .take(length as usize)
             .map(|number| (number >> 32) as u8)
             .collect();
-        if let Ok(fields) = hpack::read(&block, &mut DynamicTable::default()) {
+        if let Ok(fields) = hpack::read(&block, &mut DynamicTable::default(), &mut None) {
             assert!(
                 fields
                     .status

@@ -101,25 +101,28 @@ impl FrameHandler for Http2Connection {
         if !is_empty {
             self.budget.earn();
         }
-        stream.received += head.length as u64;
-        if stream.received >= RENEWAL && !head.has(flag::END_STREAM) {
+        stream.received += head.length as u32;
+        if u64::from(stream.received) >= RENEWAL && !head.has(flag::END_STREAM) {
             frame::put_number(
                 &mut self.out,
                 kind::WINDOW_UPDATE,
                 head.stream,
-                stream.received as u32,
+                stream.received,
             );
             stream.received = 0;
         }
         Ok(())
     }
 
-    /// Counts bytes of a body.
-    fn take_data(&mut self, id: u32, bytes: u64) {
+    /// Takes bytes of a body.
+    fn take_data(&mut self, id: u32, bytes: &[u8]) {
         let Some(lane) = self.lane_of(id) else { return };
         let stream = &mut self.streams[lane as usize];
         let most = stream.content_length.unwrap_or(u64::MAX);
-        let came = stream.answer.body_bytes + bytes;
+        if let Some(watch) = &mut stream.watch {
+            watch.take_body(bytes);
+        }
+        let came = stream.answer.body_bytes + bytes.len() as u64;
         // Bytes beyond the length do not belong to the body, in however many pieces they come.
         stream.answer.body_bytes = came.min(most);
         if self.progressed.last() != Some(&lane) {
@@ -200,7 +203,7 @@ impl Http2Connection {
     /// Handles a complete header block: the head of a response, an interim one, or trailers.
     fn take_block(&mut self, id: u32, ends_stream: bool, block: &[u8]) -> Result<(), u32> {
         // Also decoded for streams that have ended, since it may change the table.
-        let fields = self.known.read(block, &mut self.table);
+        let fields = self.known.read(block, &mut self.table, &mut self.texts);
         let fields = fields.map_err(|_| code::COMPRESSION_ERROR)?;
         let Some(lane) = self.lane_of(id) else {
             return self.spend(1, HttpViolation::FrameFlood);
@@ -217,6 +220,9 @@ impl Http2Connection {
                 let no_body = is_bodiless.then_some(0);
                 stream.answer.status = Some(status);
                 stream.content_length = no_body.or(fields.content_length);
+                if let (Some(watch), Some(texts)) = (&mut stream.watch, &self.texts) {
+                    watch.take_head(texts.of_block());
+                }
                 if stream.interim == 0 {
                     self.events.push(LaneEvent::FirstByte { lane });
                 }
