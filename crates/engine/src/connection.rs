@@ -67,7 +67,11 @@ pub(crate) enum ConnectionUse {
     /// HTTP/1.1, or a handshake without a request.
     OneLane,
     /// HTTP/2, with this many lanes.
-    Lanes(u32),
+    Lanes {
+        lanes: u32,
+        /// Whether heads of answers are checked.
+        has_checks: bool,
+    },
 }
 
 /// Why a read or write failed.
@@ -99,7 +103,13 @@ impl WorkerConnection {
     ) -> WorkerConnection {
         let http = match purpose {
             ConnectionUse::OneLane => Http::One(Http1Lane::default()),
-            ConnectionUse::Lanes(lanes) => Http::Two(Box::new(Http2Connection::new(lanes))),
+            ConnectionUse::Lanes { lanes, has_checks } => {
+                let mut session = Box::new(Http2Connection::new(lanes));
+                if has_checks {
+                    session.keep_texts();
+                }
+                Http::Two(session)
+            }
         };
         // A single small request leaves in one write anyway, which saves this system call.
         if requests_each > 1 || matches!(http, Http::Two(_)) {

@@ -1,6 +1,7 @@
 //! HTTP/1.1 requests as bytes, built before the run; only templates are filled in during it.
 
 use crate::body::{self, BodyUpload, RequestBody};
+use crate::checks::AnswerChecks;
 use crate::template::{self, Fill, literal, template};
 use crate::values::Values;
 use plan::{Host, Multipart, PartContent, Plan, RowSources, Scheme};
@@ -24,6 +25,8 @@ pub(crate) struct Http1Request {
     /// §4).
     pub(crate) is_safe: bool,
     pub(crate) expect: plan::Expect,
+    /// The checks among what it expects, ready to be made.
+    pub(crate) checks: Option<Arc<AnswerChecks>>,
 }
 
 /// The bytes of a request, or the pieces that they are made from.
@@ -39,10 +42,11 @@ enum RequestBytes {
 
 impl Http1Requests {
     pub(crate) fn new(plan: &Plan) -> Http1Requests {
-        let (requests, rows) = (plan.requests().iter(), plan.row_sources());
+        let rows = plan.row_sources();
+        let requests = plan.requests().iter().zip(AnswerChecks::of_requests(plan));
         Http1Requests(
             requests
-                .map(|request| Http1Request::new(plan, request, &rows))
+                .map(|(request, checks)| Http1Request::new(plan, request, &rows, checks))
                 .collect(),
         )
     }
@@ -54,7 +58,12 @@ impl Http1Requests {
 }
 
 impl Http1Request {
-    fn new(plan: &Plan, request: &plan::Request, rows: &RowSources) -> Http1Request {
+    fn new(
+        plan: &Plan,
+        request: &plan::Request,
+        rows: &RowSources,
+        checks: Option<Arc<AnswerChecks>>,
+    ) -> Http1Request {
         let is_idempotent = matches!(
             request.method.as_str(),
             "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"
@@ -71,6 +80,7 @@ impl Http1Request {
                 "GET" | "HEAD" | "OPTIONS" | "TRACE"
             ),
             expect: request.expect.clone(),
+            checks,
         }
     }
 

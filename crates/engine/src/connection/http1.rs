@@ -1,9 +1,11 @@
 //! HTTP/1.1 as a protocol of one lane: plaintext in, events out.
 
 use crate::body::{self, BodyUpload};
+use crate::checks::{AnswerChecks, AnswerWatch};
 use crate::lane_event::LaneEvent;
-use crate::response::{ReceivedResponse, ResponseParser};
+use crate::response::{ReceivedResponse, ResponseParser, ResponseSink};
 use measure::Kind;
+use std::sync::Arc;
 
 /// The only lane of an HTTP/1.1 connection.
 #[derive(Default)]
@@ -14,6 +16,8 @@ pub(super) struct Http1Lane {
     ahead: Vec<u8>,
     /// The rest of the request's body.
     upload: Option<BodyUpload>,
+    /// The checks of the answer under way, if its request has any.
+    watch: Option<Box<AnswerWatch>>,
     /// Bytes arrived that no request had asked for.
     unsolicited: bool,
 }
@@ -38,8 +42,13 @@ impl Http1Lane {
     /// Gets ready for the answer to the request that is being sent. A server may have answered
     /// before it was asked; what came is taken as if it had come a moment later.
     #[inline]
-    pub(super) fn expect(&mut self, head_only: bool) -> Result<(), Kind> {
+    pub(super) fn expect(
+        &mut self,
+        head_only: bool,
+        checks: Option<&Arc<AnswerChecks>>,
+    ) -> Result<(), Kind> {
         self.parser.expect(head_only);
+        self.watch = checks.map(|checks| Box::new(AnswerWatch::new(checks)));
         self.exchange = LaneExchange::Asked;
         if self.ahead.is_empty() {
             return Ok(());
@@ -62,11 +71,13 @@ impl Http1Lane {
             self.ahead.extend_from_slice(bytes);
             return Ok(());
         }
-        let taken = if is_expecting && !self.parser.is_whole() {
-            self.parser.feed(bytes).map_err(|why| why.kind())?
-        } else {
-            0
+        // Nothing belongs to an answer that is whole.
+        let taken = match &mut self.watch {
+            _ if !is_expecting => Ok(0),
+            None => self.parser.feed(bytes),
+            Some(watch) => self.parser.feed_past(bytes, &mut **watch),
         };
+        let taken = taken.map_err(|why| why.kind())?;
         if taken > 0 {
             self.exchange = LaneExchange::Arrived;
         }
@@ -121,6 +132,12 @@ impl Http1Lane {
         self.parser.answer()
     }
 
+    /// Returns the check that the whole answer failed, or why it cannot be checked; `None` if it
+    /// passes. That can be asked once.
+    pub(super) fn check_failure(&mut self) -> Option<Kind> {
+        self.watch.take()?.end()
+    }
+
     /// Whether no request may follow the answer.
     #[inline]
     pub(super) fn is_spoilt(&self) -> bool {
@@ -164,6 +181,19 @@ impl Http1Lane {
     }
 }
 
+impl ResponseSink for AnswerWatch {
+    const IS_WATCHING: bool = true;
+
+    fn take_fields(&mut self, fields: &[httparse::Header<'_>]) {
+        let fields = fields.iter();
+        self.take_head(fields.map(|field| (field.name.as_bytes(), field.value)));
+    }
+
+    fn take_body(&mut self, bytes: &[u8]) {
+        AnswerWatch::take_body(self, bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,7 +205,7 @@ mod tests {
         for (ahead, answered) in [(ANSWER, true), (b"\0\0\r\n\r\n".as_slice(), false)] {
             let mut lane = Http1Lane::default();
             lane.feed(ahead, true).unwrap();
-            assert_eq!(lane.expect(false).is_ok(), answered);
+            assert_eq!(lane.expect(false, None).is_ok(), answered);
             // It follows in the same turn, before the loss is acted on.
             lane.feed(ANSWER, false).unwrap();
             let is_answered = matches!(lane.poll(), Some(LaneEvent::Answered { lane: 0 }));

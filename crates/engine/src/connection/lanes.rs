@@ -4,7 +4,9 @@ use super::state::{ConnectionState, Outlook};
 use super::{Http, TransferFault, WorkerConnection};
 use crate::live_operation::LiveOperation;
 use crate::plan_requests::PlanRequests;
+use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
+use measure::Kind;
 use plan::Close;
 
 /// How a request leaves that was begun.
@@ -111,10 +113,11 @@ impl WorkerConnection {
         (user, operation): (u64, &LiveOperation),
         (plain, outgoing): (&mut Vec<u8>, &mut Vec<u8>),
     ) -> Result<RequestDeparture, TransferFault> {
-        let head_only = requests.request_of(operation).is_head;
+        let request = requests.request_of(operation);
         if let Http::Two(session) = &mut self.http {
             let body = requests.write_http2(user, operation, plain);
-            session.open(lane, plain, body, head_only);
+            session.open(lane, plain, body, request.is_head);
+            session.watch(lane, request.checks.as_ref());
             self.note_begun(lane);
             return Ok(RequestDeparture::Together);
         }
@@ -125,7 +128,7 @@ impl WorkerConnection {
         }
         let mut ahead = Ok(());
         if let Http::One(lane) = &mut self.http {
-            ahead = lane.expect(head_only);
+            ahead = lane.expect(request.is_head, request.checks.as_ref());
             lane.keep_upload(upload);
         }
         self.note_begun(lane);
@@ -150,10 +153,10 @@ impl WorkerConnection {
     }
 
     /// Notes that the lane's request went out as early data.
-    pub(crate) fn note_early(&mut self, lane: u32, head_only: bool) {
+    pub(crate) fn note_early(&mut self, lane: u32, request: &Http1Request) {
         if let Http::One(lane) = &mut self.http {
             // Nothing has come before the hello went out.
-            let _ = lane.expect(head_only);
+            let _ = lane.expect(request.is_head, request.checks.as_ref());
         }
         self.note_begun(lane);
     }
@@ -200,6 +203,15 @@ impl WorkerConnection {
         match &self.http {
             Http::One(lane) => lane.answer(),
             Http::Two(session) => session.answer(lane),
+        }
+    }
+
+    /// Returns the check that the lane's whole answer failed, or why it cannot be checked; `None`
+    /// if it passes. That can be asked once.
+    pub(crate) fn check_failure(&mut self, lane: u32) -> Option<Kind> {
+        match &mut self.http {
+            Http::One(lane) => lane.check_failure(),
+            Http::Two(session) => session.check_failure(lane),
         }
     }
 

@@ -28,7 +28,10 @@ impl ConnectionRules {
             RequestsPerConnection::Unlimited => u32::MAX,
         };
         let purpose = match plan.connection().http {
-            HttpVersion::Http2 { streams } if requests_each > 0 => ConnectionUse::Lanes(streams),
+            HttpVersion::Http2 { streams } if requests_each > 0 => ConnectionUse::Lanes {
+                lanes: streams,
+                has_checks: plan.checks().next().is_some(),
+            },
             HttpVersion::Http2 { .. } | HttpVersion::Http11 => ConnectionUse::OneLane,
         };
         ConnectionRules {

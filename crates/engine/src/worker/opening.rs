@@ -210,7 +210,7 @@ impl Worker {
     fn note_early(&mut self, slot: u32, now: u64) {
         let lane = self.seats.lane_of(slot);
         if let Some((connection, operation)) = self.seats.both(slot) {
-            connection.note_early(lane, self.requests.request_of(operation).is_head);
+            connection.note_early(lane, self.requests.request_of(operation));
             operation.send(now, connection.sent_bytes());
             operation.early = Early::Went;
         }

@@ -66,7 +66,12 @@ impl Worker {
         operation.note_first_byte(at);
         let request = self.requests.request_of(operation);
         let answer = connection.answer(lane);
-        match fault_of(answer, request) {
+        let fault = fault_of(answer, request);
+        let fault = match &request.checks {
+            None => fault,
+            Some(_) => fault.or_else(|| connection.check_failure(lane)),
+        };
+        match fault {
             Some(Kind::Status(TOO_EARLY)) if operation.early == Early::Went => {
                 self.retry_after_handshake(slot, now)
             }

@@ -166,6 +166,25 @@ fn each_fault_has_one_name() {
 }
 
 #[test]
+fn check_of_an_answer_that_is_lost_does_not_count() {
+    let stop = |at, then| TargetAnswer::faulty(TargetFault::Stop { at, then });
+    let plan = format!("request.expect = {{ contains = \"no such text\" }}\n{LOAD}");
+    let cases = [
+        (TargetAnswer::default(), "http.check.1"),
+        (
+            stop(FaultPlace::InBody, ConnectionEnd::Orderly),
+            "http.short_body",
+        ),
+        (stop(FaultPlace::InBody, ConnectionEnd::Reset), "http.reset"),
+        (TargetAnswer::status(500), "http.status.500"),
+    ];
+    for (answer, name) in cases {
+        let counters = measured(answering(answer), &plan);
+        assert_eq!(failures(&counters), [(name.to_owned(), 6)]);
+    }
+}
+
+#[test]
 fn every_bad_framing_is_refused() {
     for framing in BadFraming::ALL
         .into_iter()
