@@ -72,6 +72,8 @@ pub struct ResultCollector {
 struct RunPlan {
     name: String,
     requests: Vec<String>,
+    /// What an answer is that fails each check, by the check's number less 1.
+    checks: Vec<String>,
     warm_up_ns: u64,
     end: End,
     /// Length of the measured part, if the plan gives one.
@@ -95,6 +97,17 @@ impl RunPlan {
     }
 }
 
+/// Describes the failure of each check of the plan, with its request if there are several.
+fn check_words(plan: &Plan) -> Vec<String> {
+    let checks = plan.checks();
+    checks
+        .map(|(request, check)| match plan.requests() {
+            [_] => check.failure(),
+            _ => format!("{}: {}", request.name, check.failure()),
+        })
+        .collect()
+}
+
 impl ResultCollector {
     /// Creates a collector that has received nothing yet.
     #[must_use]
@@ -106,6 +119,7 @@ impl ResultCollector {
                 .iter()
                 .map(|request| request.name.clone())
                 .collect(),
+            checks: check_words(plan),
             warm_up_ns: nanoseconds(plan.load().warm_up),
             end: plan.load().end,
             span_ns: plan.load().measured_span_ns(),

@@ -132,6 +132,24 @@ impl Document {
         let Some(started_at) = calendar::seconds(&self.run.started_at) else {
             return; // without a start instant the ages stay absent
         };
+        self.all_figures()
+            .flat_map(|figures| &mut figures.ocsp_staples)
+            .for_each(|staple| staple.date(started_at));
+    }
+
+    /// Describes failed checks by the plan's own words; `checks` has those of each, in the order
+    /// that numbers them.
+    pub(crate) fn describe_checks(&mut self, checks: &[String]) {
+        if checks.is_empty() {
+            return;
+        }
+        self.all_figures()
+            .flat_map(|figures| &mut figures.errors)
+            .for_each(|error| error.describe_check(checks));
+    }
+
+    /// Returns the figures of the run and of all its parts.
+    fn all_figures(&mut self) -> impl Iterator<Item = &mut Figures> {
         let groups = [
             &mut self.by_request,
             &mut self.by_address,
@@ -139,11 +157,9 @@ impl Document {
             &mut self.by_label,
         ];
         let groups = groups.into_iter().flatten().map(|group| &mut group.figures);
-        let all = std::iter::once(&mut self.measured)
+        std::iter::once(&mut self.measured)
             .chain(&mut self.warm_up)
-            .chain(groups);
-        all.flat_map(|figures| &mut figures.ocsp_staples)
-            .for_each(|staple| staple.date(started_at));
+            .chain(groups)
     }
 
     /// Returns the figures that show how the run's connections were made, and the part of the run

@@ -39,6 +39,18 @@ impl ErrorFigure {
         errors
     }
 
+    /// Says which check failed, if that is what it counts; `checks` has the words of each.
+    pub(crate) fn describe_check(&mut self, checks: &[String]) {
+        if let Ok(Failure {
+            kind: Kind::Check(number),
+            ..
+        }) = self.name.parse()
+            && let Some(words) = checks.get(usize::from(number).wrapping_sub(1))
+        {
+            self.words.clone_from(words);
+        }
+    }
+
     fn one(failure: Failure, count: u64, ended: u64) -> ErrorFigure {
         ErrorFigure {
             name: failure.to_string(),
@@ -290,6 +302,25 @@ mod tests {
             words(failure(FailureStage::Tls, Kind::AlertSent(48))),
             "client ended TLS with alert unknown_ca"
         );
+    }
+
+    #[test]
+    fn failed_check_is_described_by_the_plan() {
+        let checks = [
+            "body lacks \"a\"".to_owned(),
+            "header b is missing".to_owned(),
+        ];
+        for (kind, expected) in [
+            (Kind::Check(1), "body lacks \"a\""),
+            (Kind::Check(2), "header b is missing"),
+            (Kind::Check(3), "answer failed check 3 of the plan"),
+            (Kind::Check(0), "answer failed check 0 of the plan"),
+            (Kind::Eof, "server closed the connection before it answered"),
+        ] {
+            let mut error = ErrorFigure::one(failure(FailureStage::Http, kind), 1, 1);
+            error.describe_check(&checks);
+            assert_eq!(error.words, expected);
+        }
     }
 
     #[test]

@@ -68,6 +68,7 @@ impl ResultCollector {
         document.server = self.server(&document);
         document.server_processes = ProcessFigures::all(&document);
         document.date_staples();
+        document.describe_checks(&self.run.checks);
         document.session_offers = self.session_offers(&document);
         document
             .notes
