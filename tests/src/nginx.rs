@@ -119,7 +119,8 @@ impl Nginx {
 
     /// The URL of a path on a server, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB),
     /// `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (returns the length of the
-    /// request body), `/packed` (100 KB, compressed anew for each client that accepts gzip), and
+    /// request body), `/packed` (100 KB, compressed anew for each client that accepts gzip), `/nth`
+    /// (JSON with the request's number on its connection, which the header `x-nth` has too), and
     /// 404 for all others.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {

@@ -175,6 +175,8 @@ fn http_block(
          return 500 '{body}'; }}
     location = /length {{ return 200 '$content_length'; }}
     location = /packed {{ gzip on; gzip_types *; gzip_comp_level 9; }}
+    location = /nth {{ add_header x-nth $connection_requests; default_type application/json;
+      return 200 '{{\"state\": \"ok\", \"nth\": $connection_requests}}'; }}
     location = /chunked {{ ssi on; ssi_types *; }} }}\n",
         html.display()
     )

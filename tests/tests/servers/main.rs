@@ -7,6 +7,7 @@
 mod addresses;
 mod bodies;
 mod cheap;
+mod checks;
 mod connections;
 mod controls;
 mod data_files;
