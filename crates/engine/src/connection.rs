@@ -23,6 +23,7 @@ pub(crate) use lanes::RequestDeparture;
 use measure::{CellId, FailureStage, Kind, PathSample};
 use rustix::fd::OwnedFd;
 use state::{ConnectionState, Outlook};
+use std::net::SocketAddr;
 use transport::Transport;
 
 /// Plaintext and ciphertext of one read. Large, because big reads make downloads cheaper.
@@ -132,6 +133,11 @@ impl WorkerConnection {
     /// The descriptor to poll.
     pub(crate) fn descriptor(&self) -> &OwnedFd {
         self.transport.descriptor()
+    }
+
+    /// Its local and its remote address; `None` once it is no longer connected.
+    pub(crate) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.transport.ends()
     }
 
     /// The cell that its bytes are counted under.

@@ -30,6 +30,7 @@ mod poller;
 mod prepare;
 mod prepare_error;
 mod prepared_engine;
+mod proxy_header;
 mod random;
 mod request;
 mod resolver;

@@ -147,6 +147,13 @@ impl Socket {
         }
     }
 
+    /// Its local and its remote address; `None` once it is no longer connected.
+    pub(crate) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        let local = net::getsockname(&self.0).ok()?;
+        let peer = net::getpeername(&self.0).ok()??;
+        Some((local.try_into().ok()?, peer.try_into().ok()?))
+    }
+
     /// Closes our side; the peer reads an end of stream.
     pub(crate) fn shutdown(&self) {
         let _ = net::shutdown(&self.0, Shutdown::Write);

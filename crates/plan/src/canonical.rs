@@ -230,6 +230,12 @@ fn connection(out: &mut TomlText, connection: &Connection) {
         "source_addresses",
         array(&connection.source_addresses, |ip| quote(&ip.to_string())),
     );
+    if let Some(protocol) = connection.proxy_protocol {
+        out.field("proxy_protocol", word(protocol.version));
+        if let Some(network) = protocol.source {
+            out.field("proxy_source", quote(&network.to_string()));
+        }
+    }
     let timeouts = connection.timeouts;
     let connect = time(timeouts.connect);
     let handshake = time(timeouts.handshake);

@@ -2,6 +2,7 @@
 //! time-outs.
 
 use crate::Words;
+use crate::proxy_protocol::ProxyProtocol;
 use crate::words::words;
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -21,6 +22,8 @@ pub struct Connection {
     pub http: HttpVersion,
     /// Local addresses to connect from, in turn; empty lets the kernel choose.
     pub source_addresses: Vec<IpAddr>,
+    /// The header that each connection begins with, if any.
+    pub proxy_protocol: Option<ProxyProtocol>,
     /// Time-outs per stage.
     pub timeouts: Timeouts,
 }

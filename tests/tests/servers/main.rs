@@ -24,6 +24,7 @@ mod nginx;
 mod odd;
 mod openssl_server;
 mod others;
+mod proxy_protocol;
 mod quick;
 mod signatures;
 mod variables;

@@ -8,6 +8,7 @@ use crate::tls::{Broken, TlsStream, WorkerTls};
 use measure::{Kind, PathSample};
 use rustix::fd::OwnedFd;
 use rustls::pki_types::ServerName;
+use std::net::SocketAddr;
 
 /// A socket, its TLS, and what waits on the way through them.
 pub(super) struct Transport {
@@ -44,6 +45,11 @@ impl Transport {
     /// The descriptor to poll.
     pub(super) fn descriptor(&self) -> &OwnedFd {
         &self.socket.0
+    }
+
+    /// Its local and its remote address; `None` once it is no longer connected.
+    pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
+        self.socket.ends()
     }
 
     /// Why the socket failed; `None` if it did not.

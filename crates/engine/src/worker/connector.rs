@@ -6,7 +6,7 @@ use crate::endpoints::Endpoints;
 use crate::local_ports::LocalPorts;
 use crate::socket::Socket;
 use measure::{CellId, Kind};
-use plan::{Close, HttpVersion, Plan, RequestsPerConnection};
+use plan::{Close, HttpVersion, Plan, ProxyProtocol, RequestsPerConnection};
 use std::net::SocketAddr;
 
 /// The plan's rules for every connection.
@@ -17,6 +17,8 @@ pub(super) struct ConnectionRules {
     pub(super) confirm: bool,
     /// Requests that a connection may carry; 0 if it is opened for its handshake alone.
     pub(super) requests_each: u32,
+    /// The header that each connection begins with.
+    pub(super) proxy: Option<ProxyProtocol>,
     purpose: ConnectionUse,
 }
 
@@ -39,6 +41,7 @@ impl ConnectionRules {
             close: plan.connection().close,
             confirm: plan.connection().confirm,
             requests_each,
+            proxy: plan.connection().proxy_protocol,
         }
     }
 

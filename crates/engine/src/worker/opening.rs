@@ -5,12 +5,13 @@ use super::connector::NewConnection;
 use super::ledger::AlpnOutcome;
 use crate::endpoints::NextEndpoint;
 use crate::live_operation::{AttemptState, Early, LiveOperation};
+use crate::proxy_header;
 use crate::resolver::Question;
 use crate::seat::Opener;
 use crate::tls::{Broken, FRAGMENT, WorkerTls};
 use crate::values::Values;
 use measure::{FailureStage, Kind, OperationEnd};
-use plan::Close;
+use plan::{Close, ProxyProtocol};
 use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 
@@ -124,10 +125,12 @@ impl Worker {
         self.note_lag(now);
         self.note_connected(slot, now);
         if self.tls.is_some() {
-            self.begin_handshake(slot, now);
-        } else {
-            self.on_open(slot, now);
+            return self.begin_handshake(slot, now);
         }
+        if let Some(protocol) = self.rules.proxy {
+            self.put_proxy_header(protocol, self.seats.seat_of(slot));
+        }
+        self.on_open(slot, now);
     }
 
     pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
@@ -174,13 +177,26 @@ impl Worker {
         offering: bool,
         is_early: bool,
     ) -> Result<bool, Broken> {
+        self.sender.forget();
+        if let Some(protocol) = self.rules.proxy {
+            self.put_proxy_header(protocol, seat);
+        }
         let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(seat)) else {
             return Ok(false);
         };
-        self.sender.forget();
         let (plain, outgoing) = self.sender.written_and_outgoing(seat);
         let early = is_early.then_some(plain);
         connection.begin_handshake(tls, name, offering, early, outgoing)
+    }
+
+    /// Writes the header that the seat's connection begins with.
+    fn put_proxy_header(&mut self, protocol: ProxyProtocol, seat: u32) {
+        let user = self.seats.user(seat);
+        if let Some(connection) = self.seats.connection(seat)
+            && let Some((local, peer)) = connection.ends()
+        {
+            proxy_header::put(protocol, user, local, peer, self.sender.outgoing(seat));
+        }
     }
 
     /// Whether the slot's request may go out with the ClientHello to `name`; if so, it has been

@@ -3,7 +3,9 @@
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
-use crate::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts, Words as _};
+use crate::{
+    Close, Connection, HttpVersion, ProxyProtocol, RequestsPerConnection, Timeouts, Words as _,
+};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -23,6 +25,8 @@ pub(crate) const KEYS: &[&str] = &[
     "connection.http",
     "connection.streams",
     "connection.source_addresses",
+    "connection.proxy_protocol",
+    "connection.proxy_source",
     "connection.timeouts",
     "connection.timeouts.connect",
     "connection.timeouts.handshake",
@@ -41,6 +45,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Connection> {
     let source_addresses = section
         .read("source_addresses", source_addresses)
         .unwrap_or_default();
+    let proxy_protocol = proxy_protocol(&section);
     let timeouts = section
         .section("timeouts")
         .map_or_else(Timeouts::default, timeouts);
@@ -53,6 +58,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Connection> {
         confirm,
         http,
         source_addresses,
+        proxy_protocol,
         timeouts,
     })
 }
@@ -195,6 +201,20 @@ impl Default for Timeouts {
             request: Duration::from_secs(30),
         }
     }
+}
+
+fn proxy_protocol(section: &PlanSection<'_>) -> Option<ProxyProtocol> {
+    let version = section.read("proxy_protocol", |field| field.choice());
+    let source = section.read("proxy_source", |field| {
+        field.parse("a network such as \"10.0.0.0/8\"")
+    });
+    if section.has("proxy_source") && !section.has("proxy_protocol") {
+        section.problem_at(
+            "proxy_source",
+            "is told by the PROXY protocol alone; write proxy_protocol = \"v2\" beside it",
+        );
+    }
+    version.map(|version| ProxyProtocol { version, source })
 }
 
 fn timeouts(section: PlanSection<'_>) -> Timeouts {
