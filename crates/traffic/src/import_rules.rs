@@ -46,7 +46,8 @@ pub struct ImportRules {
     pub from_ns: Option<i64>,
     /// Requests that arrived then or later are left out; nanoseconds since 1970.
     pub to_ns: Option<i64>,
-    /// Requests with other methods are left out; all are taken if it is empty.
+    /// Requests with other methods are left out; all are taken if it is empty. Upper and lower case
+    /// are the same.
     pub methods: Vec<String>,
     /// Requests for other hosts are left out; all are taken if it is empty. A host without a port
     /// stands for every port.

@@ -124,7 +124,8 @@ impl<'i> Importer<'i> {
     /// beginning.
     fn refusal(&self, recorded: &RecordedRequest, at_ns: i64) -> Option<SkipReason> {
         let methods = &self.rules.methods;
-        if !methods.is_empty() && !methods.contains(&recorded.method) {
+        let is_wanted = |method: &String| method.eq_ignore_ascii_case(&recorded.method);
+        if !methods.is_empty() && !methods.iter().any(is_wanted) {
             return Some(SkipReason::OtherMethod);
         }
         let is_early = self.rules.from_ns.is_some_and(|from_ns| at_ns < from_ns);

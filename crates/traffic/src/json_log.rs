@@ -2,26 +2,32 @@
 
 use crate::recorded::LineResult;
 use crate::request_facts::RequestFacts;
-use crate::skip::LineError;
+use crate::skip::{LineError, SkipReason};
 use crate::variable::Variable;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
-/// Reads a line.
+/// Reads a line. Keys are guessed, so that a value that is not what its key says counts only if the
+/// line lacks it: `"status":"success"` and a `"date"` beside `"msec"` are fine.
 pub(crate) fn read(line: &[u8]) -> LineResult {
     let object = object(line)?;
     let mut facts = RequestFacts::default();
+    let mut first_error = None;
     for (key, value) in &object {
         let Some(text) = scalar(value) else {
             continue;
         };
-        let variable = Variable::from_json_key(key);
-        facts.set(&variable, text).map_err(|why| LineError {
-            column: 1,
-            why: format!("{key}: {why}: {value}"),
-        })?;
+        if let Err(why) = facts.set(&Variable::from_json_key(key), text) {
+            first_error.get_or_insert_with(|| LineError {
+                column: 1,
+                why: format!("{key}: {why}: {value}"),
+            });
+        }
     }
-    Ok(facts.finish())
+    match (facts.finish(), first_error) {
+        (Err(SkipReason::NoInstant), Some(error)) => Err(error),
+        (read, _) => Ok(read),
+    }
 }
 
 /// The object of a line.
@@ -45,5 +51,21 @@ fn scalar(value: &Value) -> Option<Cow<'_, [u8]>> {
         Value::Number(number) => Some(Cow::Owned(number.to_string().into_bytes())),
         Value::Bool(is) => Some(Cow::Owned(is.to_string().into_bytes())),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn value_that_is_not_what_its_key_says_counts_only_if_it_is_needed() {
+        let line = |rest: &str| format!("{{\"request\":\"GET / HTTP/1.1\",{rest}}}");
+        let fine = line(r#""msec":1.5,"date":"25.11.2026","status":"success","a":{"b":1}"#);
+        let request = read(fine.as_bytes()).unwrap().unwrap();
+        assert_eq!(request.stamp.unwrap().since_1970_ns, 1_500_000_000);
+        assert_eq!(request.status, None);
+        let error = read(line(r#""date":"25.11.2026""#).as_bytes()).unwrap_err();
+        assert_eq!(error.why, "date: not a time: \"25.11.2026\"");
     }
 }
