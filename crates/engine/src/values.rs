@@ -74,7 +74,7 @@ impl Values {
     /// and no two operations of a run may have the same number.
     const WARM_UP_FROM: u64 = 9_000_000_000_000_000_000;
 
-    /// Of an operation of `user`.
+    /// Says by what an operation of `user` is known.
     pub(crate) fn new(user: u64, operation: &LiveOperation) -> Values {
         let seq = match operation.id.period {
             Period::WarmUp => operation.seq.wrapping_add(Values::WARM_UP_FROM),
