@@ -6,7 +6,8 @@ use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
 use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
-use crate::{DataFile, Problems, Settings, Sha256};
+use crate::{DataFile, File, Problems, Settings, Sha256};
+use data::{DataError, DataTable, FileLayout};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
@@ -176,6 +177,11 @@ impl<'a> Context<'a> {
         known: Option<Sha256>,
     ) -> Result<Option<FileContent>, String> {
         self.source.private(name, known)
+    }
+
+    /// Reads a data file as a table, once for all variants.
+    pub(crate) fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
+        self.source.table(file, layout)
     }
 
     /// Whether the plan is to be run, for which its secrets are needed.

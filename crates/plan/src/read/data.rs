@@ -181,7 +181,9 @@ fn table_of(section: &PlanSection<'_>, file: &File, layout: &FileLayout) -> Opti
         let columns = layout.columns.clone().unwrap_or_default();
         return Some(DataTable::elsewhere(columns, stated.unwrap_or_default()));
     }
-    let table = DataTable::read(Arc::clone(&file.content), layout)
+    let table = section
+        .context
+        .table(file, layout)
         .map_err(|why| section.problem_at("file", format_args!("{:?} {why}", file.name)))
         .ok()?;
     if stated.is_some_and(|stated| stated != table.rows()) {

@@ -1,6 +1,7 @@
 //! Sources of files' contents: by name at the coordinator, by hash at an agent.
 
-use crate::{Files, Sha256};
+use crate::{File, Files, Sha256};
+use data::{DataError, DataTable, FileLayout};
 use secret::Secret;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,6 +17,10 @@ pub(crate) trait FileSource {
     }
     /// Lists the files in a folder.
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
+    /// Reads a data file as a table.
+    fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
+        DataTable::read(Arc::clone(&file.content), layout)
+    }
     /// Whether the plan is to be run, for which its secrets are needed.
     fn is_to_run(&self) -> bool {
         true
@@ -124,7 +129,11 @@ pub(crate) struct Once<'a> {
     source: &'a dyn FileSource,
     contents: RefCell<BTreeMap<String, Result<FileContent, String>>>,
     lists: RefCell<BTreeMap<String, Result<Vec<String>, String>>>,
+    tables: RefCell<Vec<KnownTable>>,
 }
+
+/// A data file, how it is read, and its table.
+type KnownTable = (Sha256, FileLayout, Result<DataTable, DataError>);
 
 impl<'a> Once<'a> {
     pub(crate) fn new(source: &'a dyn FileSource) -> Once<'a> {
@@ -132,6 +141,7 @@ impl<'a> Once<'a> {
             source,
             contents: RefCell::default(),
             lists: RefCell::default(),
+            tables: RefCell::default(),
         }
     }
 }
@@ -151,6 +161,18 @@ impl FileSource for Once<'_> {
             .entry(folder.to_owned())
             .or_insert_with(|| self.source.list(folder))
             .clone()
+    }
+
+    fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
+        let mut tables = self.tables.borrow_mut();
+        let mut known = tables.iter();
+        let known = known.find(|(sha256, of, _)| (sha256, of) == (&file.sha256, layout));
+        if let Some((_, _, table)) = known {
+            return table.clone();
+        }
+        let table = self.source.table(file, layout);
+        tables.push((file.sha256, layout.clone(), table.clone()));
+        table
     }
 }
 
