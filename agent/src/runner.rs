@@ -266,7 +266,7 @@ fn prepare(
             .files
             .iter()
             .find(|file| file.sha256.0 == wanted.0)?;
-        Some(Arc::from(&file.content.reveal()[..]))
+        Some(Arc::clone(file.content.reveal()))
     };
     let plan = Plan::parse_canonical(assignment.plan.reveal(), &content)
         .map_err(|problems| problems.to_string())?;

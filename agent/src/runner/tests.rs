@@ -7,6 +7,7 @@ use engine::Policy;
 use measure::{Period, Snapshot, Totals};
 use plan::{NoFiles, Plan};
 use rustix::time::{ClockId, clock_gettime};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use target::{Config, RunningTarget};
@@ -287,7 +288,7 @@ fn plan_that_cannot_be_run_here_is_answered_with_the_reason() {
     };
     let no_identities = control::PlanFile {
         sha256: Digest([7; 32]),
-        content: proto::Bytes::from_static(b"nonsense").into(),
+        content: Arc::<[u8]>::from(&b"nonsense"[..]).into(),
     };
     let unreadable = Assignment {
         files: vec![no_identities],

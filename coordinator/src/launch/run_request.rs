@@ -10,6 +10,7 @@ use plan::{
 use proto::Bytes;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Says why a fleet of `agents` agents cannot run what the file asks for, if it cannot.
 pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
@@ -86,9 +87,11 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         End::Requests(_) => None,
     };
     let mut files = RunFiles::default();
-    plan.files()
-        .into_iter()
-        .for_each(|file| files.add(file.sha256, &file.content, &Audience::All));
+    for file in plan.files() {
+        // The plan's own bytes: a data file can be large.
+        let content = Bytes::from_owner(Arc::clone(&file.content));
+        files.add(file.sha256, content, &Audience::All);
+    }
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
     Ok(RunRequest {
@@ -129,13 +132,13 @@ fn rules(fleet: &FleetPlan, agents: u32) -> FleetRules {
 struct RunFiles(BTreeMap<Digest, RunFile>);
 
 impl RunFiles {
-    fn add(&mut self, sha256: Sha256, content: &[u8], audience: &Audience) {
+    fn add(&mut self, sha256: Sha256, content: Bytes, audience: &Audience) {
         let sha256 = Digest(sha256.0);
         let known = match self.0.entry(sha256) {
             Entry::Vacant(place) => {
                 place.insert(RunFile {
                     sha256,
-                    content: Bytes::copy_from_slice(content).into(),
+                    content: content.into(),
                     audience: audience.clone(),
                 });
                 return;
@@ -162,7 +165,7 @@ fn add_client_certificates(files: &mut RunFiles, plan: &Plan, agents: u32) {
     for agent in 0..agents {
         for place in identities(plan, agent, agents) {
             for file in [&pairs[place].cert, &pairs[place].key] {
-                let content = file.bytes().unwrap_or_default();
+                let content = Bytes::copy_from_slice(file.bytes().unwrap_or_default());
                 files.add(file.sha256, content, &Audience::Only(vec![agent]));
             }
         }
@@ -184,7 +187,8 @@ fn mint(files: &mut RunFiles, plan: &Plan, agents: u32) -> anyhow::Result<Vec<Di
     for (agent, share) in (0..agents).zip(&shares) {
         let encoded = mint.share(&all, share).encode();
         let sha256 = Sha256::hash(&encoded);
-        files.add(sha256, &encoded, &Audience::Only(vec![agent]));
+        let content = Bytes::copy_from_slice(&encoded);
+        files.add(sha256, content, &Audience::Only(vec![agent]));
         digests.push(Digest(sha256.0));
     }
     Ok(digests)

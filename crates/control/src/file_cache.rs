@@ -62,12 +62,12 @@ impl FileCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::Bytes;
+    use std::sync::Arc;
 
     fn file(number: u8, size: usize) -> PlanFile {
         PlanFile {
             sha256: Digest([number; 32]),
-            content: Bytes::from(vec![number; size]).into(),
+            content: Arc::<[u8]>::from(vec![number; size]).into(),
         }
     }
 

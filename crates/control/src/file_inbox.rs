@@ -1,8 +1,9 @@
 //! Reassembles the files of a plan and checks them against their hashes.
 
 use crate::{Digest, PlanFile};
-use proto::{Bytes, FilePart, PART_MAX_BYTES};
+use proto::{FilePart, PART_MAX_BYTES};
 use secret::Secret;
+use std::sync::Arc;
 
 /// Total size of the files of one plan that an agent accepts; they are held in memory.
 pub const FILES_MAX_BYTES: u64 = 512 << 20;
@@ -113,7 +114,7 @@ impl FileInbox {
     }
 }
 
-fn check(mut file: Current) -> Result<PlanFile, FileProblem> {
+fn check(file: Current) -> Result<PlanFile, FileProblem> {
     if Digest::from_content(file.content.reveal()) != file.sha256 {
         return Err(FileProblem::WrongContent {
             sha256: file.sha256,
@@ -121,7 +122,7 @@ fn check(mut file: Current) -> Result<PlanFile, FileProblem> {
     }
     Ok(PlanFile {
         sha256: file.sha256,
-        content: Bytes::from(std::mem::take(file.content.reveal_mut())).into(),
+        content: Arc::<[u8]>::from(file.content.reveal().as_slice()).into(),
     })
 }
 
@@ -129,6 +130,7 @@ fn check(mut file: Current) -> Result<PlanFile, FileProblem> {
 mod tests {
     use super::*;
     use crate::{FileParts, RunId};
+    use proto::Bytes;
 
     const RUN: RunId = RunId([1; 16]);
 
@@ -170,7 +172,7 @@ mod tests {
         let came: Vec<Bytes> = inbox
             .into_files()
             .into_iter()
-            .map(|file| file.content.reveal().clone())
+            .map(|file| Bytes::copy_from_slice(file.content.reveal()))
             .collect();
         assert_eq!(came, contents);
     }

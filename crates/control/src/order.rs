@@ -4,6 +4,7 @@ use crate::{Boot, Digest, Finding, Mono, RunId};
 use proto::Bytes;
 use secret::Secret;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// An order from the link to the runner.
@@ -107,7 +108,7 @@ pub struct PlanFile {
     /// Its hash, by which the canonical text names it.
     pub sha256: Digest,
     /// The whole content; it can be a key.
-    pub content: Secret<Bytes>,
+    pub content: Secret<Arc<[u8]>>,
 }
 
 /// How to end a run before its plan does.
@@ -243,7 +244,7 @@ mod tests {
 
     #[test]
     fn content_of_a_file_is_not_in_the_debug_text_of_an_order() {
-        let content = Bytes::from_static(b"PRIVATE KEY");
+        let content: Arc<[u8]> = Arc::from(&b"PRIVATE KEY"[..]);
         let file = PlanFile {
             sha256: Digest::from_content(&content),
             content: content.into(),
