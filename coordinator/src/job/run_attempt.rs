@@ -66,7 +66,10 @@ impl RunAttempt {
                 actions.push_back(JobAction::Wait(lease));
                 self.stage = AttemptStage::Outwaiting(part);
             }
-            (AttemptStage::Resuming(_), JobEvent::NoPart) if self.begins => {
+            (&AttemptStage::Resuming(part), JobEvent::NoPart) if self.begins => {
+                if part > 0 {
+                    self.warn_of_rows(actions);
+                }
                 actions.push_back(JobAction::Begin(self.order.clone()));
                 self.stage = AttemptStage::Begun;
             }
@@ -75,7 +78,6 @@ impl RunAttempt {
             {
                 let line = format!("{}: is made anew", self.order.title);
                 actions.push_back(JobAction::Say(line));
-                self.warn_of_rows(actions);
                 self.resume(part + 1, actions);
             }
             (_, event) => return Some(event),
@@ -83,14 +85,14 @@ impl RunAttempt {
         None
     }
 
-    /// Warns of rows that are to be taken once: the run that is made anew does not know which of
-    /// them its last attempt sent.
+    /// Warns of rows that are to be taken once: a run that is made anew does not know which of them
+    /// its earlier parts sent.
     fn warn_of_rows(&self, actions: &mut VecDeque<JobAction>) {
         let files = self.order.plan.data().iter();
         let once = files.filter(|file| file.order == RowOrder::Unique);
         for file in once {
             actions.push_back(JobAction::Warn(format!(
-                "{}: begins with the first row of data.{} again, and rows that were sent before \
+                "{}: begins with the first row of data.{} again, so those that were sent before \
                  the interruption are sent twice",
                 self.order.title, file.name
             )));

@@ -65,7 +65,7 @@ const CASES: [Case; 6] = [
 ];
 
 /// Rows whose cell is the row's number, from 0.
-fn numbers(rows: u64) -> String {
+pub(crate) fn numbers(rows: u64) -> String {
     (0..rows).fold("number\n".to_owned(), |text, row| format!("{text}{row}\n"))
 }
 

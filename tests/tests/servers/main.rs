@@ -11,6 +11,7 @@ mod checks;
 mod connections;
 mod controls;
 mod data_files;
+mod data_losses;
 mod early_data;
 mod go_server;
 mod haproxy;
