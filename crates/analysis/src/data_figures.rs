@@ -2,7 +2,7 @@
 
 use crate::figures::is_zero;
 use measure::{Counters, FailedRow, FailedRows, Kind};
-use plan::{Plan, RowOrder, Words as _};
+use plan::{DataColumn, Plan, RowOrder, Tls, Words as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +41,9 @@ pub struct FailedRowFigure {
     pub row: u64,
     /// Line of the file in which it begins, from 1.
     pub line: u64,
+    /// The server name that it has, if `tls.server_name` is a column of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_name: Option<String>,
     /// Failed operations by stage and kind, as in the list of errors.
     pub failures: BTreeMap<String, u64>,
 }
@@ -54,6 +57,8 @@ pub(crate) struct DataUse {
     order: RowOrder,
     /// Which requests take a row, by their place.
     taking: Vec<bool>,
+    /// The column that names connections, if the file has it.
+    server_names: Option<DataColumn>,
 }
 
 /// How far the load went.
@@ -68,12 +73,16 @@ pub(crate) enum LoadReach {
 impl DataUse {
     /// The data files of a plan.
     pub(crate) fn all(plan: &Plan) -> Vec<DataUse> {
+        let names = plan.tls().and_then(Tls::name_column);
         let one = |data: &std::sync::Arc<plan::DataFile>| DataUse {
             name: data.name.clone(),
             file: data.file.name.clone(),
             rows: data.table.rows(),
             order: data.order,
             taking: plan.takes_rows(&data.name),
+            server_names: names
+                .filter(|column| column.file.name == data.name)
+                .cloned(),
         };
         plan.data().iter().map(one).collect()
     }
@@ -109,19 +118,24 @@ impl DataUse {
             distinct: (follows && reach == LoadReach::Whole).then(|| sum.started.min(self.rows)),
             not_sent,
             failed: (sum.timed_out + sum.failed).saturating_sub(not_sent),
-            failed_rows: failed_rows.of_file(place).map(failed_row).collect(),
+            failed_rows: failed_rows
+                .of_file(place)
+                .map(|(row, failed)| self.failed_row(row, failed))
+                .collect(),
         }
     }
-}
 
-fn failed_row((row, failed): (u64, &FailedRow)) -> FailedRowFigure {
-    let failures = failed.failures.iter();
-    FailedRowFigure {
-        row: row.saturating_add(1),
-        line: failed.line,
-        failures: failures
-            .map(|(failure, &number)| (failure.to_string(), number))
-            .collect(),
+    fn failed_row(&self, row: u64, failed: &FailedRow) -> FailedRowFigure {
+        let failures = failed.failures.iter();
+        let names = self.server_names.as_ref();
+        FailedRowFigure {
+            row: row.saturating_add(1),
+            line: failed.line,
+            server_name: names.and_then(|column| column.text(row)),
+            failures: failures
+                .map(|(failure, &number)| (failure.to_string(), number))
+                .collect(),
+        }
     }
 }
 
@@ -159,6 +173,7 @@ mod tests {
             rows: 12,
             order,
             taking: vec![true, false, true],
+            server_names: None,
         };
         data.figures(3, (0..).zip(&by_request), &rows, reach)
     }
@@ -172,6 +187,7 @@ mod tests {
         let row = FailedRowFigure {
             row: 9,
             line: 10,
+            server_name: None,
             failures: [("http.status.500".to_owned(), 2)].into(),
         };
         assert_eq!(figures.failed_rows, [row]);

@@ -98,6 +98,15 @@ impl DataColumn {
         &self.file.table.columns()[self.index]
     }
 
+    /// The text of its cell in `row`, from 0; `None` if it is empty, or the file is not at hand.
+    #[must_use]
+    pub fn text(&self, row: u64) -> Option<String> {
+        let mut text = Vec::new();
+        let cell = self.file.table.cell(row, self.index);
+        cell.put(Escape::None, &mut text);
+        String::from_utf8(text).ok().filter(|text| !text.is_empty())
+    }
+
     /// Whether its cells are shown nowhere.
     #[must_use]
     pub fn is_secret(&self) -> bool {

@@ -3,7 +3,10 @@
 
 use crate::{REQUESTS, USERS};
 use analysis::{Document, Figures};
-use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan};
+use interop::{
+    CoordinatorCommand, KeyKind, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan,
+};
+use std::collections::BTreeMap;
 
 /// Names of the file, in its order.
 const NAMES: u64 = 10;
@@ -22,15 +25,8 @@ fn edge(pki: &Pki) -> Option<Nginx> {
     Nginx::start(pki, &options)
 }
 
-/// Runs a plan whose requests tell their number and their row's name. It must exit with `code`.
-fn run(
-    nginx: &Nginx,
-    server: NginxServer,
-    pki: &Pki,
-    agents: u32,
-    more: &str,
-    code: i32,
-) -> Document {
+/// Runs a plan whose requests tell their number and their row's name.
+fn run(nginx: &Nginx, server: NginxServer, pki: &Pki, agents: u32, more: &str) -> Document {
     let rows: String = (0..NAMES).map(|row| name(row) + "\n").collect();
     let named = "data.sites.file = \"sites.txt\"\n\
                  tls.server_name = \"{sites.line}\"\n\
@@ -42,7 +38,7 @@ fn run(
     )
     .file("sites.txt", rows.as_bytes())
     .run()
-    .expect(code);
+    .expect(0);
     finished.clean().document()
 }
 
@@ -104,7 +100,7 @@ fn connections_have_their_rows_names_in_the_files_order() {
             "load = {{ connections = {users}, requests = {REQUESTS} }}\n\
              connection.requests = 1\n{more}"
         );
-        let document = run(&nginx, server, &pki, agents, &load, 0);
+        let document = run(&nginx, server, &pki, agents, &load);
         let rows = nginx.wait_for_requests(REQUESTS as usize);
         assert_eq!(document.measured.operations.ok, REQUESTS, "{load}");
         assert_eq!(rows.len() as u64, REQUESTS, "{load}");
@@ -140,7 +136,7 @@ fn user_with_a_row_of_its_own_keeps_its_connection() {
             "load = {{ connections = {USERS}, requests = {REQUESTS} }}\n\
              tls.resumption = \"always\"\ndata.sites.order = \"user\"\n{more}"
         );
-        let document = run(&nginx, server, &pki, 2, &load, 0);
+        let document = run(&nginx, server, &pki, 2, &load);
         let rows = nginx.wait_for_requests(REQUESTS as usize);
         assert_eq!(document.measured.operations.ok, REQUESTS, "{load}");
         assert_named(&rows, &document.measured, |_, user| name(user));
@@ -149,5 +145,94 @@ fn user_with_a_row_of_its_own_keeps_its_connection() {
             document.measured.connections.opened,
             nginx.status().accepted
         );
+    }
+}
+
+#[test]
+fn certificate_is_checked_for_the_rows_name_and_its_errors_name_it() {
+    let pki = Pki::new();
+    // Rows 3 and 4 get the certificate of row 2, which is right for row 2 alone.
+    let certified = |row| name(if (3..5).contains(&row) { 2 } else { row });
+    let names = (0..NAMES).map(|row| (name(row), certified(row))).collect();
+    let options = NginxOptions {
+        names,
+        ..NginxOptions::default()
+    };
+    for verify in ["full", "once"] {
+        let Some(nginx) = Nginx::start(&pki, &options) else {
+            return;
+        };
+        let load = format!(
+            "load = {{ connections = {USERS}, requests = {REQUESTS} }}\nconnection.requests = 1\n\
+             tls.verify = {verify:?}\ntls.resumption = \"always\"\n"
+        );
+        let server = NginxServer::Tls13Tickets;
+        let document = run(&nginx, server, &pki, 2, &load);
+        let measured = &document.measured;
+        let failed = 2 * REQUESTS / NAMES;
+        let rows = nginx.wait_for_requests((REQUESTS - failed) as usize);
+        assert_eq!(rows.len() as u64, REQUESTS - failed);
+        assert_named(&rows, measured, |seq, _| name(seq % NAMES));
+        let [error] = measured.errors.as_slice() else {
+            panic!("{:?}", measured.errors);
+        };
+        let wrong = "tls.certificate.wrong_name";
+        assert_eq!((error.name.as_str(), error.count), (wrong, failed));
+        let [sites] = document.data.as_slice() else {
+            panic!("{:?}", document.data);
+        };
+        let rows = sites.failed_rows.iter();
+        let rows: Vec<_> = rows
+            .map(|row| (row.line, row.server_name.clone(), row.failures.clone()))
+            .collect();
+        let failures = BTreeMap::from([(wrong.to_owned(), failed / 2)]);
+        let row = |line| (line, Some(name(line - 1)), failures.clone());
+        assert_eq!(rows, [row(4), row(5)]);
+    }
+}
+
+#[test]
+fn identities_early_data_and_arrivals_go_with_names() {
+    let pki = Pki::new();
+    let ca = pki.authority_files(KeyKind::P256);
+    let closed = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
+    let open =
+        format!("load = {{ rate = \"200/s\", max_connections = 8, requests = {REQUESTS} }}\n");
+    let alone = "connection.requests = 1\ntls.resumption = \"always\"\n";
+    let identities = format!(
+        "{closed}{alone}tls.versions = [\"1.3\"]\n\
+         tls.client_certificates = {{ mint = 3, ca = {:?}, ca_key = {:?} }}\n",
+        ca.cert, ca.key
+    );
+    let early = format!(
+        "{closed}connection.requests = 2\ntls.resumption = \"always\"\ntls.early_data = true\n\
+         data.sites.order = \"user\"\n"
+    );
+    for (server, more, is_of_user) in [
+        (NginxServer::ClientCertificateTickets, identities, false),
+        (NginxServer::EarlyData, early, true),
+        (NginxServer::Tls13Tickets, format!("{open}{alone}"), false),
+    ] {
+        let Some(nginx) = edge(&pki) else { return };
+        let measured = run(&nginx, server, &pki, 2, &more).measured;
+        let rows = nginx.wait_for_requests(REQUESTS as usize);
+        assert_eq!(measured.operations.ok, REQUESTS, "{more}");
+        assert_named(&rows, &measured, |seq, user| {
+            name(if is_of_user { user } else { seq % NAMES })
+        });
+        match server {
+            NginxServer::EarlyData => assert!(measured.early_data.accepted > 0, "{more}"),
+            NginxServer::ClientCertificateTickets => {
+                for row in &rows {
+                    let (_, user, _) = told(row);
+                    assert_eq!(
+                        row.client_subject,
+                        format!("CN=user-{}", user % 3),
+                        "{row:?}"
+                    );
+                }
+            }
+            _ => {}
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! What a run took of its data files, and which rows failed. Cells are shown nowhere: they can be
-//! secret.
+//! What a run took of its data files, and which rows failed. Cells are shown nowhere, since they
+//! can be secret, except for server names, which cannot.
 
 use super::{ContentBlock, Remark, Section, Table, Topic};
 use crate::style::Paint;
@@ -53,8 +53,10 @@ fn failed_row(name: &str, failed: &FailedRowFigure) -> Vec<String> {
     let errors: Vec<String> = errors
         .map(|(error, number)| format!("{number} × {error}"))
         .collect();
+    let server_name = failed.server_name.as_ref();
+    let server_name = server_name.map(|name| format!(": {name}"));
     vec![
-        format!("{name} {}", failed.row),
+        format!("{name} {}{}", failed.row, server_name.unwrap_or_default()),
         failed.line.to_string(),
         errors.join(", "),
     ]
