@@ -1,7 +1,7 @@
 //! Request bodies and the progress of their uploads. Large bodies go out window by window and are
 //! never copied whole.
 
-use crate::template::{self, Fill};
+use crate::fill::{self, Fill};
 use crate::values::Values;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl RequestBody {
 
     /// The body, if it is the same for every operation and fits a window.
     pub(crate) fn constant(&self) -> Option<Vec<u8>> {
-        template::constant(&self.0, WINDOW)
+        fill::constant(&self.0, WINDOW)
     }
 }
 
@@ -82,7 +82,7 @@ impl BodyUpload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::Placeholder;
+    use crate::fill::Placeholder;
 
     #[test]
     fn windows_of_any_size_make_the_body() {
@@ -98,8 +98,8 @@ mod tests {
             Arc::new(RequestBody::new(pieces)),
             Values {
                 user: 12345,
-                seq: 0,
                 random: 0xabcd,
+                ..Values::default()
             },
         );
         let mut whole = Vec::new();

@@ -16,8 +16,13 @@ pub fn boot_time_ns() -> u64 {
     to_ns(clock_gettime(ClockId::Boottime))
 }
 
+/// The calendar's clock, in nanoseconds since 1970.
+pub(crate) fn unix_ns() -> u64 {
+    to_ns(clock_gettime(ClockId::Realtime))
+}
+
 fn to_ns(time: Timespec) -> u64 {
-    // Both clocks count from boot and are never negative.
+    // Clocks count from boot or from 1970, and are not negative.
     time.tv_sec as u64 * SECOND_NS + time.tv_nsec as u64
 }
 

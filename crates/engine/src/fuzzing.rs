@@ -2,10 +2,10 @@
 //! Only with the feature `fuzzing`; runs do not use them.
 
 use crate::body::{BodyUpload, RequestBody};
+use crate::fill::Fill;
 use crate::http2::Http2Connection;
 use crate::lane_event::LaneEvent;
 use crate::response::ResponseParser;
-use crate::template::Fill;
 pub use crate::tls::{RecordDoor, RecordForge};
 use crate::values::Values;
 use std::fmt::Write as _;

@@ -9,8 +9,10 @@ mod collector;
 mod connection;
 mod connection_key;
 mod death_notice;
+mod digest;
 mod endpoints;
 mod failed_row;
+mod fill;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -51,8 +51,8 @@ impl PlanRequests {
         operation: &LiveOperation,
         plain: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
-        let values = Values::new(user, operation);
-        self.request_of(operation).write(closes, &values, plain)
+        let values = || Values::new(user, operation);
+        self.request_of(operation).write(closes, values, plain)
     }
 
     /// Writes the operation's header block. Returns its body, if it has one.

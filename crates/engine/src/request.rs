@@ -2,9 +2,10 @@
 
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::checks::AnswerChecks;
-use crate::template::{self, Fill, literal, template};
+use crate::fill::{self, Fill, literal};
+use crate::template::ValueSources;
 use crate::values::Values;
-use plan::{Host, Multipart, PartContent, Plan, RowSources, Scheme};
+use plan::{Host, Multipart, PartContent, Plan, Scheme};
 use std::sync::Arc;
 
 /// All requests of a plan, ready to send.
@@ -37,16 +38,22 @@ enum RequestBytes {
     Pieces {
         pieces: Vec<Fill>,
         body: Option<Arc<RequestBody>>,
+        /// A timestamp is part of it.
+        has_time: bool,
     },
 }
 
 impl Http1Requests {
     pub(crate) fn new(plan: &Plan) -> Http1Requests {
-        let rows = plan.row_sources();
+        Http1Requests::with(plan, &ValueSources::new(plan))
+    }
+
+    /// The requests of `plan`, whose placeholders take their texts from `sources`.
+    pub(crate) fn with(plan: &Plan, sources: &ValueSources) -> Http1Requests {
         let requests = plan.requests().iter().zip(AnswerChecks::of_requests(plan));
         Http1Requests(
             requests
-                .map(|(request, checks)| Http1Request::new(plan, request, &rows, checks))
+                .map(|(request, checks)| Http1Request::new(plan, request, sources, checks))
                 .collect(),
         )
     }
@@ -61,15 +68,15 @@ impl Http1Request {
     fn new(
         plan: &Plan,
         request: &plan::Request,
-        rows: &RowSources,
+        sources: &ValueSources,
         checks: Option<Arc<AnswerChecks>>,
     ) -> Http1Request {
         let is_idempotent = matches!(
             request.method.as_str(),
             "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"
         );
-        let body = body_of(request, rows).map(Arc::new);
-        let bytes = |body, closing| RequestBytes::new(plan, request, rows, body, closing);
+        let body = body_of(request, sources).map(Arc::new);
+        let bytes = |body, closing| RequestBytes::new(plan, request, sources, body, closing);
         Http1Request {
             keeping: bytes(body.clone(), false),
             closing: bytes(body, true),
@@ -85,13 +92,13 @@ impl Http1Request {
     }
 
     /// Appends the request's bytes to `out`, with at most a window of the body; returns the rest of
-    /// the body as an upload. `last` marks the last request of a connection, after which the server
-    /// is to close it.
+    /// the body as an upload. `values` is asked only if the request has placeholders. `last` marks
+    /// the last request of a connection, after which the server is to close it.
     #[inline]
     pub(crate) fn write(
         &self,
         last: bool,
-        values: &Values,
+        values: impl FnOnce() -> Values,
         out: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
         let bytes = if last { &self.closing } else { &self.keeping };
@@ -100,8 +107,13 @@ impl Http1Request {
                 out.extend_from_slice(bytes);
                 None
             }
-            RequestBytes::Pieces { pieces, body } => {
-                fill_request(pieces, body.as_ref(), values, out)
+            RequestBytes::Pieces {
+                pieces,
+                body,
+                has_time,
+            } => {
+                let values = values().at_once(*has_time);
+                fill_request(pieces, body.as_ref(), &values, out)
             }
         }
     }
@@ -111,7 +123,7 @@ impl RequestBytes {
     fn new(
         plan: &Plan,
         request: &plan::Request,
-        rows: &RowSources,
+        sources: &ValueSources,
         body: Option<Arc<RequestBody>>,
         closing: bool,
     ) -> RequestBytes {
@@ -119,7 +131,7 @@ impl RequestBytes {
         literal(&mut pieces, request.method.as_bytes());
         literal(&mut pieces, b" ");
         match &request.path {
-            Some(path) => template(&mut pieces, path, rows),
+            Some(path) => sources.template(path, &mut pieces),
             None => literal(&mut pieces, plan.target().url.path.as_bytes()),
         }
         literal(&mut pieces, b" HTTP/1.1\r\n");
@@ -136,29 +148,37 @@ impl RequestBytes {
         for (name, value) in &request.headers {
             literal(&mut pieces, name.as_bytes());
             literal(&mut pieces, b": ");
-            template(&mut pieces, value.reveal(), rows);
+            sources.template(value.reveal(), &mut pieces);
             literal(&mut pieces, b"\r\n");
         }
         if closing {
             literal(&mut pieces, b"Connection: close\r\n");
         }
-        RequestBytes::with_body(pieces, body)
+        RequestBytes::with_body(pieces, body, request.has_time())
     }
 
-    fn with_body(mut pieces: Vec<Fill>, body: Option<Arc<RequestBody>>) -> RequestBytes {
+    fn with_body(
+        mut pieces: Vec<Fill>,
+        body: Option<Arc<RequestBody>>,
+        has_time: bool,
+    ) -> RequestBytes {
         if body.is_none() {
             literal(&mut pieces, b"\r\n");
         }
         match constant(&pieces, body.as_deref()) {
             Some(bytes) => RequestBytes::Fixed(bytes),
-            None => RequestBytes::Pieces { pieces, body },
+            None => RequestBytes::Pieces {
+                pieces,
+                body,
+                has_time,
+            },
         }
     }
 }
 
 /// The whole request, if it is the same for every operation and its body fits a window.
 fn constant(pieces: &[Fill], body: Option<&RequestBody>) -> Option<Vec<u8>> {
-    let mut bytes = template::constant(pieces, usize::MAX)?;
+    let mut bytes = fill::constant(pieces, usize::MAX)?;
     if let Some(body) = body {
         let body = body.constant()?;
         end_head(body.len(), &mut bytes);
@@ -167,12 +187,12 @@ fn constant(pieces: &[Fill], body: Option<&RequestBody>) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-pub(crate) fn body_of(request: &plan::Request, rows: &RowSources) -> Option<RequestBody> {
+pub(crate) fn body_of(request: &plan::Request, sources: &ValueSources) -> Option<RequestBody> {
     let mut pieces = Vec::new();
     match &request.body {
-        Some(plan::Body::Text(text)) => template(&mut pieces, text, rows),
+        Some(plan::Body::Text(text)) => sources.template(text, &mut pieces),
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
-        Some(plan::Body::Multipart(body)) => multipart(&mut pieces, body, rows),
+        Some(plan::Body::Multipart(body)) => multipart(&mut pieces, body, sources),
         // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
         None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}
         None => return None,
@@ -180,11 +200,11 @@ pub(crate) fn body_of(request: &plan::Request, rows: &RowSources) -> Option<Requ
     Some(RequestBody::new(pieces))
 }
 
-fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, rows: &RowSources) {
+fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, sources: &ValueSources) {
     for (number, part) in body.parts.iter().enumerate() {
         literal(pieces, body.head(number).as_bytes());
         match &part.content {
-            PartContent::Text(text) => template(pieces, text, rows),
+            PartContent::Text(text) => sources.template(text, pieces),
             PartContent::File(file) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
         }
     }
@@ -211,7 +231,7 @@ fn fill_request(
 }
 
 /// Ends the head of a request whose body has `length` bytes.
-fn end_head(length: usize, out: &mut Vec<u8>) {
+pub(crate) fn end_head(length: usize, out: &mut Vec<u8>) {
     use std::io::Write as _;
     // Writing to a `Vec` cannot fail.
     let _ = write!(out, "Content-Length: {length}\r\n\r\n");

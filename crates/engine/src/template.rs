@@ -1,89 +1,132 @@
-//! Templates of requests: pieces of fixed bytes and placeholders. Knows nothing of HTTP, nor of
-//! where the text of a placeholder comes from.
+//! Templates of a plan as pieces of its requests.
 
-use crate::values::{ColumnSource, Placeholder, Values};
-use plan::{Piece, RowSources, Template};
+use crate::fill::{ComposedSource, Fill, GeneratedSource, Placeholder, literal};
+use crate::values::ColumnSource;
+use plan::{Composition, Digest, MadePlaceholder, MadeSource, Piece, Plan, RowSources, Template};
 use std::sync::Arc;
 
-/// A piece of a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Fill {
-    Bytes(Vec<u8>),
-    /// A file of the plan, shared by all workers.
-    Shared(Arc<[u8]>),
-    Value(Placeholder),
+/// What a plan's placeholders take their texts from.
+#[derive(Debug)]
+pub(crate) struct ValueSources {
+    /// One for each data file.
+    rows: RowSources,
+    seed: u64,
 }
 
-impl Fill {
-    /// The piece, if it is the same for every operation.
-    fn constant(&self) -> Option<&[u8]> {
-        match self {
-            Fill::Bytes(bytes) => Some(bytes),
-            Fill::Shared(bytes) => Some(bytes),
-            Fill::Value(_) => None,
+impl ValueSources {
+    pub(crate) fn new(plan: &Plan) -> ValueSources {
+        ValueSources {
+            rows: plan.row_sources(),
+            seed: plan.load().seed,
         }
     }
 
-    pub(crate) fn fill(&self, values: &Values, out: &mut Vec<u8>) {
-        match self {
-            Fill::Bytes(bytes) => out.extend_from_slice(bytes),
-            Fill::Shared(bytes) => out.extend_from_slice(bytes),
-            Fill::Value(placeholder) => placeholder.put(values, out),
-        }
-    }
-
-    /// Appends at most `most` bytes of the piece, starting at its byte `from`, to `out`.
-    pub(crate) fn fill_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
-        let part = |bytes: &[u8], out: &mut Vec<u8>| {
-            out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))])
-        };
-        match self {
-            Fill::Bytes(bytes) => part(bytes, out),
-            Fill::Shared(bytes) => part(bytes, out),
-            Fill::Value(placeholder) => placeholder.put_part(values, from, most, out),
-        }
-    }
-
-    pub(crate) fn length(&self, values: &Values) -> usize {
-        match self {
-            Fill::Bytes(bytes) => bytes.len(),
-            Fill::Shared(bytes) => bytes.len(),
-            Fill::Value(placeholder) => placeholder.length(values),
-        }
-    }
-}
-
-/// Returns the pieces' bytes, if they are the same for every operation and `most` at most.
-pub(crate) fn constant(pieces: &[Fill], most: usize) -> Option<Vec<u8>> {
-    let constants: Option<Vec<&[u8]>> = pieces.iter().map(Fill::constant).collect();
-    let constants = constants?;
-    let length: usize = constants.iter().map(|bytes| bytes.len()).sum();
-    (length <= most).then(|| constants.concat())
-}
-
-pub(crate) fn literal(pieces: &mut Vec<Fill>, bytes: &[u8]) {
-    match pieces.last_mut() {
-        Some(Fill::Bytes(before)) => before.extend_from_slice(bytes),
-        _ => pieces.push(Fill::Bytes(bytes.to_vec())),
-    }
-}
-
-/// Appends `template`; `rows` has a source for each data file of its plan.
-pub(crate) fn template(pieces: &mut Vec<Fill>, template: &Template, rows: &RowSources) {
-    for piece in &template.pieces {
-        match piece {
-            Piece::Literal(text) => literal(pieces, text.as_bytes()),
-            Piece::User => pieces.push(Fill::Value(Placeholder::User)),
-            Piece::Seq => pieces.push(Fill::Value(Placeholder::Seq)),
-            Piece::Random => pieces.push(Fill::Value(Placeholder::Random)),
-            Piece::Column(column) => {
-                let source = ColumnSource::new(column, rows);
-                pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
+    /// Appends `template` to `pieces`.
+    pub(crate) fn template(&self, template: &Template, pieces: &mut Vec<Fill>) {
+        for piece in &template.pieces {
+            match piece {
+                Piece::Literal(text) => literal(pieces, text.as_bytes()),
+                Piece::User => pieces.push(Fill::Value(Placeholder::User)),
+                Piece::Seq => pieces.push(Fill::Value(Placeholder::Seq)),
+                Piece::Random => pieces.push(Fill::Value(Placeholder::Random)),
+                Piece::Column(column) => {
+                    let source = ColumnSource::new(column, &self.rows);
+                    pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
+                }
+                Piece::Made(made) => pieces.push(Fill::Value(self.made(made))),
+                Piece::Secret { value, escape, .. } => {
+                    let mut text = Vec::new();
+                    escape.put(value.reveal().as_bytes(), &mut text);
+                    literal(pieces, &text);
+                }
             }
-            Piece::Secret { value, escape, .. } => {
-                let mut text = Vec::new();
-                escape.put(value.reveal().as_bytes(), &mut text);
-                literal(pieces, &text);
+        }
+    }
+
+    fn made(&self, made: &MadePlaceholder) -> Placeholder {
+        let (value, escape) = (&*made.value, made.escape);
+        match &value.source {
+            MadeSource::Generated(generator) => Placeholder::Generated(Arc::new(
+                GeneratedSource::new(value, generator, self.seed, escape),
+            )),
+            MadeSource::Composed(made) => {
+                let texts = self.texts(made);
+                let source = ComposedSource::new(value, made, texts, escape);
+                Placeholder::Composed(Arc::new(source))
+            }
+        }
+    }
+
+    /// The text that a value is made of, and its key.
+    fn texts(&self, made: &Composition) -> (Vec<Fill>, Vec<Fill>) {
+        let (mut of, mut key) = (Vec::new(), Vec::new());
+        self.template(&made.of, &mut of);
+        if let Digest::Hmac { key: given, .. } = &made.digest {
+            self.template(given, &mut key);
+        }
+        (of, key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Values;
+    use plan::NoFiles;
+
+    /// One value of each kind, in texts of each escape.
+    const PLAN: &str = r#"
+        target.url = "http://127.0.0.1/"
+        load = { connections = 1, requests = 1 }
+        vars.key = { secret = "k" }
+        [let]
+        id = "uuid"
+        nr = { counter = -3, step = 7 }
+        now = { timestamp = "http" }
+        amount = { random = [-1.50, 99.5] }
+        color = { one_of = ["", "a/b", "ü \"&\\"] }
+        token = { random = 9, alphabet = "ab/+ü" }
+        hash = { digest = "sha1", of = "{color}{seq}", as = "base64" }
+        fixed = { hmac = "sha256", key = "{key}", of = "{hash}:{now}", as = "base64url" }
+        own = { hmac = "sha512", key = "{nr}", of = "{random}" }
+        basic = { encode = "base64", of = "{color}:{amount}:{user}" }
+        [request]
+        method = "POST"
+        path = "/{id}{nr}{now}{amount}{color}{token}{hash}{fixed}{own}{basic}?{now}{color}{hash}"
+        headers = { x = "{id}{nr}{now}{amount}{color}{token}{hash}{fixed}{own}{basic}" }
+        body = '{"a": "{id}{now}{color}{token}{hash}{fixed}{own}{basic}", "b": [{nr}, {amount}]}'
+    "#;
+
+    fn values(seq: u64) -> Values {
+        Values {
+            user: seq,
+            seq,
+            ..Values::default()
+        }
+        .at_once(true)
+    }
+
+    #[test]
+    fn every_length_is_that_of_the_text_and_every_part_is_a_part_of_it() {
+        let plan = Plan::parse(PLAN, &mut NoFiles).expect("a plan");
+        let (sources, request) = (ValueSources::new(&plan), &plan.requests()[0]);
+        let mut pieces = Vec::new();
+        sources.template(request.path.as_ref().expect("a path"), &mut pieces);
+        sources.template(request.headers[0].1.reveal(), &mut pieces);
+        if let Some(plan::Body::Text(body)) = &request.body {
+            sources.template(body, &mut pieces);
+        }
+        for seq in [0, 1, 2, 3, 4, 5, 99, 9_000_000_000_000_000_000] {
+            let values = values(seq);
+            for piece in &pieces {
+                let mut text = b"before".to_vec();
+                piece.fill(&values, &mut text);
+                let text = text.strip_prefix(b"before").expect("what was there");
+                assert_eq!(piece.length(&values), text.len(), "{piece:?}");
+                let mut part = Vec::new();
+                piece.fill_part(&values, text.len() / 3, 5, &mut part);
+                let rest = &text[text.len() / 3..];
+                assert_eq!(part, rest[..rest.len().min(5)], "{piece:?}");
             }
         }
     }

@@ -1,24 +1,11 @@
-//! Where the text of a placeholder comes from. Templates know nothing else of it.
+//! What the texts of placeholders follow from, and cells of data files.
 
+use crate::clock::unix_ns;
 use crate::live_operation::LiveOperation;
 use data::{DataTable, Escape, TableCell};
 use measure::Period;
 use plan::{DataColumn, RowSource, RowSources};
-use std::io::Write as _;
 use std::sync::Arc;
-
-/// A source of text that differs between operations.
-#[derive(Debug, Clone)]
-pub(crate) enum Placeholder {
-    /// The number of the virtual user, or of an open loop's connection.
-    User,
-    /// The number of the operation in the cluster.
-    Seq,
-    /// The operation's random number.
-    Random,
-    /// A cell of a data file.
-    Column(Arc<ColumnSource>),
-}
 
 /// A column of a data file, and which of its rows an operation takes.
 #[derive(Debug)]
@@ -43,7 +30,7 @@ impl ColumnSource {
     /// The text of the row that an operation takes.
     pub(crate) fn text(&self, values: &Values) -> Vec<u8> {
         let mut text = Vec::new();
-        self.cell(values).put(self.escape, &mut text);
+        self.put(values, &mut text);
         text
     }
 
@@ -51,6 +38,18 @@ impl ColumnSource {
     pub(crate) fn find_wrong(&self, is_right: impl FnMut(&[u8]) -> bool) -> Option<u64> {
         let found = self.table.find_wrong(self.column, is_right);
         found.map(|(row, _)| row + 1)
+    }
+
+    /// Bytes of the text.
+    #[inline]
+    pub(crate) fn length(&self, values: &Values) -> usize {
+        self.cell(values).length(self.escape)
+    }
+
+    /// Appends the text to `out`.
+    #[inline]
+    pub(crate) fn put(&self, values: &Values, out: &mut Vec<u8>) {
+        self.cell(values).put(self.escape, out);
     }
 
     #[inline]
@@ -67,6 +66,9 @@ pub(crate) struct Values {
     pub(crate) user: u64,
     pub(crate) seq: u64,
     pub(crate) random: u64,
+    /// When the operation's bytes are written, in nanoseconds since 1970; 0 if its request has no
+    /// timestamp.
+    pub(crate) unix_ns: u64,
 }
 
 impl Values {
@@ -84,6 +86,7 @@ impl Values {
             user,
             seq,
             random: operation.random,
+            unix_ns: 0,
         }
     }
 
@@ -94,40 +97,14 @@ impl Values {
             .checked_sub(Values::WARM_UP_FROM)
             .unwrap_or(self.seq)
     }
-}
 
-impl Placeholder {
-    /// Bytes of the text.
-    pub(crate) fn length(&self, values: &Values) -> usize {
-        match self {
-            Placeholder::User => digits(values.user),
-            Placeholder::Seq => digits(values.seq),
-            Placeholder::Random => 16,
-            Placeholder::Column(source) => source.cell(values).length(source.escape),
+    /// The values of an operation whose bytes are written now.
+    #[inline]
+    pub(crate) fn at_once(self, has_time: bool) -> Values {
+        Values {
+            unix_ns: if has_time { unix_ns() } else { 0 },
+            ..self
         }
-    }
-
-    /// Appends the text to `out`.
-    pub(crate) fn put(&self, values: &Values, out: &mut Vec<u8>) {
-        // Writing to a `Vec` cannot fail.
-        let _ = match self {
-            Placeholder::User => write!(out, "{}", values.user),
-            Placeholder::Seq => write!(out, "{}", values.seq),
-            Placeholder::Random => write!(out, "{:016x}", values.random),
-            Placeholder::Column(source) => {
-                source.cell(values).put(source.escape, out);
-                Ok(())
-            }
-        };
-    }
-
-    /// Appends at most `most` bytes of the text, starting at its byte `from`, to `out`.
-    pub(crate) fn put_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
-        // Most of them are short, and a row has its limit: written whole, and then cut.
-        let before = out.len();
-        self.put(values, out);
-        out.truncate(before + from.saturating_add(most));
-        out.drain(before..out.len().min(before + from));
     }
 }
 
@@ -138,7 +115,7 @@ pub(crate) fn digits(number: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::digits;
 
     #[test]
     fn digits_counts_decimal_places() {
@@ -146,19 +123,5 @@ mod tests {
             [0, 9, 10, 99, 100, u64::MAX].map(digits),
             [1, 1, 2, 2, 3, 20]
         );
-    }
-
-    #[test]
-    fn lengths_are_those_of_the_text() {
-        let values = Values {
-            user: 12_345,
-            seq: 0,
-            random: 0xabcd,
-        };
-        for placeholder in [Placeholder::User, Placeholder::Seq, Placeholder::Random] {
-            let mut text = Vec::new();
-            placeholder.put(&values, &mut text);
-            assert_eq!(placeholder.length(&values), text.len(), "{placeholder:?}");
-        }
     }
 }

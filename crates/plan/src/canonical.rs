@@ -2,12 +2,14 @@
 
 use crate::toml_text::array;
 use crate::{
-    Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Connection, DataFile, Dns, End, File,
-    FleetPlan, HttpVersion, Load, PartContent, Plan, Request, RequestsPerConnection, Resumption,
-    ServerNames, Sha256, Shape, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
+    Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition, Connection, DataFile,
+    Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load, MadeSource, MadeValue,
+    PartContent, Plan, Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape,
+    Target, Threshold, Tls, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
+use std::sync::Arc;
 
 impl Plan {
     /// The plan with every default written out and files by hash.
@@ -38,6 +40,7 @@ fn text(plan: &Plan) -> String {
     for each in &plan.data {
         data_file(&mut out, each);
     }
+    made_values(&mut out, &plan.made);
     for each in &plan.requests {
         request(&mut out, each, plan.connection.requests);
     }
@@ -145,6 +148,57 @@ fn data_file(out: &mut TomlText, data: &DataFile) {
     out.field("at_end", word(data.at_end));
     if !data.secret.is_empty() {
         out.field("secret", array(&data.secret, |name| quote(name)));
+    }
+}
+
+fn made_values(out: &mut TomlText, made: &[Arc<MadeValue>]) {
+    if !made.is_empty() {
+        out.table("[let]");
+    }
+    for value in made {
+        out.field(
+            &value.name,
+            match &value.source {
+                MadeSource::Generated(generator) => generator_table(generator),
+                MadeSource::Composed(composition) => composition_table(composition),
+            },
+        );
+    }
+}
+
+fn generator_table(generator: &Generator) -> String {
+    match generator {
+        Generator::Uuid => quote("uuid"),
+        Generator::Counter { first, step } => format!("{{ counter = {first}, step = {step} }}"),
+        Generator::Timestamp(format) => format!("{{ timestamp = {} }}", quote(format.pattern())),
+        Generator::Number(range) => {
+            let [low, high] = range.ends();
+            let decimals = range.decimals;
+            format!("{{ random = [{low}, {high}], decimals = {decimals} }}")
+        }
+        Generator::Characters { alphabet, length } => {
+            let alphabet: String = alphabet.iter().collect();
+            format!("{{ random = {length}, alphabet = {} }}", quote(&alphabet))
+        }
+        Generator::OneOf(texts) => {
+            format!("{{ one_of = {} }}", array(texts, |text| quote(text)))
+        }
+    }
+}
+
+fn composition_table(composition: &Composition) -> String {
+    let of = quote(&composition.of.to_string());
+    let encoding = word(composition.encoding);
+    match &composition.digest {
+        Digest::None => format!("{{ encode = {encoding}, of = {of} }}"),
+        Digest::Hash(hash) => {
+            let hash = word(*hash);
+            format!("{{ digest = {hash}, of = {of}, as = {encoding} }}")
+        }
+        Digest::Hmac { hash, key } => {
+            let (hash, key) = (word(*hash), quote(&key.to_string()));
+            format!("{{ hmac = {hash}, key = {key}, of = {of}, as = {encoding} }}")
+        }
     }
 }
 
@@ -372,11 +426,9 @@ fn thresholds(out: &mut TomlText, thresholds: &[Threshold]) {
     }
 }
 
-/// Writes the variables that are secret, if requests have any; the others have been put in.
+/// Writes the variables that are secret, if requests or made values have any; the others have been
+/// put in.
 fn secrets(out: &mut TomlText, plan: &Plan) {
-    if plan.connection.requests == RequestsPerConnection::HandshakeOnly {
-        return;
-    }
     let secrets = plan.secret_variables();
     if !secrets.is_empty() {
         out.table("[vars]");

@@ -3,8 +3,8 @@
 
 use crate::load::MAX_RATE;
 use crate::{
-    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Multipart, Piece, Plan, Portion, Request,
-    RequestsPerConnection, Resumption, Shape, Share, Template,
+    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Instance, MadeSource, Multipart, Piece,
+    Plan, Portion, Request, RequestsPerConnection, Resumption, Shape, Share, Template,
 };
 use measure::nanoseconds;
 
@@ -238,6 +238,10 @@ fn template_bytes(template: &Template) -> usize {
             .table
             .cell(0, column.index)
             .length(column.escape),
+        Piece::Made(made) => match &made.value.source {
+            MadeSource::Generated(generator) => generator.length(Instance::SOME),
+            MadeSource::Composed(made) => made.length(template_bytes(&made.of)),
+        },
         Piece::Secret { value, escape, .. } => escape.length(value.reveal().as_bytes()),
     };
     template.pieces.iter().map(length).sum()

@@ -16,6 +16,7 @@ mod expect;
 mod file;
 mod files;
 mod fleet_plan;
+mod generator;
 mod group;
 mod key_log;
 mod load;
@@ -28,6 +29,7 @@ mod nearest;
 mod owner;
 mod parse;
 mod pattern;
+mod piece;
 mod plan;
 mod portion;
 mod problem;
@@ -51,6 +53,7 @@ mod target;
 mod template;
 mod threshold;
 mod threshold_metric;
+mod time_format;
 mod tls;
 mod toml_text;
 mod url;
@@ -72,6 +75,7 @@ pub use expect::{Check, CheckPlace, Expect, ValueTest};
 pub use file::{File, PrivateFile, Sha256, Sha256Error};
 pub use files::{Files, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
+pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
@@ -81,6 +85,10 @@ pub use mix::Mix;
 pub use multipart::{BodyPart, Multipart, PartContent};
 pub use owner::Owner;
 pub use pattern::{Pattern, PatternError, PatternState};
+pub use piece::{
+    Composition, Digest, Encoding, HashFunction, MadePlaceholder, MadeSource, MadeValue, Piece,
+    Template,
+};
 pub use plan::Plan;
 pub use portion::Portion;
 pub use problem::{Problem, Problems};
@@ -99,9 +107,9 @@ pub use signature_scheme::SignatureSchemeError;
 pub use status_set::StatusSet;
 pub use subject::{Subject, SubjectAttribute, SubjectError};
 pub use target::{Address, Builtin, BuiltinKey, BuiltinPace, Dns, Host, Scheme, Target, Url};
-pub use template::{Piece, Template};
 pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 pub use threshold_metric::{NumberName, ThresholdMetricError};
+pub use time_format::{TimeFormat, TimeFormatError};
 pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,
     SignatureScheme, Tls, TlsVersion, Verify,

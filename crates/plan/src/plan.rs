@@ -1,9 +1,9 @@
 //! The checked plan.
 
 use crate::{
-    Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, Minted,
-    Owner, Piece, Portion, Problem, Request, Seats, Sha256, Shape, Share, Target, Threshold, Tls,
-    mask,
+    Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, MadeValue,
+    Minted, Owner, Piece, Portion, Problem, Request, Seats, Sha256, Shape, Share, Target,
+    Threshold, Tls, mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -22,6 +22,7 @@ pub struct Plan {
     pub(crate) name: String,
     pub(crate) target: Target,
     pub(crate) data: Vec<Arc<DataFile>>,
+    pub(crate) made: Vec<Arc<MadeValue>>,
     pub(crate) requests: Vec<Request>,
     pub(crate) connection: Connection,
     pub(crate) tls: Option<Tls>,
@@ -54,10 +55,11 @@ impl Plan {
             .collect()
     }
 
-    /// Names and values of the secret variables in its requests, by name.
+    /// Names and values of the secret variables in its requests and made values, by name.
     pub(crate) fn secret_variables(&self) -> BTreeMap<&str, &str> {
-        let templates = self.requests.iter().flat_map(Request::templates);
-        let pieces = templates.flat_map(|template| &template.pieces);
+        let of_requests = self.requests.iter().flat_map(Request::all_pieces);
+        let made = self.made.iter().flat_map(|made| made.templates());
+        let pieces = of_requests.chain(made.flat_map(|template| &template.pieces));
         let mut secrets = BTreeMap::new();
         for piece in pieces {
             if let Piece::Secret { name, value, .. } = piece {
@@ -197,6 +199,12 @@ impl Plan {
         &self.data
     }
 
+    /// The values that are made for each operation, in the plan's order.
+    #[must_use]
+    pub fn made(&self) -> &[Arc<MadeValue>] {
+        &self.made
+    }
+
     /// At least one request; with `connection.requests = 0` only the name of one is used.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
@@ -250,6 +258,7 @@ impl PartialEq for Plan {
             && self.fleet == other.fleet
             && self.target == other.target
             && self.data == other.data
+            && self.made == other.made
             && self.requests == other.requests
             && self.connection == other.connection
             && self.tls == other.tls

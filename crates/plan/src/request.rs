@@ -1,6 +1,6 @@
 //! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
-use crate::template::Template;
+use crate::{Piece, Template};
 use secret::Secret;
 use std::sync::Arc;
 
@@ -34,6 +34,17 @@ impl Request {
         let headers = self.headers.iter().map(|(_, value)| value.reveal());
         let body = self.body.iter().flat_map(Body::templates);
         headers.chain(&self.path).chain(body)
+    }
+
+    /// The pieces of these texts, and those that their made values are made of.
+    pub(crate) fn all_pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.templates().flat_map(Template::all_pieces)
+    }
+
+    /// Whether a timestamp is part of it.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        self.templates().any(Template::has_time)
     }
 }
 

@@ -128,7 +128,7 @@ impl RowTakers<'_> {
     /// Whether operations of `request` take a row of the file `name`.
     fn take_row(self, request: &Request, name: &str) -> bool {
         let names = self.tls.and_then(Tls::name_column);
-        let mut pieces = request.templates().flat_map(|template| &template.pieces);
+        let mut pieces = request.all_pieces();
         names.is_some_and(|column| column.file.name == name)
             || pieces
                 .any(|piece| matches!(piece, Piece::Column(column) if column.file.name == name))

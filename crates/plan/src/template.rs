@@ -1,42 +1,9 @@
 //! Text with placeholders, parsed and written.
 
-use crate::DataColumn;
-use data::Escape;
-use secret::{Secret, Wipe};
+use crate::{Piece, Template};
+use secret::Wipe;
 use std::fmt;
 use std::sync::Arc;
-
-/// Text with placeholders. Only these exact words are placeholders, so JSON needs no escaping.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Template {
-    /// Pieces in order; adjacent literals are joined.
-    pub pieces: Vec<Piece>,
-}
-
-/// A piece of a [`Template`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
-    /// Sent as it is.
-    Literal(Arc<str>),
-    /// `{user}`: number of the virtual user (closed loop) or connection slot (open loop),
-    /// cluster-wide, from 0.
-    User,
-    /// `{seq}`: number of the operation, cluster-wide, from 0.
-    Seq,
-    /// `{random}`: 64 seeded random bits as 16 hexadecimal digits.
-    Random,
-    /// A cell of a data file.
-    Column(DataColumn),
-    /// The value of a variable that is secret. Texts show `{name}`.
-    Secret {
-        /// Name of the variable.
-        name: Arc<str>,
-        /// Its value.
-        value: Secret<Arc<str>>,
-        /// How the value is written.
-        escape: Escape,
-    },
-}
 
 /// The placeholders in their written form.
 const PLACEHOLDERS: [(&str, Piece); 3] = [
@@ -109,6 +76,7 @@ impl fmt::Display for Template {
             Piece::Seq => f.write_str("{seq}"),
             Piece::Random => f.write_str("{random}"),
             Piece::Column(column) => column.fmt(f),
+            Piece::Made(made) => made.fmt(f),
             Piece::Secret { name, .. } => write!(f, "{{{name}}}"),
         })
     }

@@ -2,10 +2,11 @@
 
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
+use crate::fill::{Fill, literal};
 use crate::request::{authority, body_of};
-use crate::template::{Fill, literal, template};
+use crate::template::ValueSources;
 use crate::values::{self, Values};
-use plan::{Plan, RowSources, Scheme};
+use plan::{Plan, Scheme};
 use std::sync::Arc;
 
 /// The blocks and bodies of a plan's requests.
@@ -16,6 +17,8 @@ pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
 struct PrebuiltBlock {
     block: Vec<Part>,
     body: Option<Arc<RequestBody>>,
+    /// A timestamp is part of the request.
+    has_time: bool,
 }
 
 /// A part of a header block.
@@ -30,11 +33,11 @@ enum Part {
 
 impl HeaderBlocks {
     pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
-        let rows = plan.row_sources();
+        let sources = ValueSources::new(plan);
         HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| PrebuiltBlock::new(plan, request, &rows))
+                .map(|request| PrebuiltBlock::new(plan, request, &sources))
                 .collect(),
         )
     }
@@ -47,6 +50,7 @@ impl HeaderBlocks {
         block: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
         let request = &self.0[usize::from(index)];
+        let values = &values.at_once(request.has_time);
         let upload = request
             .body
             .as_ref()
@@ -61,7 +65,7 @@ impl HeaderBlocks {
 }
 
 impl PrebuiltBlock {
-    fn new(plan: &Plan, request: &plan::Request, rows: &RowSources) -> PrebuiltBlock {
+    fn new(plan: &Plan, request: &plan::Request, sources: &ValueSources) -> PrebuiltBlock {
         let mut block = Block::default();
         block.method(&request.method);
         block.bytes(&[if plan.target().url.scheme == Scheme::Https {
@@ -72,7 +76,7 @@ impl PrebuiltBlock {
         // Pseudo-fields come before all others (RFC 9113 §8.3).
         let mut path = Vec::new();
         match &request.path {
-            Some(given) => template(&mut path, given, rows),
+            Some(given) => sources.template(given, &mut path),
             None => literal(&mut path, plan.target().url.path.as_bytes()),
         }
         block.path(path);
@@ -82,7 +86,7 @@ impl PrebuiltBlock {
             .find(|(name, _)| name.eq_ignore_ascii_case("host"));
         let mut value = Vec::new();
         match host {
-            Some((_, given)) => template(&mut value, given.reveal(), rows),
+            Some((_, given)) => sources.template(given.reveal(), &mut value),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         block.index(name::AUTHORITY, value);
@@ -93,10 +97,10 @@ impl PrebuiltBlock {
             .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let mut value = Vec::new();
-            template(&mut value, given.reveal(), rows);
+            sources.template(given.reveal(), &mut value);
             block.field(&name.to_ascii_lowercase(), value);
         }
-        let body = body_of(request, rows).map(Arc::new);
+        let body = body_of(request, sources).map(Arc::new);
         if body.is_some() {
             block.put_name("content-length");
             block.0.push(Part::BodyLength);
@@ -104,6 +108,7 @@ impl PrebuiltBlock {
         PrebuiltBlock {
             block: block.0,
             body,
+            has_time: request.has_time(),
         }
     }
 }

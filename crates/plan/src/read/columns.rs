@@ -1,8 +1,8 @@
-//! Columns of data files in the texts of requests: how their cells are written where they stand,
-//! and whether these can stand there.
+//! Columns of data files and made values in the texts of requests: how they are written where they
+//! stand, and whether they can stand there.
 
 use crate::read::field::Field;
-use crate::{DataColumn, Host, Piece, Template};
+use crate::{DataColumn, Host, MadePlaceholder, Piece, Template};
 use data::Escape;
 
 /// Reports what names a data file of the plan, and none of its columns.
@@ -26,13 +26,22 @@ impl Template {
         })
     }
 
-    /// Gives each column and each secret an escape by the text before it.
+    /// The made values in it.
+    fn made(&self) -> impl Iterator<Item = &MadePlaceholder> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Made(made) => Some(made),
+            _ => None,
+        })
+    }
+
+    /// Gives each column, made value and secret an escape by the text before it.
     fn escape(&mut self, mut escape_after: impl FnMut(&str) -> Escape) {
         let mut escape = escape_after("");
         for piece in &mut self.pieces {
             match piece {
                 Piece::Literal(text) => escape = escape_after(text),
                 Piece::Column(column) if !column.is_raw => column.escape = escape,
+                Piece::Made(made) if !made.is_raw => made.escape = escape,
                 Piece::Secret { escape: own, .. } => *own = escape,
                 _ => {}
             }
@@ -47,13 +56,19 @@ pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
         match piece {
             Piece::Literal(text) if text.contains('?') => escape = Escape::Query,
             Piece::Column(column) if !column.is_raw => column.escape = escape,
+            Piece::Made(made) if !made.is_raw => made.escape = escape,
             _ => {}
         }
     }
-    let is_right = |cell: &[u8]| {
-        cell.iter()
-            .all(|byte| byte.is_ascii_graphic() && *byte != b'#')
-    };
+    let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
+    let is_right = |cell: &[u8]| cell.iter().all(|&byte| is_of_path(byte));
+    for made in path.made().filter(|made| made.is_raw) {
+        if !made.value.has_only(is_of_path) {
+            field.problem(format_args!(
+                "{made} has characters that cannot stand in a path as they are; leave out |raw"
+            ));
+        }
+    }
     for column in path.columns().filter(|column| column.is_raw) {
         check(
             field,
@@ -67,10 +82,17 @@ pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
 
 /// Cells in a header stay as they are, and cannot end it.
 pub(crate) fn in_header(field: &Field<'_>, value: &Template) {
-    let is_right = |cell: &[u8]| {
-        cell.iter()
-            .all(|byte| *byte == b'\t' || !byte.is_ascii_control())
-    };
+    let is_of_header = |byte: u8| byte == b'\t' || !byte.is_ascii_control();
+    let is_right = |cell: &[u8]| cell.iter().all(|&byte| is_of_header(byte));
+    for made in value.made() {
+        if !made.value.has_only(is_of_header) {
+            field.problem(format_args!(
+                "{made} has a control character, which would end or break the header; remove it \
+                 from let.{}",
+                made.value.name
+            ));
+        }
+    }
     for column in value.columns() {
         check(
             field,
@@ -134,6 +156,16 @@ pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
                     Escape::None
                 }
             });
+            let is_bare = |made: &&MadePlaceholder| made.escape == Escape::None && !made.is_raw;
+            for made in body.made().filter(is_bare) {
+                if made.value.is_json() {
+                    continue;
+                }
+                field.problem(format_args!(
+                    "{made} is no JSON value, and stands outside of a string; put quotes around \
+                     it here"
+                ));
+            }
             let alone = |column: &&DataColumn| column.escape == Escape::None && !column.is_raw;
             for column in body.columns().filter(alone) {
                 check(

@@ -6,7 +6,7 @@ use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
 use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
-use crate::{DataFile, File, Problems, Settings, Sha256};
+use crate::{DataFile, File, MadeValue, Problems, Settings, Sha256};
 use data::{DataError, DataTable, FileLayout};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -20,6 +20,7 @@ pub(crate) struct Context<'a> {
     settings: Settings<'a>,
     variables: OnceCell<Variables>,
     data: OnceCell<Vec<Arc<DataFile>>>,
+    made: OnceCell<Vec<Arc<MadeValue>>>,
     cure: UnknownKeyCure,
 }
 
@@ -43,6 +44,7 @@ impl<'a> Context<'a> {
             settings,
             variables: OnceCell::new(),
             data: OnceCell::new(),
+            made: OnceCell::new(),
             cure,
         }
     }
@@ -74,11 +76,23 @@ impl<'a> Context<'a> {
         debug_assert!(is_first, "one reading has one set of data files");
     }
 
+    /// The made values of the plan that is being read; none before they are known.
+    pub(crate) fn made(&self) -> &[Arc<MadeValue>] {
+        self.made.get().map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Makes the plan's made values known, once.
+    pub(crate) fn set_made(&self, made: Vec<Arc<MadeValue>>) {
+        let is_first = self.made.set(made).is_ok();
+        debug_assert!(is_first, "one reading has one set of made values");
+    }
+
     /// What the names in braces stand for.
     pub(crate) fn names(&self) -> PlanNames<'_> {
         PlanNames {
             variables: self.variables(),
             data: self.data(),
+            made: self.made(),
         }
     }
 

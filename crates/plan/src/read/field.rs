@@ -52,6 +52,12 @@ impl<'a> Field<'a> {
             ));
             return None;
         }
+        if let Some(name) = self.context.names().made_in(text) {
+            self.problem(format_args!(
+                "has the made value {{{name}}}, which can stand in request.path, headers and body"
+            ));
+            return None;
+        }
         let Some(name) = self.context.variables().secret_in(text) else {
             return Some(text);
         };

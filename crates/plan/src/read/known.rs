@@ -8,7 +8,7 @@ use strsim::damerau_levenshtein;
 
 /// Paths of a plan, by the sections that read them.
 const SECTIONS: &[&[&str]] = &[
-    &["name", "vars", "data"],
+    &["name", "vars", "data", "let"],
     target::KEYS,
     builtin::KEYS,
     request::KEYS,

@@ -14,6 +14,7 @@ mod columns;
 mod connection;
 mod context;
 mod data;
+mod dependencies;
 mod duplicates;
 mod expect;
 mod field;
@@ -26,8 +27,10 @@ mod json_text;
 mod key_log;
 mod known;
 mod load;
+mod made;
 mod named_file;
 mod node;
+mod number_range;
 mod overlay;
 mod overload;
 mod plan_names;
@@ -132,10 +135,7 @@ fn alone(message: String) -> Problems {
 }
 
 fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
-    // First, since other texts may name their columns.
-    if let Some(data) = data::read(&root) {
-        root.context.set_data(data);
-    }
+    declarations(&root);
     let name = root.read("name", name).unwrap_or_else(|| "plan".to_owned());
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
@@ -183,14 +183,15 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
         check_validity(root.context, tls, load);
     }
-    let data = root.context.data().to_vec();
-    note_rows(root.context, takers, context);
+    let (data, made) = (root.context.data().to_vec(), root.context.made().to_vec());
+    note_unused(root.context, takers, context);
     root.finish();
     // Only now, so that one wrong section does not hide the problems of the others.
     Some(Plan {
         name,
         target: target?,
         data,
+        made,
         requests: requests?,
         connection: connection?,
         tls: tls?,
@@ -201,13 +202,24 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     })
 }
 
-fn note_rows(
+/// Reads what other texts may name.
+fn declarations(root: &PlanSection<'_>) {
+    if let Some(data) = data::read(root) {
+        root.context.set_data(data);
+    }
+    if let Some(made) = made::read(root) {
+        root.context.set_made(made);
+    }
+}
+
+fn note_unused(
     context: &Context<'_>,
     takers: Option<RowTakers<'_>>,
     connection: tls::ConnectionContext,
 ) {
     if let Some(takers) = takers {
         data::note_unused(context, takers);
+        made::note_unused(context, takers.requests);
         server_names::note_hosts(context, takers, connection.per_connection);
     }
 }

@@ -2,17 +2,18 @@
 
 use crate::read::variables::{Variables, names_in};
 use crate::template::Placeholders;
-use crate::{DataColumn, DataFile, Piece};
+use crate::{DataColumn, DataFile, MadePlaceholder, MadeValue, Piece};
 use data::Escape;
 use std::sync::Arc;
 
-/// Asks for a cell as it is.
+/// Asks for a text as it is, behind its name.
 const RAW: &str = "|raw";
 
 /// What the names in a plan's braces stand for.
 pub(crate) struct PlanNames<'a> {
     pub(crate) variables: &'a Variables,
     pub(crate) data: &'a [Arc<DataFile>],
+    pub(crate) made: &'a [Arc<MadeValue>],
 }
 
 impl Placeholders for PlanNames<'_> {
@@ -20,18 +21,24 @@ impl Placeholders for PlanNames<'_> {
         self.variables
             .piece(name)
             .or_else(|| self.column(name).map(Piece::Column))
+            .or_else(|| self.made(name).map(Piece::Made))
     }
 }
 
 impl<'a> PlanNames<'a> {
     /// Whether the plan declares none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.variables.is_empty() && self.data.is_empty()
+        self.variables.is_empty() && self.data.is_empty() && self.made.is_empty()
     }
 
     /// The first part of `text` that names a data file, without its braces.
     pub(crate) fn data_in<'t>(&self, text: &'t str) -> Option<&'t str> {
         names_in(text).find(|name| self.file(name).is_some())
+    }
+
+    /// The first part of `text` that names a made value, without its braces.
+    pub(crate) fn made_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        names_in(text).find(|name| self.made(name).is_some())
     }
 
     /// The first name in `text` that is no column of the data file that it names.
@@ -47,14 +54,21 @@ impl<'a> PlanNames<'a> {
     }
 
     fn column(&self, name: &str) -> Option<DataColumn> {
-        let (name, is_raw) = match name.strip_suffix(RAW) {
-            Some(name) => (name, true),
-            None => (name, false),
-        };
+        let (name, is_raw) = without_raw(name);
         let (file, column) = self.file(name)?;
         Some(DataColumn {
             index: file.table.column(column)?,
             file: Arc::clone(file),
+            escape: Escape::None,
+            is_raw,
+        })
+    }
+
+    fn made(&self, name: &str) -> Option<MadePlaceholder> {
+        let (name, is_raw) = without_raw(name);
+        let value = self.made.iter().find(|made| made.name == name)?;
+        Some(MadePlaceholder {
+            value: Arc::clone(value),
             escape: Escape::None,
             is_raw,
         })
@@ -65,5 +79,13 @@ impl<'a> PlanNames<'a> {
         let (file, column) = name.split_once('.')?;
         let file = self.data.iter().find(|data| data.name == file)?;
         Some((file, column))
+    }
+}
+
+/// A name in braces, and whether the text is asked for as it is.
+pub(crate) fn without_raw(name: &str) -> (&str, bool) {
+    match name.strip_suffix(RAW) {
+        Some(name) => (name, true),
+        None => (name, false),
     }
 }

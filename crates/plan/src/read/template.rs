@@ -3,6 +3,7 @@
 use crate::Template;
 use crate::read::columns;
 use crate::read::field::Field;
+use crate::read::plan_names::PlanNames;
 use crate::template::look_alikes;
 
 /// Most look-alikes that a note names; more are hardly read.
@@ -11,8 +12,12 @@ const NAMED_MAX: usize = 3;
 /// Reads the text of `field`. Placeholders of other programs are sent as they are, which is seldom
 /// intended.
 pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
+    template_with(field, text, &field.context.names())
+}
+
+/// Like [`template`], with other names than those that the whole plan declares.
+pub(crate) fn template_with(field: &Field<'_>, text: &str, names: &PlanNames<'_>) -> Template {
     columns::refuse_unknown(field, text);
-    let names = field.context.names();
     // A plan that declares names has been searched for strangers already.
     let found = if names.is_empty() {
         look_alikes(text)
@@ -28,7 +33,7 @@ pub(crate) fn template(field: &Field<'_>, text: &str) -> Template {
              replaced, without anything around them"
         ));
     }
-    Template::with(text, &names)
+    Template::with(text, names)
 }
 
 /// Names the look-alikes, unless the text is secret: part of a secret is secret too.

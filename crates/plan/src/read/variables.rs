@@ -1,11 +1,14 @@
 //! The variables of a plan and their values.
 
-use crate::template::{Placeholders, name_in_braces};
+use crate::template::{NAME_MAX_BYTES, Placeholders, name_in_braces};
 use crate::{Piece, Plan};
 use data::Escape;
 use secret::Secret;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Names that mean something else, where they stand in braces or as keys of a plan.
+pub(crate) const RESERVED: [&str; 4] = ["user", "seq", "random", "secret"];
 
 /// Names that a message lists; more are hardly read.
 const NAMED_MAX: usize = 10;
@@ -111,6 +114,15 @@ impl Variables {
         };
         format!("{}{more}", shown.join(", "))
     }
+}
+
+/// Whether a plan may give a variable or another text this name.
+pub(crate) fn is_fit(name: &str) -> bool {
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.len() <= NAME_MAX_BYTES
+        && name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(is_of_name)
+        && !RESERVED.contains(&name)
 }
 
 /// What stands in braces in `text`.

@@ -7,22 +7,22 @@ use crate::Plan;
 use crate::mask::{self, MASK};
 use crate::read::context::Context;
 use crate::read::data;
+use crate::read::dependencies::in_order;
 use crate::read::field::Field;
+use crate::read::made;
 use crate::read::node::{KeyedNode, Node, NodeValue, Table, join};
 use crate::read::section::short;
-use crate::read::variables::{VariableValue, Variables, names_in};
-use crate::template::{NAME_MAX_BYTES, look_alikes, name_in_braces};
+use crate::read::variables::{RESERVED, VariableValue, Variables, is_fit, names_in};
+use crate::template::{look_alikes, name_in_braces};
 use secret::Secret;
 
 /// The section of the variables.
 pub(crate) const SECTION: &str = "vars";
 /// Before the name of an environment variable.
 const ENVIRONMENT: &str = "env:";
-/// Names that mean something else, where they stand in braces or in this section.
-const RESERVED: [&str; 4] = ["user", "seq", "random", "secret"];
 const MAX_VARIABLES: usize = 200;
 const MAX_VALUE_BYTES: usize = 16 << 10;
-/// Data files that a message lists; more are hardly read.
+/// Data files and made values that a message lists; more are hardly read.
 const NAMED_MAX: usize = 5;
 
 /// Takes the variables out of `table`, and puts their values into its texts. Returns `None` if
@@ -36,11 +36,15 @@ pub(crate) fn put_in(table: &mut Table, context: &Context<'_>) -> Option<Variabl
             context.problem(SECTION, None, undeclared(name, &variables));
         }
     }
-    let files = data::names(table);
-    if !variables.is_empty() || !files.is_empty() {
+    made::check_names(table, |name| variables.get(name).is_some(), context);
+    let others = DeclaredNames {
+        files: data::names(table),
+        made: made::names(table),
+    };
+    if !variables.is_empty() || !others.is_empty() {
         let mut filler = Filler {
             variables: &variables,
-            files: &files,
+            others: &others,
             context,
             left: Plan::MAX_BYTES,
         };
@@ -88,28 +92,19 @@ fn read(section: &KeyedNode, context: &Context<'_>) -> Variables {
     variables
 }
 
-/// Reads the values: first of those that are made of no others, then of those that are made of
-/// these, and so on.
-fn resolve(mut left: Vec<(&str, Field<'_>)>, variables: &mut Variables) {
-    while !left.is_empty() {
-        let names: Vec<&str> = left.iter().map(|(name, _)| *name).collect();
-        let waits = |(name, field): &(&str, Field<'_>)| {
-            let mut parts = own_text(name, field).into_iter().flat_map(names_in);
-            parts.any(|part| names.contains(&part))
-        };
-        let (waiting, ready): (Vec<_>, Vec<_>) = left.into_iter().partition(waits);
-        if ready.is_empty() {
-            for (_, field) in &waiting {
-                field.problem("is made of itself, by way of others or not; write a value");
-            }
-            return;
+/// Reads the values; those that are made of others come after them.
+fn resolve(left: Vec<(&str, Field<'_>)>, variables: &mut Variables) {
+    let names_any = |name: &str, field: &Field<'_>, is_wanted: &dyn Fn(&str) -> bool| {
+        let mut parts = own_text(name, field).into_iter().flat_map(names_in);
+        parts.any(is_wanted)
+    };
+    let circles = in_order(left, names_any, |name, field| {
+        if let Some(value) = value(name, &field, variables) {
+            variables.add(name, value);
         }
-        for (name, field) in ready {
-            if let Some(value) = value(name, &field, variables) {
-                variables.add(name, value);
-            }
-        }
-        left = waiting;
+    });
+    for (_, field) in circles {
+        field.problem("is made of itself, by way of others or not; write a value");
     }
 }
 
@@ -120,14 +115,6 @@ fn own_text<'a>(name: &str, field: &Field<'a>) -> Option<&'a str> {
         NodeValue::Text(text) if !is_set && !text.starts_with(ENVIRONMENT) => Some(text),
         _ => None,
     }
-}
-
-fn is_fit(name: &str) -> bool {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    name.len() <= NAME_MAX_BYTES
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(is_of_name)
-        && !RESERVED.contains(&name)
 }
 
 /// Reads the value of the variable `name`, which may be made of `others`.
@@ -147,7 +134,14 @@ fn value(name: &str, field: &Field<'_>, others: &Variables) -> Option<VariableVa
             return None;
         }
         (NodeValue::Text(text), None) => {
-            refuse_strangers(text, &field.path, field.node.at, others, &[], field.context);
+            let names = DeclaredNames::default();
+            refuse_strangers(
+                text,
+                &field.path,
+                field.node.at,
+                (others, &names),
+                field.context,
+            );
             let Some(text) = others.put_into(text, MAX_VALUE_BYTES) else {
                 field.problem(format_args!(
                     "has more than {MAX_VALUE_BYTES} bytes with the variables in it; write less"
@@ -258,11 +252,25 @@ fn from_environment(name: &str, field: &Field<'_>, text: &str) -> Option<Variabl
     }
 }
 
+/// Names that a plan declares beside its variables.
+#[derive(Default)]
+struct DeclaredNames {
+    /// Those of data files.
+    files: Vec<String>,
+    /// Those of made values.
+    made: Vec<String>,
+}
+
+impl DeclaredNames {
+    fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.made.is_empty()
+    }
+}
+
 /// Puts variables into the texts of a tree.
 struct Filler<'a> {
     variables: &'a Variables,
-    /// Names of the plan's data files.
-    files: &'a [String],
+    others: &'a DeclaredNames,
     context: &'a Context<'a>,
     /// Bytes that all texts together may still have.
     left: usize,
@@ -294,7 +302,7 @@ impl Filler<'_> {
     /// Makes `text`, which stands at `node`, the node's value.
     fn text(&mut self, node: &mut Node, text: String, path: &str) {
         let variables = self.variables;
-        refuse_strangers(&text, path, node.at, variables, self.files, self.context);
+        refuse_strangers(&text, path, node.at, (variables, self.others), self.context);
         self.refuse_plain(&text, path, node.at);
         let Some(put) = variables.put_into(&text, self.left) else {
             return self.refuse_length(path, node.at);
@@ -333,13 +341,16 @@ impl Filler<'_> {
 }
 
 /// What a plan declares, before the names that every plan has.
-fn names_of(variables: &Variables, files: &[String]) -> String {
+fn names_of(variables: &Variables, others: &DeclaredNames) -> String {
     let mut names = String::new();
     if !variables.is_empty() {
         names = format!("the variables {}, ", variables.names());
     }
-    for file in files.iter().take(NAMED_MAX) {
+    for file in others.files.iter().take(NAMED_MAX) {
         names += &format!("{{{file}.COLUMN}}, ");
+    }
+    for name in others.made.iter().take(NAMED_MAX) {
+        names += &format!("{{{name}}}, ");
     }
     names
 }
@@ -355,8 +366,7 @@ fn refuse_strangers(
     text: &str,
     path: &str,
     at: usize,
-    variables: &Variables,
-    files: &[String],
+    (variables, others): (&Variables, &DeclaredNames),
     context: &Context<'_>,
 ) {
     if context.is_canonical() {
@@ -365,10 +375,13 @@ fn refuse_strangers(
     // Whether a file has the column is seen where the text is read.
     let is_column = |name: &str| {
         let file = name.split_once('.').map(|(file, _)| file);
-        file.is_some_and(|file| files.iter().any(|known| known == file))
+        file.is_some_and(|file| others.files.iter().any(|known| known == file))
     };
     let is_known = |part: &&str| {
-        only_name(part).is_some_and(|name| variables.get(name).is_some() || is_column(name))
+        only_name(part).is_some_and(|name| {
+            let is_made = others.made.iter().any(|known| known == name);
+            variables.get(name).is_some() || is_column(name) || is_made
+        })
     };
     let Some(stranger) = look_alikes(text).into_iter().find(|part| !is_known(part)) else {
         return;
@@ -381,9 +394,9 @@ fn refuse_strangers(
             stranger
         };
         format!(
-            "{shown} is none of {}{{user}}, {{seq}}, {{random}}; declare it below [vars] or \
-             [data.NAME], or write a space behind its brace to send it as it is",
-            names_of(variables, files)
+            "{shown} is none of {}{{user}}, {{seq}}, {{random}}; declare it below [vars], \
+             [data.NAME] or [let], or write a space behind its brace to send it as it is",
+            names_of(variables, others)
         )
     });
 }

@@ -207,8 +207,8 @@ fn problems_say_where_and_what_to_write() {
             "vars = { site = \"a\" }\ntarget.url = \"http://{sit}.test/\"",
             &[][..],
             "3:14: target.url: {sit} is none of the variables site, {user}, {seq}, {random}; \
-             declare it below [vars] or [data.NAME], or write a space behind its brace to send it \
-             as it is",
+             declare it below [vars], [data.NAME] or [let], or write a space behind its brace to \
+             send it as it is",
         ),
         (
             "vars.site = {}\ntarget.url = \"http://{site}/\"",

@@ -1,0 +1,313 @@
+//! Pieces of requests: fixed bytes, and placeholders with where their text comes from. Knows
+//! nothing of HTTP.
+
+use crate::digest::{self, HmacKey};
+use crate::values::{ColumnSource, Values, digits};
+use data::Escape;
+use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue};
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::sync::Arc;
+
+/// A piece of a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Fill {
+    Bytes(Vec<u8>),
+    /// A file of the plan, shared by all workers.
+    Shared(Arc<[u8]>),
+    Value(Placeholder),
+}
+
+/// A source of text that differs between operations.
+#[derive(Debug, Clone)]
+pub(crate) enum Placeholder {
+    /// The number of the virtual user, or of an open loop's connection.
+    User,
+    /// The number of the operation in the cluster.
+    Seq,
+    /// The operation's random number.
+    Random,
+    /// A cell of a data file.
+    Column(Arc<ColumnSource>),
+    /// A made value that follows from the operation's number, or is the time.
+    Generated(Arc<GeneratedSource>),
+    /// A made value that follows from another text.
+    Composed(Arc<ComposedSource>),
+}
+
+/// A generator with its seed.
+#[derive(Debug)]
+pub(crate) struct GeneratedSource {
+    generator: Generator,
+    seed: u64,
+    escape: Escape,
+}
+
+/// A text, and what becomes of it.
+#[derive(Debug)]
+pub(crate) struct ComposedSource {
+    made: Composition,
+    of: Vec<Fill>,
+    key: SourceKey,
+    escape: Escape,
+}
+
+/// The key of a [`ComposedSource`].
+#[derive(Debug)]
+enum SourceKey {
+    None,
+    /// It is the same for every operation.
+    Fixed(Box<HmacKey>),
+    Filled(HashFunction, Vec<Fill>),
+}
+
+thread_local! {
+    /// Texts whose length is only known once they are written.
+    static MEASURED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Fill {
+    /// The piece, if it is the same for every operation.
+    fn constant(&self) -> Option<&[u8]> {
+        match self {
+            Fill::Bytes(bytes) => Some(bytes),
+            Fill::Shared(bytes) => Some(bytes),
+            Fill::Value(_) => None,
+        }
+    }
+
+    pub(crate) fn fill(&self, values: &Values, out: &mut Vec<u8>) {
+        match self {
+            Fill::Bytes(bytes) => out.extend_from_slice(bytes),
+            Fill::Shared(bytes) => out.extend_from_slice(bytes),
+            Fill::Value(placeholder) => placeholder.put(values, out),
+        }
+    }
+
+    /// Appends at most `most` bytes of the piece, starting at its byte `from`, to `out`.
+    pub(crate) fn fill_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
+        let part = |bytes: &[u8], out: &mut Vec<u8>| {
+            out.extend_from_slice(&bytes[from..bytes.len().min(from.saturating_add(most))])
+        };
+        match self {
+            Fill::Bytes(bytes) => part(bytes, out),
+            Fill::Shared(bytes) => part(bytes, out),
+            Fill::Value(placeholder) => placeholder.put_part(values, from, most, out),
+        }
+    }
+
+    pub(crate) fn length(&self, values: &Values) -> usize {
+        match self {
+            Fill::Bytes(bytes) => bytes.len(),
+            Fill::Shared(bytes) => bytes.len(),
+            Fill::Value(placeholder) => placeholder.length(values),
+        }
+    }
+}
+
+/// Returns the pieces' bytes, if they are the same for every operation and `most` at most.
+pub(crate) fn constant(pieces: &[Fill], most: usize) -> Option<Vec<u8>> {
+    let constants: Option<Vec<&[u8]>> = pieces.iter().map(Fill::constant).collect();
+    let constants = constants?;
+    let length: usize = constants.iter().map(|bytes| bytes.len()).sum();
+    (length <= most).then(|| constants.concat())
+}
+
+pub(crate) fn literal(pieces: &mut Vec<Fill>, bytes: &[u8]) {
+    match pieces.last_mut() {
+        Some(Fill::Bytes(before)) => before.extend_from_slice(bytes),
+        _ => pieces.push(Fill::Bytes(bytes.to_vec())),
+    }
+}
+
+impl Placeholder {
+    /// Bytes of the text.
+    pub(crate) fn length(&self, values: &Values) -> usize {
+        let measured = match self {
+            Placeholder::User => return digits(values.user),
+            Placeholder::Seq => return digits(values.seq),
+            Placeholder::Random => return 16,
+            Placeholder::Column(source) => return source.length(values),
+            Placeholder::Generated(source) => source.escape,
+            Placeholder::Composed(source) => source.escape,
+        };
+        match self {
+            Placeholder::Generated(source) if measured == Escape::None => {
+                source.generator.length(source.instance(values))
+            }
+            Placeholder::Composed(source) if measured == Escape::None => source.length(values),
+            _ => MEASURED.with_borrow_mut(|text| {
+                text.clear();
+                self.put(values, text);
+                text.len()
+            }),
+        }
+    }
+
+    /// Appends the text to `out`.
+    pub(crate) fn put(&self, values: &Values, out: &mut Vec<u8>) {
+        // Writing to a `Vec` cannot fail.
+        let _ = match self {
+            Placeholder::User => write!(out, "{}", values.user),
+            Placeholder::Seq => write!(out, "{}", values.seq),
+            Placeholder::Random => write!(out, "{:016x}", values.random),
+            Placeholder::Column(source) => {
+                source.put(values, out);
+                Ok(())
+            }
+            Placeholder::Generated(source) => {
+                let before = out.len();
+                source.generator.put(source.instance(values), out);
+                escape_from(before, source.escape, out);
+                Ok(())
+            }
+            Placeholder::Composed(source) => {
+                let before = out.len();
+                source.put(values, out);
+                escape_from(before, source.escape, out);
+                Ok(())
+            }
+        };
+    }
+
+    /// Appends at most `most` bytes of the text, starting at its byte `from`, to `out`.
+    pub(crate) fn put_part(&self, values: &Values, from: usize, most: usize, out: &mut Vec<u8>) {
+        // Most of them are short, and a row has its limit: written whole, and then cut.
+        let before = out.len();
+        self.put(values, out);
+        out.truncate(before + from.saturating_add(most));
+        out.drain(before..out.len().min(before + from));
+    }
+}
+
+/// Escapes what stands in `out` from `before` on.
+#[inline]
+fn escape_from(before: usize, escape: Escape, out: &mut Vec<u8>) {
+    if escape == Escape::None {
+        return;
+    }
+    let end = out.len();
+    for at in before..end {
+        let byte = out[at];
+        escape.put(&[byte], out);
+    }
+    out.drain(before..end);
+}
+
+impl GeneratedSource {
+    /// The source of `value`, which `generator` generates, in a plan with the seed `seed`.
+    pub(crate) fn new(
+        value: &MadeValue,
+        generator: &Generator,
+        seed: u64,
+        escape: Escape,
+    ) -> GeneratedSource {
+        GeneratedSource {
+            generator: generator.clone(),
+            seed: Generator::seed(&value.name, seed),
+            escape: own_escape(value, escape),
+        }
+    }
+
+    #[inline]
+    fn instance(&self, values: &Values) -> Instance {
+        Instance {
+            seed: self.seed,
+            seq: values.seq,
+            unix_ns: values.unix_ns,
+        }
+    }
+}
+
+/// None, if no text of the value needs one.
+fn own_escape(value: &MadeValue, escape: Escape) -> Escape {
+    if value.is_unreserved() {
+        Escape::None
+    } else {
+        escape
+    }
+}
+
+impl ComposedSource {
+    /// The source of `value`, which is `made` of the text `of`, with `key` if it has one.
+    pub(crate) fn new(
+        value: &MadeValue,
+        made: &Composition,
+        (of, key): (Vec<Fill>, Vec<Fill>),
+        escape: Escape,
+    ) -> ComposedSource {
+        ComposedSource {
+            made: made.clone(),
+            of,
+            key: match (&made.digest, constant(&key, usize::MAX)) {
+                (Digest::None | Digest::Hash(_), _) => SourceKey::None,
+                (Digest::Hmac { hash, .. }, None) => SourceKey::Filled(*hash, key),
+                (Digest::Hmac { hash, .. }, Some(key)) => {
+                    SourceKey::Fixed(Box::new(HmacKey::new(*hash, &key)))
+                }
+            },
+            escape: own_escape(value, escape),
+        }
+    }
+
+    fn length(&self, values: &Values) -> usize {
+        let of = match self.made.digest {
+            Digest::None => self.of.iter().map(|piece| piece.length(values)).sum(),
+            Digest::Hash(_) | Digest::Hmac { .. } => 0,
+        };
+        self.made.length(of)
+    }
+
+    /// Appends the text to `out`, which also has room for what it is made of.
+    fn put(&self, values: &Values, out: &mut Vec<u8>) {
+        let before = out.len();
+        let filled = match &self.key {
+            SourceKey::Filled(hash, key) => {
+                key.iter().for_each(|piece| piece.fill(values, out));
+                let key = HmacKey::new(*hash, &out[before..]);
+                out.truncate(before);
+                Some(key)
+            }
+            SourceKey::None | SourceKey::Fixed(_) => None,
+        };
+        self.of.iter().for_each(|piece| piece.fill(values, out));
+        let of = &out[before..];
+        let encoding = self.made.encoding;
+        let key = match &self.key {
+            SourceKey::Fixed(key) => Some(&**key),
+            SourceKey::None | SourceKey::Filled(..) => filled.as_ref(),
+        };
+        match (&self.made.digest, key) {
+            (Digest::Hash(hash), _) => {
+                let hash = digest::hash(*hash, of);
+                out.truncate(before);
+                digest::encode(hash.as_ref(), encoding, out);
+            }
+            (Digest::Hmac { .. }, Some(key)) => {
+                let code = key.sign(of);
+                out.truncate(before);
+                digest::encode(code.as_ref(), encoding, out);
+            }
+            _ => digest::encode_from(before, encoding, out),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_those_of_the_text() {
+        let values = Values {
+            user: 12_345,
+            random: 0xabcd,
+            ..Values::default()
+        };
+        for placeholder in [Placeholder::User, Placeholder::Seq, Placeholder::Random] {
+            let mut text = Vec::new();
+            placeholder.put(&values, &mut text);
+            assert_eq!(placeholder.length(&values), text.len(), "{placeholder:?}");
+        }
+    }
+}
