@@ -20,6 +20,7 @@ mod identities;
 mod imports;
 mod key_log;
 mod local_ports;
+mod made_values;
 mod names;
 mod nginx;
 mod odd;

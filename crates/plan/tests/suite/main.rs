@@ -6,6 +6,7 @@ mod canonical;
 mod data_files;
 mod documents;
 mod losses;
+mod made_values;
 mod messages;
 mod mix;
 mod properties;
