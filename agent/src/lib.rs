@@ -21,6 +21,7 @@ pub use calibrate::{
     CALIBRATION_FILE, CalibrateArgs, calibrate, fingerprint, read_calibration, state_folder,
 };
 pub use command_files::{CompletionsArgs, ManArgs, completions, man};
+pub use engine::{SampleRequest, sample_requests};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
 pub use monitor::{MonitorArgs, monitor};

@@ -2,6 +2,7 @@
 
 mod expenses;
 mod runs;
+mod samples;
 mod shares;
 mod words;
 
@@ -104,6 +105,7 @@ fn describe(plan: &Plan, agents: u32, known: &KnownMachines) -> String {
     text.push_str(&shares::table(plan, agents));
     text.push('\n');
     text.push_str(&known.lines(plan, agents));
+    text.push_str(&samples::describe(plan));
     for note in plan.notes() {
         text.push_str(&format!("\nnote: {note}\n"));
     }

@@ -38,6 +38,7 @@ mod request;
 mod resolver;
 mod response;
 mod running_engine;
+mod sample;
 mod script;
 mod seat;
 mod slot;
@@ -67,6 +68,7 @@ pub use prepare::{CheckedPlan, check, prepare};
 pub use prepare_error::PrepareError;
 pub use prepared_engine::PreparedEngine;
 pub use running_engine::RunningEngine;
+pub use sample::{SampleRequest, sample_requests};
 pub use spin::SpunTime;
 pub use take_over_error::TakeOverError;
 #[cfg(feature = "rehearsal")]

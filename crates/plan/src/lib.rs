@@ -46,6 +46,7 @@ mod search;
 mod seats;
 mod settings;
 mod share;
+mod shown_plan;
 mod signature_scheme;
 mod status_set;
 mod subject;

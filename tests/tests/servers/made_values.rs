@@ -3,8 +3,10 @@
 
 use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, plan, require};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::thread::{JoinHandle, spawn};
 
 const REQUESTS: u64 = 400;
 const KEY: &str = "p1anted";
@@ -98,5 +100,76 @@ fn check_codes(paths: &BTreeMap<u64, String>) {
         let output = child.wait_with_output().expect("it ends");
         let made = String::from_utf8_lossy(&output.stdout).into_owned();
         assert_eq!(made.split(' ').next(), Some(code), "{path}");
+    }
+}
+
+/// Answers the requests of one connection and returns their bytes.
+fn receive(listener: TcpListener) -> JoinHandle<Vec<String>> {
+    spawn(move || {
+        let (stream, _) = listener.accept().expect("a connection");
+        let mut reader = BufReader::new(stream);
+        let mut requests = Vec::new();
+        loop {
+            let (mut text, mut body_bytes) = (String::new(), 0);
+            while !text.ends_with("\r\n\r\n") {
+                let begin = text.len();
+                if reader.read_line(&mut text).expect("text") == 0 {
+                    return requests;
+                }
+                if let Some(length) = text[begin..].strip_prefix("Content-Length: ") {
+                    body_bytes = length.trim().parse().expect("a length");
+                }
+            }
+            let mut body = vec![0; body_bytes];
+            reader.read_exact(&mut body).expect("a body");
+            requests.push(text + &String::from_utf8(body).expect("text"));
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+            reader.get_mut().write_all(answer).expect("it reads");
+        }
+    })
+}
+
+#[test]
+fn check_shows_what_is_sent_without_its_secrets() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("its address");
+    let plan = format!(
+        "target.url = \"http://{address}/\"\nload = {{ connections = 1, requests = 3 }}\n\
+         vars.key = {{ secret = \"{KEY}\" }}\n\
+         data.users = {{ file = \"users.csv\", secret = [\"word\"] }}\n\
+         let.id = \"uuid\"\n\
+         let.basic = {{ encode = \"base64\", of = \"{{users.name}}:{{users.word}}\" }}\n\
+         [request]\nmethod = \"POST\"\npath = \"/{{users.name}}?key={{key}}\"\n\
+         headers = {{ authorization = \"Basic {{basic}}\", x-id = \"{{id}}\" }}\n\
+         body = '{{\"id\": \"{{id}}\", \"word\": \"{{users.word}}\", \"seq\": {{seq}}}}'\n"
+    );
+    let users = b"name,word\nann,w0rd1\nbob,w0rd-22\n";
+    let check = CoordinatorCommand::new(&["check", "plan.toml"])
+        .file("plan.toml", plan.as_bytes())
+        .file("users.csv", users);
+    let shown = check.run().expect(0).stdout;
+    for secret in [KEY, "w0rd", "Basic"] {
+        assert!(!shown.contains(secret), "{secret}: {shown}");
+    }
+    let received = receive(listener);
+    let run = CoordinatorCommand::start(&["--local"], &plan).file("users.csv", users);
+    let _ = run.run().expect(0);
+    let received = received.join().expect("three requests");
+    assert_eq!(received.len(), 3);
+    for (number, request) in received.iter().enumerate() {
+        let mut hidden = request.replace(KEY, "***");
+        for word in ["w0rd1", "w0rd-22"] {
+            hidden = hidden.replace(word, "***");
+        }
+        let lines = hidden.lines().map(|line| match line.split_once(": ") {
+            Some(("authorization", _)) => "authorization: ***",
+            _ => line,
+        });
+        let lines: String = lines
+            .map(|line| format!("    {line}").trim_end().to_owned() + "\n")
+            .collect();
+        let bytes = request.len();
+        let expected = format!("{number}: \"POST /{{users.name}}\", {bytes} bytes\n{lines}");
+        assert!(shown.contains(&expected), "{expected}\nis not in\n{shown}");
     }
 }
