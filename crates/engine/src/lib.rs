@@ -35,6 +35,8 @@ mod prepared_engine;
 mod proxy_header;
 mod random;
 mod request;
+#[cfg(feature = "rehearsal")]
+mod request_rehearsal;
 mod resolver;
 mod response;
 mod running_engine;
@@ -67,6 +69,8 @@ pub use policy::{AllowError, Policy};
 pub use prepare::{CheckedPlan, check, prepare};
 pub use prepare_error::PrepareError;
 pub use prepared_engine::PreparedEngine;
+#[cfg(feature = "rehearsal")]
+pub use request_rehearsal::RequestRehearsal;
 pub use running_engine::RunningEngine;
 pub use sample::{SampleRequest, sample_requests};
 pub use spin::SpunTime;

@@ -1,0 +1,125 @@
+//! What filling a field of a request costs: its time beside a request without it, in turns.
+//!
+//! Noise only adds, so the shortest of many rounds counts.
+
+use benches::is_trial;
+use engine::RequestRehearsal;
+use plan::{Files, Plan};
+use std::time::Instant;
+
+const ROWS: usize = 100_000;
+/// Longest time for a column, in nanoseconds.
+const COLUMN_NS: f64 = 40.0;
+
+/// Name, what the plan declares, and the field.
+const FIELDS: [(&str, &str, &str); 15] = [
+    ("{seq}", "", "{seq}"),
+    ("{random}", "", "{random}"),
+    (
+        "first column of four",
+        "data.d.file = \"d.csv\"",
+        "{d.login}",
+    ),
+    (
+        "last column of four",
+        "data.d.file = \"d.csv\"",
+        "{d.token}",
+    ),
+    (
+        "first column, any row",
+        "data.d = { file = \"d.csv\", order = \"random\" }",
+        "{d.login}",
+    ),
+    ("uuid", "let.x = \"uuid\"", "{x}"),
+    ("counter", "let.x = \"counter\"", "{x}"),
+    ("number", "let.x = { random = [100, 999] }", "{x}"),
+    (
+        "number, 2 decimals",
+        "let.x = { random = [0.25, 99.99] }",
+        "{x}",
+    ),
+    (
+        "16 hexadecimal digits",
+        "let.x = { random = 16, alphabet = \"hex\" }",
+        "{x}",
+    ),
+    ("one of two", "let.x = { one_of = [\"a\", \"b\"] }", "{x}"),
+    (
+        "timestamp, unix_ms",
+        "let.x = { timestamp = \"unix_ms\" }",
+        "{x}",
+    ),
+    (
+        "timestamp, iso8601",
+        "let.x = { timestamp = \"iso8601\" }",
+        "{x}",
+    ),
+    (
+        "SHA-256 of {seq}",
+        "let.x = { digest = \"sha256\", of = \"{seq}\" }",
+        "{x}",
+    ),
+    (
+        "HMAC-SHA-256 of {seq}",
+        "let.x = { hmac = \"sha256\", key = \"k\", of = \"{seq}\" }",
+        "{x}",
+    ),
+];
+
+/// A table of users.
+struct Table(Vec<u8>);
+
+impl Files for Table {
+    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone())
+    }
+
+    fn list(&mut self, _folder: &str) -> Result<Vec<String>, String> {
+        Err("there is none".to_owned())
+    }
+}
+
+fn table() -> Table {
+    let row = |row| format!("user{row},pass-{row},{},token-of-user-{row}\n", row * 7);
+    let rows: String = (0..ROWS).map(row).collect();
+    Table(format!("login,password,age,token\n{rows}").into_bytes())
+}
+
+fn main() {
+    let (rounds, operations) = if is_trial() { (3, 1000) } else { (30, 100_000) };
+    let mut files = table();
+    println!("{:26}{:>10}", "field", "ns");
+    for (name, declared, field) in FIELDS {
+        let [without, with] = ["", field].map(|field| {
+            let text = format!(
+                "target.url = \"http://127.0.0.1/\"\nload = {{ connections = 1, requests = 1 }}\n\
+                 {declared}\nrequest.path = \"/{{user}}{field}\"\n"
+            );
+            RequestRehearsal::new(&Plan::parse(&text, &mut files).expect("a plan"))
+        });
+        let mut shortest = [f64::INFINITY; 2];
+        for _ in 0..rounds {
+            for (shortest, requests) in shortest.iter_mut().zip([&without, &with]) {
+                *shortest = shortest.min(time_ns(requests, operations));
+            }
+        }
+        let field_ns = shortest[1] - shortest[0];
+        println!("{name:26}{field_ns:>10.1}");
+        assert!(
+            is_trial() || !field.contains('.') || field_ns <= COLUMN_NS,
+            "{name}: {field_ns:.1} ns, and at most {COLUMN_NS} are allowed"
+        );
+    }
+}
+
+/// The mean time of a request, in nanoseconds.
+fn time_ns(requests: &RequestRehearsal, operations: u64) -> f64 {
+    let mut out = Vec::with_capacity(4096);
+    let begun = Instant::now();
+    for seq in 0..operations {
+        out.clear();
+        requests.write(seq, &mut out);
+        std::hint::black_box(&out);
+    }
+    begun.elapsed().as_nanos() as f64 / operations as f64
+}
