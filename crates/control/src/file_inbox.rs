@@ -3,6 +3,8 @@
 use crate::{Digest, PlanFile};
 use proto::{FilePart, PART_MAX_BYTES};
 use secret::Secret;
+use sha2::Digest as _;
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 /// Total size of the files of one plan that an agent accepts; they are held in memory.
@@ -25,7 +27,11 @@ pub(crate) struct FileInbox {
 struct Current {
     sha256: Digest,
     size_bytes: u64,
-    content: Secret<Vec<u8>>,
+    /// Room for all of it, so that it is not copied when it is whole.
+    content: Secret<Arc<[u8]>>,
+    filled: usize,
+    /// Hashed part by part: a large file at once would keep the agent from its next beat.
+    hash: sha2::Sha256,
 }
 
 /// Why files cannot be accepted.
@@ -71,15 +77,13 @@ impl FileInbox {
         let sha256 = Digest::from_wire(&part.sha256).ok_or(FileProblem::OutOfPlace)?;
         let mut file = match self.current.take() {
             Some(file) if file.sha256 == sha256 && file.size_bytes == part.size_bytes => file,
-            None if !self.is_complete() => Current {
-                sha256,
-                size_bytes: part.size_bytes,
-                content: Secret::default(),
-            },
+            None if !self.is_complete() && part.size_bytes <= self.left_bytes => {
+                Current::new(sha256, part.size_bytes)
+            }
             _ => return Err(FileProblem::OutOfPlace),
         };
         self.append(&mut file, part)?;
-        if file.content.reveal().len() as u64 == file.size_bytes {
+        if file.filled as u64 == file.size_bytes {
             self.whole.push(check(file)?);
         } else {
             self.current = Some(file);
@@ -98,10 +102,9 @@ impl FileInbox {
 
     fn append(&mut self, file: &mut Current, part: &FilePart) -> Result<(), FileProblem> {
         let bytes = part.content.len() as u64;
-        let fits = bytes <= self.left_bytes
-            && bytes <= file.size_bytes - file.content.reveal().len() as u64;
+        let fits = bytes <= self.left_bytes && bytes <= file.size_bytes - file.filled as u64;
         let goes_on = bytes > 0 || file.size_bytes == 0;
-        if part.offset_bytes != file.content.reveal().len() as u64
+        if part.offset_bytes != file.filled as u64
             || part.content.len() > PART_MAX_BYTES
             || !fits
             || !goes_on
@@ -109,20 +112,43 @@ impl FileInbox {
             return Err(FileProblem::OutOfPlace);
         }
         self.left_bytes -= bytes;
-        file.content.reveal_mut().extend_from_slice(&part.content);
+        file.append(&part.content);
         Ok(())
     }
 }
 
+impl Current {
+    fn new(sha256: Digest, size_bytes: u64) -> Current {
+        // No more than an agent takes of all files.
+        let room: Arc<[u8]> = repeat_n(0, size_bytes as usize).collect();
+        Current {
+            sha256,
+            size_bytes,
+            content: Secret::new(room),
+            filled: 0,
+            hash: sha2::Sha256::default(),
+        }
+    }
+
+    fn append(&mut self, part: &[u8]) {
+        let content = Arc::get_mut(self.content.reveal_mut());
+        let content = content.expect("a file is shared only once it is whole");
+        let end = self.filled + part.len();
+        content[self.filled..end].copy_from_slice(part);
+        self.filled = end;
+        self.hash.update(part);
+    }
+}
+
 fn check(file: Current) -> Result<PlanFile, FileProblem> {
-    if Digest::from_content(file.content.reveal()) != file.sha256 {
+    if Digest(file.hash.finalize().into()) != file.sha256 {
         return Err(FileProblem::WrongContent {
             sha256: file.sha256,
         });
     }
     Ok(PlanFile {
         sha256: file.sha256,
-        content: Arc::<[u8]>::from(file.content.reveal().as_slice()).into(),
+        content: file.content,
     })
 }
 
@@ -194,7 +220,7 @@ mod tests {
         let text = format!("{inbox:?}");
         assert!(
             text.contains(&format!(
-                "Current {{ sha256: {:?}, size_bytes: 12, content: *** }}",
+                "Current {{ sha256: {:?}, size_bytes: 12, content: ***, ",
                 Digest::from_content(&half)
             )),
             "{text}"
