@@ -66,16 +66,18 @@ impl Worker {
         operation.note_first_byte(at);
         let request = self.requests.request_of(operation);
         let answer = connection.answer(lane);
-        let fault = fault_of(answer, request);
-        let fault = match &request.checks {
-            None => fault,
-            Some(_) => fault.or_else(|| connection.check_failure(lane)),
-        };
-        match fault {
+        match fault_of(answer, request) {
             Some(Kind::Status(TOO_EARLY)) if operation.early == Early::Went => {
                 self.retry_after_handshake(slot, now)
             }
             Some(kind) => self.succeed(slot, failed(FailureStage::Http, kind), now),
+            None if request.checks.is_some() => {
+                let end = match connection.check_failure(lane) {
+                    Some(kind) => failed(FailureStage::Http, kind),
+                    None => OperationEnd::Ok,
+                };
+                self.succeed(slot, end, now)
+            }
             None => self.succeed(slot, OperationEnd::Ok, now),
         }
     }
