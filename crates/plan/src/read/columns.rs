@@ -61,7 +61,7 @@ pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
         }
     }
     let is_of_path = |byte: u8| byte.is_ascii_graphic() && byte != b'#';
-    let is_right = |cell: &[u8]| cell.iter().all(|&byte| is_of_path(byte));
+    let can_stand = |cell: &[u8]| cell.iter().all(|&byte| is_of_path(byte));
     for made in path.made().filter(|made| made.is_raw) {
         if !made.value.has_only(is_of_path) {
             field.problem(format_args!(
@@ -69,14 +69,19 @@ pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
             ));
         }
     }
-    for column in path.columns().filter(|column| column.is_raw) {
-        check(
-            field,
-            column,
-            is_right,
-            "has a cell that cannot stand in a path as it is",
-            "leave out |raw",
-        );
+    for (place, piece) in path.pieces.iter().enumerate() {
+        let Piece::Column(column) = piece else {
+            continue;
+        };
+        let is_raw = column.is_raw;
+        if is_raw && place == 0 {
+            let is_path = |cell: &[u8]| cell.starts_with(b"/") && can_stand(cell);
+            let cure = "begin each with \"/\", and percent-encode what a path cannot have";
+            check(field, column, is_path, "has a cell that is no path", cure);
+        } else if is_raw {
+            let what = "has a cell that cannot stand in a path as it is";
+            check(field, column, can_stand, what, "leave out |raw");
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The names that a plan declares, as they stand in braces.
 
 use crate::read::variables::{Variables, names_in};
-use crate::template::Placeholders;
+use crate::template::{Placeholders, name_in_braces};
 use crate::{DataColumn, DataFile, MadePlaceholder, MadeValue, Piece};
 use data::Escape;
 use std::sync::Arc;
@@ -51,6 +51,12 @@ impl<'a> PlanNames<'a> {
                 .is_none()
                 .then_some((&**file, column))
         })
+    }
+
+    /// Whether `text` begins with a column whose cells stay as they are.
+    pub(crate) fn begins_raw(&self, text: &str) -> bool {
+        let column = name_in_braces(text).and_then(|name| self.column(name));
+        column.is_some_and(|column| column.is_raw)
     }
 
     fn column(&self, name: &str) -> Option<DataColumn> {

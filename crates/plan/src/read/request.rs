@@ -274,7 +274,8 @@ fn path(field: Field<'_>) -> Option<Template> {
     let text = field.template_text("a path such as \"/item/{seq}\"")?;
     let whole = field.reveal(text)?;
     let whole = whole.reveal();
-    if !whole.starts_with('/') && whole != "*" {
+    let is_column = field.context.names().begins_raw(text);
+    if !whole.starts_with('/') && whole != "*" && !is_column {
         let cure = if text.contains("://") {
             "the scheme and host stand in target.url"
         } else {

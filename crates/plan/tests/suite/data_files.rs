@@ -164,6 +164,18 @@ fn what_cannot_be_is_refused_with_its_cure() {
              \"words.txt\", in line 2; leave out |raw",
         ),
         (
+            format!(
+                "{LOAD}{}request.path = \"{{words.line|raw}}?x\"\n",
+                words("")
+            ),
+            "{words.line|raw} has a cell that is no path: row 1 of \"words.txt\", in line 1; begin \
+             each with \"/\"",
+        ),
+        (
+            format!("{LOAD}{}request.path = \"{{words.line}}\"\n", words("")),
+            "is not a path: it begins with \"/\"",
+        ),
+        (
             format!("{LOAD}{}request.body = '[{{words.line}}]'\n", words("")),
             "{words.line} has a cell that is no JSON value, and stands outside of a string: row 1 \
              of \"words.txt\", in line 1; put quotes around it here",

@@ -1,7 +1,7 @@
 //! Checks the plans in the documentation and in `examples/`.
 
 use crate::support::{Folder, campaign};
-use plan::{Campaign, Plan, Settings};
+use plan::{Campaign, Files, Plan, Settings};
 use std::path::{Path, PathBuf};
 
 fn repository() -> PathBuf {
@@ -105,6 +105,19 @@ fn the_documentation_has_every_key() {
     }
 }
 
+/// Files beside an example, or else those that only exist in memory.
+struct Beside<'a>(&'a Path, Folder);
+
+impl Files for Beside<'_> {
+    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(self.0.join(name)).or_else(|_| self.1.read(name))
+    }
+
+    fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
+        self.1.list(folder)
+    }
+}
+
 #[test]
 fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
     let mut read = 0;
@@ -116,7 +129,8 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
                 .is_some_and(|extension| extension == "toml")
             {
                 let bytes = std::fs::read(&path).unwrap();
-                let campaign = Campaign::parse_bytes(&bytes, &mut Folder::new(), Settings::NONE)
+                let mut files = Beside(path.parent().unwrap(), Folder::new());
+                let campaign = Campaign::parse_bytes(&bytes, &mut files, Settings::NONE)
                     .unwrap_or_else(|problems| panic!("{}:\n{problems}", path.display()));
                 // Remarks on a variant over plain HTTP, and on variants that are about the server.
                 let is_known = |note: &String| {
@@ -133,5 +147,5 @@ fn every_example_plan_is_right_and_leaves_nothing_to_remark() {
             }
         }
     }
-    assert!(read >= 13, "{read} examples");
+    assert!(read >= 14, "{read} examples");
 }
