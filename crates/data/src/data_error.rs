@@ -69,10 +69,10 @@ pub enum DataError {
     Utf16,
     /// A name of a column is missing, unfit or there twice.
     #[error(
-        "has {0:?} as a name of a column; write letters, digits, \"_\", \"-\" and \".\", each name \
-         once, or name all with columns = […]"
+        "has no fit name for column {0}; write letters, digits, \"_\", \"-\" and \".\" in the first \
+         line, each name once, or columns = […] and, if that line is a row, header = false"
     )]
-    ColumnName(String),
+    ColumnName(usize),
     /// More columns than [`crate::MAX_COLUMNS`].
     #[error("has {0} columns; use at most {max}", max = crate::MAX_COLUMNS)]
     ManyColumns(usize),

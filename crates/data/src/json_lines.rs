@@ -28,10 +28,11 @@ pub(crate) fn to_csv(text: &[u8], columns: Option<&[String]>) -> Result<Converte
         if line.trim_ascii().is_empty() {
             continue;
         }
-        let object: Object<'_> = serde_json::from_slice(line).map_err(|error| DataError::Json {
+        let wrong = |error: serde_json::Error| DataError::Json {
             line: line_number,
             why: plain(&error),
-        })?;
+        };
+        let object: Object<'_> = serde_json::from_slice(line).map_err(wrong)?;
         let columns = columns.get_or_insert_with(|| keys(line, &object));
         for (place, key) in columns.iter().enumerate() {
             let value = object.get(key.as_str()).ok_or_else(|| DataError::Key {
@@ -41,7 +42,7 @@ pub(crate) fn to_csv(text: &[u8], columns: Option<&[String]>) -> Result<Converte
             if place > 0 {
                 csv.push(b',');
             }
-            put_cell(value.get(), &mut csv);
+            put_cell(value.get(), &mut csv).map_err(wrong)?;
         }
         csv.push(b'\n');
         lines.push(rows, line_number);
@@ -65,16 +66,17 @@ fn keys(line: &[u8], object: &Object<'_>) -> Vec<String> {
     keys.into_iter().map(|(_, key)| key).collect()
 }
 
-fn put_cell(value: &str, csv: &mut Vec<u8>) {
+fn put_cell(value: &str, csv: &mut Vec<u8>) -> serde_json::Result<()> {
     // An empty cell in quotes, since a row without any character would be none.
     let text = match value {
         "null" => String::new(),
-        string if string.starts_with('"') => serde_json::from_str(string).unwrap_or_default(),
+        string if string.starts_with('"') => serde_json::from_str(string)?,
         other => other.to_owned(),
     };
     csv.push(b'"');
     csv.extend_from_slice(text.replace('"', "\"\"").as_bytes());
     csv.push(b'"');
+    Ok(())
 }
 
 /// The parser's message without its place, which is that of a line.

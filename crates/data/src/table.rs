@@ -3,6 +3,7 @@
 use crate::delimited::{self, Rows};
 use crate::layout::{DataFormat, FileLayout};
 use crate::{DataError, Escape, MAX_COLUMNS, gzip, json_lines};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -118,22 +119,22 @@ impl DataTable {
 /// The name of the column of a file without columns.
 const LINE: &str = "line";
 
+const MAX_NAME_BYTES: usize = 40;
+
 /// Names stand in placeholders, so they have no braces, bars or spaces.
 fn check_names(columns: &[String]) -> Result<(), DataError> {
     if columns.len() > MAX_COLUMNS {
         return Err(DataError::ManyColumns(columns.len()));
     }
     let is_of_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let mut sorted: Vec<&String> = columns.iter().collect();
-    sorted.sort_unstable();
-    let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]);
-    let wrong = columns
-        .iter()
-        .find(|name| name.is_empty() || name.len() > 40 || !name.chars().all(is_of_name));
-    match wrong.or(twice.map(|pair| pair[0])) {
-        Some(name) => Err(DataError::ColumnName(name.chars().take(40).collect())),
-        None => Ok(()),
+    let mut seen = BTreeSet::new();
+    for (place, name) in columns.iter().enumerate() {
+        let is_fit = (1..=MAX_NAME_BYTES).contains(&name.len()) && name.chars().all(is_of_name);
+        if !is_fit || !seen.insert(name) {
+            return Err(DataError::ColumnName(place + 1));
+        }
     }
+    Ok(())
 }
 
 impl fmt::Debug for DataTable {

@@ -28,6 +28,7 @@ mod multipart;
 mod nearest;
 mod owner;
 mod parse;
+mod path;
 mod pattern;
 mod piece;
 mod plan;

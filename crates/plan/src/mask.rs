@@ -2,6 +2,7 @@
 //! kept or shown.
 
 use crate::SECRET_HEADERS;
+use crate::path::{join, within_plan};
 use std::ops::Range;
 use toml_edit::{Array, Document, Item, TableLike, Value};
 
@@ -33,7 +34,7 @@ pub fn mask_secrets(text: &str) -> String {
         return MASK.to_owned();
     };
     let mut spans = Vec::new();
-    table(document.as_table(), Place::Anywhere, false, &mut spans);
+    table(document.as_table(), Place::Anywhere, "", &mut spans);
     // Tables of the same name can be in different places of the text.
     spans.sort_by_key(|span| span.start);
     let (mut masked, mut from) = (String::with_capacity(text.len()), 0);
@@ -46,8 +47,7 @@ pub fn mask_secrets(text: &str) -> String {
     masked
 }
 
-/// Whether `key`, which can be a quoted path, ends in the name of a secret header. No other key of
-/// a plan has such a name, so the position of its table does not matter.
+/// Whether `key`, which can be a quoted path, ends in the name of a secret header.
 pub(crate) fn is_secret_key(key: &str) -> bool {
     key.rsplit('.').next().and_then(secret_header).is_some()
 }
@@ -58,7 +58,22 @@ pub(crate) fn is_secret_place(path: &str, is_text: bool) -> bool {
     let key = &path[..element.unwrap_or(path.len())];
     // Header fields written as one string by mistake can contain secret ones.
     let is_headers = key.trim_end_matches('"').ends_with("headers");
-    is_secret_key(key) || is_secret_variable(key) || (is_headers && is_text)
+    !has_names_of_users(key)
+        && (is_secret_key(key) || is_secret_variable(key) || (is_headers && is_text))
+}
+
+/// Whether `path` leads to a place whose keys have other meanings than those of a plan, so that none
+/// is secret by its name: bodies, and data files.
+fn has_names_of_users(path: &str) -> bool {
+    let within = within_plan(path);
+    let mut parts = within
+        .split('.')
+        .map(|part| part.split('[').next().unwrap_or_default());
+    match parts.next() {
+        Some("data") => true,
+        Some("request") => matches!(parts.next(), Some("json" | "form" | "multipart")),
+        _ => false,
+    }
 }
 
 /// Whether `path` is that of a variable's secret value.
@@ -82,20 +97,22 @@ enum Place {
     Axis,
 }
 
-/// `of_variables` within the section of the variables.
-fn table(table: &dyn TableLike, place: Place, of_variables: bool, spans: &mut Vec<Range<usize>>) {
+/// Looks through the table at `path`.
+fn table(table: &dyn TableLike, place: Place, path: &str, spans: &mut Vec<Range<usize>>) {
     for (key, value) in table.iter() {
+        let path = join(path, key);
+        if has_names_of_users(&path) {
+            continue;
+        }
         let is_axis = place == Place::Axis || key.split('.').next() == Some(AXES);
+        let masker = Masker {
+            is_secret: is_secret_variable(&path) || is_secret_key(key),
+            path: &path,
+        };
         let place = if is_axis {
             Place::Axis
         } else {
             Place::Anywhere
-        };
-        let of_variables = of_variables || key.split('.').any(|part| part == VARIABLES);
-        let is_secret = of_variables && key.rsplit('.').next() == Some(SECRET);
-        let masker = Masker {
-            is_secret: is_secret || is_secret_key(key),
-            of_variables,
         };
         masker.item(value, place, spans);
     }
@@ -103,14 +120,14 @@ fn table(table: &dyn TableLike, place: Place, of_variables: bool, spans: &mut Ve
 
 /// What is known of a value by the keys above it.
 #[derive(Clone, Copy)]
-struct Masker {
+struct Masker<'a> {
     is_secret: bool,
-    of_variables: bool,
+    path: &'a str,
 }
 
-impl Masker {
+impl Masker<'_> {
     fn item(self, item: &Item, place: Place, spans: &mut Vec<Range<usize>>) {
-        let mut of_table = |inner: &dyn TableLike| table(inner, place, self.of_variables, spans);
+        let mut of_table = |inner: &dyn TableLike| table(inner, place, self.path, spans);
         match item {
             Item::None => {}
             Item::Value(inner) => self.value(inner, place, spans),
@@ -122,7 +139,7 @@ impl Masker {
     fn value(self, value: &Value, place: Place, spans: &mut Vec<Range<usize>>) {
         match value {
             // A variant can have the name of a header.
-            Value::InlineTable(inner) => table(inner, place, self.of_variables, spans),
+            Value::InlineTable(inner) => table(inner, place, self.path, spans),
             Value::Array(array) if !self.is_secret || is_of_axis(array, place) => {
                 // A list within an axis is a single value of it.
                 let elements = array.iter();
@@ -193,6 +210,18 @@ mod tests {
             (
                 "\u{feff}set-cookie = 's' # cookie = 's'",
                 "\u{feff}set-cookie = 's' # cookie = 's'",
+            ),
+            (
+                "[request]\njson = { cookie = 's', vars = { secret = 's' } }\nheaders.cookie = 's'",
+                "[request]\njson = { cookie = 's', vars = { secret = 's' } }\nheaders.cookie = M",
+            ),
+            (
+                "[data.vars]\nsecret = ['p']\n[variants.json.request.headers]\ncookie = 's'",
+                "[data.vars]\nsecret = ['p']\n[variants.json.request.headers]\ncookie = M",
+            ),
+            (
+                "matrix.\"request.form.cookie\" = ['s']\n[variants.a]\nrequest.json.cookie = 's'",
+                "matrix.\"request.form.cookie\" = ['s']\n[variants.a]\nrequest.json.cookie = 's'",
             ),
             ("not = = TOML", "(not saved)"),
         ] {

@@ -46,15 +46,16 @@ impl Template {
 
     /// A template of these pieces; adjacent literals are joined.
     pub(crate) fn of_pieces(pieces: Vec<Piece>) -> Template {
-        let mut joined: Vec<Piece> = Vec::with_capacity(pieces.len());
+        let (mut joined, mut text) = (Vec::with_capacity(pieces.len()), String::new());
         for piece in pieces {
-            match (joined.last_mut(), piece) {
-                (Some(Piece::Literal(before)), Piece::Literal(text)) => {
-                    *before = format!("{before}{text}").into();
-                }
-                (_, piece) => joined.push(piece),
+            if let Piece::Literal(more) = piece {
+                text += &more;
+            } else {
+                joined.extend(literal(&std::mem::take(&mut text)));
+                joined.push(piece);
             }
         }
+        joined.extend(literal(&text));
         Template { pieces: joined }
     }
 
@@ -95,6 +96,9 @@ impl Wipe for Template {
 /// Longest name of a placeholder that is recognised.
 pub(crate) const NAME_MAX_BYTES: usize = 64;
 
+/// Most parts that are listed; a message names fewer.
+const LOOK_ALIKES_MAX: usize = 100;
+
 /// Finds parts of `text` that look like placeholders, of this or another program, but are sent as
 /// they are, or with unintended text around the value: `{uuid}`, `${TOKEN}`, `{{seq}}`. Each is
 /// listed once.
@@ -102,6 +106,9 @@ pub(crate) fn look_alikes(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(at) = text[from..].find('{').map(|at| from + at) {
+        if found.len() == LOOK_ALIKES_MAX {
+            break;
+        }
         from = at + 1;
         if let Some(part) = look_alike(text, at) {
             from = at + part.trim_start_matches('$').len();

@@ -44,13 +44,13 @@ fn each_message_has_its_place() {
         (b"\xff\xfea\0", "is UTF-16; save it as UTF-8"),
         (
             b"a,a\n1,2\n",
-            "has \"a\" as a name of a column; write letters, digits, \"_\", \"-\" and \".\", each \
-             name once, or name all with columns = […]",
+            "has no fit name for column 2; write letters, digits, \"_\", \"-\" and \".\" in the first \
+             line, each name once, or columns = […] and, if that line is a row, header = false",
         ),
         (
             b"a,\n1,2\n",
-            "has \"\" as a name of a column; write letters, digits, \"_\", \"-\" and \".\", each \
-             name once, or name all with columns = […]",
+            "has no fit name for column 2; write letters, digits, \"_\", \"-\" and \".\" in the first \
+             line, each name once, or columns = […] and, if that line is a row, header = false",
         ),
     ] {
         assert_eq!(error(content, &layout(DataFormat::Csv)), expected);
@@ -70,6 +70,10 @@ fn lines_that_are_no_objects_are_named_without_what_they_hold() {
     for (content, expected) in [
         ("{\"a\":1}\n[\"s3cret\"]\n", "it is another value"),
         ("{\"a\":1}\n\"s3cret\"\n", "it is another value"),
+        (
+            "{\"a\":1}\n{\"a\":\"x\\ud800y\"}\n",
+            "unexpected end of hex escape (column 9)",
+        ),
         (
             "{\"a\":1}\n{\"a\":\n",
             "EOF while parsing a value (column 5)",

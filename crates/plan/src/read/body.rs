@@ -77,13 +77,19 @@ fn form(field: &Field<'_>, headers: &mut Headers) -> Option<Body> {
         }
     }
     add_content_type(headers, "application/x-www-form-urlencoded");
-    if content_type(headers).is_some_and(|name| !name.contains("form-urlencoded")) {
+    if content_type(headers).is_some_and(|name| !is_form(&name)) {
         field.problem("has a content-type that is no form's; remove it from headers");
         return None;
     }
     let mut text = Template::of_pieces(pieces);
     columns::in_body(field, &mut text, BodyKind::Form);
     Some(Body::Text(text))
+}
+
+fn is_form(content_type: &str) -> bool {
+    content_type
+        .to_ascii_lowercase()
+        .contains("form-urlencoded")
 }
 
 fn form_value(field: &Field<'_>) -> Option<Vec<Piece>> {
@@ -95,8 +101,11 @@ fn form_value(field: &Field<'_>) -> Option<Vec<Piece>> {
             );
             return None;
         }
-        NodeValue::Text(text) => text.clone(),
-        value => value.to_text(),
+        value => field
+            .node
+            .variable
+            .clone()
+            .unwrap_or_else(|| value.to_text()),
     };
     let pieces = template(field, &text).pieces.into_iter();
     let encoded = pieces.map(|piece| match piece {
@@ -117,7 +126,7 @@ fn encode(text: &str) -> String {
 fn json(field: &Field<'_>, headers: &mut Headers) -> Option<Body> {
     let text = match &field.node.value {
         NodeValue::Text(text) => text.clone(),
-        value => json_text::write(field, value)?,
+        _ => json_text::write(field)?,
     };
     field.reveal(&text)?;
     let mut template = template(field, &text);
@@ -146,18 +155,15 @@ fn multipart(field: &Field<'_>, headers: &mut Headers) -> Option<Body> {
         ));
         return None;
     }
-    if content_type(headers).is_some() && !field.context.is_canonical() {
+    let multipart = Multipart { parts };
+    let own = format!("multipart/form-data; boundary={}", multipart.boundary());
+    if content_type(headers).is_some_and(|given| given != own) {
         field.problem(
             "has a content-type of its own, with the boundary of its parts; remove it from headers",
         );
         return None;
     }
-    let multipart = Multipart { parts };
-    let boundary = multipart.boundary();
-    add_content_type(
-        headers,
-        &format!("multipart/form-data; boundary={boundary}"),
-    );
+    add_content_type(headers, &own);
     Some(Body::Multipart(Arc::new(multipart)))
 }
 

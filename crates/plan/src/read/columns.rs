@@ -2,6 +2,7 @@
 //! stand, and whether they can stand there.
 
 use crate::read::field::Field;
+use crate::read::json_text::Quotes;
 use crate::{DataColumn, Host, MadePlaceholder, Piece, Template};
 use data::Escape;
 
@@ -9,11 +10,19 @@ use data::Escape;
 pub(crate) fn refuse_unknown(field: &Field<'_>, text: &str) {
     let names = field.context.names();
     if let Some((file, column)) = names.unknown_column(text) {
-        field.problem(format_args!(
-            "names the column {column:?} of data.{}, which has {}",
-            file.name,
-            file.table.columns().join(", ")
-        ));
+        let (columns, name) = (file.table.columns(), &file.name);
+        // A first line that is no header holds what is secret.
+        if file.secret.is_empty() {
+            field.problem(format_args!(
+                "names the column {column:?} of data.{name}, which has {}",
+                columns.join(", ")
+            ));
+        } else {
+            field.problem(format_args!(
+                "names the column {column:?} of data.{name}, which is none of its {} columns",
+                columns.len()
+            ));
+        }
     }
 }
 
@@ -185,27 +194,6 @@ pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
     }
 }
 
-/// Whether a text of JSON is within a string.
-#[derive(Default)]
-struct Quotes {
-    are_open: bool,
-    is_escaped: bool,
-}
-
-impl Quotes {
-    fn are_open_after(&mut self, text: &str) -> bool {
-        for byte in text.bytes() {
-            match byte {
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' if self.are_open => self.is_escaped = true,
-                b'"' => self.are_open = !self.are_open,
-                _ => {}
-            }
-        }
-        self.are_open
-    }
-}
-
 /// Reports the first cell that cannot stand where its column does. The file of canonical text has
 /// been checked already.
 fn check(
@@ -225,26 +213,5 @@ fn check(
             row + 1,
             column.file.file.name
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quotes_of_json_are_followed_across_texts() {
-        let mut quotes = Quotes::default();
-        for (text, are_open) in [
-            ("{\"a\": ", false),
-            ("\"", true),
-            ("x\\\"y", true),
-            ("\\", true),
-            ("\"", true),
-            ("\", \"", true),
-            ("\"}", false),
-        ] {
-            assert_eq!(quotes.are_open_after(text), are_open, "{text}");
-        }
     }
 }

@@ -12,6 +12,18 @@ use std::sync::Arc;
 
 /// The section of the data files.
 pub(crate) const SECTION: &str = "data";
+/// Keys of a data file.
+const KEYS: [&str; 9] = [
+    "file",
+    "format",
+    "header",
+    "columns",
+    "delimiter",
+    "order",
+    "at_end",
+    "rows",
+    "secret",
+];
 const MAX_FILES: usize = 100;
 /// Most bytes of a file as it is on the disk: agents take no more of all files together.
 const MAX_FILE_BYTES: usize = 512 << 20;
@@ -52,6 +64,10 @@ fn one(name: &str, field: &Field<'_>) -> Option<DataFile> {
         return None;
     }
     let section = field.section()?;
+    // All are known, whatever is wrong with one.
+    for key in KEYS {
+        section.field(key);
+    }
     if !section.has("file") {
         section.problem("names no file; write file = \"users.csv\"");
     }
@@ -205,8 +221,9 @@ fn secret(section: &PlanSection<'_>, table: &DataTable) -> Vec<String> {
         let name = field.text("the name of a column")?;
         if table.column(name).is_none() {
             field.refuse(format_args!(
-                "is not a column of the file, which has {}",
-                table.columns().join(", ")
+                "is not one of the {} columns that the file's first line names; if that line is a \
+                 row, write header = false and columns = […]",
+                table.columns().len()
             ));
             return None;
         }

@@ -1,7 +1,8 @@
 //! Keys that TOML forbids because they occur twice in a table, with both places: the parser only
 //! reports the second.
 
-use super::node::{self, Node, NodeValue, Table, Twice, join};
+use super::node::{self, Node, NodeValue, Table, Twice};
+use crate::path::join;
 use std::ops::Range;
 
 /// Further ones would not help the user, and this way their numbers have one digit.

@@ -11,6 +11,8 @@ use std::ops::RangeInclusive;
 /// Most bytes of a text that is looked for.
 const MAX_TEXT_BYTES: usize = 4096;
 const MAX_NAME_BYTES: usize = 256;
+/// Most names of a table of checks; all requests together may have as many checks.
+const MAX_NAMED: usize = 1000;
 const BODY_BYTES: RangeInclusive<u64> = 0..=1 << 40;
 
 /// Paths of `expect`, without indices.
@@ -123,7 +125,15 @@ fn by_name(
     checks: &mut Vec<Check>,
     place: fn(&str, &Field<'_>) -> Option<CheckPlace>,
 ) {
-    for (name, field) in section.all() {
+    let fields = section.all();
+    if fields.len() > MAX_NAMED {
+        section.problem(format_args!(
+            "has {} names; write at most {MAX_NAMED}",
+            fields.len()
+        ));
+        return;
+    }
+    for (name, field) in fields {
         let place = place(name, &field);
         // Its tests are read even so, to report every problem.
         let tests = tests(&field, matches!(place, Some(CheckPlace::Header(_))));
@@ -177,6 +187,10 @@ fn json_pointer(name: &str, field: &Field<'_>) -> Option<CheckPlace> {
 fn tests(field: &Field<'_>, is_header: bool) -> Vec<ValueTest> {
     let equal = match &field.node.value {
         NodeValue::Table(_) => return other_tests(field),
+        // A header field is a text, whatever it looks like.
+        _ if is_header && field.node.variable.is_some() => {
+            text(field).map(|text| ValueTest::Text(text.to_owned()))
+        }
         NodeValue::Whole(number) => Some(ValueTest::Whole(*number)),
         NodeValue::Decimal(_) => limit(field).map(ValueTest::Decimal),
         NodeValue::Flag(flag) if !is_header => Some(ValueTest::Flag(*flag)),

@@ -147,6 +147,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let requests = request::read(root.context, root.field("request"), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
     check_builtin(&root, target.as_ref(), context.http);
+    check_builtin_header(&root, target.as_ref(), connection.as_ref());
     let tls = tls(&root, target.as_ref(), context);
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_files(&root, requests, &tls.client_certificates);
@@ -230,6 +231,21 @@ fn check_builtin(root: &PlanSection<'_>, target: Option<&Target>, http: HttpVers
         root.problem_at(
             "connection",
             "asks for HTTP/2, which the built-in target does not speak; write http = \"1.1\", or \
+             name a target.url",
+        );
+    }
+}
+
+fn check_builtin_header(
+    root: &PlanSection<'_>,
+    target: Option<&Target>,
+    connection: Option<&Connection>,
+) {
+    let is_builtin = target.is_some_and(|target| target.builtin.is_some());
+    if is_builtin && connection.is_some_and(|connection| connection.proxy_protocol.is_some()) {
+        root.problem_at(
+            "connection",
+            "has proxy_protocol, whose header the built-in target does not read; remove it, or \
              name a target.url",
         );
     }

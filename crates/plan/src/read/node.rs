@@ -1,6 +1,7 @@
 //! A TOML document as a tree with positions, in which `"a.b" = 1`, `a.b = 1` and `[a]` with `b = 1`
 //! are the same.
 
+use crate::path::{join, within_plan};
 use std::collections::BTreeMap;
 use toml_edit::{Document, Item, TableLike};
 
@@ -82,12 +83,14 @@ impl NodeValue {
         }
     }
 
-    /// The number or flag that `text` is.
+    /// The number or flag that `text` is. One that would be written otherwise, such as `007`, is a
+    /// text.
     pub(crate) fn of_text(text: &str) -> Option<NodeValue> {
         let whole = text.parse().map(NodeValue::Whole);
         let other = || text.parse().map(NodeValue::Flag).ok();
         let decimal = || text.parse().map(NodeValue::Decimal).ok();
-        whole.ok().or_else(other).or_else(decimal)
+        let value = whole.ok().or_else(other).or_else(decimal)?;
+        (value.to_text() == text).then_some(value)
     }
 }
 
@@ -112,14 +115,6 @@ fn holds_named_tables(path: &str) -> bool {
     )
 }
 
-/// The path within a single plan for `path`, which can be in a variant or be an axis.
-fn within_plan(path: &str) -> &str {
-    match path.strip_prefix("variants.") {
-        Some(rest) => rest.split_once('.').map_or("", |(_variant, path)| path),
-        None => path.strip_prefix("matrix.").unwrap_or(path),
-    }
-}
-
 struct Builder {
     twice: Vec<Twice>,
 }
@@ -137,7 +132,13 @@ impl Builder {
             // A name with dots does not extend the path: its content still belongs to the table.
             let inner = if holds_names(path) { path } else { &full };
             let node = self.node(item, inner, at);
-            self.insert(&mut table, path, name, KeyedNode { at, node });
+            let entry = KeyedNode { at, node };
+            // A name in JSON is whole; a path that leads into JSON is not.
+            if is_json(path) {
+                self.merge(&mut table, path, name, entry);
+            } else {
+                self.insert(&mut table, path, name, entry);
+            }
         }
         table
     }
@@ -192,10 +193,7 @@ impl Builder {
     }
 
     fn insert(&mut self, table: &mut Table, path: &str, name: &str, entry: KeyedNode) {
-        if is_json(path) {
-            return self.merge(table, path, name, entry);
-        }
-        if holds_names(path) {
+        if holds_names(path) && !is_json(path) {
             return self.insert_named(table, path, name, entry);
         }
         if holds_named_tables(path) {
@@ -244,14 +242,5 @@ impl Builder {
                 second: present.at.max(entry.at),
             }),
         }
-    }
-}
-
-/// Appends `name` to `path`, with a dot between them unless `path` is empty.
-pub(crate) fn join(path: &str, name: &str) -> String {
-    if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
     }
 }

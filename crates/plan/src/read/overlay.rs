@@ -1,7 +1,8 @@
 //! Applies a variant to the file's tree: paths reach into tables, values are replaced as a whole.
 
+use crate::path::join;
 use crate::read::context::Context;
-use crate::read::node::{KeyedNode, Node, NodeValue, Table, join};
+use crate::read::node::{KeyedNode, Node, NodeValue, Table};
 
 /// Keys that are common to all variants, with the reason.
 pub(crate) const SHARED: [(&str, &str); 5] = [

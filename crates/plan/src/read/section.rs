@@ -1,8 +1,9 @@
 //! A table being read: each known key is requested, and keys that were not requested are unknown.
 
+use crate::path::join;
 use crate::read::context::Context;
 use crate::read::field::Field;
-use crate::read::node::{KeyedNode, NodeValue, Table, join};
+use crate::read::node::{KeyedNode, NodeValue, Table};
 use std::cell::RefCell;
 use std::fmt::Display;
 

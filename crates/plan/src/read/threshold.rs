@@ -53,6 +53,9 @@ fn one(name: &str, field: &Field<'_>, requests: Option<&[Request]>) -> Option<Th
     }
     .map_err(|why| field.problem(why))
     .ok()?;
+    if let Some(requests) = requests {
+        refuse_unknown_check(field, &metric, requests);
+    }
     let example = example(&metric);
     let text = field.text(example)?.trim();
     let Some((comparison, rest)) = Relation::split(text) else {
@@ -69,6 +72,23 @@ fn one(name: &str, field: &Field<'_>, requests: Option<&[Request]>) -> Option<Th
         comparison,
         limit,
     })
+}
+
+/// A threshold on a check that the plan does not have would always be met.
+fn refuse_unknown_check(field: &Field<'_>, metric: &ThresholdMetric, requests: &[Request]) {
+    let name = metric.to_string();
+    let rest = name.strip_prefix("errors.http.check.");
+    let number = rest.and_then(|rest| rest.split('.').next()?.parse().ok());
+    let checks = requests
+        .iter()
+        .map(|request| request.expect.checks.len())
+        .sum();
+    if let Some(number) = number.filter(|number| !(1..=checks).contains(number)) {
+        field.problem(format_args!(
+            "is about check {number}, and the plan has {checks}, numbered from 1 in the order of \
+             its requests; write errors.http.check.count for all of them"
+        ));
+    }
 }
 
 /// Splits a name into a request and its figure. Names of requests can contain dots, and one can

@@ -1,8 +1,9 @@
 //! Reads `[variants]`: names, and the changes of each to the file.
 
+use crate::path::join;
 use crate::read::field::Field;
 use crate::read::is_fit;
-use crate::read::node::{NodeValue, Table, join};
+use crate::read::node::{NodeValue, Table};
 use crate::read::overlay::SHARED;
 use crate::read::section::PlanSection;
 

@@ -5,12 +5,13 @@
 
 use crate::Plan;
 use crate::mask::{self, MASK};
+use crate::path::join;
 use crate::read::context::Context;
 use crate::read::data;
 use crate::read::dependencies::in_order;
 use crate::read::field::Field;
 use crate::read::made;
-use crate::read::node::{KeyedNode, Node, NodeValue, Table, join};
+use crate::read::node::{KeyedNode, Node, NodeValue, Table};
 use crate::read::section::short;
 use crate::read::variables::{RESERVED, VariableValue, Variables, is_fit, names_in};
 use crate::template::{look_alikes, name_in_braces};

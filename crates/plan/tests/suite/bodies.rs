@@ -130,6 +130,18 @@ fn wrong_bodies_say_what_to_write() {
             "{users.login} has a cell that is no JSON value, and stands outside of a string",
         ),
         (
+            "json = '[{random}]'",
+            "is no JSON with values in place of its placeholders",
+        ),
+        (
+            "json = '[{seq}{user}]'",
+            "is no JSON with values in place of its placeholders",
+        ),
+        (
+            "json = '[{key}]'",
+            "is no JSON with values in place of its placeholders",
+        ),
+        (
             "json = '{\"a\": 1'",
             "is no JSON with values in place of its placeholders: EOF while parsing an object; \
              write body = '…'",
@@ -156,6 +168,52 @@ fn wrong_bodies_say_what_to_write() {
         assert!(said.contains(expected), "{request}\n{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
     }
+}
+
+#[test]
+fn variables_within_quotes_are_texts_whatever_they_look_like() {
+    let vars = "vars = { zip = \"01234\", big = \"1e3\", flag = \"true\", number = 5 }\n";
+    let body_of = |more: &str| {
+        let base = BASE.replace("vars.key = { secret = \"a&b\\\"c\" }\n", vars);
+        let text = format!("{base}[request]\nmethod = \"POST\"\n{more}\n");
+        body(&parse(&text).expect("a plan"))
+    };
+    assert_eq!(
+        body_of("json = { zip = \"{zip}\", big = \"{big}\", flag = \"{flag}\", n = \"{number}\" }"),
+        "{\"zip\":\"01234\",\"big\":\"1e3\",\"flag\":\"true\",\"n\":\"5\"}"
+    );
+    assert_eq!(
+        body_of("form = { zip = \"{zip}\", big = \"{big}\", flag = \"{flag}\" }"),
+        "zip=01234&big=1e3&flag=true"
+    );
+    assert_eq!(body_of("json = '[{number}, {flag}]'"), "[5, true]");
+}
+
+#[test]
+fn keys_of_bodies_are_not_secret_by_their_names() {
+    let plan = plan("json = { cookie = \"abc\", vars = { secret = 1 } }");
+    let expected = "{\"cookie\":\"abc\",\"vars\":{\"secret\":1}}";
+    assert_eq!(body(&plan), expected);
+    let text = "[request]\njson = { cookie = \"abc\", vars = { secret = 1 } }\n";
+    assert_eq!(plan::mask_secrets(text), text);
+}
+
+#[test]
+fn axis_reaches_into_json() {
+    let text = format!(
+        "{BASE}request = {{ method = \"POST\", json = {{ a = {{ b = 1 }}, \"x.y\" = 0 }} }}\n\
+         matrix.\"request.json.a.b\" = [2, 3]\n"
+    );
+    let campaign = campaign(&text).expect("a campaign");
+    let bodies: Vec<String> = campaign
+        .variants()
+        .iter()
+        .map(|one| body(&one.plan))
+        .collect();
+    assert_eq!(
+        bodies,
+        ["{\"a\":{\"b\":2},\"x.y\":0}", "{\"a\":{\"b\":3},\"x.y\":0}"]
+    );
 }
 
 #[test]

@@ -221,7 +221,7 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ),
         (
             format!("{LOAD}{}", words(", secret = [\"word\"]")),
-            "\"word\" is not a column of the file, which has line",
+            "\"word\" is not one of the 1 columns that the file's first line names; if that line",
         ),
         (
             format!("{LOAD}data.words.file = \"README\"\n").replace("README", "clients/README"),

@@ -89,7 +89,7 @@ fn unknown_rows(name: &str, agent: &AgentResult) -> Option<String> {
     let seconds = |ns: u64| ns as f64 / 1e9;
     let (from, to) = (seconds(unstored.from_ns), seconds(unstored.to_ns));
     let rows = match unstored.arrivals {
-        Some(most) => format!("up to {}", counted(most, "row")),
+        Some(most) => format!("rows of up to {}", counted(most, "arrival")),
         None => "rows".to_owned(),
     };
     Some(format!(
