@@ -69,8 +69,8 @@ pub enum DataError {
     Utf16,
     /// A name of a column is missing, unfit or there twice.
     #[error(
-        "has no fit name for column {0}; write letters, digits, \"_\", \"-\" and \".\" in the first \
-         line, each name once, or columns = […] and, if that line is a row, header = false"
+        "has no fit name for column {0}; write letters, digits, \"_\", \"-\" and \".\" in the \
+         first line, each name once, or columns = […] and, if that line is a row, header = false"
     )]
     ColumnName(usize),
     /// More columns than [`crate::MAX_COLUMNS`].

@@ -62,8 +62,8 @@ pub(crate) fn is_secret_place(path: &str, is_text: bool) -> bool {
         && (is_secret_key(key) || is_secret_variable(key) || (is_headers && is_text))
 }
 
-/// Whether `path` leads to a place whose keys have other meanings than those of a plan, so that none
-/// is secret by its name: bodies, and data files.
+/// Whether `path` leads to a place whose keys have other meanings than those of a plan, so that
+/// none is secret by its name: bodies, and data files.
 fn has_names_of_users(path: &str) -> bool {
     let within = within_plan(path);
     let mut parts = within

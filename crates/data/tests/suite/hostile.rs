@@ -44,13 +44,15 @@ fn each_message_has_its_place() {
         (b"\xff\xfea\0", "is UTF-16; save it as UTF-8"),
         (
             b"a,a\n1,2\n",
-            "has no fit name for column 2; write letters, digits, \"_\", \"-\" and \".\" in the first \
-             line, each name once, or columns = […] and, if that line is a row, header = false",
+            "has no fit name for column 2; write letters, digits, \"_\", \"-\" and \".\" in the \
+             first line, each name once, or columns = […] and, if that line is a row, header = \
+             false",
         ),
         (
             b"a,\n1,2\n",
-            "has no fit name for column 2; write letters, digits, \"_\", \"-\" and \".\" in the first \
-             line, each name once, or columns = […] and, if that line is a row, header = false",
+            "has no fit name for column 2; write letters, digits, \"_\", \"-\" and \".\" in the \
+             first line, each name once, or columns = […] and, if that line is a row, header = \
+             false",
         ),
     ] {
         assert_eq!(error(content, &layout(DataFormat::Csv)), expected);
