@@ -3,9 +3,10 @@
 use rustls::pki_types::{DnsName, ServerName};
 use std::collections::HashMap;
 
-/// Most pairs of a number and a name that a worker keeps anything for: a pair with its sessions
-/// takes some 5 kB. The first ones stay, since a plan that goes through more names than this in
-/// turn would otherwise never find one again.
+/// Most pairs of a number and a name that a worker keeps anything for. A pair with nginx's two
+/// tickets takes 2.5 kB (10,000 names against nginx 1.22.1 took 24 MB), and it can have four. The
+/// first ones stay, since a plan that goes through more names than this in turn would otherwise
+/// never find one again.
 const MOST: usize = 65_536;
 
 /// Numbers pairs of a number and a name, in the order in which they come.
