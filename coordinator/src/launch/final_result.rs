@@ -23,9 +23,9 @@ pub(crate) struct FinalResult {
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 pub(crate) enum JobDocument {
-    /// Of its only run.
+    /// The result of the only run.
     Run(Document),
-    /// Of several runs, or of a search.
+    /// The result of several runs, or of a search.
     Campaign(CampaignDocument),
 }
 

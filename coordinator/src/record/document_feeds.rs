@@ -1,5 +1,5 @@
-//! To whom documents of a run under way go: to the folder, and to those who watch. Each has a pace
-//! of its own that the other does not change, and no document is made that neither wants.
+//! Passes on the documents of a run under way: to the folder, and to those who watch. Each has a
+//! pace of its own that the other does not change, and no document is made that neither wants.
 
 use super::kept_run::KeptRun;
 use super::stored_fact::StoredFact;

@@ -64,6 +64,12 @@ pub enum DataError {
         /// Byte of the line, from 1.
         column: usize,
     },
+    /// A string of JSON has a NUL character.
+    #[error("has a NUL character (\\u0000) in line {line}, which cannot be sent; remove it")]
+    EscapedNul {
+        /// Line from 1.
+        line: u64,
+    },
     /// It is UTF-16.
     #[error("is UTF-16; save it as UTF-8")]
     Utf16,

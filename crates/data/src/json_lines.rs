@@ -1,7 +1,7 @@
 //! Turns lines of JSON into CSV, so that rows are found in one way.
 
-use crate::DataError;
 use crate::row_lines::RowLines;
+use crate::{DataError, MAX_ROW_BYTES};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ pub(crate) fn to_csv(text: &[u8], columns: Option<&[String]>) -> Result<Converte
         };
         let object: Object<'_> = serde_json::from_slice(line).map_err(wrong)?;
         let columns = columns.get_or_insert_with(|| keys(line, &object));
+        let begin = csv.len();
         for (place, key) in columns.iter().enumerate() {
             let value = object.get(key.as_str()).ok_or_else(|| DataError::Key {
                 line: line_number,
@@ -44,6 +45,7 @@ pub(crate) fn to_csv(text: &[u8], columns: Option<&[String]>) -> Result<Converte
             }
             put_cell(value.get(), &mut csv).map_err(wrong)?;
         }
+        check_row(&csv[begin..], line_number)?;
         csv.push(b'\n');
         lines.push(rows, line_number);
         rows += 1;
@@ -53,6 +55,17 @@ pub(crate) fn to_csv(text: &[u8], columns: Option<&[String]>) -> Result<Converte
         columns: columns.unwrap_or_default(),
         lines,
     })
+}
+
+/// What no row may be, with the line that it has in the file.
+fn check_row(row: &[u8], line: u64) -> Result<(), DataError> {
+    if row.len() > MAX_ROW_BYTES {
+        return Err(DataError::LongRow { line });
+    }
+    match memchr::memchr(0, row) {
+        Some(_) => Err(DataError::EscapedNul { line }),
+        None => Ok(()),
+    }
 }
 
 /// The keys of an object, in the order of its text.

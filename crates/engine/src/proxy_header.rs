@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 
 /// The first bytes of version 2 (§2.2).
 const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
-/// Version 2, for a connection of somebody else.
+/// Version 2, for a connection that is passed on.
 const PROXIED: u8 = 0x21;
 /// TCP over IPv4, and over IPv6.
 const TCP4: u8 = 0x11;

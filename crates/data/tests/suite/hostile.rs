@@ -93,6 +93,24 @@ fn lines_that_are_no_objects_are_named_without_what_they_hold() {
 }
 
 #[test]
+fn rows_of_json_are_told_by_the_lines_of_their_file() {
+    assert_eq!(
+        error(
+            b"{\"a\":1}\n\n\n{\"a\":\"x\\u0000\"}\n",
+            &layout(DataFormat::Jsonl)
+        ),
+        "has a NUL character (\\u0000) in line 4, which cannot be sent; remove it"
+    );
+    let long = format!(
+        "{{\"a\":1}}\n\n{{\"a\":\"{}\"}}\n",
+        "x".repeat(MAX_ROW_BYTES)
+    );
+    let said = error(long.as_bytes(), &layout(DataFormat::Jsonl));
+    let expected = format!("has more than {MAX_ROW_BYTES} bytes in line 3; end each row");
+    assert!(said.starts_with(&expected), "{said}");
+}
+
+#[test]
 fn line_without_an_end_is_no_row() {
     let long = "x".repeat(MAX_ROW_BYTES + 1);
     let message =

@@ -77,19 +77,13 @@ fn form(field: &Field<'_>, headers: &mut Headers) -> Option<Body> {
         }
     }
     add_content_type(headers, "application/x-www-form-urlencoded");
-    if content_type(headers).is_some_and(|name| !is_form(&name)) {
+    let mut text = Template::of_pieces(pieces);
+    if BodyKind::new(content_type(headers).as_deref(), &text) != BodyKind::Form {
         field.problem("has a content-type that is no form's; remove it from headers");
         return None;
     }
-    let mut text = Template::of_pieces(pieces);
     columns::in_body(field, &mut text, BodyKind::Form);
     Some(Body::Text(text))
-}
-
-fn is_form(content_type: &str) -> bool {
-    content_type
-        .to_ascii_lowercase()
-        .contains("form-urlencoded")
 }
 
 fn form_value(field: &Field<'_>) -> Option<Vec<Piece>> {
@@ -139,7 +133,7 @@ fn json(field: &Field<'_>, headers: &mut Headers) -> Option<Body> {
     }
     columns::in_body(field, &mut template, BodyKind::Json);
     add_content_type(headers, "application/json");
-    if content_type(headers).is_some_and(|name| !name.to_ascii_lowercase().contains("json")) {
+    if BodyKind::new(content_type(headers).as_deref(), &template) != BodyKind::Json {
         field.problem("has a content-type that is not JSON's; remove it from headers");
         return None;
     }

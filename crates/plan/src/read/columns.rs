@@ -145,11 +145,10 @@ impl BodyKind {
     /// By the content type, or else by how the text begins.
     pub(crate) fn new(content_type: Option<&str>, body: &Template) -> BodyKind {
         let begins = |text: &str| text.trim_start().starts_with(['{', '[']);
+        let content_type = content_type.map(str::to_ascii_lowercase);
         match (content_type, body.pieces.first()) {
-            (Some(name), _) if name.to_ascii_lowercase().contains("json") => BodyKind::Json,
-            (Some(name), _) if name.to_ascii_lowercase().contains("form-urlencoded") => {
-                BodyKind::Form
-            }
+            (Some(name), _) if name.contains("json") => BodyKind::Json,
+            (Some(name), _) if name.contains("form-urlencoded") => BodyKind::Form,
             (None, Some(Piece::Literal(text))) if begins(text) => BodyKind::Json,
             _ => BodyKind::Other,
         }

@@ -4,6 +4,7 @@ use crate::read::field::Field;
 use crate::read::node::{Node, NodeValue};
 use crate::{Piece, Template};
 use data::Escape;
+use serde::de::IgnoredAny;
 use std::fmt::Write as _;
 
 /// Deepest nesting of a table.
@@ -68,8 +69,8 @@ fn put_string(text: &str, out: &mut String) {
     let _ = write!(out, "\"{}\"", String::from_utf8_lossy(&escaped));
 }
 
-/// Whether `template` is JSON whatever its placeholders stand for; the error is the parser's, which
-/// shows nothing of the text.
+/// Checks that `template` is JSON whatever its placeholders stand for; the error is the parser's,
+/// which shows nothing of the text.
 pub(crate) fn check(template: &Template) -> Result<(), String> {
     let (mut text, mut quotes) = (String::new(), Quotes::default());
     for piece in &template.pieces {
@@ -80,17 +81,24 @@ pub(crate) fn check(template: &Template) -> Result<(), String> {
             }
             // Its digits are hexadecimal, so it is no number.
             Piece::Random if !quotes.are_open => text.push('x'),
-            Piece::Secret { value, .. } if !quotes.are_open => text += value.reveal(),
+            // One that is no value by itself could end what stands around it.
+            Piece::Secret { value, .. } if !quotes.are_open && !is_json(value.reveal()) => {
+                text.push('x');
+            }
             // A number does within a string and outside, but not two of them in a row.
             _ => text += " 1 ",
         }
     }
-    let parsed = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+    let parsed = serde_json::from_str::<IgnoredAny>(&text);
     parsed.map(|_| ()).map_err(|error| {
         let said = error.to_string();
         let end = said.find(" at line ").unwrap_or(said.len());
         said[..end].to_owned()
     })
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
 /// Whether a text of JSON is within a string.
@@ -101,6 +109,7 @@ pub(crate) struct Quotes {
 }
 
 impl Quotes {
+    /// Goes through the next part of the text. Returns whether it ends within a string.
     pub(crate) fn are_open_after(&mut self, text: &str) -> bool {
         for byte in text.bytes() {
             match byte {

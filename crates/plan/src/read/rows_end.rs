@@ -81,8 +81,8 @@ impl<'a> RowUse<'a> {
         let short = files.find(|file| (1..users).contains(&file.table.rows()));
         if let Some(file) = short {
             section.problem(format_args!(
-                "has {users} virtual users or connections, and data.{} {} rows; use fewer, or let \
-                 them share rows with at_end = \"again\"",
+                "has {users} virtual users or connections, but data.{} has only {} rows; use \
+                 fewer, or let them share rows with at_end = \"again\"",
                 file.name,
                 file.table.rows()
             ));

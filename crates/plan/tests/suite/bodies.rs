@@ -6,7 +6,8 @@ use plan::{Body, Piece, Plan};
 const BASE: &str = "target.url = \"http://a.test/\"\n\
                     load = { connections = 1, requests = 1 }\n\
                     data.users.file = \"users.csv\"\n\
-                    vars.key = { secret = \"a&b\\\"c\" }\n";
+                    vars.key = { secret = \"a&b\\\"c\" }\n\
+                    vars.pair = { secret = '1, \"x\": 2' }\n";
 
 fn plan(request: &str) -> Plan {
     parse(&format!("{BASE}[request]\nmethod = \"POST\"\n{request}\n")).expect("a plan")
@@ -130,6 +131,10 @@ fn wrong_bodies_say_what_to_write() {
             "{users.login} has a cell that is no JSON value, and stands outside of a string",
         ),
         (
+            "json = '{\"a\": {pair}}'",
+            "is no JSON with values in place of its placeholders",
+        ),
+        (
             "json = '[{random}]'",
             "is no JSON with values in place of its placeholders",
         ),
@@ -172,10 +177,9 @@ fn wrong_bodies_say_what_to_write() {
 
 #[test]
 fn variables_within_quotes_are_texts_whatever_they_look_like() {
-    let vars = "vars = { zip = \"01234\", big = \"1e3\", flag = \"true\", number = 5 }\n";
+    let vars = "vars.zip = \"01234\"\nvars.big = \"1e3\"\nvars.flag = \"true\"\nvars.number = 5\n";
     let body_of = |more: &str| {
-        let base = BASE.replace("vars.key = { secret = \"a&b\\\"c\" }\n", vars);
-        let text = format!("{base}[request]\nmethod = \"POST\"\n{more}\n");
+        let text = format!("{BASE}{vars}[request]\nmethod = \"POST\"\n{more}\n");
         body(&parse(&text).expect("a plan"))
     };
     assert_eq!(

@@ -202,7 +202,7 @@ fn what_cannot_be_is_refused_with_its_cure() {
                 "load = {{ connections = 4, requests = 9 }}\n{}request.path = \"/{{words.line}}\"",
                 words(", order = \"user\", at_end = \"fail\"")
             ),
-            "has 4 virtual users or connections, and data.words 3 rows; use fewer",
+            "has 4 virtual users or connections, but data.words has only 3 rows; use fewer",
         ),
         (
             format!(
