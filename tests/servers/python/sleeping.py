@@ -1,8 +1,8 @@
 """socketserver, a thread per connection: IP PORT HOW NUMBER...
 
 With "lock MS" each answer sleeps for so long while it holds the one lock; with "between MS MS" each
-sleeps for a random time. With "compute ROUNDS" each computes under the interpreter's lock, and sends
-its head by itself. With "paced BYTES BYTES" a body of the second size leaves at the first a second.
+sleeps for a random time. With "compute MS" each computes for so much CPU time under the interpreter's
+lock, whatever the CPU's speed, and sends its head by itself. With "paced BYTES BYTES" a body of the second size leaves at the first a second.
 """
 
 import random
@@ -28,7 +28,9 @@ def answer(send):
             send(b"x" * PART)
             time.sleep(PART / speed)
     elif HOW == "compute":
-        sum(number * number for number in range(int(NUMBERS[0])))
+        end = time.thread_time() + TIMES[0]
+        while time.thread_time() < end:
+            sum(number * number for number in range(1000))
         send(HEAD % 1000)
         send(b"x" * 1000)
     else:

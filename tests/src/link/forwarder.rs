@@ -83,13 +83,8 @@ impl Moving {
         let _ = rustix::process::setpriority_process(None, -20);
         let mut packet = vec![0; PACKET_BYTES_MAX];
         while !self.wait() {
-            let quality = *self
-                .shared
-                .quality
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
             for from in 0..2 {
-                self.take_in(from, &quality, &mut packet);
+                self.take_in(from, &mut packet);
                 self.deliver(from);
             }
             let counts = [self.wires[0].counts(), self.wires[1].counts()];
@@ -117,15 +112,27 @@ impl Moving {
         !all[2].revents().is_empty()
     }
 
-    fn take_in(&mut self, from: usize, quality: &LinkQuality, packet: &mut [u8]) {
+    fn take_in(&mut self, from: usize, packet: &mut [u8]) {
         for _ in 0..BATCH {
             match read(&self.devices[from], &mut *packet) {
-                Ok(length) => self.wires[from].send(Instant::now(), &packet[..length], quality),
+                Ok(length) => {
+                    // Looked up for each packet: one that was sent after a change must follow it.
+                    let quality = self.quality();
+                    self.wires[from].send(Instant::now(), &packet[..length], &quality);
+                }
                 Err(Errno::INTR) => {}
                 // There is no packet, or the device is down.
                 Err(_) => return,
             }
         }
+    }
+
+    fn quality(&self) -> LinkQuality {
+        *self
+            .shared
+            .quality
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn deliver(&mut self, from: usize) {
