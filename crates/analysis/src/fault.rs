@@ -85,6 +85,7 @@ pub fn words(failure: Failure) -> String {
             "body's content coding is broken, or not gzip, the only one that checks can read"
         }
         (_, Kind::BodyTooLarge) => "body is longer than its checks can read",
+        (_, Kind::NotJson) => "body is not JSON, in which a check looks for a value",
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::HeadTooLarge) => {

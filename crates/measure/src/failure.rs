@@ -96,6 +96,8 @@ pub enum Kind {
     ContentCoding,
     /// The body is longer than checks can read.
     BodyTooLarge,
+    /// The body is not JSON, in which a check looks for a value.
+    NotJson,
 }
 
 /// Why a certificate was not accepted.

@@ -27,7 +27,7 @@ const STAGES: [(FailureStage, &str); 6] = [
 ];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 21] = [
+const KINDS: [(Kind, &str); 22] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -49,6 +49,7 @@ const KINDS: [(Kind, &str); 21] = [
     (Kind::NoLease, "no_lease"),
     (Kind::ContentCoding, "content_coding"),
     (Kind::BodyTooLarge, "body_too_large"),
+    (Kind::NotJson, "not_json"),
 ];
 
 /// Kinds that come with a member, such as `status.503`.
@@ -308,14 +309,14 @@ mod tests {
             | Kind::NoResolver
             | Kind::HeadTooLarge
             | Kind::NoLease => true,
-            Kind::ContentCoding | Kind::BodyTooLarge => true,
+            Kind::ContentCoding | Kind::BodyTooLarge | Kind::NotJson => true,
         };
         assert_eq!(
             all_kinds()
                 .into_iter()
                 .filter(|&kind| is_plain(kind))
                 .count(),
-            21
+            22
         );
     }
 

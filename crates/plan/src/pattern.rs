@@ -30,6 +30,12 @@ pub enum PatternError {
     /// It is no regular expression.
     #[error("is no regular expression: {0}; write one such as \"order-[0-9]+\"")]
     Syntax(String),
+    /// It has a class of characters beyond ASCII.
+    #[error(
+        "has a class of Unicode, and bytes are searched; write the characters or their bytes, such \
+         as \"(?:ä|ö)\" or \"[\\x80-\\xff]\""
+    )]
+    Unicode,
     /// Its automaton would be too large.
     #[error(
         "needs an automaton of more than 1 MiB; write smaller counts in its repetitions, or \
@@ -52,6 +58,9 @@ impl Pattern {
             // The last line says why; those above show the pattern.
             let shown = error.to_string();
             let reason = shown.lines().next_back().unwrap_or_default();
+            if reason.contains("Unicode") {
+                return PatternError::Unicode;
+            }
             PatternError::Syntax(reason.trim_start_matches("error: ").to_owned())
         })?;
         let states = thompson::Config::new()

@@ -107,10 +107,8 @@ impl BodySearch {
         }
         let text = self.texts.first_missing();
         let text = text.map(|place| self.checks.texts[place].0);
-        let failed = text
-            .or_else(|| self.pattern_failure())
-            .or_else(|| self.json_failure());
-        failed.map(Kind::Check)
+        let failed = text.or_else(|| self.pattern_failure());
+        failed.map(Kind::Check).or_else(|| self.json_failure())
     }
 
     fn pattern_failure(&self) -> Option<u16> {
@@ -122,16 +120,17 @@ impl BodySearch {
         failed.map(|(_, &(number, _))| number)
     }
 
-    /// A body that is not JSON passes no test of JSON.
-    fn json_failure(&self) -> Option<u16> {
-        let mut tests = self.checks.json.iter();
-        let (first, ..) = self.checks.json.first()?;
+    fn json_failure(&self) -> Option<Kind> {
+        if self.checks.json.is_empty() {
+            return None;
+        }
         let Ok(document) = serde_json::from_slice::<Value>(&self.json) else {
-            return Some(*first);
+            return Some(Kind::NotJson);
         };
+        let mut tests = self.checks.json.iter();
         let failed =
             tests.find(|(_, pointer, test)| !passes_as_json(test, document.pointer(pointer)));
-        failed.map(|&(number, ..)| number)
+        failed.map(|&(number, ..)| Kind::Check(number))
     }
 }
 

@@ -6,7 +6,11 @@ use serde_json::Value;
 
 /// Whether the value of a header field passes. One that is there is never absent.
 pub(super) fn passes_as_field(test: &ValueTest, value: &[u8]) -> bool {
-    let number = || std::str::from_utf8(value).ok()?.parse::<f64>().ok();
+    // `inf` and `nan`, which Rust's parser takes, are words.
+    let number = || {
+        let number = std::str::from_utf8(value).ok()?.parse::<f64>().ok()?;
+        number.is_finite().then_some(number)
+    };
     match test {
         ValueTest::Present => true,
         ValueTest::Absent | ValueTest::Flag(_) => false,
@@ -74,6 +78,7 @@ mod tests {
             (ValueTest::Compares(Relation::AtMost, 60.0), "60", true),
             (ValueTest::Compares(Relation::Below, 60.0), "60", false),
             (ValueTest::Compares(Relation::Above, 0.0), "", false),
+            (ValueTest::Compares(Relation::Above, 0.0), "inf", false),
         ];
         for (test, value, expected) in cases {
             let passes = passes_as_field(&test, value.as_bytes());

@@ -5,7 +5,7 @@ use crate::read::field::Field;
 use crate::read::header::is_token;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
-use crate::{Check, CheckPlace, Expect, Pattern, StatusSet, ValueTest, mask, status_set};
+use crate::{Check, CheckPlace, Expect, Pattern, Relation, StatusSet, ValueTest, mask, status_set};
 use std::ops::RangeInclusive;
 
 /// Most bytes of a text that is looked for.
@@ -49,6 +49,9 @@ pub(crate) fn read(section: PlanSection<'_>, method: &str) -> Expect {
         let why = "has no meaning for HEAD, whose answer has no body; remove it, or write method = \
                    \"GET\"";
         section.refuse(&["contains", "matches", "json"], why);
+        if bytes.as_ref().is_some_and(|bytes| !bytes.contains(&0)) {
+            section.refuse(&["bytes"], why);
+        }
     }
     section.finish();
     Expect {
@@ -225,17 +228,36 @@ fn other_tests(field: &Field<'_>) -> Vec<ValueTest> {
         let limit = section.read(key, |field| limit(&field));
         tests.extend(limit.map(|limit| ValueTest::Compares(relation, limit)));
     }
-    let is_empty = section.all().is_empty();
-    if is_empty {
+    if section.all().is_empty() {
         section.problem(
             "tests nothing; write at least one of present, contains, matches, min, max, above and \
              below",
         );
     } else if present == Some(false) && tests.len() > 1 {
         section.problem("has tests of a value that must not be there; remove present, or the rest");
+    } else if !has_room(&tests) {
+        section.problem("no number passes all of these; write bounds that leave room between them");
     }
     section.finish();
     tests
+}
+
+/// Whether some number passes every comparison.
+fn has_room(tests: &[ValueTest]) -> bool {
+    let comparisons = || {
+        tests.iter().filter_map(|test| match test {
+            ValueTest::Compares(relation, limit) => Some((*relation, *limit)),
+            _ => None,
+        })
+    };
+    // A bound itself passes, or else what lies just within it.
+    let mut candidates = comparisons().flat_map(|(relation, limit)| match relation {
+        Relation::AtLeast | Relation::AtMost => [limit, limit],
+        Relation::Above | Relation::Below => [limit.next_up(), limit.next_down()],
+    });
+    comparisons().next().is_none()
+        || candidates
+            .any(|number| comparisons().all(|(relation, limit)| relation.holds(number, limit)))
 }
 
 fn limit(field: &Field<'_>) -> Option<f64> {
@@ -259,6 +281,10 @@ fn needle(field: &Field<'_>) -> Option<String> {
 
 fn pattern(field: &Field<'_>) -> Option<Pattern> {
     let text = text(field)?;
+    if text.is_empty() {
+        field.refuse("has a match in every text; write what must be there");
+        return None;
+    }
     Pattern::new(text).map_err(|why| field.refuse(why)).ok()
 }
 

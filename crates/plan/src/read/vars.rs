@@ -5,7 +5,7 @@
 
 use crate::Plan;
 use crate::mask::{self, MASK};
-use crate::path::join;
+use crate::path::{join, within_plan};
 use crate::read::context::Context;
 use crate::read::data;
 use crate::read::dependencies::in_order;
@@ -394,10 +394,16 @@ fn refuse_strangers(
         } else {
             stranger
         };
+        let names = names_of(variables, others);
+        if within_plan(path).starts_with(SECTION) {
+            return format!(
+                "{shown} is none of {names}{{user}}, {{seq}}, {{random}}; declare it below [vars] \
+                 too, or write a column or a made value where it is to be sent"
+            );
+        }
         format!(
-            "{shown} is none of {}{{user}}, {{seq}}, {{random}}; declare it below [vars], \
-             [data.NAME] or [let], or write a space behind its brace to send it as it is",
-            names_of(variables, others)
+            "{shown} is none of {names}{{user}}, {{seq}}, {{random}}; declare it below [vars], \
+             [data.NAME] or [let], or write a space behind its brace to send it as it is"
         )
     });
 }
