@@ -413,7 +413,11 @@ fn load(load: &Load) -> Vec<String> {
             format!("ends after {}", duration_text(duration))
         }
         End::Duration(duration) => format!("{warm_up}{}", duration_text(duration)),
-        End::Requests(requests) => format!("{warm_up}until {requests} operations have ended"),
+        End::Requests(requests) => format!(
+            "{warm_up}until {} {} ended",
+            human::counted(requests, "operation"),
+            human::one_or_many(requests, "has", "have")
+        ),
     });
     lines
 }

@@ -213,8 +213,9 @@ fn problems_say_where_and_what_to_write() {
         (
             "vars.site = \"{users.login}\"\ntarget.url = \"http://a.test/{site}\"",
             &[],
-            "2:13: vars.site: {users.login} is none of the variables site, {user}, {seq}, {random}; \
-             declare it below [vars] too, or write a column or a made value where it is to be sent",
+            "2:13: vars.site: {users.login} is none of the variables site, {user}, {seq}, \
+             {random}; declare it below [vars] too, or write a column or a made value where it is \
+             to be sent",
         ),
         (
             "vars.site = {}\ntarget.url = \"http://{site}/\"",
