@@ -23,8 +23,8 @@ impl PythonServer {
     /// Starts one on `ip` that answers as the arguments say; `None` if Python is not installed.
     /// `["lock", "5"]`: each answer holds one lock for 5 ms. `["between", "10", "100"]`: each takes
     /// 10 to 100 ms, independently of the others. `["compute", "2"]`: each computes for 2 ms of CPU
-    /// time under the interpreter's lock. `["paced", "1e6", "200000"]`: bodies of 200 kB are sent at
-    /// 1 MB/s.
+    /// time under the interpreter's lock. `["paced", "1e6", "200000"]`: bodies of 200 kB are sent
+    /// at 1 MB/s.
     #[must_use]
     pub fn start(ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         PythonServer::start_script(SLEEPING, ip, arguments)
