@@ -5,7 +5,7 @@ use interop::{
     Agent, CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxServer, Pki, Signal,
     wait_until,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use tempfile::TempDir;
@@ -48,9 +48,12 @@ impl Scene {
     }
 
     fn start(&self, more: &str) -> (Invited, Vec<Agent>) {
+        self.start_plan(&self.plan(more))
+    }
+
+    fn start_plan(&self, plan: &str) -> (Invited, Vec<Agent>) {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let plan = self.plan(more);
-        let invited = Invited::start(AGENTS, listen, self.state.path(), &plan);
+        let invited = Invited::start(AGENTS, listen, self.state.path(), plan);
         let agents = (0..AGENTS).map(|number| invited.agent(&format!("agent-{number}")));
         let agents = agents.collect();
         (invited, agents)
@@ -126,6 +129,62 @@ fn agent_that_is_killed_sends_no_row_twice_and_loses_only_its_own() {
         let told = finished.stdout.replace("\n", " ");
         assert!(told.contains("may or may not have been"), "{finished}");
     }
+}
+
+#[test]
+fn closed_loop_goes_on_without_the_rows_of_an_agent_that_is_killed() {
+    let Some(scene) = Scene::new() else {
+        return;
+    };
+    let plan = scene.plan("fleet = { lost = \"continue\", lease = \"3s\", max_skew = \"1s\" }");
+    let (all, users) = (RATE * SECONDS, 12);
+    let load = |line: &str| line.starts_with("load = ");
+    let closed =
+        format!("load = {{ connections = {users}, think_time = \"190ms\", requests = {all} }}");
+    let lines = plan
+        .lines()
+        .map(|line| if load(line) { &closed } else { line });
+    let (invited, agents) = scene.start_plan(&lines.collect::<Vec<_>>().join("\n"));
+    scene.wait_for_rows(2 * RATE);
+    agents[1].signal(Signal::KILL);
+    let finished = invited.coordinator.wait();
+    let document = finished.clean().document();
+    let rows = scene.rows();
+    check_once(&rows, &finished);
+    let share = all / u64::from(AGENTS);
+    let sent = rows.len() as u64;
+    assert!(
+        (2 * share + 1..all).contains(&sent),
+        "{sent} rows; {finished}"
+    );
+    // The rows of the last moments before its end may or may not have been stored.
+    assert!(
+        (2 * share..=sent).contains(&document.data[0].taken),
+        "{sent} rows; {finished}"
+    );
+    assert_eq!(document.data[0].distinct, None, "{finished}");
+}
+
+#[test]
+fn made_values_come_once_though_an_agent_is_killed() {
+    let Some(scene) = Scene::new() else {
+        return;
+    };
+    let plan = scene
+        .plan("let = { id = \"uuid\" }\nfleet = { lost = \"redistribute\", lease = \"3s\" }")
+        .replace("/?row=", "/?id={id}&row=");
+    let (invited, agents) = scene.start_plan(&plan);
+    scene.wait_for_rows(2 * RATE);
+    agents[1].signal(Signal::KILL);
+    let finished = invited.coordinator.wait();
+    let _ = finished.clean();
+    check_once(&scene.rows(), &finished);
+    let requests = scene.nginx.requests();
+    let ids: BTreeSet<&str> = requests
+        .iter()
+        .map(|request| request.path.split_once('&').unwrap().0)
+        .collect();
+    assert_eq!(ids.len(), requests.len(), "{finished}");
 }
 
 fn resume(folder: &Path, more: &[&str]) -> Finished {
