@@ -236,3 +236,38 @@ fn identities_early_data_and_arrivals_go_with_names() {
         }
     }
 }
+
+#[test]
+fn variants_have_names_and_their_saved_plans_run_again() {
+    let pki = Pki::new();
+    let Some(nginx) = edge(&pki) else { return };
+    let rows: String = (0..NAMES).map(|row| name(row) + "\n").collect();
+    let text = plan(
+        &nginx.url(NginxServer::Tls13Tickets, "/"),
+        &pki,
+        &format!(
+            "data.sites.file = \"sites.txt\"\ntls.server_name = \"{{sites.line}}\"\n\
+             request.path = \"/?{{seq}}-{{user}}-{{sites.line}}\"\n\
+             request.headers.host = \"{{sites.line}}:8443\"\nconnection.requests = 1\n\
+             load = {{ connections = 1, requests = {REQUESTS} }}\n\
+             variants.full.tls.resumption = \"never\"\n\
+             variants.resumed.tls.resumption = \"always\"\n"
+        ),
+    );
+    let first = CoordinatorCommand::local(1, &text)
+        .file("sites.txt", rows.as_bytes())
+        .run()
+        .expect(0);
+    let saved = first.folder().join("runs/latest/plan.toml");
+    let _ = CoordinatorCommand::new(&["start", "--local", saved.to_str().unwrap()])
+        .run()
+        .expect(0);
+    let requests = nginx.wait_for_requests(4 * REQUESTS as usize);
+    assert_eq!(requests.len() as u64, 4 * REQUESTS);
+    for request in &requests {
+        assert_eq!(request.server_name, told(request).2, "{request:?}");
+    }
+    // The first connection to each name has no session, in each of two runs.
+    let resumed = requests.iter().filter(|request| request.resumed).count();
+    assert_eq!(resumed as u64, 2 * (REQUESTS - NAMES));
+}
