@@ -33,9 +33,10 @@ pub(crate) use run_request::unfit;
 pub(crate) use start_request::{AgentSource, Hosting, JoinOptions, StartRequest};
 pub(crate) use stop_wish::{StopHandle, StopWishes};
 
-use crate::exposition::Exposition;
 use crate::fleet;
 use crate::job::{JobStanding, schedule_runs};
+use crate::machine_name::public_address;
+use exposition::Exposition;
 use job_results::JobResults;
 use join_port::JoinPort;
 use resumed::Resumed;
@@ -74,6 +75,7 @@ pub(crate) async fn launch(
         hosting.metrics,
         hosting.dashboard,
         hosting.otlp.clone(),
+        public_address,
         say,
     )
     .await?;

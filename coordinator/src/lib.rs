@@ -7,7 +7,6 @@ mod cli;
 mod compare;
 mod exit;
 mod explain;
-mod exposition;
 pub mod fleet;
 mod front;
 #[cfg(feature = "fuzzing")]
@@ -19,14 +18,12 @@ mod launch;
 mod local;
 mod machine_name;
 mod mint;
-mod otlp;
 mod plan_file;
 mod planned_run;
 mod progress;
 mod quick;
 mod record;
 mod render;
-mod renewal;
 mod run_folder;
 mod run_origin;
 #[cfg(any(test, feature = "fuzzing", feature = "rehearsal"))]

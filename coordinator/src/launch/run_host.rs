@@ -13,7 +13,6 @@ use super::run_watch::{RunWatch, WatchedRun};
 use super::start_request::{AgentSource, Hosting, JoinOptions};
 use super::stop_wish::StopWishes;
 use crate::calibrated_agents::CalibratedAgents;
-use crate::exposition::Exposition;
 use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
 use crate::planned_run::PlannedRun;
@@ -24,6 +23,7 @@ use crate::run_origin::RunOrigin;
 use crate::token_file;
 use anyhow::Context as _;
 use control::RunRequest;
+use exposition::Exposition;
 use plan::{Builtin, Campaign, Plan};
 use std::time::Duration;
 

@@ -5,12 +5,12 @@ use super::job_observer::{JobNews, JobObserver};
 use super::run_course::{CourseEnd, CourseStep, RunCourse};
 use super::stop_wish::StopWishes;
 use crate::calibrated_agents::CalibratedAgents;
-use crate::exposition::Exposition;
 use crate::fleet::{self, RunEvents};
 use crate::local::{BuiltinTarget, ChildDeath, LocalAgents};
 use crate::progress::{RunNews, RunView};
 use crate::record::{GivenUp, RecordPermit, RecordThread, StorageNews, StorageTrouble};
 use control::{FleetTime, Receipt, RunEvent, RunModel, Stop};
+use exposition::Exposition;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 

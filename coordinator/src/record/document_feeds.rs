@@ -3,9 +3,8 @@
 
 use super::kept_run::KeptRun;
 use super::stored_fact::StoredFact;
-use crate::exposition::ViewerFeed;
-use crate::renewal::Renewal;
 use analysis::{Document, RunState};
+use exposition::{Renewal, ViewerFeed};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};

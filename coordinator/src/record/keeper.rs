@@ -83,7 +83,6 @@ impl LiveFigures {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exposition::{LatestRun, ShowTimes, ViewerFeed};
     use crate::record::decode_pool::DecodePool;
     use crate::record::document_feeds::FeedTimes;
     use crate::record::storage::StorageTimes;
@@ -92,6 +91,7 @@ mod tests {
     use crate::utc::Utc;
     use analysis::RunState;
     use control::{AgentFacts, AgentId, FleetTime, RunEvent};
+    use exposition::{LatestRun, ShowTimes, ViewerFeed};
     use std::path::{Path, PathBuf};
     use std::sync::mpsc::{SyncSender, sync_channel};
     use std::thread::JoinHandle;

@@ -1,21 +1,20 @@
 //! Holds a run's latest document, and knows who follows it.
 
-use crate::utc::Utc;
 use analysis::{Document, RunState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Most followers of a run at once.
-pub(super) const FOLLOWERS_MAX: usize = 200;
+pub(crate) const FOLLOWERS_MAX: usize = 200;
 
 /// How long the end waits for followers to have seen it.
 const FAREWELL_MAX: Duration = Duration::from_secs(2);
 
 /// Holds a run's latest document.
 #[derive(Debug, Clone)]
-pub(crate) struct LatestRun {
+pub struct LatestRun {
     shown: watch::Sender<ShownRun>,
     /// Each follower holds one of these.
     places: Arc<Semaphore>,
@@ -25,27 +24,27 @@ pub(crate) struct LatestRun {
 
 /// The run as it is shown now.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ShownRun {
+pub struct ShownRun {
     /// Counts up; another number means another document. It is the time at which the document came,
     /// in milliseconds since 1970, so that a page notices a new coordinator at an old address.
-    pub(crate) version: u64,
+    pub version: u64,
     /// `None` before the first run.
-    pub(crate) document: Option<Arc<Document>>,
+    pub document: Option<Arc<Document>>,
     /// Whether no other document follows.
-    pub(super) is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 /// A follower of a run: as long as there is one, documents come more often.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub struct Follower {
     /// The run as it is shown; it counts as new at first.
-    pub(super) shown: watch::Receiver<ShownRun>,
+    pub(crate) shown: watch::Receiver<ShownRun>,
     _place: OwnedSemaphorePermit,
 }
 
 /// The kinds of viewers that a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ShownTo {
+pub(crate) enum ShownTo {
     /// At least one browser follows it, and gets a page for each document.
     Browsers {
         /// CPU time that the last page took to make.
@@ -57,15 +56,23 @@ pub(super) enum ShownTo {
 
 impl ShownRun {
     fn put(&mut self, document: Arc<Document>) {
-        self.version = Utc::now().millis().max(self.version.saturating_add(1));
+        self.version = millis_since_1970().max(self.version.saturating_add(1));
         self.document = Some(document);
     }
 }
 
+impl Default for LatestRun {
+    fn default() -> LatestRun {
+        LatestRun::new()
+    }
+}
+
 impl LatestRun {
-    pub(crate) fn new() -> LatestRun {
+    /// Shows nothing yet.
+    #[must_use]
+    pub fn new() -> LatestRun {
         let shown = ShownRun {
-            version: Utc::now().millis(),
+            version: millis_since_1970(),
             ..ShownRun::default()
         };
         LatestRun {
@@ -77,7 +84,7 @@ impl LatestRun {
 
     /// Shows a newer document. Before its first second a run says less than the result of the run
     /// before, which then stays.
-    pub(super) fn show(&self, document: Arc<Document>) {
+    pub(crate) fn show(&self, document: Arc<Document>) {
         let has_begun = !document.series.rows.is_empty();
         let says_something = has_begun || document.run.state != RunState::Incomplete;
         self.shown.send_if_modified(|shown| {
@@ -90,7 +97,7 @@ impl LatestRun {
     }
 
     /// The kind of viewers that the run has now.
-    pub(super) fn shown_to(&self) -> ShownTo {
+    pub(crate) fn shown_to(&self) -> ShownTo {
         let is_followed = self.places.available_permits() < FOLLOWERS_MAX;
         if is_followed {
             ShownTo::Browsers {
@@ -102,16 +109,19 @@ impl LatestRun {
     }
 
     /// Shows a run's last document, even if the run never began.
-    pub(super) fn show_last(&self, document: Arc<Document>) {
+    pub(crate) fn show_last(&self, document: Arc<Document>) {
         self.shown.send_modify(|shown| shown.put(document));
     }
 
-    pub(crate) fn shown(&self) -> ShownRun {
+    /// The run as it is shown now.
+    #[must_use]
+    pub fn shown(&self) -> ShownRun {
         self.shown.borrow().clone()
     }
 
     /// Follows the run; `None` if it has too many followers.
-    pub(crate) fn follow(&self) -> Option<Follower> {
+    #[must_use]
+    pub fn follow(&self) -> Option<Follower> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         let mut shown = self.shown.subscribe();
         shown.mark_changed();
@@ -121,16 +131,27 @@ impl LatestRun {
         })
     }
 
-    pub(super) fn page_took(&self, duration: Duration) {
+    pub(crate) fn page_took(&self, duration: Duration) {
         let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.page_ns.store(ns, Ordering::Relaxed);
     }
 
     /// Notifies followers that nothing more comes, and waits a moment for them to leave.
-    pub(super) async fn end(&self) {
+    pub(crate) async fn end(&self) {
         self.shown.send_modify(|shown| shown.is_over = true);
         let all = self.places.acquire_many(FOLLOWERS_MAX as u32);
         // Those that have not left by then are not waited for.
         let _ = tokio::time::timeout(FAREWELL_MAX, all).await;
     }
+}
+
+/// The system's time since the beginning of 1970; zero if the clock is set to an earlier time.
+pub(crate) fn since_1970() -> Duration {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
+}
+
+fn millis_since_1970() -> u64 {
+    u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX)
 }

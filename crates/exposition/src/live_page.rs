@@ -13,21 +13,21 @@ use tokio::sync::Mutex;
 
 /// A page in the two forms that browsers accept.
 #[derive(Debug)]
-pub(super) struct LivePage {
+pub(crate) struct LivePage {
     version: u64,
-    pub(super) plain: Bytes,
-    pub(super) gzip: Bytes,
+    pub(crate) plain: Bytes,
+    pub(crate) gzip: Bytes,
 }
 
 /// The newest page that was asked for.
 #[derive(Debug)]
-pub(super) struct LivePages {
+pub(crate) struct LivePages {
     latest: LatestRun,
     newest: Arc<Mutex<Option<Arc<LivePage>>>>,
 }
 
 impl LivePages {
-    pub(super) fn new(latest: LatestRun) -> LivePages {
+    pub(crate) fn new(latest: LatestRun) -> LivePages {
         LivePages {
             latest,
             newest: Arc::default(),
@@ -38,7 +38,7 @@ impl LivePages {
     ///
     /// # Errors
     /// The page cannot be made.
-    pub(super) async fn newest(&self) -> io::Result<Arc<LivePage>> {
+    pub(crate) async fn newest(&self) -> io::Result<Arc<LivePage>> {
         let (latest, newest) = (self.latest.clone(), Arc::clone(&self.newest));
         // In a task of its own: the viewer that asked may leave, and still only one page is made at
         // a time.

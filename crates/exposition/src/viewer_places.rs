@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 
 /// The tasks that serve viewers. Dropping it ends them.
-pub(super) struct ViewerPlaces {
+pub(crate) struct ViewerPlaces {
     most: usize,
     silence_min: Duration,
     tasks: JoinSet<()>,
@@ -21,7 +21,7 @@ pub(super) struct ViewerPlaces {
 }
 
 impl ViewerPlaces {
-    pub(super) fn new(most: usize) -> ViewerPlaces {
+    pub(crate) fn new(most: usize) -> ViewerPlaces {
         ViewerPlaces {
             most,
             silence_min: SILENCE_MIN,
@@ -31,7 +31,7 @@ impl ViewerPlaces {
     }
 
     /// Serves one more viewer; to be called after [`ViewerPlaces::make_room`].
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         liveliness: Arc<Liveliness>,
         serve: impl Future<Output = ()> + Send + 'static,
@@ -41,7 +41,7 @@ impl ViewerPlaces {
     }
 
     /// Waits for a place: until a viewer leaves, or the one that was silent for longest has to.
-    pub(super) async fn make_room(&mut self) {
+    pub(crate) async fn make_room(&mut self) {
         while let Some(ended) = self.tasks.try_join_next_with_id() {
             self.forget(ended);
         }

@@ -5,10 +5,9 @@ mod collector;
 mod endpoint;
 mod headers;
 
-pub(crate) use endpoint::OtlpEndpoint;
+pub use endpoint::{NoOtlpEndpoint, OtlpEndpoint};
 
-use crate::exposition::LatestRun;
-use crate::utc::Utc;
+use crate::latest_run::{LatestRun, since_1970};
 use analysis::Document;
 use collector::{FailedPush, OtlpCollector};
 use std::sync::Arc;
@@ -137,7 +136,7 @@ impl OtlpPusher {
         let Some(document) = latest.filter(is_new) else {
             return;
         };
-        let (rendered, now) = (Arc::clone(&document), Utc::now().since_1970());
+        let (rendered, now) = (Arc::clone(&document), since_1970());
         // A thousand agents make a long message; the control plane must go on meanwhile.
         let body = tokio::task::spawn_blocking(move || report::otlp(&rendered, now)).await;
         let pushed = match body {

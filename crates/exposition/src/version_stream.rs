@@ -14,7 +14,7 @@ use std::time::Duration;
 const SAY_EVERY: Duration = Duration::from_secs(3);
 
 /// The events for a follower, one after the other.
-pub(super) struct VersionStream {
+pub(crate) struct VersionStream {
     next: NextEvent,
 }
 
@@ -22,7 +22,7 @@ type NextEvent = Pin<Box<dyn Future<Output = Option<(Bytes, Follower)>> + Send>>
 
 impl VersionStream {
     /// Begins with the version that there is.
-    pub(super) fn new(follower: Follower) -> VersionStream {
+    pub(crate) fn new(follower: Follower) -> VersionStream {
         VersionStream {
             next: Box::pin(next_event(follower)),
         }

@@ -1,25 +1,29 @@
 //! Shows the run under way to others: `/metrics` to programs that ask, the dashboard to people,
 //! pushes to an OpenTelemetry collector. All of them share one document, which [`ViewerFeed`] asks
-//! the record for at the pace of its viewers.
+//! its maker for at the pace of its viewers. It does not know how a run is made.
 
 mod dashboard;
 mod latest_run;
 mod live_page;
 mod liveliness;
 mod metrics;
+mod otlp;
 mod own_host;
 mod port;
+mod renewal;
 mod version_stream;
 mod viewer_feed;
 mod viewer_places;
 
-pub(crate) use latest_run::LatestRun;
-pub(crate) use viewer_feed::{ShowTimes, ViewerFeed};
+pub use latest_run::{Follower, LatestRun, ShownRun};
+pub use otlp::{NoOtlpEndpoint, OtlpEndpoint};
+pub use renewal::Renewal;
+pub use viewer_feed::{ShowTimes, ViewerFeed};
 
-use crate::otlp::{OtlpEndpoint, OtlpStream};
 use dashboard::Dashboard;
 use latest_run::FOLLOWERS_MAX;
 use metrics::Metrics;
+use otlp::OtlpStream;
 use port::Port;
 use std::net::SocketAddr;
 
@@ -32,7 +36,7 @@ const PEOPLE_MAX: usize = 2 * FOLLOWERS_MAX + 64;
 
 /// Shows runs to others. Dropping it ends that.
 #[derive(Debug)]
-pub(crate) struct Exposition {
+pub struct Exposition {
     latest: LatestRun,
     _ports: Vec<Port>,
     otlp: Option<OtlpStream>,
@@ -40,14 +44,16 @@ pub(crate) struct Exposition {
 
 impl Exposition {
     /// Opens a port for programs and one for people, and begins to send to a collector, as far as
-    /// each is asked for; `None` if nothing is. Says where each port is.
+    /// each is asked for; `None` if nothing is. Says where each port is; `public_address` is how
+    /// others reach an address of this machine.
     ///
     /// # Errors
     /// A port cannot be opened, or pushes to a collector cannot be set up.
-    pub(crate) async fn open(
+    pub async fn open(
         metrics: Option<SocketAddr>,
         dashboard: Option<SocketAddr>,
         otlp: Option<OtlpEndpoint>,
+        public_address: impl Fn(SocketAddr) -> String,
         say: impl Fn(String),
     ) -> anyhow::Result<Option<Exposition>> {
         let latest = LatestRun::new();
@@ -61,7 +67,8 @@ impl Exposition {
         if let Some(address) = dashboard {
             let (listener, address) = port::listen(address, "--dashboard").await?;
             let dashboard = Dashboard::new(address.ip(), latest.clone())?;
-            say(format!("dashboard at {}", dashboard.url(address)));
+            let url = dashboard.url(&public_address(address));
+            say(format!("dashboard at {url}"));
             ports.push(Port::open(listener, PEOPLE_MAX, dashboard));
         }
         let otlp = otlp.map(|endpoint| OtlpStream::start(endpoint, latest.clone()));
@@ -75,24 +82,25 @@ impl Exposition {
     }
 
     /// The place where runs show their documents.
-    pub(crate) fn latest(&self) -> LatestRun {
+    #[must_use]
+    pub fn latest(&self) -> LatestRun {
         self.latest.clone()
     }
 
     /// Waits a moment for a run's last figures to arrive at the collector.
-    pub(crate) async fn flush(&self) {
+    pub async fn flush(&self) {
         if let Some(otlp) = &self.otlp {
             otlp.flush().await;
         }
     }
 
     /// News for the user since the last call.
-    pub(crate) fn news(&mut self) -> Option<String> {
+    pub fn news(&mut self) -> Option<String> {
         self.otlp.as_mut()?.news()
     }
 
     /// Ends it, since no run follows: gives followers a moment to see the last run's result.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         self.latest.end().await;
     }
 }

@@ -5,7 +5,7 @@ use hyper::http::uri::Authority;
 use std::net::IpAddr;
 
 /// Whether the named host is one that no stranger can own: an IP address, or `localhost`.
-pub(super) fn is_own_host(headers: &HeaderMap) -> bool {
+pub(crate) fn is_own_host(headers: &HeaderMap) -> bool {
     let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else {
         return false;
     };

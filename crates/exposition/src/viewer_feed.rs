@@ -2,7 +2,7 @@
 //! [`LatestRun`], in which a newer document replaces the last one.
 
 use super::latest_run::{LatestRun, ShownTo};
-use crate::renewal::Renewal;
+use super::renewal::Renewal;
 use analysis::Document;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,16 +12,17 @@ const SHOW_SHARE: u32 = 20;
 
 /// How often a run is shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ShowTimes {
+pub struct ShowTimes {
     /// To browsers that follow it: less than a second, so that each second is shown once it is
     /// there.
-    pub(crate) to_browsers: Duration,
+    pub to_browsers: Duration,
     /// To exporters, if no browser follows it.
-    pub(crate) to_exporters: Duration,
+    pub to_exporters: Duration,
 }
 
 impl ShowTimes {
-    pub(crate) const USUAL: ShowTimes = ShowTimes {
+    /// Those of every command.
+    pub const USUAL: ShowTimes = ShowTimes {
         to_browsers: Duration::from_millis(800),
         to_exporters: Duration::from_secs(3),
     };
@@ -29,14 +30,16 @@ impl ShowTimes {
 
 /// Passes a run's documents to viewers.
 #[derive(Debug)]
-pub(crate) struct ViewerFeed {
+pub struct ViewerFeed {
     latest: LatestRun,
     times: ShowTimes,
     shown: Renewal,
 }
 
 impl ViewerFeed {
-    pub(crate) fn new(latest: LatestRun, times: ShowTimes) -> ViewerFeed {
+    /// Passes documents to what `latest` shows.
+    #[must_use]
+    pub fn new(latest: LatestRun, times: ShowTimes) -> ViewerFeed {
         ViewerFeed {
             latest,
             times,
@@ -45,12 +48,13 @@ impl ViewerFeed {
     }
 
     /// Notes that another document could be made.
-    pub(crate) fn outdate(&mut self) {
+    pub fn outdate(&mut self) {
         self.shown.outdate();
     }
 
     /// When another document is wanted; `None` if what is shown is up to date.
-    pub(crate) fn due(&self) -> Option<Instant> {
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
         let (every, page_took) = match self.latest.shown_to() {
             ShownTo::Browsers { page_took } => (self.times.to_browsers, page_took),
             ShownTo::Exporters => (self.times.to_exporters, Duration::ZERO),
@@ -60,18 +64,18 @@ impl ViewerFeed {
     }
 
     /// Shows a run before anything is known of it, unless the run before is shown.
-    pub(crate) fn show_first(&self, document: Arc<Document>) {
+    pub fn show_first(&self, document: Arc<Document>) {
         self.latest.show(document);
     }
 
     /// Shows a document; making it began at `begun`.
-    pub(crate) fn show(&mut self, document: Arc<Document>, begun: Instant) {
+    pub fn show(&mut self, document: Arc<Document>, begun: Instant) {
         self.latest.show(document);
         self.shown.renew(begun);
     }
 
     /// Shows the run's last document.
-    pub(crate) fn show_last(&self, document: &Document) {
+    pub fn show_last(&self, document: &Document) {
         self.latest.show_last(Arc::new(document.clone()));
     }
 }

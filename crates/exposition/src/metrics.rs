@@ -8,12 +8,12 @@ use report::PrometheusFormat;
 
 /// The page for Prometheus.
 #[derive(Debug)]
-pub(super) struct Metrics {
+pub(crate) struct Metrics {
     latest: LatestRun,
 }
 
 impl Metrics {
-    pub(super) fn new(latest: LatestRun) -> Metrics {
+    pub(crate) fn new(latest: LatestRun) -> Metrics {
         Metrics { latest }
     }
 

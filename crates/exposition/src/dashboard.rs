@@ -5,7 +5,6 @@ use super::LatestRun;
 use super::live_page::LivePages;
 use super::port::{Answer, Route, text};
 use super::version_stream::VersionStream;
-use crate::machine_name;
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -15,7 +14,7 @@ use hyper::header::{
 };
 use hyper::{Request, Response, StatusCode};
 use secret::Secret;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use subtle::ConstantTimeEq as _;
 
 const PAGE_TYPE: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
@@ -27,7 +26,7 @@ const TOKEN_BYTES: usize = 16;
 
 /// The dashboard of a run.
 #[derive(Debug)]
-pub(super) struct Dashboard {
+pub(crate) struct Dashboard {
     /// Begins and ends with a slash; off loopback it contains a token.
     path: Secret<String>,
     latest: LatestRun,
@@ -39,7 +38,7 @@ impl Dashboard {
     ///
     /// # Errors
     /// There are no random bytes for its path.
-    pub(super) fn new(address: IpAddr, latest: LatestRun) -> anyhow::Result<Dashboard> {
+    pub(crate) fn new(address: IpAddr, latest: LatestRun) -> anyhow::Result<Dashboard> {
         let is_on_loopback = address.to_canonical().is_loopback();
         let path = if is_on_loopback {
             "/".to_owned()
@@ -55,13 +54,9 @@ impl Dashboard {
         })
     }
 
-    /// The dashboard's URL; anyone who knows it can see the run.
-    pub(super) fn url(&self, address: SocketAddr) -> String {
-        format!(
-            "http://{}{}",
-            machine_name::public_address(address),
-            self.path.reveal()
-        )
+    /// The dashboard's URL at an address of this machine; anyone who knows it can see the run.
+    pub(crate) fn url(&self, address: &str) -> String {
+        format!("http://{address}{}", self.path.reveal())
     }
 
     /// The part of a path after the dashboard's own.

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// When something was made last, and whether it is up to date.
 #[derive(Debug)]
-pub(crate) struct Renewal {
+pub struct Renewal {
     made: Instant,
     took: Duration,
     is_current: bool,
@@ -12,7 +12,8 @@ pub(crate) struct Renewal {
 
 impl Renewal {
     /// Not made yet.
-    pub(crate) fn outstanding() -> Renewal {
+    #[must_use]
+    pub fn outstanding() -> Renewal {
         Renewal {
             made: Instant::now(),
             took: Duration::ZERO,
@@ -21,7 +22,7 @@ impl Renewal {
     }
 
     /// Notes that it was made just now; making it began at `begun`.
-    pub(crate) fn renew(&mut self, begun: Instant) {
+    pub fn renew(&mut self, begun: Instant) {
         let made = Instant::now();
         *self = Renewal {
             made,
@@ -31,22 +32,25 @@ impl Renewal {
     }
 
     /// Notes that it is no longer up to date.
-    pub(crate) fn outdate(&mut self) {
+    pub fn outdate(&mut self) {
         self.is_current = false;
     }
 
     /// When it was made last.
-    pub(crate) fn made(&self) -> Instant {
+    #[must_use]
+    pub fn made(&self) -> Instant {
         self.made
     }
 
     /// How long it took to make.
-    pub(crate) fn took(&self) -> Duration {
+    #[must_use]
+    pub fn took(&self) -> Duration {
         self.took
     }
 
     /// When to make it again: `pause` after the last time; `None` if it is up to date.
-    pub(crate) fn due_after(&self, pause: Duration) -> Option<Instant> {
+    #[must_use]
+    pub fn due_after(&self, pause: Duration) -> Option<Instant> {
         (!self.is_current).then(|| self.made + pause)
     }
 }

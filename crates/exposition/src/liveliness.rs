@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// When a viewer last showed a sign of life.
 #[derive(Debug)]
-pub(super) struct Liveliness {
+pub(crate) struct Liveliness {
     /// Instants count from here.
     since: Instant,
     moved_at_ns: AtomicU64,
@@ -21,10 +21,10 @@ pub(super) struct Liveliness {
 }
 
 /// Marks an answer as being made, for as long as this lives.
-pub(super) struct Answering(Arc<Liveliness>);
+pub(crate) struct Answering(Arc<Liveliness>);
 
 impl Liveliness {
-    pub(super) fn new() -> Arc<Liveliness> {
+    pub(crate) fn new() -> Arc<Liveliness> {
         Arc::new(Liveliness {
             since: Instant::now(),
             moved_at_ns: AtomicU64::new(0),
@@ -32,7 +32,7 @@ impl Liveliness {
         })
     }
 
-    pub(super) fn answering(self: &Arc<Liveliness>) -> Answering {
+    pub(crate) fn answering(self: &Arc<Liveliness>) -> Answering {
         self.answers.fetch_add(1, Ordering::Relaxed);
         Answering(Arc::clone(self))
     }
@@ -43,7 +43,7 @@ impl Liveliness {
     }
 
     /// `None` while an answer is being made for the viewer.
-    pub(super) fn silent_since(&self) -> Option<Instant> {
+    pub(crate) fn silent_since(&self) -> Option<Instant> {
         let moved_at = Duration::from_nanos(self.moved_at_ns.load(Ordering::Relaxed));
         (self.answers.load(Ordering::Relaxed) == 0).then(|| self.since + moved_at)
     }
@@ -57,13 +57,13 @@ impl Drop for Answering {
 }
 
 /// A stream that notes when bytes move.
-pub(super) struct NotedStream {
+pub(crate) struct NotedStream {
     stream: TcpStream,
     liveliness: Arc<Liveliness>,
 }
 
 impl NotedStream {
-    pub(super) fn new(stream: TcpStream, liveliness: Arc<Liveliness>) -> NotedStream {
+    pub(crate) fn new(stream: TcpStream, liveliness: Arc<Liveliness>) -> NotedStream {
         NotedStream { stream, liveliness }
     }
 }

@@ -9,7 +9,7 @@ const METRICS_PATH: &str = "/v1/metrics";
 
 /// The URL that metrics are sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OtlpEndpoint {
+pub struct OtlpEndpoint {
     /// Whether it is HTTPS.
     pub(super) is_secure: bool,
     /// A name or an address, without brackets.
@@ -23,7 +23,7 @@ pub(crate) struct OtlpEndpoint {
 /// Why a text is not a URL that metrics can be sent to.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; write such as http://127.0.0.1:4318")]
-pub(crate) struct NoOtlpEndpoint(&'static str);
+pub struct NoOtlpEndpoint(&'static str);
 
 /// Completes a base URL as OpenTelemetry's SDKs complete `OTEL_EXPORTER_OTLP_ENDPOINT`. A URL that
 /// ends with the path for metrics is taken as it is.

@@ -50,17 +50,17 @@ const GUARDS: [(HeaderName, HeaderValue); 5] = [
 ];
 
 /// An answer: all at once, or news as it comes.
-pub(super) type Answer = Response<Either<Full<Bytes>, VersionStream>>;
+pub(crate) type Answer = Response<Either<Full<Bytes>, VersionStream>>;
 
 /// The answers of a port.
-pub(super) trait Route: Send + Sync + 'static {
+pub(crate) trait Route: Send + Sync + 'static {
     /// Answers a GET or HEAD.
     fn answer<B: Send>(&self, request: Request<B>) -> impl Future<Output = Answer> + Send;
 }
 
 /// A port at which something is shown. Dropping it closes the port.
 #[derive(Debug)]
-pub(super) struct Port {
+pub(crate) struct Port {
     task: JoinHandle<()>,
 }
 
@@ -68,7 +68,7 @@ pub(super) struct Port {
 ///
 /// # Errors
 /// The address cannot be used.
-pub(super) async fn listen(
+pub(crate) async fn listen(
     address: SocketAddr,
     flag: &str,
 ) -> anyhow::Result<(TcpListener, SocketAddr)> {
@@ -83,7 +83,7 @@ pub(super) async fn listen(
 impl Port {
     /// Answers as `route` does, on this many connections at once. One more takes the place of the
     /// connection that was silent for longest.
-    pub(super) fn open(listener: TcpListener, connections_max: usize, route: impl Route) -> Port {
+    pub(crate) fn open(listener: TcpListener, connections_max: usize, route: impl Route) -> Port {
         let viewers = ViewerPlaces::new(connections_max);
         let task = tokio::spawn(serve(listener, viewers, Arc::new(route)));
         Port { task }
@@ -157,7 +157,7 @@ impl<R: Route> Viewer<R> {
 }
 
 /// An answer of plain text.
-pub(super) fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
+pub(crate) fn text(status: StatusCode, text: impl Into<Bytes>) -> Answer {
     let mut response = Response::new(Either::Left(Full::new(text.into())));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, TEXT_TYPE);
