@@ -7,8 +7,11 @@ use std::sync::Arc;
 /// The first bytes of every gzip member (RFC 1952 §2.3.1).
 const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The content itself, unless it is gzip.
-pub(crate) fn decompress(content: Arc<[u8]>) -> Result<Arc<[u8]>, DataError> {
+/// The content as it is; decompressed if it is gzip.
+///
+/// # Errors
+/// It is broken, or has more than [`MAX_BYTES`].
+pub fn decompress(content: Arc<[u8]>) -> Result<Arc<[u8]>, DataError> {
     if !content.starts_with(&MAGIC) {
         return Ok(content);
     }

@@ -15,6 +15,7 @@ mod table;
 
 pub use data_error::DataError;
 pub use escape::Escape;
+pub use gzip::decompress;
 pub use layout::{DataFormat, FileLayout};
 pub use table::{DataTable, TableCell};
 

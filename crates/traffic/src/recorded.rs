@@ -14,7 +14,7 @@ const METHODS_WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
 /// Fields that the sender writes itself: they describe the connection (RFC 9110, section 7.6.1),
 /// the length of the body, or an answer that is waited for before the body.
-const FIELDS_OF_CONNECTION: [&str; 10] = [
+pub(crate) const FIELDS_OF_CONNECTION: [&str; 10] = [
     "connection",
     "content-length",
     "expect",
@@ -192,7 +192,7 @@ fn percent_encoded(path: &[u8]) -> String {
     text
 }
 
-fn is_host(text: &[u8]) -> bool {
+pub(crate) fn is_host(text: &[u8]) -> bool {
     let is_of_host =
         |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:[]%!$&'()*+,;=".contains(byte);
     !text.is_empty() && text.iter().all(is_of_host)
