@@ -61,6 +61,9 @@ impl ErrorFigure {
     }
 }
 
+const NOT_AS_RECORDED_CURE: &str = "does the server have the data that the log's one had? where \
+    statuses may differ, write replay.status = \"any\", or \"expected\" with request.expect.status";
+
 /// Describes a failure in plain words.
 #[must_use]
 pub fn words(failure: Failure) -> String {
@@ -111,6 +114,9 @@ pub fn words(failure: Failure) -> String {
         }
         (_, Kind::Status(status)) => {
             return format!("server answered with status {status}, which was not expected");
+        }
+        (_, Kind::NotAsRecorded(status)) => {
+            return format!("server answered with status {status}, and another one in the log");
         }
         (_, Kind::NoHttp2) => "server does not speak HTTP/2: it did not choose h2 in the handshake",
         (_, Kind::StreamReset(code)) => {
@@ -282,6 +288,7 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
             "the server's log may say why; where this is the right answer, say so with \
              request.expect.status"
         }
+        Kind::NotAsRecorded(_) => NOT_AS_RECORDED_CURE,
         Kind::Status(_) => "where this is the right answer, say so with request.expect.status",
         _ => return None,
     })

@@ -98,6 +98,8 @@ pub enum Kind {
     BodyTooLarge,
     /// The body is not JSON, in which a check looks for a value.
     NotJson,
+    /// The status is not the one that the replayed log has.
+    NotAsRecorded(u16),
 }
 
 /// Why a certificate was not accepted.

@@ -63,8 +63,9 @@ mod family {
     pub(super) const GO_AWAY: &str = "go_away";
     pub(super) const VIOLATION: &str = "violation";
     pub(super) const CHECK: &str = "check";
+    pub(super) const NOT_AS_RECORDED: &str = "not_as_recorded";
 
-    pub(super) const ALL: [&str; 9] = [
+    pub(super) const ALL: [&str; 10] = [
         ALERT_RECEIVED,
         ALERT_SENT,
         CERTIFICATE,
@@ -74,6 +75,7 @@ mod family {
         GO_AWAY,
         VIOLATION,
         CHECK,
+        NOT_AS_RECORDED,
     ];
 }
 
@@ -111,6 +113,7 @@ impl fmt::Display for Kind {
             }
             Kind::Status(status) => member(family::STATUS, &status),
             Kind::Check(number) => member(family::CHECK, &number),
+            Kind::NotAsRecorded(status) => member(family::NOT_AS_RECORDED, &status),
             Kind::Os(number) => member(family::OS, &number),
             Kind::StreamReset(code) => member(family::STREAM_RESET, &error_name(code)),
             Kind::GoAway(code) => member(family::GO_AWAY, &error_name(code)),
@@ -168,6 +171,7 @@ fn kind_named(name: &str) -> Option<Kind> {
         family::CERTIFICATE => find_in(&CERTIFICATE_FAULTS, member).map(Kind::Certificate),
         family::STATUS => member.parse().ok().map(Kind::Status),
         family::CHECK => member.parse().ok().map(Kind::Check),
+        family::NOT_AS_RECORDED => member.parse().ok().map(Kind::NotAsRecorded),
         family::OS => member.parse().ok().map(Kind::Os),
         family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
         family::GO_AWAY => error_code(member).map(Kind::GoAway),
@@ -213,6 +217,7 @@ mod tests {
             Kind::Status(0),
             Kind::Check(1),
             Kind::Check(u16::MAX),
+            Kind::NotAsRecorded(404),
             Kind::Os(111),
             Kind::Os(-1),
         ]);
@@ -245,6 +250,11 @@ mod tests {
             ),
             (FailureStage::Http, Kind::Status(503), "http.status.503"),
             (FailureStage::Http, Kind::Check(3), "http.check.3"),
+            (
+                FailureStage::Http,
+                Kind::NotAsRecorded(404),
+                "http.not_as_recorded.404",
+            ),
             (FailureStage::Dns, Kind::NoSuchName, "dns.no_such_name"),
             (FailureStage::Dns, Kind::NoResolver, "dns.no_resolver"),
             (FailureStage::Load, Kind::NotSent, "load.not_sent"),
@@ -288,6 +298,7 @@ mod tests {
             | Kind::AlertSent(_)
             | Kind::Certificate(_)
             | Kind::Status(_)
+            | Kind::NotAsRecorded(_)
             | Kind::Os(_) => false,
             Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) | Kind::Check(_) => false,
             Kind::Refused
