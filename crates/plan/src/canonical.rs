@@ -4,12 +4,13 @@ use crate::toml_text::array;
 use crate::{
     Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition, Connection, DataFile,
     Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load, MadeSource, MadeValue,
-    PartContent, Plan, Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape,
-    Target, Threshold, Tls, Words, data_file, duration, mask, quote,
+    PartContent, Plan, Replay, Request, RequestsPerConnection, Resumption, ServerNames, Sha256,
+    Shape, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 impl Plan {
     /// The plan with every default written out and files by hash.
@@ -41,8 +42,14 @@ fn text(plan: &Plan) -> String {
         data_file(&mut out, each);
     }
     made_values(&mut out, &plan.made);
+    if let Some(each) = &plan.replay {
+        replay(&mut out, each);
+    }
     for each in &plan.requests {
-        request(&mut out, each, plan.connection.requests);
+        match plan.replay {
+            Some(_) => replayed_request(&mut out, each),
+            None => request(&mut out, each, plan.connection.requests),
+        }
     }
     connection(&mut out, &plan.connection);
     if let Some(each) = &plan.tls {
@@ -224,6 +231,38 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
     out.field("expect", request.expect.canonical());
 }
 
+fn replay(out: &mut TomlText, replay: &Replay) {
+    out.table("[replay]");
+    out.field("file", file(&replay.file));
+    out.field("speed", format_args!("{:?}", replay.arrivals.speed()));
+    out.field("loop", replay.arrivals.turns());
+    out.field("from", time(replay.from));
+    if let Some(to) = replay.to {
+        out.field("to", time(to));
+    }
+    out.field("status", word(replay.status));
+    let facts = replay.arrivals.facts();
+    let (requests, connections) = (facts.requests, facts.connections);
+    let length = time(Duration::from_nanos(facts.length_ns));
+    let counts = array(&facts.counts, ToString::to_string);
+    out.field(
+        "log",
+        format_args!(
+            "{{ requests = {requests}, length = {length}, connections = {connections}, counts = \
+             {counts} }}"
+        ),
+    );
+}
+
+/// What the recorded requests of one method have beside what the log says.
+fn replayed_request(out: &mut TomlText, request: &Request) {
+    out.table("[[request]]");
+    out.field("name", quote(&request.name));
+    out.field("method", quote(&request.method));
+    out.field("headers", headers(request));
+    out.field("expect", request.expect.canonical());
+}
+
 fn part(part: &BodyPart) -> String {
     let content = match &part.content {
         PartContent::Text(text) => format!("text = {}", quote(&text.to_string())),
@@ -362,6 +401,15 @@ fn resumption(resumption: Resumption) -> String {
 
 fn load(out: &mut TomlText, load: &Load) {
     out.table("[load]");
+    if load.recorded.is_some() {
+        if let Shape::Open {
+            max_connections, ..
+        } = load.shape
+        {
+            out.field("max_connections", max_connections);
+        }
+        return out.field("seed", load.seed);
+    }
     match &load.shape {
         Shape::Closed {
             connections,
@@ -450,6 +498,6 @@ fn word(value: impl Words) -> String {
     quote(value.word())
 }
 
-fn time(time: std::time::Duration) -> String {
+fn time(time: Duration) -> String {
     quote(&duration::write(time))
 }

@@ -40,6 +40,7 @@ mod random;
 mod rate;
 mod read;
 mod repeat;
+mod replay;
 mod request;
 mod rows;
 mod schedule;
@@ -98,6 +99,7 @@ pub use profile::Profile;
 pub use proxy_protocol::{ClientNetwork, ClientNetworkError, ProxyProtocol, ProxyVersion};
 pub use rate::{Rate, RateError};
 pub use repeat::{Repeat, Run};
+pub use replay::{RecordedArrivals, Replay, ReplayStatus};
 pub use request::{Body, Request, SECRET_HEADERS};
 pub use rows::{RowSource, RowSources};
 pub use schedule::{Bookmark, Instants, Schedule};
@@ -124,4 +126,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 4;
+pub const LANGUAGE: u32 = 5;

@@ -1,7 +1,8 @@
 //! How much load, in which shape, and until when. Numbers apply to the whole cluster.
 
 use crate::words::words;
-use crate::{Problem, Rate};
+use crate::{Problem, Rate, RecordedArrivals};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most virtual users, or open connections.
@@ -27,6 +28,9 @@ pub struct Load {
     /// Time over which the first connections of a closed loop are spread evenly, to avoid a burst
     /// of SYNs.
     pub connect_ramp: Duration,
+    /// The arrivals of a replay, in place of those that an open loop's rate would give; its shape
+    /// has their mean rate.
+    pub recorded: Option<Arc<RecordedArrivals>>,
 }
 
 /// Closed or open loop.

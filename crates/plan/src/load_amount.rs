@@ -74,6 +74,7 @@ mod tests {
             warm_up: seconds(2),
             seed: 1,
             connect_ramp: Duration::ZERO,
+            recorded: None,
         };
         let cases = [
             (0, 2, 20.0),

@@ -2,7 +2,7 @@
 
 use crate::{
     Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, MadeValue,
-    Minted, Owner, Piece, Portion, Problem, Request, Seats, Sha256, Shape, Share, Target,
+    Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats, Sha256, Shape, Share, Target,
     Threshold, Tls, mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +23,7 @@ pub struct Plan {
     pub(crate) target: Target,
     pub(crate) data: Vec<Arc<DataFile>>,
     pub(crate) made: Vec<Arc<MadeValue>>,
+    pub(crate) replay: Option<Replay>,
     pub(crate) requests: Vec<Request>,
     pub(crate) connection: Connection,
     pub(crate) tls: Option<Tls>,
@@ -69,7 +70,7 @@ impl Plan {
         secrets
     }
 
-    /// All files of the plan that every agent gets: bodies, data and roots.
+    /// All files of the plan that every agent gets: bodies, data, the log of a replay, and roots.
     #[must_use]
     pub fn files(&self) -> Vec<&File> {
         let bodies = self
@@ -80,6 +81,7 @@ impl Plan {
         let data = self.data.iter().map(|data| &data.file);
         bodies
             .chain(data)
+            .chain(self.replay.iter().map(|replay| &replay.file))
             .chain(self.tls.iter().filter_map(|tls| tls.ca.as_ref()))
             .collect()
     }
@@ -205,6 +207,12 @@ impl Plan {
         &self.made
     }
 
+    /// The log whose requests are sent, if any is. There is a request for each of its methods.
+    #[must_use]
+    pub fn replay(&self) -> Option<&Replay> {
+        self.replay.as_ref()
+    }
+
     /// At least one request; with `connection.requests = 0` only the name of one is used.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
@@ -259,6 +267,7 @@ impl PartialEq for Plan {
             && self.target == other.target
             && self.data == other.data
             && self.made == other.made
+            && self.replay == other.replay
             && self.requests == other.requests
             && self.connection == other.connection
             && self.tls == other.tls

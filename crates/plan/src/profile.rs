@@ -42,6 +42,10 @@ impl Profile {
     /// The profile of the measured part of `load`.
     #[must_use]
     pub fn after_warm_up(load: &Load) -> Profile {
+        if let Some(recorded) = &load.recorded {
+            let (turn_ns, turns) = (recorded.turn_ns(), recorded.turns());
+            return Profile::of_counts(turn_ns, turns, &recorded.facts().counts);
+        }
         Profile::new(initial(&load.shape), &load.stages)
     }
 
@@ -79,6 +83,40 @@ impl Profile {
             length_ns: u64::MAX,
             from,
             to: from,
+            before,
+        });
+        Profile { segments }
+    }
+
+    /// The profile of `turns` of `turn_ns` each. `counts` has the arrivals in each of its equal
+    /// parts; there are none after the last turn.
+    fn of_counts(turn_ns: u64, turns: u32, counts: &[u64]) -> Profile {
+        let mut segments = Vec::with_capacity(turns as usize * counts.len() + 1);
+        let parts = counts.len() as u128;
+        let bound = |part: u128| (u128::from(turn_ns) * part / parts) as u64;
+        let mut before = 0.0;
+        for turn in 0..u64::from(turns) {
+            for (part, &count) in (0..).zip(counts) {
+                let (begin, end) = (bound(part), bound(part + 1));
+                let rate = count as f64 * NS_PER_S / (end - begin).max(1) as f64;
+                let segment = Segment {
+                    begin_ns: turn.saturating_mul(turn_ns).saturating_add(begin),
+                    length_ns: end - begin,
+                    from: rate,
+                    to: rate,
+                    before,
+                };
+                if segment.length_ns > 0 {
+                    before = segment.after();
+                    segments.push(segment);
+                }
+            }
+        }
+        segments.push(Segment {
+            begin_ns: turn_ns.saturating_mul(u64::from(turns)),
+            length_ns: u64::MAX,
+            from: 0.0,
+            to: 0.0,
             before,
         });
         Profile { segments }

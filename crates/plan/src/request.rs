@@ -29,6 +29,19 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request of this method without anything else, not even a name.
+    pub(crate) fn of_method(method: &str) -> Request {
+        Request {
+            name: String::new(),
+            method: method.to_owned(),
+            path: None,
+            headers: Vec::new(),
+            body: None,
+            weight: 1,
+            expect: crate::Expect::default(),
+        }
+    }
+
     /// The texts that placeholders can stand in: path, headers and body.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let headers = self.headers.iter().map(|(_, value)| value.reveal());

@@ -48,6 +48,7 @@ impl Plan {
         RowTakers {
             requests: &self.requests,
             tls: self.tls.as_ref(),
+            are_replayed: self.replay.is_some(),
         }
     }
 }
@@ -58,12 +59,14 @@ pub(crate) struct RowTakers<'a> {
     pub(crate) requests: &'a [Request],
     /// A connection's name is that of any operation's row, whatever that requests.
     pub(crate) tls: Option<&'a Tls>,
+    /// A log says which request an operation sends, so every operation takes a row.
+    pub(crate) are_replayed: bool,
 }
 
 impl RowSource {
     pub(crate) fn new(file: &DataFile, takers: RowTakers<'_>, seed: u64) -> RowSource {
         let taking = takers.take_rows(&file.name);
-        let uses = (!taking.iter().all(|&takes| takes)).then(|| {
+        let uses = (!takers.are_replayed && !taking.iter().all(|&takes| takes)).then(|| {
             let requests = takers.requests.iter();
             let weights: Vec<u32> = requests.map(|request| request.weight).collect();
             Mix::new(&weights, seed).uses(&taking)

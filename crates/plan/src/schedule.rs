@@ -2,8 +2,10 @@
 
 use crate::portion::PortionDeal;
 use crate::random::Exponential;
-use crate::{Arrivals, End, Load, Owner, Portion, Profile, Shape};
+use crate::replay::OwnRequests;
+use crate::{Arrivals, End, Load, Owner, Portion, Profile, RecordedArrivals, Shape};
 use measure::nanoseconds;
+use std::sync::Arc;
 
 /// Distinguishes the warm-up's random arrivals from the measured ones.
 const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
@@ -12,13 +14,14 @@ const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
 /// beginning.
 ///
 /// Even arrivals: number k is due when the integral of the rate passes k, the first one at once.
-/// Poisson arrivals: the same with a sum of seeded exponential gaps in place of k. Every owner
-/// computes the same sequence and takes its own numbers from it, so the union over all owners is
-/// the same sequence, however many they are.
+/// Poisson arrivals: the same with a sum of seeded exponential gaps in place of k. A replay: as its
+/// log says. Every owner computes the same sequence and takes its own numbers from it, so the union
+/// over all owners is the same sequence, however many they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     profile: Profile,
     arrivals: Arrivals,
+    recorded: Option<Arc<RecordedArrivals>>,
     seed: u64,
     bound: Bound,
 }
@@ -45,6 +48,7 @@ impl Schedule {
         Some(Schedule {
             profile: Profile::after_warm_up(load),
             arrivals,
+            recorded: load.recorded.clone(),
             seed: load.seed,
             bound,
         })
@@ -61,6 +65,7 @@ impl Schedule {
         let schedule = Schedule {
             profile: Profile::warm_up(load),
             arrivals,
+            recorded: None,
             seed: load.seed ^ WARM_UP_SEED,
             bound,
         };
@@ -70,9 +75,34 @@ impl Schedule {
     /// How long the arrivals take: until the end of the part, or until the arrival after the last
     /// one would be due.
     pub(crate) fn span_ns(&self) -> Option<u64> {
-        match self.bound {
-            Bound::Before(end_ns) => Some(end_ns),
-            Bound::Count(count) => self.profile.instant_of(count as f64),
+        match (self.bound, &self.recorded) {
+            (_, Some(recorded)) => Some(recorded.span_ns()),
+            (Bound::Before(end_ns), None) => Some(end_ns),
+            (Bound::Count(count), None) => self.profile.instant_of(count as f64),
+        }
+    }
+
+    /// How many arrivals `portion` has, if that needs no counting.
+    pub(crate) fn amount(&self, portion: &Portion) -> Option<u64> {
+        self.known_total()?;
+        self.numbers(portion).amount()
+    }
+
+    /// The numbers of the portion's arrivals.
+    fn numbers(&self, portion: &Portion) -> Numbers {
+        match &self.recorded {
+            Some(recorded) => Numbers::Own(recorded.own(portion)),
+            None => Numbers::Dealt(PortionDeal::new(portion, self.known_total())),
+        }
+    }
+
+    /// When arrival `number` is due, up to which the integral comes to `integral`; `None` if it
+    /// never does.
+    #[inline]
+    fn instant(&self, number: u64, integral: f64) -> Option<u64> {
+        match &self.recorded {
+            Some(recorded) => Some(recorded.instant(number)),
+            None => self.profile.instant_of(integral),
         }
     }
 
@@ -146,9 +176,37 @@ impl Schedule {
 #[derive(Debug, Clone)]
 pub struct Instants {
     schedule: Schedule,
-    deal: PortionDeal,
+    numbers: Numbers,
     taken: u64,
     gaps: Option<Gaps>,
+}
+
+/// Which arrivals of the whole sequence a portion has.
+#[derive(Debug, Clone)]
+enum Numbers {
+    /// Those that are dealt to it.
+    Dealt(PortionDeal),
+    /// Those of its connections of a log.
+    Own(OwnRequests),
+}
+
+impl Numbers {
+    /// How many they are; `None` for an endless sequence.
+    fn amount(&self) -> Option<u64> {
+        match self {
+            Numbers::Dealt(deal) => deal.amount(),
+            Numbers::Own(own) => Some(own.amount()),
+        }
+    }
+
+    /// The number of its `nth` arrival (from 0), if there is one.
+    #[inline]
+    fn item(&self, nth: u64) -> Option<u64> {
+        match self {
+            Numbers::Dealt(deal) => deal.item(nth),
+            Numbers::Own(own) => own.item(nth),
+        }
+    }
 }
 
 /// How far the gaps of random arrivals have been drawn, for starting in the middle of a sequence:
@@ -179,13 +237,13 @@ impl Bookmark {
     /// Like [`Schedule::instants`], without arrivals that the bookmark has passed.
     #[must_use]
     pub fn instants(&self, portion: impl Into<Portion>) -> Instants {
-        let deal = PortionDeal::new(&portion.into(), self.schedule.known_total());
+        let numbers = self.schedule.numbers(&portion.into());
         let drawn = self.gaps.as_ref().map_or(0, |gaps| gaps.next);
         // A portion cannot have more items below a number than there are numbers.
-        let taken = first_not(drawn, |nth| deal.item(nth).is_some_and(|k| k < drawn));
+        let taken = first_not(drawn, |nth| numbers.item(nth).is_some_and(|k| k < drawn));
         Instants {
             schedule: self.schedule.clone(),
-            deal,
+            numbers,
             taken,
             gaps: self.gaps.clone(),
         }
@@ -215,11 +273,11 @@ impl Instants {
     /// How many even arrivals of the portion are due before `from_ns`.
     fn even_before(&self, from_ns: u64) -> u64 {
         let is_before = |nth: u64| {
-            let number = self.deal.item(nth);
-            let at_ns = number.and_then(|k| self.schedule.profile.instant_of(k as f64));
+            let number = self.numbers.item(nth);
+            let at_ns = number.and_then(|k| self.schedule.instant(k, k as f64));
             at_ns.is_some_and(|at_ns| at_ns < from_ns)
         };
-        first_not(self.deal.amount().unwrap_or(0), is_before)
+        first_not(self.numbers.amount().unwrap_or(0), is_before)
     }
 }
 
@@ -241,15 +299,14 @@ impl Iterator for Instants {
     type Item = (u64, u64);
 
     fn next(&mut self) -> Option<(u64, u64)> {
-        let number = self.deal.item(self.taken)?;
+        let number = self.numbers.item(self.taken)?;
         let integral = self
             .gaps
             .as_mut()
             .map_or(number as f64, |gaps| gaps.sum_to(number));
         let at_ns = self
             .schedule
-            .profile
-            .instant_of(integral)
+            .instant(number, integral)
             .filter(|&at_ns| self.schedule.admits(at_ns))?;
         self.taken += 1;
         Some((number, at_ns))
@@ -305,6 +362,7 @@ mod tests {
             warm_up: Duration::from_secs(2),
             seed: 7,
             connect_ramp: Duration::ZERO,
+            recorded: None,
         }
     }
 

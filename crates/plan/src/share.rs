@@ -1,7 +1,6 @@
 //! Exact division of a whole among agents, and of an agent's part among its workers.
 
-use crate::portion::PortionDeal;
-use crate::{End, Load, Portion, Rate, Schedule, Seats, Shape, UserOperations};
+use crate::{Load, Portion, Rate, Schedule, Seats, Shape, UserOperations};
 
 /// One agent's share of a load, for a person to read before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,13 +29,11 @@ impl Share {
         let seats = Seats::new(load, portion.clone());
         // Portions without a connection are left out, and the others get more.
         let place = seats.place().unwrap_or(portion);
-        let part = |total: u64| PortionDeal::new(place, Some(total)).amount().unwrap_or(0);
-        let requests = match (&load.shape, load.end) {
-            (Shape::Closed { .. }, _) => UserOperations::after_warm_up(load, portion).remaining(),
-            (Shape::Open { .. }, End::Requests(requests)) => Some(part(requests)),
-            (Shape::Open { .. }, End::Duration(_)) => Schedule::after_warm_up(load)
-                .and_then(|schedule| schedule.known_total())
-                .map(part),
+        let requests = match &load.shape {
+            Shape::Closed { .. } => UserOperations::after_warm_up(load, portion).remaining(),
+            Shape::Open { .. } => {
+                Schedule::after_warm_up(load).and_then(|schedule| schedule.amount(place))
+            }
         };
         let each = |rate: Rate| Rate::per_second(rate.as_per_second() / place.divisor());
         match load.shape {

@@ -1,6 +1,6 @@
 //! A plan whose requests can be shown.
 
-use crate::{Body, BodyPart, Multipart, PartContent, Piece, Plan, Request, Template, mask};
+use crate::{Body, BodyPart, Multipart, PartContent, Piece, Plan, Replay, Request, Template, mask};
 use data::Escape;
 use secret::Secret;
 use std::sync::Arc;
@@ -10,9 +10,12 @@ const SHOWN: &str = "***";
 
 impl Plan {
     /// Whether its requests have texts that the plan declares elsewhere: columns, made values or
-    /// secret variables.
+    /// secret variables, or that a log has.
     #[must_use]
     pub fn has_declared_texts(&self) -> bool {
+        if self.replay.is_some() {
+            return true;
+        }
         let mut pieces = self.requests.iter().flat_map(Request::all_pieces);
         pieces.any(|piece| {
             matches!(
@@ -29,8 +32,16 @@ impl Plan {
         let requests = self.requests.iter();
         Plan {
             requests: requests.map(hide_secrets).collect(),
+            replay: self.replay.as_ref().map(hide_recorded),
             ..self.clone()
         }
+    }
+}
+
+fn hide_recorded(replay: &Replay) -> Replay {
+    Replay {
+        arrivals: Arc::new(replay.arrivals.to_be_shown(mask::is_secret_key, SHOWN)),
+        ..replay.clone()
     }
 }
 

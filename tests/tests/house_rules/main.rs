@@ -24,7 +24,7 @@ const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 const MAY_NAME: [(&str, &[&str]); 15] = [
     ("secret", &[]),
     ("data", &[]),
-    ("plan", &["data", "measure", "secret"]),
+    ("plan", &["data", "measure", "secret", "traffic"]),
     ("measure", &[]),
     ("proto", &[]),
     ("target", &[]),

@@ -10,6 +10,7 @@ use crate::{DataFile, File, MadeValue, Problems, Settings, Sha256};
 use data::{DataError, DataTable, FileLayout};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
+use traffic::ReplayLog;
 
 /// One reading of a text.
 pub(crate) struct Context<'a> {
@@ -196,6 +197,11 @@ impl<'a> Context<'a> {
     /// Reads a data file as a table, once for all variants.
     pub(crate) fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
         self.source.table(file, layout)
+    }
+
+    /// Reads a replay file, once for all variants.
+    pub(crate) fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {
+        self.source.replay_log(file)
     }
 
     /// Whether the plan is to be run, for which its secrets are needed.

@@ -6,6 +6,7 @@ use secret::Secret;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use traffic::ReplayLog;
 
 /// A source of files' contents. Errors are reasons in words.
 pub(crate) trait FileSource {
@@ -20,6 +21,11 @@ pub(crate) trait FileSource {
     /// Reads a data file as a table.
     fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
         DataTable::read(Arc::clone(&file.content), layout)
+    }
+    /// Reads a replay file.
+    fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {
+        let text = data::decompress(Arc::clone(&file.content)).map_err(|why| why.to_string())?;
+        ReplayLog::read(&text).map_err(|why| why.to_string())
     }
     /// Whether the plan is to be run, for which its secrets are needed.
     fn is_to_run(&self) -> bool {
@@ -130,6 +136,7 @@ pub(crate) struct Once<'a> {
     contents: RefCell<BTreeMap<String, Result<FileContent, String>>>,
     lists: RefCell<BTreeMap<String, Result<Vec<String>, String>>>,
     tables: RefCell<Vec<KnownTable>>,
+    logs: RefCell<BTreeMap<Sha256, Result<ReplayLog, String>>>,
 }
 
 /// A data file, how it is read, and its table.
@@ -142,6 +149,7 @@ impl<'a> Once<'a> {
             contents: RefCell::default(),
             lists: RefCell::default(),
             tables: RefCell::default(),
+            logs: RefCell::default(),
         }
     }
 }
@@ -173,6 +181,12 @@ impl FileSource for Once<'_> {
         let table = self.source.table(file, layout);
         tables.push((file.sha256, layout.clone(), table.clone()));
         table
+    }
+
+    fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {
+        let mut logs = self.logs.borrow_mut();
+        let log = logs.entry(file.sha256);
+        log.or_insert_with(|| self.source.replay_log(file)).clone()
     }
 }
 

@@ -1,8 +1,8 @@
 //! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
-    builtin, connection, expect, fleet, identities, key_log, load, repeat, request, search, target,
-    tls,
+    builtin, connection, expect, fleet, identities, key_log, load, repeat, replay, request, search,
+    target, tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -11,6 +11,7 @@ const SECTIONS: &[&[&str]] = &[
     &["name", "vars", "data", "let"],
     target::KEYS,
     builtin::KEYS,
+    replay::KEYS,
     request::KEYS,
     expect::KEYS,
     connection::KEYS,

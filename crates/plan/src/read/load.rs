@@ -3,9 +3,13 @@
 use crate::load::{MAX_CONNECTIONS, MAX_RATE, MAX_REQUESTS};
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
+use crate::read::replay::mean_rate;
 use crate::read::rows_end::{RowUse, RowsEnd};
 use crate::read::section::PlanSection;
-use crate::{Arrivals, Capacity, End, Load, Profile, Rate, SearchRange, Shape, Stage, ThinkTime};
+use crate::{
+    Arrivals, Capacity, End, Load, Profile, Rate, Replay, SearchRange, Shape, Stage, ThinkTime,
+};
+use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
@@ -46,14 +50,25 @@ pub(crate) const KEYS: &[&str] = &[
     "load.stage.to",
 ];
 
+/// Reads the load; of a replay, if the plan has one, which is `Some(None)` if it is wrong.
 pub(crate) fn read(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
+    replay: Option<Option<&Replay>>,
 ) -> Option<Load> {
-    let seed = section
-        .read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs()))
-        .unwrap_or(DEFAULT_SEED);
+    match replay {
+        Some(replay) => of_replay(section, replay, amount, rows),
+        None => of_amount(section, amount, rows),
+    }
+}
+
+fn of_amount(
+    section: PlanSection<'_>,
+    amount: AmountSource<'_>,
+    rows: Option<RowUse<'_>>,
+) -> Option<Load> {
+    let seed = seed(&section);
     let shape = match amount {
         AmountSource::Own => shape(&section),
         AmountSource::Searched(search) => first_hold(&section, search.range),
@@ -105,6 +120,7 @@ pub(crate) fn read(
             warm_up,
             seed,
             connect_ramp,
+            recorded: None,
         });
     let mut load = load;
     if let Some(load) = &mut load {
@@ -115,6 +131,68 @@ pub(crate) fn read(
     }
     section.finish();
     load
+}
+
+/// Reads the load of a replay, whose log says when requests are due; `None` as `replay` if that is
+/// wrong and was reported.
+fn of_replay(
+    section: PlanSection<'_>,
+    replay: Option<&Replay>,
+    amount: AmountSource<'_>,
+    rows: Option<RowUse<'_>>,
+) -> Option<Load> {
+    let seed = seed(&section);
+    let max_connections = section.read("max_connections", max_connections);
+    section.refuse(
+        &[
+            "connections",
+            "rate",
+            "arrivals",
+            "duration",
+            "requests",
+            "warm_up",
+            "think_time",
+            "connect_ramp",
+            "stage",
+        ],
+        "says when operations begin, and with [replay] the log does; remove it, and write \
+         replay.speed, loop, from and to",
+    );
+    if !matches!(amount, AmountSource::Own) {
+        section.context.problem(
+            "search",
+            None,
+            "changes the amount of load, and [replay] has that of its log; remove one of them"
+                .to_owned(),
+        );
+    }
+    let arrivals = &replay?.arrivals;
+    let total = arrivals.total();
+    if let Some(end) = rows.and_then(|rows| rows.end(seed))
+        && end.operations() < total
+    {
+        end.refuse_replay(&section, total);
+    }
+    section.finish();
+    Some(Load {
+        shape: Shape::Open {
+            rate: mean_rate(arrivals)?,
+            arrivals: Arrivals::Even,
+            max_connections: max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS),
+        },
+        stages: Vec::new(),
+        end: End::Requests(total),
+        warm_up: Duration::ZERO,
+        seed,
+        connect_ramp: Duration::ZERO,
+        recorded: Some(Arc::clone(arrivals)),
+    })
+}
+
+fn seed(section: &PlanSection<'_>) -> u64 {
+    section
+        .read("seed", |field| field.whole(0..=i64::MAX.unsigned_abs()))
+        .unwrap_or(DEFAULT_SEED)
 }
 
 fn shape(section: &PlanSection<'_>) -> Option<Shape> {

@@ -28,6 +28,7 @@ mod key_log;
 mod known;
 mod load;
 mod made;
+mod method;
 mod named_file;
 mod node;
 mod number_range;
@@ -36,6 +37,8 @@ mod overload;
 mod plan_names;
 mod product;
 mod repeat;
+mod replay;
+mod replayed;
 mod request;
 mod rows_end;
 mod search;
@@ -56,8 +59,8 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 
 use crate::rows::RowTakers;
 use crate::{
-    Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Request,
-    RequestsPerConnection, Scheme, Settings, Shape, Target, Tls, duration,
+    Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Replay,
+    Request, RequestsPerConnection, Scheme, Settings, Shape, Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -140,14 +143,15 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let target = root.section("target").and_then(target::read);
     let connection = root.section("connection").and_then(connection::read);
     let context = tls::ConnectionContext::new(connection.as_ref());
+    let replay = replay(&root, context.per_connection);
     let rest = request::RequestContext {
         url: target.as_ref().map(|target| &target.url),
         per_connection: context.per_connection,
+        replay: replay.as_ref().map(Option::as_ref),
     };
     let requests = request::read(root.context, root.field("request"), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
-    check_builtin(&root, target.as_ref(), context.http);
-    check_builtin_header(&root, target.as_ref(), connection.as_ref());
+    check_builtin(&root, target.as_ref(), connection.as_ref(), context.http);
     let tls = tls(&root, target.as_ref(), context);
     if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
         certificate::check_files(&root, requests, &tls.client_certificates);
@@ -155,15 +159,15 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let takers = requests.as_deref().map(|requests| RowTakers {
         requests,
         tls: tls.as_ref().and_then(Option::as_ref),
+        are_replayed: replay.is_some(),
     });
     let rows = takers.map(|takers| RowUse {
         data: root.context.data(),
         takers,
         is_searched: matches!(amount, AmountSource::Searched(_)),
     });
-    let load = root
-        .section("load")
-        .and_then(|section| load::read(section, amount, rows));
+    let load = root.section("load");
+    let load = load.and_then(|section| load::read(section, amount, rows, rest.replay));
     let fleet = root.section("fleet").map(|section| {
         fleet::read(
             section,
@@ -193,6 +197,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         target: target?,
         data,
         made,
+        replay: replay.map_or(Some(None), |replay| replay.map(Some))?,
         requests: requests?,
         connection: connection?,
         tls: tls?,
@@ -201,6 +206,18 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         thresholds: thresholds?,
         notes: Vec::new(),
     })
+}
+
+/// The log that is replayed, if any is; the inner `None` means wrong and reported.
+#[expect(clippy::option_option, reason = "wrong and absent are two things here")]
+fn replay(root: &PlanSection<'_>, per_connection: RequestsPerConnection) -> Option<Option<Replay>> {
+    let field = root.field("replay")?;
+    if per_connection == RequestsPerConnection::HandshakeOnly {
+        let message = "has requests = 0, which sends none, and [replay] sends those of its log; \
+                       remove one of them";
+        root.problem_at("connection", message);
+    }
+    Some(field.section().and_then(replay::read))
 }
 
 /// Reads what other texts may name.
@@ -225,7 +242,13 @@ fn note_unused(
     }
 }
 
-fn check_builtin(root: &PlanSection<'_>, target: Option<&Target>, http: HttpVersion) {
+fn check_builtin(
+    root: &PlanSection<'_>,
+    target: Option<&Target>,
+    connection: Option<&Connection>,
+    http: HttpVersion,
+) {
+    check_builtin_header(root, target, connection);
     let is_builtin = target.is_some_and(|target| target.builtin.is_some());
     if is_builtin && http != HttpVersion::Http11 {
         root.problem_at(

@@ -6,10 +6,12 @@ use crate::read::context::Context;
 use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
+use crate::read::method::method;
 use crate::read::node::NodeValue;
+use crate::read::replayed;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
-use crate::{Expect, Request, RequestsPerConnection, Template, Url};
+use crate::{Replay, Request, RequestsPerConnection, Template, Url};
 use measure::is_unprintable;
 
 const MAX_REQUESTS: usize = 1000;
@@ -18,9 +20,6 @@ const MAX_WEIGHT: u32 = 10_000;
 const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_CHECKS: usize = 1000;
 const MAX_NAME_CHARS: usize = 100;
-const METHODS: [&str; 8] = [
-    "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE",
-];
 
 /// Settings elsewhere in the plan that are needed for reading requests.
 #[derive(Clone, Copy)]
@@ -28,6 +27,9 @@ pub(crate) struct RequestContext<'u> {
     /// Names a request without a path.
     pub(crate) url: Option<&'u Url>,
     pub(crate) per_connection: RequestsPerConnection,
+    /// The log that says what is requested, if the plan replays one; `Some(None)` if it is wrong
+    /// and was reported.
+    pub(crate) replay: Option<Option<&'u Replay>>,
 }
 
 /// Paths of `[request]`, without indices.
@@ -56,6 +58,7 @@ pub(crate) fn read<'a>(
     rest: RequestContext<'_>,
 ) -> Option<Vec<Request>> {
     let fields = match &field {
+        None if rest.replay.is_some() => Vec::new(),
         None => {
             return one(PlanSection::absent(context, "request"), rest).map(|request| vec![request]);
         }
@@ -64,7 +67,7 @@ pub(crate) fn read<'a>(
         }
         Some(field) => vec![field.clone()],
     };
-    if let Some(field) = field.filter(|_| !count_is_right(&fields, rest)) {
+    if let Some(field) = field.as_ref().filter(|_| !count_is_right(&fields, rest)) {
         field.problem(format_args!(
             "has {} entries; write {}",
             fields.len(),
@@ -77,7 +80,10 @@ pub(crate) fn read<'a>(
         .iter()
         .map(|field| field.section().and_then(|section| one(section, rest)))
         .collect();
-    let requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
+    let mut requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
+    if let Some(replay) = rest.replay {
+        requests = replayed::of_methods(&fields, requests, replay?)?;
+    }
     check_checks(&fields, &requests);
     check_names(&fields, &requests);
     check_weights(&fields, &requests);
@@ -143,13 +149,19 @@ fn check_names(fields: &[Field<'_>], requests: &[Request]) {
 fn one(section: PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
     let handshake_only = rest.per_connection == RequestsPerConnection::HandshakeOnly;
     let name = section.read("name", name);
-    let request = if handshake_only {
+    let request = if rest.replay.is_some() {
+        replayed::one(&section)
+    } else if handshake_only {
         only_named(&section)
     } else {
         request_to_send(&section)
     };
     let request = request.map(|request| {
-        let name = name.unwrap_or_else(|| default_name(&request, rest));
+        let name = match name {
+            Some(name) => name,
+            None if rest.replay.is_some() => request.method.clone(),
+            None => default_name(&request, rest),
+        };
         Request { name, ..request }
     });
     section.finish();
@@ -175,19 +187,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
         ],
         why,
     );
-    Some(nothing())
-}
-
-fn nothing() -> Request {
-    Request {
-        name: String::new(),
-        method: "GET".to_owned(),
-        path: None,
-        headers: Vec::new(),
-        body: None,
-        weight: 1,
-        expect: Expect::default(),
-    }
+    Some(Request::of_method("GET"))
 }
 
 fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
@@ -251,23 +251,6 @@ fn name(field: Field<'_>) -> Option<String> {
         ));
     }
     fits.then(|| text.to_owned())
-}
-
-fn method(field: Field<'_>) -> Option<String> {
-    let text = field.text("a method such as \"GET\"")?;
-    let upper = text.to_ascii_uppercase();
-    if !header::is_token(text) || text.len() > 32 {
-        field.refuse("is not a method (RFC 9110 §5.6.2); write one such as \"GET\"");
-    } else if upper == "CONNECT" {
-        field.refuse("opens a tunnel, which is no request to a server; write another method");
-    } else if text != upper && METHODS.contains(&upper.as_str()) {
-        field.refuse(format_args!(
-            "is not {upper}: methods are case-sensitive; write {upper:?}"
-        ));
-    } else {
-        return Some(text.to_owned());
-    }
-    None
 }
 
 fn path(field: Field<'_>) -> Option<Template> {

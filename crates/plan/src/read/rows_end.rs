@@ -95,6 +95,20 @@ impl RowsEnd<'_> {
         self.operations
     }
 
+    /// Reports that a replay of `total` requests needs more rows.
+    pub(crate) fn refuse_replay(&self, section: &PlanSection<'_>, total: u64) {
+        section.context.problem(
+            "replay",
+            None,
+            format!(
+                "sends {total} requests, and data.{} has {} rows, which are to be taken once; \
+                 write at_end = \"again\" there, and an order that is not \"unique\"",
+                self.file.name,
+                self.file.table.rows()
+            ),
+        );
+    }
+
     fn shorten(&self, section: &PlanSection<'_>, load: &mut Load, rows: &str) {
         let (key, wanted) = match load.end {
             End::Requests(requests) => ("requests", Some(requests)),

@@ -10,6 +10,7 @@ mod made_values;
 mod messages;
 mod mix;
 mod properties;
+mod replay;
 mod secrets;
 mod server_names;
 mod support;

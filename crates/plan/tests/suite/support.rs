@@ -44,6 +44,14 @@ impl Folder {
                 "sites.csv",
                 "host,bad\na.test,a.test\nB.test,10.0.0.1\nc.test,c.test\n",
             ),
+            (
+                "replay.jsonl",
+                r#"{"at": 0, "method": "GET", "path": "/a", "connection": "1"}
+{"at": 0.5, "method": "POST", "path": "/b", "connection": "2"}
+{"at": 1, "method": "GET", "path": "/c", "connection": "1"}
+{"at": 3, "method": "GET", "path": "/d", "status": 404}
+"#,
+            ),
             ("words.txt", "one\ntwo words\nthree\n"),
             ("ragged.csv", "a,b\n1,2\n3\n"),
             ("ca.der", "\u{30}\u{3}binary"),

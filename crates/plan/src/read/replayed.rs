@@ -1,0 +1,91 @@
+//! Reads `[[request]]` of a plan that replays a log: what recorded requests of a method have beside
+//! what the log says of them.
+
+use crate::read::expect;
+use crate::read::field::Field;
+use crate::read::header;
+use crate::read::method::method;
+use crate::read::section::PlanSection;
+use crate::{CheckPlace, Replay, Request};
+
+const FROM_LOG: &str = "comes from the log with [replay]; remove it";
+
+/// Reads one entry. Without a method it is for all methods that have no entry of their own.
+pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
+    section.refuse(
+        &[
+            "weight",
+            "path",
+            "body",
+            "body_file",
+            "form",
+            "json",
+            "multipart",
+        ],
+        FROM_LOG,
+    );
+    let method = section.read("method", method);
+    let headers = section.read("headers", |field| field.section().map(header::all));
+    let expect = section.section("expect")?;
+    let expect = expect::read(expect, method.as_deref().unwrap_or("GET"));
+    Some(Request {
+        headers: headers.unwrap_or_default(),
+        expect,
+        ..Request::of_method(&method.unwrap_or_default())
+    })
+}
+
+/// A request for each method of the log, as `given` says; `None` if that is wrong and was reported.
+pub(crate) fn of_methods(
+    fields: &[Field<'_>],
+    given: Vec<Request>,
+    replay: &Replay,
+) -> Option<Vec<Request>> {
+    let mut is_right = true;
+    for (index, request) in given.iter().enumerate() {
+        let same = |other: &Request| other.method == request.method;
+        if let Some(first) = given[..index].iter().position(same) {
+            let what = if request.method.is_empty() {
+                "is without a method, as"
+            } else {
+                "is for the method of"
+            };
+            fields[index].problem(format_args!(
+                "{what} request[{first}]; with [replay], write one entry for each method"
+            ));
+            is_right = false;
+        }
+    }
+    let methods = replay.arrivals.methods();
+    if methods.is_empty() {
+        return is_right.then_some(given); // the file is not at hand
+    }
+    let of_method = |method: &String| {
+        let own = given.iter().find(|request| request.method == **method);
+        let any = given.iter().find(|request| request.method.is_empty());
+        match (own, any) {
+            (Some(own), _) => own.clone(),
+            (None, Some(any)) => for_method(any, method, methods.len() == 1),
+            (None, None) => for_method(&Request::of_method(method), method, true),
+        }
+    };
+    is_right.then(|| methods.iter().map(of_method).collect())
+}
+
+fn for_method(request: &Request, method: &str, is_only: bool) -> Request {
+    let mut request = request.clone();
+    method.clone_into(&mut request.method);
+    request.name = match (request.name.is_empty(), is_only) {
+        (true, _) => method.to_owned(),
+        (false, true) => request.name,
+        (false, false) => format!("{} {method}", request.name),
+    };
+    if method == "HEAD" {
+        let of_header = |place: &CheckPlace| matches!(place, CheckPlace::Header(_));
+        request
+            .expect
+            .checks
+            .retain(|check| of_header(&check.place));
+    }
+    request
+}

@@ -1,0 +1,159 @@
+//! Replays of logs: what is read, what is refused, and who sends what and when.
+
+use crate::support::{again, campaign, parse};
+use plan::{Owner, Plan, Profile, Schedule};
+
+const BASE: &str = "target.url = \"http://a.test/\"\n";
+
+fn plan(text: &str) -> Plan {
+    parse(&format!("{BASE}{text}")).expect("a plan")
+}
+
+fn problem(text: &str) -> String {
+    parse(&format!("{BASE}{text}")).expect_err("problems")
+}
+
+fn names(plan: &Plan) -> Vec<(&str, &str)> {
+    let requests = plan.requests().iter();
+    requests
+        .map(|request| (request.name.as_str(), request.method.as_str()))
+        .collect()
+}
+
+#[test]
+fn log_says_what_is_sent_and_when() {
+    let plan = plan("replay = { file = \"replay.jsonl\", speed = 2, loop = 2 }\n");
+    assert_eq!(names(&plan), [("GET", "GET"), ("POST", "POST")]);
+    let schedule = Schedule::after_warm_up(plan.load()).expect("an open loop");
+    // Four requests within 3 s: a turn takes 4 s of the log.
+    let instants: Vec<_> = schedule.instants(Owner::ALONE).collect();
+    let ms = 1_000_000;
+    let expected = [0, 250, 500, 1500, 2000, 2250, 2500, 3500];
+    assert!(
+        instants
+            .into_iter()
+            .eq((0..).zip(expected.map(|at| at * ms)))
+    );
+    assert_eq!(plan.load().measured_span_ns(), Some(4000 * ms));
+    assert_eq!(plan.load().arrivals_between(0, u64::MAX), Some(8.0));
+    let shares = (0..2).map(|agent| plan.share(agent, 2).requests);
+    // Three connections, since that of the last request is not known.
+    assert_eq!(shares.flatten().collect::<Vec<_>>(), [4, 4]);
+}
+
+#[test]
+fn canonical_text_reads_the_same_with_and_without_the_file() {
+    let text = format!(
+        "{BASE}replay = {{ file = \"replay.jsonl\", speed = 0.5, from = \"500ms\", to = \"2.5s\", \
+         status = \"any\" }}\nload = {{ max_connections = 7, seed = 3 }}\n\
+         request = {{ headers.x = \"{{seq}}\", expect.bytes = 3 }}\n"
+    );
+    let plan = parse(&text).expect("a plan");
+    assert_eq!(names(&plan), [("POST", "POST"), ("GET", "GET")]);
+    let canonical = plan.canonical_text();
+    let read = again(&plan).expect("the same plan");
+    assert_eq!((&read, read.canonical_text()), (&plan, canonical.clone()));
+    let saved = Plan::parse_saved(&canonical).expect("the same plan");
+    assert_eq!(saved.canonical_text(), canonical);
+    let all = |plan: &Plan| plan.load().arrivals_between(0, 2_000_000_000);
+    assert_eq!(all(&saved), all(&plan));
+}
+
+#[test]
+fn plan_without_a_replay_does_not_mention_it() {
+    let plan = plan("load = { rate = \"1/s\", duration = \"1s\" }\n");
+    assert!(!plan.canonical_text().contains("replay"));
+}
+
+#[test]
+fn entries_add_to_the_requests_of_their_method() {
+    let log = "replay.file = \"replay.jsonl\"\n";
+    let one = plan(&format!(
+        "{log}request = {{ name = \"all\", headers.x = \"1\" }}\n"
+    ));
+    assert_eq!(names(&one), [("all GET", "GET"), ("all POST", "POST")]);
+    let two = plan(&format!(
+        "{log}[[request]]\nmethod = \"POST\"\nname = \"order\"\n[[request]]\nheaders.x = \"1\"\n"
+    ));
+    assert_eq!(names(&two), [("GET", "GET"), ("order", "POST")]);
+    assert!(two.requests()[1].headers.is_empty());
+    let twice = format!("{log}[[request]]\nmethod = \"GET\"\n[[request]]\nmethod = \"GET\"\n");
+    assert!(problem(&twice).contains("write one entry for each method"));
+}
+
+#[test]
+fn what_the_log_says_is_refused_elsewhere() {
+    let log = "replay.file = \"replay.jsonl\"\n";
+    let cases = [
+        ("load.rate = \"1/s\"\n", "with [replay] the log does"),
+        ("load.warm_up = \"1s\"\n", "with [replay] the log does"),
+        ("request.path = \"/\"\n", "comes from the log"),
+        ("request.weight = 2\n", "comes from the log"),
+        ("connection.requests = 0\n", "which sends none"),
+        ("replay.speed = 0\n", "from 0.001 to 1000"),
+        ("replay.loop = 1001\n", "from 1 to 1000"),
+        ("replay.from = \"1h\"\n", "has no request"),
+        (
+            "replay = { from = \"2s\", to = \"1s\" }\n",
+            "exchange the two",
+        ),
+        (
+            "replay.status = \"right\"\n",
+            "\"recorded\", \"expected\" or \"any\"",
+        ),
+        (
+            "data.d = { file = \"words.txt\", order = \"unique\" }\nrequest.headers.x = \
+             \"{d.line}\"\n",
+            "sends 4 requests, and data.d has 3 rows",
+        ),
+    ];
+    for (more, expected) in cases {
+        let text = if more.starts_with("replay =") {
+            more.replace("{ ", "{ file = \"replay.jsonl\", ")
+        } else {
+            format!("{log}{more}")
+        };
+        let problem = problem(&text);
+        assert!(problem.contains(expected), "{more}: {problem}");
+        assert_eq!(problem.lines().count(), 1, "{more}: {problem}");
+    }
+    let missing = problem("replay.speed = 2\n");
+    assert!(missing.contains("names no file"), "{missing}");
+    let wrong = problem("replay.file = \"coupons.jsonl\"\n");
+    assert!(
+        wrong.contains("has a wrong line 1: missing field"),
+        "{wrong}"
+    );
+    let search = format!(
+        "{BASE}{log}[search]\nrate = {{ from = \"1/s\", to = \"9/s\" }}\n\
+         [thresholds]\n\"errors.share\" = \"< 1%\"\n"
+    );
+    let problem = campaign(&search).expect_err("a search");
+    assert!(problem.contains("remove one of them"), "{problem}");
+}
+
+#[test]
+fn every_request_may_take_a_row() {
+    let plan = plan(
+        "replay.file = \"replay.jsonl\"\ndata.d.file = \"words.txt\"\n\
+         request = { method = \"POST\", headers.x = \"{d.line}\" }\n",
+    );
+    let source = &plan.row_sources()["d"];
+    let rows: Vec<u64> = (0..4).map(|seq| source.row(seq, 0)).collect();
+    assert_eq!(rows, [0, 1, 2, 0], "whatever the methods before it");
+}
+
+#[test]
+fn rate_over_time_counts_every_request() {
+    for turns in [1u32, 2, 100, 1000] {
+        let text = format!("replay = {{ file = \"replay.jsonl\", loop = {turns} }}\n");
+        let plan = plan(&text);
+        let profile = Profile::after_warm_up(plan.load());
+        let turn_ns = 4_000_000_000;
+        let until = |at_ns| profile.integral_at(at_ns);
+        let all = 4.0 * f64::from(turns);
+        assert!((until(u64::MAX) - all).abs() < 1e-6, "{turns}");
+        assert!((until(turn_ns) - 4.0).abs() < 1e-6, "{turns}");
+        assert_eq!(profile.amount_at(turn_ns * u64::from(turns)), 0.0);
+    }
+}
