@@ -55,9 +55,9 @@ pub enum LoadRecord {
     },
     /// Open loop: operations arrive regardless of the answers.
     Open {
-        /// Arrivals per second at the start.
+        /// Arrivals per second at the start; of a replay, on average.
         arrivals_per_second: f64,
-        /// `even` or `poisson`.
+        /// `even` or `poisson`; `recorded` for a replay.
         arrivals: String,
         /// Most connections at a time.
         max_connections: u32,
@@ -181,7 +181,10 @@ impl LoadRecord {
                 max_connections,
             } => LoadRecord::Open {
                 arrivals_per_second: rate.as_per_second(),
-                arrivals: arrivals.word().to_owned(),
+                arrivals: match plan.replay() {
+                    Some(_) => "recorded".to_owned(),
+                    None => arrivals.word().to_owned(),
+                },
                 max_connections: *max_connections,
                 stages,
             },

@@ -4,7 +4,7 @@
 use crate::digest::{self, HmacKey};
 use crate::values::{ColumnSource, Values, digits};
 use data::Escape;
-use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue};
+use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
 use std::cell::RefCell;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ pub(crate) enum Fill {
     Bytes(Vec<u8>),
     /// A file of the plan, shared by all workers.
     Shared(Arc<[u8]>),
+    /// The body of a recorded request.
+    Recorded(Arc<RecordedArrivals>),
     Value(Placeholder),
 }
 
@@ -72,7 +74,7 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => Some(bytes),
             Fill::Shared(bytes) => Some(bytes),
-            Fill::Value(_) => None,
+            Fill::Recorded(_) | Fill::Value(_) => None,
         }
     }
 
@@ -80,6 +82,7 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => out.extend_from_slice(bytes),
             Fill::Shared(bytes) => out.extend_from_slice(bytes),
+            Fill::Recorded(arrivals) => out.extend_from_slice(recorded_body(arrivals, values)),
             Fill::Value(placeholder) => placeholder.put(values, out),
         }
     }
@@ -92,6 +95,7 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => part(bytes, out),
             Fill::Shared(bytes) => part(bytes, out),
+            Fill::Recorded(arrivals) => part(recorded_body(arrivals, values), out),
             Fill::Value(placeholder) => placeholder.put_part(values, from, most, out),
         }
     }
@@ -100,9 +104,16 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => bytes.len(),
             Fill::Shared(bytes) => bytes.len(),
+            Fill::Recorded(arrivals) => recorded_body(arrivals, values).len(),
             Fill::Value(placeholder) => placeholder.length(values),
         }
     }
+}
+
+/// The body of the recorded request that an operation sends.
+fn recorded_body<'a>(arrivals: &'a RecordedArrivals, values: &Values) -> &'a [u8] {
+    let entry = arrivals.entry(values.number_in_part());
+    arrivals.log().body(entry)
 }
 
 /// Returns the pieces' bytes, if they are the same for every operation and `most` at most.

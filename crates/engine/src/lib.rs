@@ -34,9 +34,11 @@ mod prepare_error;
 mod prepared_engine;
 mod proxy_header;
 mod random;
+mod replayed_request;
 mod request;
 #[cfg(feature = "rehearsal")]
 mod request_rehearsal;
+mod request_rules;
 mod resolver;
 mod response;
 mod running_engine;

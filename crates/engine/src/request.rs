@@ -3,9 +3,11 @@
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::checks::AnswerChecks;
 use crate::fill::{self, Fill, literal};
+use crate::replayed_request::ReplayedRequest;
+use crate::request_rules::{authority, takes_body};
 use crate::template::ValueSources;
 use crate::values::Values;
-use plan::{Host, Multipart, PartContent, Plan, Scheme};
+use plan::{Multipart, PartContent, Plan};
 use std::sync::Arc;
 
 /// All requests of a plan, ready to send.
@@ -28,6 +30,8 @@ pub(crate) struct Http1Request {
     pub(crate) expect: plan::Expect,
     /// The checks among what it expects, ready to be made.
     pub(crate) checks: Option<Arc<AnswerChecks>>,
+    /// What a log has of it, if the plan replays one.
+    pub(crate) replayed: Option<Arc<ReplayedRequest>>,
 }
 
 /// The bytes of a request, or the pieces that they are made from.
@@ -39,6 +43,13 @@ enum RequestBytes {
         pieces: Vec<Fill>,
         body: Option<Arc<RequestBody>>,
         /// A timestamp is part of it.
+        has_time: bool,
+    },
+    /// What a log has, with the plan's own header fields as `lines`.
+    Replayed {
+        method: Vec<u8>,
+        lines: Vec<Fill>,
+        request: Arc<ReplayedRequest>,
         has_time: bool,
     },
 }
@@ -76,10 +87,14 @@ impl Http1Request {
             "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE"
         );
         let body = body_of(request, sources).map(Arc::new);
-        let bytes = |body, closing| RequestBytes::new(plan, request, sources, body, closing);
+        let replayed = ReplayedRequest::new(plan, request, sources);
+        let bytes = |closing| match &replayed {
+            Some(replayed) => RequestBytes::replayed(request, sources, replayed, closing),
+            None => RequestBytes::new(plan, request, sources, body.clone(), closing),
+        };
         Http1Request {
-            keeping: bytes(body.clone(), false),
-            closing: bytes(body, true),
+            keeping: bytes(false),
+            closing: bytes(true),
             is_head: request.method == "HEAD",
             is_idempotent,
             is_safe: matches!(
@@ -88,6 +103,7 @@ impl Http1Request {
             ),
             expect: request.expect.clone(),
             checks,
+            replayed,
         }
     }
 
@@ -113,7 +129,30 @@ impl Http1Request {
                 has_time,
             } => {
                 let values = values().at_once(*has_time);
-                fill_request(pieces, body.as_ref(), &values, out)
+                pieces.iter().for_each(|piece| piece.fill(&values, out));
+                put_body(body.as_ref()?, &values, out)
+            }
+            RequestBytes::Replayed {
+                method,
+                lines,
+                request,
+                has_time,
+            } => {
+                let values = values().at_once(*has_time);
+                out.extend_from_slice(method);
+                request.put_path(&values, out);
+                out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+                request.put_host(&values, out);
+                out.extend_from_slice(b"\r\n");
+                request.put_lines(&values, out);
+                lines.iter().for_each(|piece| piece.fill(&values, out));
+                match request.body(&values) {
+                    Some(body) => put_body(body, &values, out),
+                    None => {
+                        out.extend_from_slice(b"\r\n");
+                        None
+                    }
+                }
             }
         }
     }
@@ -145,16 +184,25 @@ impl RequestBytes {
                 format!("Host: {}\r\n", authority(plan)).as_bytes(),
             );
         }
-        for (name, value) in &request.headers {
-            literal(&mut pieces, name.as_bytes());
-            literal(&mut pieces, b": ");
-            sources.template(value.reveal(), &mut pieces);
-            literal(&mut pieces, b"\r\n");
-        }
-        if closing {
-            literal(&mut pieces, b"Connection: close\r\n");
-        }
+        lines(&mut pieces, request, sources, |_| true, closing);
         RequestBytes::with_body(pieces, body, request.has_time())
+    }
+
+    fn replayed(
+        request: &plan::Request,
+        sources: &ValueSources,
+        replayed: &Arc<ReplayedRequest>,
+        closing: bool,
+    ) -> RequestBytes {
+        let mut own = Vec::new();
+        let is_own = |name: &str| !name.eq_ignore_ascii_case("host");
+        lines(&mut own, request, sources, is_own, closing);
+        RequestBytes::Replayed {
+            method: format!("{} ", request.method).into_bytes(),
+            lines: own,
+            request: Arc::clone(replayed),
+            has_time: request.has_time(),
+        }
     }
 
     fn with_body(
@@ -176,6 +224,25 @@ impl RequestBytes {
     }
 }
 
+/// Appends the request's header fields, those whose name is `wanted`, as lines.
+fn lines(
+    pieces: &mut Vec<Fill>,
+    request: &plan::Request,
+    sources: &ValueSources,
+    wanted: impl Fn(&str) -> bool,
+    closing: bool,
+) {
+    for (name, value) in request.headers.iter().filter(|(name, _)| wanted(name)) {
+        literal(pieces, name.as_bytes());
+        literal(pieces, b": ");
+        sources.template(value.reveal(), pieces);
+        literal(pieces, b"\r\n");
+    }
+    if closing {
+        literal(pieces, b"Connection: close\r\n");
+    }
+}
+
 /// The whole request, if it is the same for every operation and its body fits a window.
 fn constant(pieces: &[Fill], body: Option<&RequestBody>) -> Option<Vec<u8>> {
     let mut bytes = fill::constant(pieces, usize::MAX)?;
@@ -194,7 +261,7 @@ pub(crate) fn body_of(request: &plan::Request, sources: &ValueSources) -> Option
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
         Some(plan::Body::Multipart(body)) => multipart(&mut pieces, body, sources),
         // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
-        None if matches!(request.method.as_str(), "POST" | "PUT" | "PATCH") => {}
+        None if takes_body(&request.method) => {}
         None => return None,
     }
     Some(RequestBody::new(pieces))
@@ -211,14 +278,8 @@ fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, sources: &ValueSources) {
     literal(pieces, body.end().as_bytes());
 }
 
-fn fill_request(
-    pieces: &[Fill],
-    body: Option<&Arc<RequestBody>>,
-    values: &Values,
-    out: &mut Vec<u8>,
-) -> Option<BodyUpload> {
-    pieces.iter().for_each(|piece| piece.fill(values, out));
-    let body = body?;
+/// Ends the head, and appends at most a window of the body; returns the rest.
+fn put_body(body: &Arc<RequestBody>, values: &Values, out: &mut Vec<u8>) -> Option<BodyUpload> {
     let length = body.length(values);
     end_head(length, out);
     if length <= body::WINDOW {
@@ -235,18 +296,4 @@ pub(crate) fn end_head(length: usize, out: &mut Vec<u8>) {
     use std::io::Write as _;
     // Writing to a `Vec` cannot fail.
     let _ = write!(out, "Content-Length: {length}\r\n\r\n");
-}
-
-/// `host[:port]` of the URL; the port only if it is not the scheme's default (RFC 9110 §7.2).
-pub(crate) fn authority(plan: &Plan) -> String {
-    let url = &plan.target().url;
-    let host = match &url.host {
-        Host::Name(name) => name.clone(),
-        Host::Ip(ip) if ip.is_ipv6() => format!("[{ip}]"),
-        Host::Ip(ip) => ip.to_string(),
-    };
-    match (url.scheme, url.port) {
-        (Scheme::Http, 80) | (Scheme::Https, 443) => host,
-        (_, port) => format!("{host}:{port}"),
-    }
 }

@@ -3,12 +3,25 @@
 
 use crate::random::Random;
 use measure::nanoseconds;
-use plan::{Mix, Plan, Shape, ThinkTime};
+use plan::{Mix, Plan, RecordedArrivals, Shape, ThinkTime};
+use std::sync::Arc;
 
 /// The plan's script. It is the same for all users and arrivals.
 pub(crate) struct Script {
-    mix: Mix,
+    choice: RequestChoice,
     course: Course,
+}
+
+/// Which request an operation sends.
+enum RequestChoice {
+    /// One after the other, by their weights.
+    Mixed(Mix),
+    /// The one for the method of its entry in a log.
+    Recorded {
+        arrivals: Arc<RecordedArrivals>,
+        /// By the log's number of a method: the place of its request in the plan.
+        places: Vec<u16>,
+    },
 }
 
 /// Who goes through the script.
@@ -32,10 +45,8 @@ pub(crate) enum NextStep {
 
 impl Script {
     pub(crate) fn new(plan: &Plan) -> Script {
-        let requests = plan.requests().iter();
-        let weights: Vec<u32> = requests.map(|request| request.weight).collect();
         Script {
-            mix: Mix::new(&weights, plan.load().seed),
+            choice: RequestChoice::new(plan),
             course: match &plan.load().shape {
                 Shape::Open { .. } => Course::Arrivals,
                 Shape::Closed { think_time, .. } => Course::Users(*think_time),
@@ -46,7 +57,13 @@ impl Script {
     /// The request that operation `seq` of the cluster sends, by its place in the plan.
     #[inline]
     pub(crate) fn first(&self, seq: u64) -> u16 {
-        self.mix.at(seq)
+        match &self.choice {
+            RequestChoice::Mixed(mix) => mix.at(seq),
+            RequestChoice::Recorded { arrivals, places } => {
+                let method = arrivals.log().method(arrivals.entry(seq));
+                places[usize::from(method)]
+            }
+        }
     }
 
     /// What follows an operation that has ended. Draws from `random` only if a pause follows.
@@ -59,6 +76,26 @@ impl Script {
                 let (shortest, longest) = (nanoseconds(pause.min), nanoseconds(pause.max));
                 NextStep::BeginAfter(random.between(shortest, longest))
             }
+        }
+    }
+}
+
+impl RequestChoice {
+    fn new(plan: &Plan) -> RequestChoice {
+        let requests = plan.requests().iter();
+        let Some(replay) = plan.replay() else {
+            let weights: Vec<u32> = requests.map(|request| request.weight).collect();
+            return RequestChoice::Mixed(Mix::new(&weights, plan.load().seed));
+        };
+        let of_method = |method: &String| {
+            let mut requests = plan.requests().iter();
+            let place = requests.position(|request| request.method == **method);
+            place.unwrap_or(0) as u16 // of a method outside the part of the log that is sent
+        };
+        let log = replay.arrivals.log();
+        RequestChoice::Recorded {
+            places: log.methods().iter().map(of_method).collect(),
+            arrivals: Arc::clone(&replay.arrivals),
         }
     }
 }

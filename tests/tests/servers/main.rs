@@ -28,6 +28,7 @@ mod openssl_server;
 mod others;
 mod proxy_protocol;
 mod quick;
+mod replay;
 mod signatures;
 mod variables;
 

@@ -3,11 +3,15 @@
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
 use crate::fill::{Fill, literal};
-use crate::request::{authority, body_of};
+use crate::replayed_request::ReplayedRequest;
+use crate::request::body_of;
+use crate::request_rules::authority;
 use crate::template::ValueSources;
 use crate::values::{self, Values};
 use plan::{Plan, Scheme};
 use std::sync::Arc;
+
+const CONTENT_LENGTH: &str = "content-length";
 
 /// The blocks and bodies of a plan's requests.
 #[derive(Debug)]
@@ -17,6 +21,9 @@ pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
 struct PrebuiltBlock {
     block: Vec<Part>,
     body: Option<Arc<RequestBody>>,
+    /// What a log has of the request, if the plan replays one. It says by itself whether there is a
+    /// body.
+    replayed: Option<Arc<ReplayedRequest>>,
     /// A timestamp is part of the request.
     has_time: bool,
 }
@@ -29,6 +36,10 @@ enum Part {
     Text(Vec<Fill>),
     /// The body's length as a string.
     BodyLength,
+    /// Path, authority and fields that a log has.
+    Replayed(Arc<ReplayedRequest>),
+    /// The field with the body's length, if there is a body.
+    OptionalLength,
 }
 
 impl HeaderBlocks {
@@ -51,11 +62,12 @@ impl HeaderBlocks {
     ) -> Option<BodyUpload> {
         let request = &self.0[usize::from(index)];
         let values = &values.at_once(request.has_time);
-        let upload = request
-            .body
-            .as_ref()
-            .map(|body| BodyUpload::new(Arc::clone(body), values));
-        let length = upload.as_ref().map_or(0, BodyUpload::left);
+        let body = match &request.replayed {
+            Some(replayed) => replayed.body(values),
+            None => request.body.as_ref(),
+        };
+        let upload = body.map(|body| BodyUpload::new(Arc::clone(body), values));
+        let length = upload.as_ref().map(BodyUpload::left);
         request
             .block
             .iter()
@@ -74,22 +86,11 @@ impl PrebuiltBlock {
             indexed::SCHEME_HTTP
         }]);
         // Pseudo-fields come before all others (RFC 9113 §8.3).
-        let mut path = Vec::new();
-        match &request.path {
-            Some(given) => sources.template(given, &mut path),
-            None => literal(&mut path, plan.target().url.path.as_bytes()),
+        let replayed = ReplayedRequest::new(plan, request, sources);
+        match &replayed {
+            Some(replayed) => block.0.push(Part::Replayed(Arc::clone(replayed))),
+            None => block.target(plan, request, sources),
         }
-        block.path(path);
-        let host = request
-            .headers
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        let mut value = Vec::new();
-        match host {
-            Some((_, given)) => sources.template(given.reveal(), &mut value),
-            None => literal(&mut value, authority(plan).as_bytes()),
-        }
-        block.index(name::AUTHORITY, value);
         // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
         for (name, given) in request
             .headers
@@ -101,13 +102,16 @@ impl PrebuiltBlock {
             block.field(&name.to_ascii_lowercase(), value);
         }
         let body = body_of(request, sources).map(Arc::new);
-        if body.is_some() {
-            block.put_name("content-length");
+        if replayed.is_some() {
+            block.0.push(Part::OptionalLength);
+        } else if body.is_some() {
+            block.put_name(CONTENT_LENGTH);
             block.0.push(Part::BodyLength);
         }
         PrebuiltBlock {
             block: block.0,
             body,
+            replayed,
             has_time: request.has_time(),
         }
     }
@@ -123,6 +127,24 @@ impl Block {
             Some(Part::Bytes(before)) => before.extend_from_slice(bytes),
             _ => self.0.push(Part::Bytes(bytes.to_vec())),
         }
+    }
+
+    /// Path and authority, as the plan has them.
+    fn target(&mut self, plan: &Plan, request: &plan::Request, sources: &ValueSources) {
+        let mut path = Vec::new();
+        match &request.path {
+            Some(given) => sources.template(given, &mut path),
+            None => literal(&mut path, plan.target().url.path.as_bytes()),
+        }
+        self.path(path);
+        let mut headers = request.headers.iter();
+        let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let mut value = Vec::new();
+        match host {
+            Some((_, given)) => sources.template(given.reveal(), &mut value),
+            None => literal(&mut value, authority(plan).as_bytes()),
+        }
+        self.index(name::AUTHORITY, value);
     }
 
     fn method(&mut self, method: &str) {
@@ -174,19 +196,52 @@ impl Block {
 }
 
 impl Part {
-    fn put(&self, values: &Values, body_length: usize, block: &mut Vec<u8>) {
-        use std::io::Write as _;
+    /// `body_length` is `None` without a body.
+    fn put(&self, values: &Values, body_length: Option<usize>, block: &mut Vec<u8>) {
         match self {
             Part::Bytes(bytes) => block.extend_from_slice(bytes),
             Part::Text(pieces) => {
                 hpack::put_length(block, pieces.iter().map(|piece| piece.length(values)).sum());
                 pieces.iter().for_each(|piece| piece.fill(values, block));
             }
-            Part::BodyLength => {
-                hpack::put_length(block, values::digits(body_length as u64));
-                // Writing to a Vec cannot fail.
-                let _ = write!(block, "{body_length}");
+            Part::BodyLength => put_number(body_length.unwrap_or(0), block),
+            Part::Replayed(request) => put_recorded(request, values, block),
+            Part::OptionalLength => {
+                if let Some(length) = body_length {
+                    hpack::put_name(block, CONTENT_LENGTH);
+                    put_number(length, block);
+                }
             }
         }
     }
+}
+
+/// Appends a number as a string.
+fn put_number(number: usize, block: &mut Vec<u8>) {
+    use std::io::Write as _;
+    hpack::put_length(block, values::digits(number as u64));
+    // Writing to a Vec cannot fail.
+    let _ = write!(block, "{number}");
+}
+
+/// Appends the path, authority and header fields of a recorded request.
+fn put_recorded(request: &ReplayedRequest, values: &Values, block: &mut Vec<u8>) {
+    hpack::put_name_index(block, name::PATH);
+    put_string(block, |text| request.put_path(values, text));
+    hpack::put_name_index(block, name::AUTHORITY);
+    put_string(block, |text| request.put_host(values, text));
+    for (name, value) in request.fields(values) {
+        // A name is a token, which is ASCII.
+        hpack::put_name(block, std::str::from_utf8(name).unwrap_or_default());
+        put_string(block, |text| text.extend_from_slice(value));
+    }
+}
+
+/// Appends a string whose length is known once it is there.
+fn put_string(block: &mut Vec<u8>, put: impl FnOnce(&mut Vec<u8>)) {
+    let begin = block.len();
+    put(block);
+    let end = block.len();
+    hpack::put_length(block, end - begin);
+    block[begin..].rotate_left(end - begin);
 }

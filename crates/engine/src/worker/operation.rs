@@ -66,8 +66,10 @@ impl Worker {
         operation.note_first_byte(at);
         let request = self.requests.request_of(operation);
         let answer = connection.answer(lane);
-        match fault_of(answer, request) {
-            Some(Kind::Status(TOO_EARLY)) if operation.early == Early::Went => {
+        match fault_of(answer, request, operation.seq) {
+            Some(Kind::Status(TOO_EARLY) | Kind::NotAsRecorded(TOO_EARLY))
+                if operation.early == Early::Went =>
+            {
                 self.retry_after_handshake(slot, now)
             }
             Some(kind) => self.succeed(slot, failed(FailureStage::Http, kind), now),
@@ -245,13 +247,20 @@ impl Worker {
     }
 }
 
-/// Compares the answer with what the plan expects; `None` if it is as expected.
-fn fault_of(answer: ReceivedResponse, request: &Http1Request) -> Option<Kind> {
+/// Compares the answer to operation `seq` with what the plan or its log expects; `None` if it is as
+/// expected.
+fn fault_of(answer: ReceivedResponse, request: &Http1Request, seq: u64) -> Option<Kind> {
     let expect = &request.expect;
     let status = answer.status.unwrap_or(0);
-    if !expect.status.contains(status) {
-        Some(Kind::Status(status))
-    } else if expect
+    if let Some(replayed) = &request.replayed {
+        let fault = replayed.fault(seq, status, &expect.status);
+        if fault.is_some() {
+            return fault;
+        }
+    } else if !expect.status.contains(status) {
+        return Some(Kind::Status(status));
+    }
+    if expect
         .bytes
         .as_ref()
         .is_some_and(|bytes| !bytes.contains(&answer.body_bytes))
