@@ -1,6 +1,8 @@
 //! Logs of other programs, and what a server's configuration says of them.
 
-use ::traffic::{ImportRules, LogFormat, MissingBody, ReplayEntry, import};
+use ::traffic::{
+    ImportRules, LogFormat, MissingBody, ReplayEntry, ReplayLog, ReplayLogError, import,
+};
 
 /// A log in any format. What is written can be read, is in order, and nothing is lost uncounted.
 pub fn log(data: &[u8]) {
@@ -48,6 +50,13 @@ fn check(log: &[u8], log_format: Option<LogFormat>) {
         let path = entry.request.path;
         let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
         assert!(is_path, "{path:?}");
+    }
+    match ReplayLog::read(text.as_bytes()) {
+        Ok(log) => assert_eq!(log.entries() as u64, summary.written),
+        Err(ReplayLogError::Line { why, .. }) => {
+            assert!(why.contains("bytes") || why.contains("methods"), "{why}");
+        }
+        Err(error) => assert!(text.is_empty(), "{error}"),
     }
     let skipped: u64 = summary.skipped.values().map(|skipped| skipped.count).sum();
     assert_eq!(summary.written, text.lines().count() as u64);

@@ -86,6 +86,9 @@ impl RecordedRequest {
         if self.status == Some(101) {
             return Err(SkipReason::Upgrade);
         }
+        if self.method == "CONNECT" {
+            return Err(SkipReason::NoPath);
+        }
         let (authority, path) = split_target(&self.target).ok_or(SkipReason::NoPath)?;
         let mut host = self.host.filter(|host| is_host(host.as_bytes()));
         if let Some(authority) = authority.filter(|authority| is_host(authority)) {
