@@ -1,6 +1,6 @@
 //! A table of each agent's exact share of the load.
 
-use plan::{Plan, Share};
+use plan::{Plan, Rate, Share};
 
 /// Most agents that are listed; if there are more, the first and the last ones are.
 const LISTED_MAX: u32 = 40;
@@ -9,12 +9,12 @@ const LISTED_MAX: u32 = 40;
 type Column = (&'static str, fn(&Share) -> Option<String>);
 
 const COLUMNS: [Column; 6] = [
-    ("rate", |share| share.rate.map(|rate| rate.to_string())),
+    ("rate", |share| share.rate.map(rate_text)),
     ("at most", |share| {
         share
             .peak_rate
             .filter(|&peak| Some(peak) != share.rate)
-            .map(|peak| peak.to_string())
+            .map(rate_text)
     }),
     ("connections", |share| {
         share.connections.map(|connections| connections.to_string())
@@ -34,6 +34,15 @@ const COLUMNS: [Column; 6] = [
         share.requests.map(|requests| requests.to_string())
     }),
 ];
+
+/// A rate as the plan would write it, to a thousandth: that of a log has any number of decimals.
+fn rate_text(rate: Rate) -> String {
+    let rounded = Rate::per_second((rate.as_per_second() * 1e3).round() / 1e3);
+    rounded
+        .filter(|rate| rate.as_per_second() > 0.0)
+        .unwrap_or(rate)
+        .to_string()
+}
 
 /// A line for each agent, and one for all; columns that say nothing are left out.
 pub(super) fn table(plan: &Plan, agents: u32) -> String {

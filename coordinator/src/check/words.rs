@@ -4,8 +4,8 @@ use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
-    Plan, Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, Stage,
-    Target, Tls, Verify, Words as _, duration_text,
+    Plan, Replay, ReplayStatus, Request, RequestsPerConnection, Resumption, ResumptionKind,
+    ServerNames, Shape, Stage, Target, Tls, Verify, Words as _, duration_text,
 };
 use std::fmt::Display;
 
@@ -21,7 +21,10 @@ pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
         ("connection", connection(plan.connection())),
     ];
     paragraphs.extend(plan.tls().map(|it| ("tls", tls(it, roots(plan, it)))));
-    paragraphs.push(("load", load(plan.load())));
+    paragraphs.push(match plan.replay() {
+        Some(replay) => ("replay", replayed_load(replay, plan.load())),
+        None => ("load", load(plan.load())),
+    });
     paragraphs.push(("thresholds", thresholds(plan)));
     paragraphs
 }
@@ -116,6 +119,9 @@ fn requests(plan: &Plan) -> Vec<String> {
     if plan.connection().requests == RequestsPerConnection::HandshakeOnly {
         return vec!["none: each operation is a connection with its handshake".to_owned()];
     }
+    if let Some(replay) = plan.replay() {
+        return replayed_requests(plan, replay);
+    }
     let total: u64 = plan
         .requests()
         .iter()
@@ -125,6 +131,75 @@ fn requests(plan: &Plan) -> Vec<String> {
         .iter()
         .map(|each| request(each, plan.target(), total))
         .collect()
+}
+
+/// The requests of a log, by their methods.
+fn replayed_requests(plan: &Plan, replay: &Replay) -> Vec<String> {
+    let one = |request: &Request| {
+        let number = replay.arrivals.requests_of(&request.method);
+        let name = if request.name == request.method {
+            String::new()
+        } else {
+            format!(" as {:?}", request.name)
+        };
+        let headers = match request.headers.len() {
+            0 => String::new(),
+            own => format!(
+                ", with {} of the plan",
+                human::counted(own as u64, "header")
+            ),
+        };
+        let statuses = request.expect.status.ranges.iter();
+        let statuses: Vec<String> = statuses.map(|&range| statuses_text(range)).collect();
+        let status = match replay.status {
+            ReplayStatus::Recorded => "the log's".to_owned(),
+            ReplayStatus::Expected => statuses.join(", "),
+            ReplayStatus::Any => "any".to_owned(),
+        };
+        let more = beside_status(&request.expect);
+        let method = &request.method;
+        format!("{number} × {method} of the log{name}{headers}; ok: status {status}{more}")
+    };
+    plan.requests().iter().map(one).collect()
+}
+
+/// What is replayed, and how fast.
+fn replayed_load(replay: &Replay, load: &Load) -> Vec<String> {
+    let arrivals = &replay.arrivals;
+    let requests = human::counted(arrivals.requests(), "request");
+    let connections = match u64::from(arrivals.connections()) {
+        0 => String::new(),
+        number => format!(" of {}", human::counted(number, "connection")),
+    };
+    let seconds = |ns: u64| significant(ns as f64 / 1e9);
+    let peak = load.peak_rate().map_or(0.0, |peak| peak.as_per_second());
+    let turns = match arrivals.turns() {
+        1 => "once".to_owned(),
+        turns => format!("{turns} times"),
+    };
+    let most = match load.shape {
+        Shape::Open {
+            max_connections, ..
+        } => format!(", at most {max_connections} connections"),
+        Shape::Closed { .. } => String::new(),
+    };
+    vec![
+        format!(
+            "{}: {requests}{connections} within {} s of the log",
+            replay.file.name,
+            seconds(arrivals.length_ns())
+        ),
+        format!(
+            "{turns}, {} times as fast: {} s in all, up to {} requests/s{most}",
+            arrivals.speed(),
+            seconds(
+                arrivals
+                    .turn_ns()
+                    .saturating_mul(u64::from(arrivals.turns()))
+            ),
+            significant(peak)
+        ),
+    ]
 }
 
 /// What an answer must have beside its status.
@@ -169,7 +244,7 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         .status
         .ranges
         .iter()
-        .map(|&range| statuses(range))
+        .map(|&range| statuses_text(range))
         .collect();
     let share = if total_weight == u64::from(request.weight) {
         String::new()
@@ -189,7 +264,7 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
     )
 }
 
-fn statuses((low, high): (u16, u16)) -> String {
+fn statuses_text((low, high): (u16, u16)) -> String {
     if low == high {
         low.to_string()
     } else {

@@ -186,6 +186,14 @@ impl RecordedArrivals {
         &self.methods
     }
 
+    /// Requests of this method in a turn; 0 if the file is not at hand.
+    #[must_use]
+    pub fn requests_of(&self, method: &str) -> u64 {
+        let names = self.log.methods();
+        let is_of = |entry: &usize| names[usize::from(self.log.method(*entry))] == method;
+        self.entries().filter(is_of).count() as u64
+    }
+
     /// Seconds of the log in a second of the run.
     #[must_use]
     pub fn speed(&self) -> f64 {
@@ -228,7 +236,8 @@ impl RecordedArrivals {
     }
 
     /// Length of a turn in the run.
-    pub(crate) fn turn_ns(&self) -> u64 {
+    #[must_use]
+    pub fn turn_ns(&self) -> u64 {
         scaled(self.facts.length_ns, self.pace.speed).max(1)
     }
 

@@ -295,7 +295,11 @@ fn without_indices(path: &str) -> String {
 /// The path whose last name is, or nearly is, `key`.
 fn elsewhere(path: &str, key: &str) -> Option<String> {
     // A user who writes about something else hardly means a key of the built-in target.
-    let is_far = |table: &str| table.starts_with("target.builtin") && !path.starts_with("target");
+    let is_far = |table: &str| {
+        let is_builtin = table.starts_with("target.builtin") && !path.starts_with("target");
+        // That is for canonical texts.
+        is_builtin || table == "replay.log"
+    };
     let candidates: Vec<(&str, &str)> = KEYS
         .iter()
         .filter_map(|known| known.rsplit_once('.'))

@@ -53,11 +53,16 @@ fn load(document: &Document) -> String {
         }
         LoadRecord::Open {
             arrivals_per_second,
+            arrivals,
             stages,
             ..
         } => {
+            let of_log = match arrivals.as_str() {
+                "recorded" => ", as a log has them",
+                _ => "",
+            };
             format!(
-                "{} arrivals/s{}",
+                "{} arrivals/s{of_log}{}",
                 number(*arrivals_per_second),
                 then_stages(*stages)
             )
