@@ -2,6 +2,7 @@
 //! a coordinator can start its own agents by running itself again.
 
 mod calibrate;
+mod cli;
 mod command_files;
 mod hangup;
 mod join;
@@ -16,16 +17,16 @@ mod sampling;
 mod second_watch;
 mod stay;
 mod token_file;
+mod version;
 
-pub use calibrate::{
-    CALIBRATION_FILE, CalibrateArgs, calibrate, fingerprint, read_calibration, state_folder,
-};
+pub use calibrate::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
+pub use cli::{MachineCli, run};
 pub use command_files::{CompletionsArgs, ManArgs, completions, man};
 pub use engine::{SampleRequest, sample_requests};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
-pub use monitor::{MonitorArgs, monitor};
 pub use news::say;
+pub use version::build_words;
 
 /// Why no agent could use a certificate or key that the plans name, if that is so.
 pub fn unusable_certificate<'p>(plans: impl Iterator<Item = &'p plan::Plan>) -> Option<String> {

@@ -40,7 +40,13 @@ Exit codes:
 
 /// Finds out what an HTTPS service can carry, and proves that the answer is about the server
 #[derive(Debug, Parser)]
-#[command(name = "coordinator", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    name = "coordinator",
+    version,
+    long_version = agent::build_words(),
+    after_help = EXAMPLES,
+    max_term_width = 100
+)]
 pub struct Cli {
     /// The command with its arguments.
     #[command(subcommand)]
