@@ -15,6 +15,7 @@ mod profile;
 mod runner;
 mod sampling;
 mod second_watch;
+mod service_manager;
 mod stay;
 mod token_file;
 mod version;

@@ -1,6 +1,7 @@
 //! The agent's messages on standard error while it stays. The agent goes on even if they are not
 //! read or cannot be written.
 
+use crate::service_manager;
 use control::{EndCause, News};
 use measure::is_unprintable;
 use std::fmt::Display;
@@ -36,6 +37,7 @@ impl NewsWriter {
                 // was closed, or the disk is full. One call per line, so that lines of several
                 // agents on one terminal stay apart.
                 let _ = out.write_all(line.as_bytes());
+                service_manager::show(&line);
             }
         };
         // Not joined, because it may wait for a reader forever.

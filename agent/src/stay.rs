@@ -3,6 +3,7 @@
 use crate::hangup::Hangups;
 use crate::link::{self, LinkConfig, LinkEnd, Quit};
 use crate::news::NewsWriter;
+use crate::service_manager;
 use anyhow::Context as _;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
@@ -23,10 +24,12 @@ pub(crate) fn stay(config: LinkConfig, link_end: LinkEnd) -> anyhow::Result<()> 
     let mut news = NewsWriter::start(std::io::stderr())?;
     let ended = runtime.block_on(async {
         let quit = quit_on_signal(Hangups::install()?)?;
+        service_manager::tell_ready();
         link::run(config, link_end, |told| news.tell(&told), quit)
             .await
             .map_err(anyhow::Error::from)
     });
+    service_manager::tell_stopping();
     news.end();
     ended
 }

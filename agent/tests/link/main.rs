@@ -6,6 +6,7 @@ mod calibration;
 mod coordinator;
 mod monitor;
 mod narrow;
+mod service;
 mod terminal;
 
 use agent::link::{
