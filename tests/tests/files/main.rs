@@ -5,6 +5,7 @@ mod ci_examples;
 mod command_line;
 mod earlier_folders;
 mod interval_log;
+mod manifests;
 mod reloaded_server;
 mod schemas;
 
