@@ -9,6 +9,7 @@ use crate::cell_tally::CellTally;
 use crate::counts::errors;
 use crate::data_figures::DataUse;
 use crate::live::{Live, LiveMachine, Recent};
+use crate::replay_figures::ReplayFigures;
 use crate::request_series::RequestSeriesBuilder;
 use crate::series::SeriesBuilder;
 use crate::whole_seconds::{SecondTally, WholeRule, WholeSeconds};
@@ -83,6 +84,7 @@ struct RunPlan {
     load: Load,
     lost: LostAgents,
     data: Vec<DataUse>,
+    replay: Option<ReplayFigures>,
 }
 
 impl RunPlan {
@@ -128,6 +130,7 @@ impl ResultCollector {
             load: plan.load().clone(),
             lost: plan.fleet().lost(),
             data: DataUse::all(plan),
+            replay: ReplayFigures::planned(plan),
         };
         let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();

@@ -4,8 +4,8 @@
 use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap, Judgement,
-    MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RequestSeries,
-    Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, ReplayFigures,
+    RequestSeries, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -53,6 +53,9 @@ pub struct Document {
     /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathFigures>,
+    /// What the measured part sent of the log that the plan replays; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<ReplayFigures>,
     /// What the measured part took of the plan's data files, in the plan's order; absent without
     /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -35,6 +35,7 @@ mod plan_difference;
 mod plan_record;
 mod preflight;
 mod ratio_figure;
+mod replay_figures;
 mod request_series;
 mod response_times;
 mod scaling;
@@ -97,6 +98,7 @@ pub use plan_difference::PlanDifference;
 pub use plan_record::{LoadRecord, PlanRecord, StageRecord, TlsRecord};
 pub use preflight::PreflightFinding;
 pub use ratio_figure::RatioFigure;
+pub use replay_figures::ReplayFigures;
 pub use request_series::{RequestRow, RequestSeries};
 pub use scaling::{RiseLimit, Scaling, ScalingRow};
 pub use search::{

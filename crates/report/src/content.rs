@@ -7,6 +7,7 @@ mod errors;
 mod groups;
 mod load;
 mod machines;
+mod replay;
 mod section;
 mod thresholds;
 mod times;
@@ -37,6 +38,7 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
         times::histogram(&document.measured),
         errors::statuses(&document.measured),
         errors::section(document),
+        replay::section(document),
         data::section(document),
         groups::section(Topic::Requests, "Requests", &document.by_request),
         groups::section(Topic::Addresses, "Addresses", &document.by_address),

@@ -125,6 +125,9 @@ fn each_recorded_request_is_sent_once_with_any_number_of_agents() {
             let seen = seen.iter().filter(|seen| is_of(seen, &group.name)).count();
             assert_eq!(group.figures.operations.ended, seen as u64, "{finished}");
         }
+        let replay = document.replay.as_ref().expect("what was replayed");
+        let sent = (replay.sent, replay.not_sent, replay.other_status);
+        assert_eq!(sent, (REQUESTS * turns, 0, 0), "{finished}");
         // 3 s of the log, and a gap, at four times its speed.
         let length_ns = turns * 750_000_000;
         let took_ns = document.run.duration_ns;
@@ -180,7 +183,14 @@ fn answers_with_another_status_than_the_logs_fail() {
         let command = CoordinatorCommand::local(2, &plan).file("r.jsonl", log.as_bytes());
         let finished = command.run();
         let mut expected = expected;
-        let mut found = errors(&finished.document());
+        let document = finished.document();
+        let mut found = errors(&document);
+        let other = document.replay.map(|replay| replay.other_status);
+        assert_eq!(
+            other,
+            Some(if status == "recorded" { 2 } else { 0 }),
+            "{finished}"
+        );
         expected.sort();
         found.sort();
         assert_eq!(found, expected, "{status}: {finished}");

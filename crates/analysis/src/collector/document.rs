@@ -47,6 +47,11 @@ impl ResultCollector {
             backlog: None,
             client: ClientFigures::new(&client),
             path: PathFigures::new(&client.path),
+            replay: self
+                .run
+                .replay
+                .as_ref()
+                .map(|replay| replay.with(&whole.counters)),
             data: self.data(),
             by_request: self.by_request(span),
             by_address: self.by_address(span),

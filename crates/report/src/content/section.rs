@@ -23,6 +23,8 @@ pub(crate) enum Topic {
     Statuses,
     Errors,
     Data,
+    /// What was sent of a log.
+    Replay,
     Requests,
     Addresses,
     Labels,
