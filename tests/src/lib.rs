@@ -60,7 +60,9 @@ pub use link::{Link, LinkCounts, LinkQuality};
 pub use namespace::Namespace;
 pub use namespaces::Namespaces;
 pub use nghttpd::Nghttpd;
-pub use nginx::{Nginx, NginxConnection, NginxOptions, NginxRequest, NginxServer, NginxStatus};
+pub use nginx::{
+    Nginx, NginxConnection, NginxOptions, NginxRequest, NginxServer, NginxStatus, TOKEN, users,
+};
 pub use ocsp::ocsp_response;
 pub use openssl_server::{OpensslAnswers, OpensslCounts, OpensslOptions, OpensslServer};
 pub use other_server::{OtherKind, OtherOptions, OtherRow, OtherServer};

@@ -21,6 +21,14 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// The token that `/bearer` takes.
+pub const TOKEN: &str = "p1anted";
+
+/// Names and passwords of the users that `/private` lets in.
+pub fn users() -> impl Iterator<Item = (String, String)> {
+    (0..10).map(|number| (format!("user-{number}"), format!("p1anted {number}")))
+}
+
 /// Options of an nginx.
 #[derive(Debug, Clone)]
 pub struct NginxOptions {
@@ -118,10 +126,11 @@ impl Nginx {
     }
 
     /// The URL of a path on a server, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB),
-    /// `/chunked` (356 bytes, chunked), `/204`, `/500`, `/length` (returns the length of the
-    /// request body), `/packed` (100 KB, compressed anew for each client that accepts gzip), `/nth`
-    /// (JSON with the request's number on its connection, which the header `x-nth` has too), and
-    /// 404 for all others.
+    /// `/chunked` (356 bytes, chunked), `/204`, `/500`, `/private` (356 bytes, for [`users`]),
+    /// `/bearer` (204, for [`TOKEN`]), `/length` (returns the length of the request body),
+    /// `/packed` (100 KB, compressed anew for each client that accepts gzip), `/nth` (JSON with the
+    /// request's number on its connection, which the header `x-nth` has too), and 404 for all
+    /// others.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {
         let scheme = if server.is_tls() { "https" } else { "http" };
@@ -233,6 +242,11 @@ fn write_content(folder: &Path, options: &NginxOptions) {
     content::write_big(&folder.join("html/big"));
     content::write_packed(&folder.join("html/packed"));
     std::fs::write(folder.join("html/chunked"), content::body()).unwrap();
+    std::fs::write(folder.join("html/private"), content::body()).unwrap();
+    let rows: String = users()
+        .map(|(user, password)| format!("{user}:{{PLAIN}}{password}\n"))
+        .collect();
+    std::fs::write(folder.join(config::USERS), rows).unwrap();
     if let Some(key) = options.ticket_key {
         std::fs::write(folder.join(config::TICKET_KEY), key).unwrap();
     }

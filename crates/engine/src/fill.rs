@@ -261,6 +261,15 @@ impl ComposedSource {
         }
     }
 
+    /// Whether its text is the same for every operation.
+    pub(crate) fn is_constant(&self) -> bool {
+        let has_fixed_key = match self.key {
+            SourceKey::None | SourceKey::Fixed(_) => true,
+            SourceKey::Filled(..) => false,
+        };
+        has_fixed_key && self.of.iter().all(|piece| piece.constant().is_some())
+    }
+
     fn length(&self, values: &Values) -> usize {
         let of = match self.made.digest {
             Digest::None => self.of.iter().map(|piece| piece.length(values)).sum(),

@@ -43,7 +43,7 @@ impl ReplayedRequest {
             sources.template(value.reveal(), &mut pieces);
             pieces
         });
-        let names = request.headers.iter();
+        let names = request.fields();
         Some(Arc::new(ReplayedRequest {
             status: replay.status,
             host,

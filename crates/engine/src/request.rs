@@ -232,10 +232,10 @@ fn lines(
     wanted: impl Fn(&str) -> bool,
     closing: bool,
 ) {
-    for (name, value) in request.headers.iter().filter(|(name, _)| wanted(name)) {
+    for (name, value) in request.fields().filter(|(name, _)| wanted(name)) {
         literal(pieces, name.as_bytes());
         literal(pieces, b": ");
-        sources.template(value.reveal(), pieces);
+        sources.template(value, pieces);
         literal(pieces, b"\r\n");
     }
     if closing {

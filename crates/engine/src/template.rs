@@ -1,7 +1,7 @@
 //! Templates of a plan as pieces of its requests.
 
 use crate::fill::{ComposedSource, Fill, GeneratedSource, Placeholder, literal};
-use crate::values::ColumnSource;
+use crate::values::{ColumnSource, Values};
 use plan::{Composition, Digest, MadePlaceholder, MadeSource, Piece, Plan, RowSources, Template};
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl ValueSources {
                     let source = ColumnSource::new(column, &self.rows);
                     pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
                 }
-                Piece::Made(made) => pieces.push(Fill::Value(self.made(made))),
+                Piece::Made(made) => self.made(made, pieces),
                 Piece::Secret { value, escape, .. } => {
                     let mut text = Vec::new();
                     escape.put(value.reveal().as_bytes(), &mut text);
@@ -43,18 +43,26 @@ impl ValueSources {
         }
     }
 
-    fn made(&self, made: &MadePlaceholder) -> Placeholder {
+    fn made(&self, made: &MadePlaceholder, pieces: &mut Vec<Fill>) {
         let (value, escape) = (&*made.value, made.escape);
-        match &value.source {
+        let placeholder = match &value.source {
             MadeSource::Generated(generator) => Placeholder::Generated(Arc::new(
                 GeneratedSource::new(value, generator, self.seed, escape),
             )),
             MadeSource::Composed(made) => {
                 let texts = self.texts(made);
                 let source = ComposedSource::new(value, made, texts, escape);
-                Placeholder::Composed(Arc::new(source))
+                let is_constant = source.is_constant();
+                let placeholder = Placeholder::Composed(Arc::new(source));
+                if is_constant {
+                    let mut text = Vec::new();
+                    placeholder.put(&Values::default(), &mut text);
+                    return literal(pieces, &text);
+                }
+                placeholder
             }
-        }
+        };
+        pieces.push(Fill::Value(placeholder));
     }
 
     /// The text that a value is made of, and its key.
@@ -71,7 +79,6 @@ impl ValueSources {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::values::Values;
     use plan::NoFiles;
 
     /// One value of each kind, in texts of each escape.

@@ -2,10 +2,11 @@
 
 use crate::toml_text::array;
 use crate::{
-    Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition, Connection, DataFile,
-    Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load, MadeSource, MadeValue,
-    PartContent, Plan, Replay, Request, RequestsPerConnection, Resumption, ServerNames, Sha256,
-    Shape, Target, Threshold, Tls, Words, data_file, duration, mask, quote,
+    Auth, AuthScheme, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition,
+    Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load,
+    MadeSource, MadeValue, PartContent, Plan, Replay, Request, RequestsPerConnection, Resumption,
+    ServerNames, Sha256, Shape, Target, Template, Threshold, Tls, Words, data_file, duration, mask,
+    quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -42,6 +43,9 @@ fn text(plan: &Plan) -> String {
         data_file(&mut out, each);
     }
     made_values(&mut out, &plan.made);
+    for each in &plan.auth {
+        auth(&mut out, each);
+    }
     if let Some(each) = &plan.replay {
         replay(&mut out, each);
     }
@@ -209,6 +213,19 @@ fn composition_table(composition: &Composition) -> String {
     }
 }
 
+fn auth(out: &mut TomlText, auth: &Auth) {
+    out.table(&format!("[auth.{}]", auth.name));
+    let text = |template: &Template| quote(&template.to_string());
+    match &auth.scheme {
+        AuthScheme::Basic { user, password } => {
+            let (user, password) = (text(user), text(password.reveal()));
+            let basic = format!("{{ user = {user}, password = {password} }}");
+            out.field("basic", basic);
+        }
+        AuthScheme::Bearer(token) => out.field("bearer", text(token.reveal())),
+    }
+}
+
 fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {
     out.table("[[request]]");
     out.field("name", quote(&request.name));
@@ -222,6 +239,9 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         out.field("path", quote(&path.to_string()));
     }
     out.field("headers", headers(request));
+    if let Some(auth) = &request.auth {
+        out.field("auth", quote(&auth.name));
+    }
     match &request.body {
         Some(Body::Text(text)) => out.field("body", quote(&text.to_string())),
         Some(Body::File(body)) => out.field("body_file", file(body)),
@@ -260,6 +280,9 @@ fn replayed_request(out: &mut TomlText, request: &Request) {
     out.field("name", quote(&request.name));
     out.field("method", quote(&request.method));
     out.field("headers", headers(request));
+    if let Some(auth) = &request.auth {
+        out.field("auth", quote(&auth.name));
+    }
     out.field("expect", request.expect.canonical());
 }
 

@@ -176,10 +176,10 @@ impl Plan {
                 Some(path) => template_bytes(path),
                 None => self.target.url.path.len(),
             };
-            let field = |(name, value): &(String, secret::Secret<Template>)| {
-                name.len() + template_bytes(value.reveal()) + ": \r\n".len()
+            let field = |(name, value): (&str, &Template)| {
+                name.len() + template_bytes(value) + ": \r\n".len()
             };
-            let fields: usize = request.headers.iter().map(field).sum();
+            let fields: usize = request.fields().map(field).sum();
             let body = match &request.body {
                 Some(Body::Text(text)) => template_bytes(text),
                 Some(Body::File(file)) => file.content.len(),

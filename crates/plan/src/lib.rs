@@ -2,6 +2,7 @@
 //! [`Campaign`] of several), or every problem at once. Pure: no clock, no network, no file system;
 //! files that a plan names are read through [`Files`].
 
+mod auth;
 mod calibration;
 mod campaign;
 mod canonical;
@@ -63,6 +64,7 @@ mod url;
 mod user_operations;
 mod words;
 
+pub use auth::{Auth, AuthScheme};
 pub use calibration::{
     CalibratedWork, Calibration, CalibrationError, CalibrationRow, Expense, Fingerprint,
 };

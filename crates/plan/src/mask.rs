@@ -16,6 +16,10 @@ const AXES: &str = "matrix";
 const VARIABLES: &str = "vars";
 const SECRET: &str = "secret";
 
+/// The section of credentials, and those of its keys that are not secret.
+const CREDENTIALS: &str = "auth";
+const PUBLIC: [&str; 1] = ["user"];
+
 /// Returns those of `names` that are secret headers, each once.
 pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
     let mut found: Vec<&'static str> = names.filter_map(secret_header).collect();
@@ -58,8 +62,7 @@ pub(crate) fn is_secret_place(path: &str, is_text: bool) -> bool {
     let key = &path[..element.unwrap_or(path.len())];
     // Header fields written as one string by mistake can contain secret ones.
     let is_headers = key.trim_end_matches('"').ends_with("headers");
-    !has_names_of_users(key)
-        && (is_secret_key(key) || is_secret_variable(key) || (is_headers && is_text))
+    !has_names_of_users(key) && (is_secret_path(key) || (is_headers && is_text))
 }
 
 /// Whether `path` leads to a place whose keys have other meanings than those of a plan, so that
@@ -74,6 +77,18 @@ fn has_names_of_users(path: &str) -> bool {
         Some("request") => matches!(parts.next(), Some("json" | "form" | "multipart")),
         _ => false,
     }
+}
+
+/// Whether the value at `path` is one by its key or its place.
+pub(crate) fn is_secret_path(path: &str) -> bool {
+    is_secret_key(path) || is_secret_variable(path) || is_credential(path)
+}
+
+/// Whether `path` is that of credentials. Unknown keys are taken for some, since their names may be
+/// typing errors.
+fn is_credential(path: &str) -> bool {
+    let mut parts = within_plan(path).split('.');
+    parts.next() == Some(CREDENTIALS) && parts.next_back().is_some_and(|key| !PUBLIC.contains(&key))
 }
 
 /// Whether `path` is that of a variable's secret value.
@@ -106,7 +121,7 @@ fn table(table: &dyn TableLike, place: Place, path: &str, spans: &mut Vec<Range<
         }
         let is_axis = place == Place::Axis || key.split('.').next() == Some(AXES);
         let masker = Masker {
-            is_secret: is_secret_variable(&path) || is_secret_key(key),
+            is_secret: is_secret_path(&path),
             path: &path,
         };
         let place = if is_axis {
@@ -222,6 +237,14 @@ mod tests {
             (
                 "matrix.\"request.form.cookie\" = ['s']\n[variants.a]\nrequest.json.cookie = 's'",
                 "matrix.\"request.form.cookie\" = ['s']\n[variants.a]\nrequest.json.cookie = 's'",
+            ),
+            (
+                "[auth.a]\nbasic = { user = 'u', password = 's' }\nauth.b.bearer = 's'",
+                "[auth.a]\nbasic = { user = 'u', password = M }\nauth.b.bearer = M",
+            ),
+            (
+                "matrix.\"auth.a.bearer\" = ['s', 's']\nvariants.x.auth.a.basic.password = 's'",
+                "matrix.\"auth.a.bearer\" = [M, M]\nvariants.x.auth.a.basic.password = M",
             ),
             ("not = = TOML", "(not saved)"),
         ] {

@@ -1,9 +1,9 @@
 //! The checked plan.
 
 use crate::{
-    Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load, MadeValue,
-    Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats, Sha256, Shape, Share, Target,
-    Threshold, Tls, mask,
+    Auth, Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load,
+    MadeValue, Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats, Sha256, Shape,
+    Share, Target, Threshold, Tls, mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -24,6 +24,7 @@ pub struct Plan {
     pub(crate) data: Vec<Arc<DataFile>>,
     pub(crate) made: Vec<Arc<MadeValue>>,
     pub(crate) replay: Option<Replay>,
+    pub(crate) auth: Vec<Arc<Auth>>,
     pub(crate) requests: Vec<Request>,
     pub(crate) connection: Connection,
     pub(crate) tls: Option<Tls>,
@@ -45,8 +46,8 @@ impl Plan {
     /// in braces.
     #[must_use]
     pub fn secrets(&self) -> Vec<String> {
-        let headers = self.requests.iter().flat_map(|request| &request.headers);
-        let headers = mask::secret_headers(headers.map(|(name, _)| name.as_str()));
+        let headers = self.requests.iter().flat_map(Request::fields);
+        let headers = mask::secret_headers(headers.map(|(name, _)| name));
         let variables = self.secret_variables().into_keys();
         let variables = variables.map(|name| format!("{{{name}}}"));
         headers
@@ -60,7 +61,9 @@ impl Plan {
     pub(crate) fn secret_variables(&self) -> BTreeMap<&str, &str> {
         let of_requests = self.requests.iter().flat_map(Request::all_pieces);
         let made = self.made.iter().flat_map(|made| made.templates());
-        let pieces = of_requests.chain(made.flat_map(|template| &template.pieces));
+        let auth = self.auth.iter().flat_map(|auth| auth.value().all_pieces());
+        let pieces = of_requests.chain(auth);
+        let pieces = pieces.chain(made.flat_map(|template| &template.pieces));
         let mut secrets = BTreeMap::new();
         for piece in pieces {
             if let Piece::Secret { name, value, .. } = piece {
@@ -213,6 +216,12 @@ impl Plan {
         self.replay.as_ref()
     }
 
+    /// The credentials of requests, in the plan's order.
+    #[must_use]
+    pub fn auth(&self) -> &[Arc<Auth>] {
+        &self.auth
+    }
+
     /// At least one request; with `connection.requests = 0` only the name of one is used.
     #[must_use]
     pub fn requests(&self) -> &[Request] {
@@ -268,6 +277,7 @@ impl PartialEq for Plan {
             && self.data == other.data
             && self.made == other.made
             && self.replay == other.replay
+            && self.auth == other.auth
             && self.requests == other.requests
             && self.connection == other.connection
             && self.tls == other.tls

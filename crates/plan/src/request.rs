@@ -1,6 +1,7 @@
 //! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
-use crate::{Piece, Template};
+use crate::auth::AUTHORIZATION;
+use crate::{Auth, Piece, Template};
 use secret::Secret;
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Request {
     /// Header fields in the plan's order, without those that the engine adds (`host`,
     /// `content-length`, `connection`). Any value can be a secret, so none is shown.
     pub headers: Vec<(String, Secret<Template>)>,
+    /// The credentials that become its `authorization`.
+    pub auth: Option<Arc<Auth>>,
     /// Request body.
     pub body: Option<Body>,
     /// Share of all operations: weight over the sum of weights.
@@ -36,6 +39,7 @@ impl Request {
             method: method.to_owned(),
             path: None,
             headers: Vec::new(),
+            auth: None,
             body: None,
             weight: 1,
             expect: crate::Expect::default(),
@@ -44,9 +48,17 @@ impl Request {
 
     /// The texts that placeholders can stand in: path, headers and body.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
-        let headers = self.headers.iter().map(|(_, value)| value.reveal());
+        let headers = self.fields().map(|(_, value)| value);
         let body = self.body.iter().flat_map(Body::templates);
         headers.chain(&self.path).chain(body)
+    }
+
+    /// The header fields to send: those of the plan, and credentials.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &Template)> {
+        let headers = self.headers.iter();
+        let headers = headers.map(|(name, value)| (name.as_str(), value.reveal()));
+        let auth = self.auth.iter();
+        headers.chain(auth.map(|auth| (AUTHORIZATION, auth.value())))
     }
 
     /// The pieces of these texts, and those that their made values are made of.

@@ -26,7 +26,8 @@ impl Plan {
     }
 
     /// The plan with `***` in place of the secrets that its requests send: variables, columns, what
-    /// is made of them, and headers that are saved nowhere. It is to be shown, not to be run.
+    /// is made of them, credentials, and headers that are saved nowhere. It is to be shown, not to
+    /// be run.
     #[must_use]
     pub fn with_secrets_hidden(&self) -> Plan {
         let requests = self.requests.iter();
@@ -61,7 +62,9 @@ fn hide_secrets(request: &Request) -> Request {
             parts: parts.parts.iter().map(part).collect(),
         })),
     });
+    let auth = request.auth.as_ref();
     Request {
+        auth: auth.map(|auth| Arc::new(auth.with_value(Template::from(SHOWN)))),
         path: request.path.as_ref().map(template),
         headers: request.headers.iter().map(header).collect(),
         body,

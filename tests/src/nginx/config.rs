@@ -13,12 +13,15 @@ use target::KeyKind;
 /// The file of the ticket key in nginx's folder.
 pub(super) const TICKET_KEY: &str = "ticket.key";
 
+/// The file of the users of `/private` in nginx's folder.
+pub(super) const USERS: &str = "users";
+
 /// One line per request, with fields separated by tabs; read by [`super::log`], but for the times.
 pub(super) const REQUEST_LOG: &str = concat!(
     r"'$server_port\t$status\t$request_method\t$request_uri\t$ssl_protocol\t$ssl_cipher\t",
     r"$ssl_curve\t$ssl_session_reused\t$connection\t$connection_requests\t$ssl_client_verify\t",
     r"$body_bytes_sent\t$remote_addr\t$ssl_client_s_dn\t$ssl_early_data\t$ssl_server_name\t",
-    r"$ssl_alpn_protocol\t$host\t$msec\t$request_time'",
+    r"$ssl_alpn_protocol\t$host\t$remote_user\t$msec\t$request_time'",
 );
 
 /// One line per connection of a stream server.
@@ -173,12 +176,17 @@ fn http_block(
         "  server {{ {listen} {keep_alive} {tls} root {};
     location = / {{ return 200 '{body}'; }} location = /204 {{ return 204; }} location = /500 {{ \
          return 500 '{body}'; }}
+    location = /private {{ auth_basic private; auth_basic_user_file {users}; }}
+    location = /bearer {{ if ($http_authorization != 'Bearer {token}') {{ return 401; }}
+      return 204; }}
     location = /length {{ return 200 '$content_length'; }}
     location = /packed {{ gzip on; gzip_types *; gzip_comp_level 9; }}
     location = /nth {{ add_header x-nth $connection_requests; default_type application/json;
       return 200 '{{\"state\": \"ok\", \"nth\": $connection_requests}}'; }}
     location = /chunked {{ ssi on; ssi_types *; }} }}\n",
-        html.display()
+        html.display(),
+        users = input.folder.join(USERS).display(),
+        token = super::TOKEN,
     )
 }
 

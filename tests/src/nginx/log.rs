@@ -43,6 +43,8 @@ pub struct NginxRequest {
     pub alpn: String,
     /// The name that the request asked for, in lower case and without a port.
     pub host: String,
+    /// The user by HTTP's basic authentication; empty if there is none.
+    pub user: String,
 }
 
 /// A finished connection to a stream server.
@@ -105,6 +107,7 @@ fn request(line: &str, ports: &BTreeMap<NginxServer, u16>) -> Option<NginxReques
         server_name: text(fields.next()?),
         alpn: text(fields.next()?),
         host: text(fields.next()?),
+        user: text(fields.next()?),
     })
 }
 
@@ -146,7 +149,7 @@ mod tests {
     fn a_row_is_read_field_by_field_and_an_unfinished_one_left() {
         let ports = BTreeMap::from([(NginxServer::Tls13, 9004)]);
         let row = "9004\t200\tGET\t/a?b\tTLSv1.3\tTLS_AES_256_GCM_SHA384\tX25519\tr\t7\t2\tFAILED:\
-                   no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\ta.test\n";
+                   no such CA\t356\t127.0.0.1\tCN=a,O=b\t-\tedge.test\t-\ta.test\tann\n";
         let rows = requests(&format!("{row}9004\t20"), &ports);
         let expected = NginxRequest {
             server: NginxServer::Tls13,
@@ -167,6 +170,7 @@ mod tests {
             server_name: "edge.test".to_owned(),
             alpn: String::new(),
             host: "a.test".to_owned(),
+            user: "ann".to_owned(),
         };
         assert_eq!(rows, [expected]);
     }

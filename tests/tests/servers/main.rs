@@ -5,6 +5,7 @@
 )]
 
 mod addresses;
+mod auth;
 mod bodies;
 mod cheap;
 mod checks;

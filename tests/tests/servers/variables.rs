@@ -1,7 +1,7 @@
 //! Variables: nginx logs their values, and what a run leaves behind has no secret.
 
 use crate::{REQUESTS, USERS};
-use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, plan};
+use interop::{CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, plan};
 use std::collections::BTreeSet;
 
 const PLANTED: &str = "p1anted";
@@ -40,12 +40,18 @@ fn server_sees_the_values_and_the_result_only_the_names() {
         assert_eq!(Vec::from_iter(paths), ["/?shop=a=b&key=p1anted"]);
         let document = finished.clean().document();
         assert_eq!(document.measured.operations.ok, REQUESTS);
-        let folder = finished.run_folder().unwrap();
-        for entry in std::fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let content = std::fs::read(&path).unwrap_or_default();
-            let content = String::from_utf8_lossy(&content);
-            assert!(!content.contains(PLANTED), "{}", path.display());
-        }
+        assert_unseen(&finished, PLANTED);
+    }
+}
+
+/// Checks that neither the run's files nor its output have the `planted` text.
+pub(crate) fn assert_unseen(finished: &Finished, planted: &str) {
+    assert!(!finished.to_string().contains(planted), "{finished}");
+    let folder = finished.run_folder().unwrap();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let content = std::fs::read(&path).unwrap_or_default();
+        let content = String::from_utf8_lossy(&content);
+        assert!(!content.contains(planted), "{}", path.display());
     }
 }

@@ -93,12 +93,11 @@ impl PrebuiltBlock {
         }
         // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
         for (name, given) in request
-            .headers
-            .iter()
+            .fields()
             .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
         {
             let mut value = Vec::new();
-            sources.template(given.reveal(), &mut value);
+            sources.template(given, &mut value);
             block.field(&name.to_ascii_lowercase(), value);
         }
         let body = body_of(request, sources).map(Arc::new);

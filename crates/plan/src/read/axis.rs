@@ -1,6 +1,6 @@
 //! Reads `[matrix]`: paths, each with the values that it takes.
 
-use crate::mask::{is_secret_key, is_secret_variable};
+use crate::mask::{is_secret_key, is_secret_path};
 use crate::read::field::Field;
 use crate::read::node::{KeyedNode, Node, NodeValue};
 use crate::read::overlay::SHARED;
@@ -85,9 +85,8 @@ fn one<'a>(field: Field<'a>, path: &[String]) -> Option<Axis<'a>> {
 fn label_values(fields: &[Field<'_>], path: &str) -> Vec<AxisValue> {
     // The table of a single variable can only be a secret, if its key is misspelled too.
     let of_variable = path.starts_with("vars.");
-    let is_secret = |key: &str| {
-        of_variable || is_secret_key(key) || is_secret_variable(&format!("{path}.{key}"))
-    };
+    let is_secret =
+        |key: &str| of_variable || is_secret_key(key) || is_secret_path(&format!("{path}.{key}"));
     let mut written = HashMap::new();
     let mut labels = HashSet::new();
     let mut value = |(index, field): (usize, &Field<'_>)| {

@@ -118,6 +118,23 @@ pub(crate) fn in_header(field: &Field<'_>, value: &Template) {
     }
 }
 
+/// Texts that end at `byte`, called `what`, cannot have it.
+pub(crate) fn without(field: &Field<'_>, value: &Template, byte: u8, what: &str) {
+    for made in value.made() {
+        if !made.value.has_only(|other| other != byte) {
+            field.problem(format_args!(
+                "{made} has {what}; remove it from let.{}",
+                made.value.name
+            ));
+        }
+    }
+    for column in value.columns() {
+        let is_right = |cell: &[u8]| !cell.contains(&byte);
+        let what = format!("has a cell with {what}");
+        check(field, column, is_right, &what, "remove it from the file");
+    }
+}
+
 /// Cells that name connections are DNS names.
 pub(crate) fn in_server_name(field: &Field<'_>, column: &DataColumn) {
     let is_right = |cell: &[u8]| {

@@ -6,7 +6,7 @@ use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
 use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
-use crate::{DataFile, File, MadeValue, Problems, Settings, Sha256};
+use crate::{Auth, DataFile, File, MadeValue, Problems, Settings, Sha256};
 use data::{DataError, DataTable, FileLayout};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ pub(crate) struct Context<'a> {
     variables: OnceCell<Variables>,
     data: OnceCell<Vec<Arc<DataFile>>>,
     made: OnceCell<Vec<Arc<MadeValue>>>,
+    auth: OnceCell<Vec<Arc<Auth>>>,
     cure: UnknownKeyCure,
 }
 
@@ -46,6 +47,7 @@ impl<'a> Context<'a> {
             variables: OnceCell::new(),
             data: OnceCell::new(),
             made: OnceCell::new(),
+            auth: OnceCell::new(),
             cure,
         }
     }
@@ -86,6 +88,18 @@ impl<'a> Context<'a> {
     pub(crate) fn set_made(&self, made: Vec<Arc<MadeValue>>) {
         let is_first = self.made.set(made).is_ok();
         debug_assert!(is_first, "one reading has one set of made values");
+    }
+
+    /// The credentials of the plan that is being read; `None` before they are known, or if any were
+    /// wrong.
+    pub(crate) fn auth(&self) -> Option<&[Arc<Auth>]> {
+        self.auth.get().map(Vec::as_slice)
+    }
+
+    /// Makes the plan's credentials known, once.
+    pub(crate) fn set_auth(&self, auth: Vec<Arc<Auth>>) {
+        let is_first = self.auth.set(auth).is_ok();
+        debug_assert!(is_first, "one reading has one set of credentials");
     }
 
     /// What the names in braces stand for.

@@ -87,14 +87,19 @@ fn is_name(name: &str, field: &Field<'_>) -> bool {
 fn values(field: &Field<'_>) -> Vec<Template> {
     match field.node.value {
         NodeValue::List(_) => field
-            .list_of("a value or a list of values", value)
+            .list_of("a value or a list of values", header_value)
             .unwrap_or_default(),
-        _ => value(field).into_iter().collect(),
+        _ => header_value(field).into_iter().collect(),
     }
 }
 
-fn value(field: &Field<'_>) -> Option<Template> {
-    let text = field.template_text("the value in quotes")?;
+fn header_value(field: &Field<'_>) -> Option<Template> {
+    value(field, "the value in quotes")
+}
+
+/// Reads a text that becomes a field's value, or part of one.
+pub(crate) fn value(field: &Field<'_>, example: &str) -> Option<Template> {
+    let text = field.template_text(example)?;
     let whole = field.reveal(text)?;
     let whole = whole.reveal();
     if text == MASK && field.is_secret() && field.context.is_to_run() {

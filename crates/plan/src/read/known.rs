@@ -8,7 +8,7 @@ use strsim::damerau_levenshtein;
 
 /// Paths of a plan, by the sections that read them.
 const SECTIONS: &[&[&str]] = &[
-    &["name", "vars", "data", "let"],
+    &["name", "vars", "data", "let", "auth"],
     target::KEYS,
     builtin::KEYS,
     replay::KEYS,

@@ -5,6 +5,7 @@
 //! problems as it proceeds; a part is only `None` after something about it was reported. A campaign
 //! reads the plan once per variant.
 
+mod auth;
 mod axis;
 mod body;
 mod builtin;
@@ -153,12 +154,13 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
     check_builtin(&root, target.as_ref(), connection.as_ref(), context.http);
     let tls = tls(&root, target.as_ref(), context);
-    if let (Some(requests), Some(Some(tls))) = (&requests, &tls) {
+    let own_tls = tls.as_ref().and_then(Option::as_ref);
+    if let (Some(requests), Some(tls)) = (&requests, own_tls) {
         certificate::check_files(&root, requests, &tls.client_certificates);
     }
     let takers = requests.as_deref().map(|requests| RowTakers {
         requests,
-        tls: tls.as_ref().and_then(Option::as_ref),
+        tls: own_tls,
         are_replayed: replay.is_some(),
     });
     let rows = takers.map(|takers| RowUse {
@@ -168,13 +170,8 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     });
     let load = root.section("load");
     let load = load.and_then(|section| load::read(section, amount, rows, rest.replay));
-    let fleet = root.section("fleet").map(|section| {
-        fleet::read(
-            section,
-            load.as_ref(),
-            tls.as_ref().and_then(Option::as_ref),
-        )
-    });
+    let fleet = root.section("fleet");
+    let fleet = fleet.map(|section| fleet::read(section, load.as_ref(), own_tls));
     let thresholds = root
         .section("thresholds")
         .map(|section| threshold::read(&section, requests.as_deref()));
@@ -189,6 +186,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         check_validity(root.context, tls, load);
     }
     let (data, made) = (root.context.data().to_vec(), root.context.made().to_vec());
+    let auth = root.context.auth().map(<[_]>::to_vec);
     note_unused(root.context, takers, context);
     root.finish();
     // Only now, so that one wrong section does not hide the problems of the others.
@@ -198,6 +196,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         data,
         made,
         replay: replay.map_or(Some(None), |replay| replay.map(Some))?,
+        auth: auth?,
         requests: requests?,
         connection: connection?,
         tls: tls?,
@@ -228,6 +227,9 @@ fn declarations(root: &PlanSection<'_>) {
     if let Some(made) = made::read(root) {
         root.context.set_made(made);
     }
+    if let Some(auth) = auth::read(root) {
+        root.context.set_auth(auth);
+    }
 }
 
 fn note_unused(
@@ -238,6 +240,7 @@ fn note_unused(
     if let Some(takers) = takers {
         data::note_unused(context, takers);
         made::note_unused(context, takers.requests);
+        auth::note_unused(context, takers.requests);
         server_names::note_hosts(context, takers, connection.per_connection);
     }
 }

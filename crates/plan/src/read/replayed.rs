@@ -1,6 +1,7 @@
 //! Reads `[[request]]` of a plan that replays a log: what recorded requests of a method have beside
 //! what the log says of them.
 
+use crate::read::auth;
 use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
@@ -26,10 +27,13 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     );
     let method = section.read("method", method);
     let headers = section.read("headers", |field| field.section().map(header::all));
+    let headers = headers.unwrap_or_default();
+    let auth = section.read("auth", |field| auth::of_request(&field, &headers));
     let expect = section.section("expect")?;
     let expect = expect::read(expect, method.as_deref().unwrap_or("GET"));
     Some(Request {
-        headers: headers.unwrap_or_default(),
+        headers,
+        auth,
         expect,
         ..Request::of_method(&method.unwrap_or_default())
     })

@@ -1,5 +1,6 @@
 //! Reads `[request]` and `[[request]]`.
 
+use crate::read::auth;
 use crate::read::body;
 use crate::read::columns;
 use crate::read::context::Context;
@@ -39,6 +40,7 @@ pub(crate) const KEYS: &[&str] = &[
     "request.method",
     "request.path",
     "request.headers",
+    "request.auth",
     "request.body",
     "request.body_file",
     "request.form",
@@ -178,6 +180,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "method",
             "path",
             "headers",
+            "auth",
             "body",
             "body_file",
             "form",
@@ -198,6 +201,7 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
     let mut headers = section
         .read("headers", |field| field.section().map(header::all))
         .unwrap_or_default();
+    let auth = section.read("auth", |field| auth::of_request(&field, &headers));
     let body = body::read(section, &mut headers);
     if body.is_some() && method == "TRACE" {
         section.problem_at(
@@ -215,6 +219,7 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
         method,
         path,
         headers,
+        auth,
         body,
         weight,
         expect,

@@ -1,5 +1,6 @@
 //! Tests of the crate through its public interface.
 
+mod auth;
 mod bodies;
 mod campaigns;
 mod canonical;

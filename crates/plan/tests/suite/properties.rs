@@ -36,6 +36,7 @@ fn request() -> impl Strategy<Value = String> {
         "",
         "headers = { accept = \"*/*\", x-a = [\"1\", \"{user}\"], \"a.b\" = \"\" }\n",
         "headers.host = \"b.test\"\n",
+        "auth = \"a\"\n",
     ]);
     let expect = one_of(&[
         "",
@@ -72,6 +73,14 @@ fn request() -> impl Strategy<Value = String> {
         }
         format!("{method}{path}{headers}{expect}{body}")
     })
+}
+
+fn auth() -> impl Strategy<Value = String> {
+    one_of(&[
+        "bearer = \"{seq}.{random}\"\n",
+        "basic = { user = \"{user}\", password = \"a:\\\"b\" }\n",
+    ])
+    .prop_map(|fields| format!("[auth.a]\n{fields}"))
 }
 
 fn requests() -> impl Strategy<Value = String> {
@@ -192,15 +201,15 @@ fn thresholds() -> impl Strategy<Value = String> {
 fn valid() -> impl Strategy<Value = String> {
     (
         target(),
-        requests(),
+        (auth(), requests()),
         connection(),
         tls(),
         load(),
         (fleet(), thresholds()),
     )
         .prop_map(
-            |(target, requests, connection, tls, load, (fleet, thresholds))| {
-                format!("{target}{requests}{connection}{tls}{load}{fleet}{thresholds}")
+            |(target, (auth, requests), connection, tls, load, (fleet, thresholds))| {
+                format!("{target}{auth}{requests}{connection}{tls}{load}{fleet}{thresholds}")
             },
         )
 }

@@ -1,0 +1,93 @@
+//! How requests prove who sends them: credentials with a name, and the header field that they
+//! become.
+
+use crate::{
+    Composition, Digest, Encoding, MadePlaceholder, MadeSource, MadeValue, Piece, Template,
+};
+use data::Escape;
+use secret::Secret;
+use std::sync::Arc;
+
+/// The header field that credentials stand in (RFC 9110 §11.6.2).
+pub(crate) const AUTHORIZATION: &str = "authorization";
+
+/// Credentials of the plan: `[auth.NAME]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Auth {
+    /// Its name; unique in a plan.
+    pub name: String,
+    /// What the credentials are.
+    pub scheme: AuthScheme,
+    /// The value of `authorization`.
+    value: Secret<Template>,
+}
+
+/// What credentials are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AuthScheme {
+    /// A name and a password (RFC 7617).
+    Basic {
+        /// Name of the user, without a colon.
+        user: Template,
+        /// The password.
+        password: Secret<Template>,
+    },
+    /// A token (RFC 6750).
+    Bearer(Secret<Template>),
+}
+
+impl Auth {
+    pub(crate) fn new(name: &str, scheme: AuthScheme) -> Auth {
+        let value = match &scheme {
+            AuthScheme::Basic { user, password } => basic(name, user, password.reveal()),
+            AuthScheme::Bearer(token) => {
+                let scheme = [Piece::Literal("Bearer ".into())];
+                let pieces = scheme.into_iter().chain(token.reveal().pieces.clone());
+                Template::of_pieces(pieces.collect())
+            }
+        };
+        Auth {
+            name: name.to_owned(),
+            scheme,
+            value: Secret::new(value),
+        }
+    }
+
+    /// The same credentials with another value.
+    pub(crate) fn with_value(&self, value: Template) -> Auth {
+        Auth {
+            value: Secret::new(value),
+            ..self.clone()
+        }
+    }
+
+    /// The value of `authorization`.
+    pub(crate) fn value(&self) -> &Template {
+        self.value.reveal()
+    }
+}
+
+/// `Basic`, and the name and the password in base64 (RFC 7617 §2).
+fn basic(name: &str, user: &Template, password: &Template) -> Template {
+    let colon = [Piece::Literal(":".into())];
+    let pieces = user.pieces.iter().cloned().chain(colon);
+    let pieces = pieces.chain(password.pieces.iter().cloned());
+    let made = MadeValue {
+        name: name.to_owned(),
+        source: MadeSource::Composed(Composition {
+            digest: Digest::None,
+            of: Template::of_pieces(pieces.collect()),
+            encoding: Encoding::Base64,
+        }),
+    };
+    Template {
+        pieces: vec![
+            Piece::Literal("Basic ".into()),
+            Piece::Made(MadePlaceholder {
+                value: Arc::new(made),
+                escape: Escape::None,
+                is_raw: false,
+            }),
+        ],
+    }
+}
