@@ -7,13 +7,13 @@ use crate::exit::Exit;
 use crate::job::JobStanding;
 use crate::launch::BOOTSTRAP_SEED;
 use crate::terminal;
-use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, PlanDifference, RegressionLimit,
     RunState, RunSummary, VariantRuns,
 };
 use clap::Args;
 use report::{Format, Style};
+use run_folder::Utc;
 pub(crate) use saved::SavedError;
 use saved::{Pairs, Saved, SavedPair, SavedRun, SavedSearch};
 use std::path::{Path, PathBuf};

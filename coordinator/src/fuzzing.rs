@@ -2,15 +2,13 @@
 
 use crate::planned_run::PlannedRun;
 use crate::record::replay::RehearsedReplay;
-use crate::run_folder::{FactKind, LogReader, LoggedFact, log_file, sealed_log};
-use crate::run_origin::RunOrigin;
 use crate::sample_run::{CLOCK, loss_of, operation, start_events};
-use crate::utc::Utc;
 use analysis::RunState;
 use control::{AgentFacts, AgentId, EndCause, FleetTime, RunEvent, RunId, RunModel, Skew};
 use measure::Totals;
 use proto::Bytes;
 use report::{Format, Style};
+use run_folder::{FactKind, LogReader, LoggedFact, RunOrigin, Utc, log_file, sealed_log};
 use std::time::Duration;
 
 /// Reads a file as a run log.

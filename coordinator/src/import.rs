@@ -1,12 +1,11 @@
 //! `coordinator import`: makes a replay of a log. Opens the files; `traffic` reads and writes.
 
 use crate::exit::Exit;
-use crate::io_words::in_words;
-use crate::run_origin::STANDARD_INPUT;
 use crate::terminal;
 use anyhow::Context as _;
 use clap::Args;
 use plan::{Rate, SECRET_HEADERS};
+use run_folder::{STANDARD_INPUT, in_words};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -36,6 +36,7 @@ pub(crate) use stop_wish::{StopHandle, StopWishes};
 use crate::fleet;
 use crate::job::{JobStanding, schedule_runs};
 use crate::machine_name::public_address;
+use crate::quick::in_words_of;
 use exposition::Exposition;
 use job_results::JobResults;
 use join_port::JoinPort;
@@ -61,7 +62,7 @@ pub(crate) async fn launch(
 ) -> Result<JobStanding, LaunchError> {
     let hosting = &request.hosting;
     let unfit = unfit(&request.campaign, hosting.agents);
-    let unfit = unfit.map(|problem| request.origin.in_its_words(&problem));
+    let unfit = unfit.map(|problem| in_words_of(&request.origin, &problem));
     if let Some(problem) = unfit.or_else(|| fleet::too_many(hosting.agents)) {
         return Err(LaunchError::Unfit(problem));
     }

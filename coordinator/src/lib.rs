@@ -12,7 +12,6 @@ mod front;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod import;
-mod io_words;
 mod job;
 mod launch;
 mod local;
@@ -24,8 +23,6 @@ mod progress;
 mod quick;
 mod record;
 mod render;
-mod run_folder;
-mod run_origin;
 #[cfg(any(test, feature = "fuzzing", feature = "rehearsal"))]
 mod sample_run;
 mod saved_result;
@@ -36,7 +33,6 @@ mod target_process;
 mod terminal;
 mod token;
 mod token_file;
-mod utc;
 
 pub use cli::Cli;
 pub use exit::Exit;

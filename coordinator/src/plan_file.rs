@@ -1,11 +1,10 @@
 //! Reads a plan and the files it names, and shows what is wrong with it: each problem with its
 //! place in the file.
 
-use crate::io_words::in_words;
 use crate::record::replay;
-use crate::run_origin::STANDARD_INPUT;
 use crate::set_args::SetArgs;
 use plan::{Campaign, Files, Plan, Problems, Settings};
+use run_folder::{STANDARD_INPUT, in_words};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::env::{self, VarError};
 use std::fmt::Write as _;

@@ -1,11 +1,9 @@
 //! A run to be made: what its request to the fleet, its record and its view begin with.
 
 use crate::fleet;
-use crate::run_folder::BegunRun;
-use crate::run_origin::RunOrigin;
-use crate::utc::Utc;
 use control::RunId;
 use plan::Plan;
+use run_folder::{BegunRun, RunOrigin, Utc};
 use std::time::Duration;
 
 /// A run to be made.

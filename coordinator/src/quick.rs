@@ -6,7 +6,7 @@ mod other_tools;
 mod plan_text;
 mod urls;
 
-pub(crate) use flags::in_flags;
+pub(crate) use flags::in_words_of;
 pub(crate) use other_tools::{with_cure, with_two_dashes};
 
 use crate::exit::Exit;
@@ -15,11 +15,11 @@ use crate::job::ResultRules;
 use crate::launch::{AgentSource, Hosting, RunCommands, StartRequest};
 use crate::local::LocalOptions;
 use crate::plan_file::Folder;
-use crate::run_origin::RunOrigin;
 use crate::terminal;
 use clap::Args;
 use plan::{Campaign, Plan};
 use report::Format;
+use run_folder::RunOrigin;
 use std::path::PathBuf;
 
 /// Default concurrency.

@@ -4,12 +4,12 @@
 use crate::compare;
 use crate::exit::Exit;
 use crate::record::replay::{self, ReplayError};
-use crate::run_folder::CAMPAIGN;
 use crate::saved_result::{self, ResultError};
 use crate::terminal;
 use analysis::CampaignDocument;
 use clap::Args;
 use report::{Format, Style};
+use run_folder::CAMPAIGN;
 use std::fmt::Display;
 use std::path::PathBuf;
 

@@ -87,8 +87,8 @@ pub(crate) fn planned(plan_text: &str, agents: u32) -> crate::planned_run::Plann
 
 /// The folder of a run.
 #[cfg(test)]
-pub(crate) fn folder(base: &std::path::Path) -> crate::run_folder::RunFolder {
-    let now = crate::utc::Utc::now();
-    let name = crate::run_folder::FolderName::Stamped(now, "plan".to_owned());
-    crate::run_folder::RunFolder::create(base, &name, "name = \"plan\"\n").unwrap()
+pub(crate) fn folder(base: &std::path::Path) -> run_folder::RunFolder {
+    let now = run_folder::Utc::now();
+    let name = run_folder::FolderName::Stamped(now, "plan".to_owned());
+    run_folder::RunFolder::create(base, &name, "name = \"plan\"\n").unwrap()
 }

@@ -1,11 +1,10 @@
 //! The result of a saved run: as it was written, or made from the log of a run whose coordinator
 //! did not finish it. Folders may come from elsewhere, so nothing in them is trusted.
 
-use crate::io_words::in_words;
 use crate::record::replay::{self, ReplayError};
-use crate::run_folder::{CAMPAIGN, LOG, RESULT, open_regular};
 use analysis::{CampaignDocument, Document, RunState};
 use report::ReadError;
+use run_folder::{CAMPAIGN, LOG, RESULT, in_words, open_regular};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};

@@ -2,13 +2,10 @@
 
 use crate::exit::Exit;
 use crate::front::{self, ResultPrinter};
-use crate::io_words::in_words;
 use crate::job::ResultRules;
 use crate::launch::{AgentSource, Hosting, JoinOptions, RunCommands, StartRequest};
 use crate::local::LocalOptions;
 use crate::record::replay;
-use crate::run_folder::{BegunRun, ChosenName};
-use crate::run_origin::RunOrigin;
 use crate::set_args::SetArgs;
 use crate::token::state_folder;
 use crate::{plan_file, terminal};
@@ -17,6 +14,7 @@ use clap::builder::NonEmptyStringValueParser;
 use exposition::OtlpEndpoint;
 use plan::{Campaign, Search};
 use report::Format;
+use run_folder::{BegunRun, ChosenName, RunOrigin, in_words};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

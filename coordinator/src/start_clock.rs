@@ -1,7 +1,7 @@
 //! A run's clock: one instant that is known both by the fleet's clock and by the calendar.
 
-use crate::utc::Utc;
 use control::FleetTime;
+use run_folder::Utc;
 
 /// The start of a run by two clocks.
 #[derive(Debug, Clone, Copy)]

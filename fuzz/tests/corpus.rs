@@ -168,7 +168,7 @@ fn saved_runs() {
 
 #[test]
 fn run_logs() {
-    let golden = root().join("coordinator/src/run_folder/run_log/tests/version-1.log");
+    let golden = root().join("crates/run_folder/src/run_log/tests/version-1.log");
     let small = coordinator::fuzzing::small_run_log();
     // What a coordinator leaves behind if it is killed in the middle of a write.
     let torn = [&small[..], &small[32..80]].concat();

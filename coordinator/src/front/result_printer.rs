@@ -2,12 +2,11 @@
 //! standard error, and to a file of the user's. `report` decides what it says.
 
 use crate::exit::Exit;
-use crate::io_words::in_words;
 use crate::launch::{FinalResult, JobDocument, ResultPlace};
-use crate::run_folder::PAGE;
 use crate::terminal;
 use anyhow::Context as _;
 use report::{Format, Style};
+use run_folder::{PAGE, in_words};
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

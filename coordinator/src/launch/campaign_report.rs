@@ -3,14 +3,13 @@
 
 use super::final_result::{FinalResult, JobDocument, ResultPlace};
 use crate::job::{JobStanding, SearchName};
-use crate::run_folder::{CampaignFolder, FolderError};
-use crate::utc::Utc;
 use analysis::{
     CampaignDocument, CapacityRow, Comparison, Document, Pairing, RunState, RunSummary, Scaling,
     ScalingRow, SearchRecord, VariantRuns, VariantScaling, VariantSearch,
 };
 use plan::{Campaign, Run};
 use report::{Format, Style};
+use run_folder::{CampaignFolder, FolderError, Utc};
 
 /// Seed of the bootstrap. It is fixed, so that the same runs give the same intervals.
 pub(crate) const BOOTSTRAP_SEED: u64 = 1;

@@ -6,11 +6,10 @@ use crate::planned_run::PlannedRun;
 use crate::record::LeftRecord;
 use crate::record::life_sign::left_by;
 use crate::record::replay::{self, ReplayError};
-use crate::run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog};
 use crate::start_clock::StartClock;
-use crate::utc::Utc;
 use control::{FleetTime, LEASE_MAX, RunEvent, RunId, RunModel};
 use plan::{Plan, Sha256};
+use run_folder::{BegunRun, FactKind, LOG, LogError, ResumedRun, RunLog, Utc};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,7 +123,7 @@ impl InterruptedRun {
             log,
             model: RunModel::default(),
             clock: None,
-            resumed: ResumedRun::new(begun.epoch),
+            resumed: ResumedRun::new(begun.epoch, fleet::clock_name()),
             begun,
         };
         let mut clock = run.begun.clock.clone();
@@ -154,7 +153,7 @@ impl InterruptedRun {
             return Err(InterruptedRunError::Local { path: run.path });
         }
         run.model.leave(fleet_time(left_by));
-        run.resumed = ResumedRun::new(epoch.saturating_add(1));
+        run.resumed = ResumedRun::new(epoch.saturating_add(1), fleet::clock_name());
         // A clock without a name could be any clock.
         if run.resumed.clock != clock || clock.is_empty() {
             run.leave_clock();
@@ -278,9 +277,8 @@ fn short(digest: [u8; 32]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run_folder::LoggedFact;
-    use crate::run_origin::RunOrigin;
     use crate::sample_run;
+    use run_folder::{LoggedFact, RunOrigin};
 
     const PLAN: &str = "target.url = \"https://a.test/\"\nload = { connections = 2, duration = \
                         \"1h\" }\n";

@@ -15,8 +15,8 @@ use crate::job::{
     RunName, RunOrder,
 };
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{CampaignFolder, name_of};
 use anyhow::Context as _;
+use run_folder::{CampaignFolder, name_of};
 use std::path::PathBuf;
 use tokio::time::Instant;
 

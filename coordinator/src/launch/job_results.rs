@@ -8,10 +8,8 @@ use super::resumed::Resumed;
 use super::run_beginning::RunBeginning;
 use super::single_run::SingleRun;
 use super::start_request::StartRequest;
-use crate::io_words::in_words;
 use crate::job::JobStanding;
-use crate::run_folder::{CampaignFolder, FolderName, LatestLink, RunFolder};
-use crate::utc::Utc;
+use run_folder::{CampaignFolder, FolderName, LatestLink, RunFolder, Utc, in_words};
 use std::path::Path;
 
 /// The results of a job.

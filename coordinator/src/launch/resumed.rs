@@ -5,9 +5,9 @@ use super::interrupted_run::InterruptedRun;
 use super::start_request::StartRequest;
 use crate::job::{ScheduledRun, agents_folder, hold_prefix};
 use crate::planned_run::PlannedRun;
-use crate::run_folder::CampaignFolder;
 use analysis::{Bounds, Document, Hold, LoadSearch, PlanDifference, PlanRecord, SearchAction};
 use plan::{Campaign, Capacity, Plan, Search};
+use run_folder::CampaignFolder;
 use std::path::{Path, PathBuf};
 
 /// The run or campaign that `--resume` names.

@@ -1,8 +1,8 @@
 //! How far a run is when this coordinator begins with it.
 
 use super::interrupted_run::InterruptedRun;
-use crate::run_folder::RunFolder;
 use control::RunModel;
+use run_folder::RunFolder;
 use std::path::Path;
 
 /// How far a run is when this coordinator begins with it.

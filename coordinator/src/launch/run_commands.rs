@@ -2,9 +2,8 @@
 //! cache, to fetch a log.
 
 use super::stop_wish::StopWishes;
-use crate::io_words::in_words;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::name_of;
+use run_folder::{in_words, name_of};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io;

@@ -17,14 +17,14 @@ use crate::fleet::{self, FleetHandle, RunEvents};
 use crate::local::{BuiltinTarget, LocalAgents, TargetAddress};
 use crate::planned_run::PlannedRun;
 use crate::progress::{RunNews, RunView};
+use crate::quick::in_words_of;
 use crate::record::{FinishedRecord, FinishingRecord, RecordRest, RecordThread, StorageNews};
-use crate::run_folder::{FolderError, RunFolder};
-use crate::run_origin::RunOrigin;
 use crate::token_file;
 use anyhow::Context as _;
 use control::RunRequest;
 use exposition::Exposition;
 use plan::{Builtin, Campaign, Plan};
+use run_folder::{FolderError, RunFolder, RunOrigin};
 use std::time::Duration;
 
 /// How often to check whether the end of a record is waiting for room on the disk.
@@ -323,7 +323,7 @@ impl<'r> RunHost<'r> {
         }
         let mut ending = watched.end.ending;
         for problem in &mut ending.problems {
-            *problem = origin.in_its_words(problem);
+            *problem = in_words_of(origin, problem);
         }
         (ending, watched.events)
     }

@@ -6,9 +6,8 @@ use super::run_beginning::RunBeginning;
 use super::run_host::RunHost;
 use crate::machine_name::public_address;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::LatestLink;
-use crate::utc::Utc;
 use analysis::human;
+use run_folder::{LatestLink, Utc};
 
 /// The run of a file that asks for a single one.
 pub(super) struct SingleRun {

@@ -3,10 +3,9 @@
 use super::run_commands::RunCommands;
 use crate::job::ResultRules;
 use crate::local::LocalOptions;
-use crate::run_folder::ChosenName;
-use crate::run_origin::RunOrigin;
 use exposition::OtlpEndpoint;
 use plan::Campaign;
+use run_folder::{ChosenName, RunOrigin};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 

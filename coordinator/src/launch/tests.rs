@@ -3,9 +3,9 @@
 use super::*;
 use crate::cli::{AgentCommand, Cli, Command};
 use crate::job::ResultRules;
-use crate::run_origin::RunOrigin;
 use control::Token;
 use plan::Campaign;
+use run_folder::RunOrigin;
 use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Rewords sentences about the plan that `quick` wrote, in terms of its flags.
 
 use plan::{Problem, Problems};
+use run_folder::RunOrigin;
 
 /// Phrases about a plan, with the same for a user of flags.
 const SENTENCES: [(&str, &str); 9] = [
@@ -72,8 +73,16 @@ fn line_of(problem: &Problem) -> String {
     line(&problem.path, &problem.message)
 }
 
+/// Rewords a sentence about the plan for the user who asked for a run there.
+pub(crate) fn in_words_of(origin: &RunOrigin, sentence: &str) -> String {
+    match origin.plan {
+        Some(_) => sentence.to_owned(),
+        None => in_flags(sentence),
+    }
+}
+
 /// Rewords a sentence about a plan for a user who gave flags.
-pub(crate) fn in_flags(sentence: &str) -> String {
+fn in_flags(sentence: &str) -> String {
     let mut text = sentence.to_owned();
     for (of_plan, of_flags) in SENTENCES {
         text = text.replace(of_plan, of_flags);

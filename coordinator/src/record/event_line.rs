@@ -2,12 +2,12 @@
 //! which the coordinator learned of it.
 
 use super::recorded_agents::ending;
-use crate::utc::Utc;
 use analysis::{
     AgentIntroduction, AgentMention, ClockFigure, Document, EventLine, FleetEnding, Happened,
     MachineFinding, NamedAgent,
 };
 use control::{AgentFacts, ClockReading, Finding, RunEvent, RunOutcome};
+use run_folder::Utc;
 use std::time::Duration;
 
 /// The line of an event; `None` for events that only carry figures. `name_of` gives an agent's name

@@ -1,7 +1,7 @@
 //! The end of a run's record: its result, and failures to save it.
 
-use crate::run_folder::name_of;
 use analysis::Document;
+use run_folder::name_of;
 use std::path::{Path, PathBuf};
 
 /// The end of a run's record.

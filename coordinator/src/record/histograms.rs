@@ -1,9 +1,8 @@
 //! Writes what agents recorded into the logs of the run folder.
 
-use crate::run_folder::{Growing, RunFolder};
-use crate::utc::Utc;
 use measure::Snapshot;
 use report::{HlogWriter, MergedHlog};
+use run_folder::{Growing, RunFolder, Utc};
 
 /// Writes `histograms.hlog`, and if asked for, a log of what each agent recorded.
 #[derive(Debug)]

@@ -86,12 +86,11 @@ mod tests {
     use crate::record::decode_pool::DecodePool;
     use crate::record::document_feeds::FeedTimes;
     use crate::record::storage::StorageTimes;
-    use crate::run_folder::{FactKind, LoggedFact, RESULT};
     use crate::sample_run::{folder, operation, planned, start_events};
-    use crate::utc::Utc;
     use analysis::RunState;
     use control::{AgentFacts, AgentId, FleetTime, RunEvent};
     use exposition::{LatestRun, ShowTimes, ViewerFeed};
+    use run_folder::{FactKind, LoggedFact, RESULT, Utc};
     use std::path::{Path, PathBuf};
     use std::sync::mpsc::{SyncSender, sync_channel};
     use std::thread::JoinHandle;

@@ -11,10 +11,9 @@ use super::recorded_run::{RecordChange, RecordedRun};
 use super::storage::DiskWait;
 use super::stored_fact::{FactContent, StoredFact};
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{FactKind, RunFolder};
-use crate::utc::Utc;
 use analysis::{Document, Live, RunState};
 use control::RunEvent;
+use run_folder::{FactKind, RunFolder, Utc};
 
 /// The record of a run, with its files.
 #[derive(Debug)]

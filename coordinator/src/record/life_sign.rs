@@ -1,7 +1,7 @@
 //! When a coordinator was last alive: the modification time of the log, which is renewed as long as
 //! the process lives, whether or not there is something to store.
 
-use crate::utc::Utc;
+use run_folder::Utc;
 use std::fs::File;
 use std::io;
 use std::path::Path;

@@ -5,11 +5,10 @@ use super::event_line;
 use super::histograms::Histograms;
 use super::recorded_run::RecordChange;
 use super::storage::{DiskFailure, DiskWait, DiskWaited, GivenUp};
-use crate::run_folder::{Growing, RunFolder};
-use crate::utc::Utc;
 use analysis::Document;
 use host::CpuProfile;
 use report::{Format, Style};
+use run_folder::{Growing, RunFolder, Utc};
 use std::path::Path;
 use std::time::Instant;
 

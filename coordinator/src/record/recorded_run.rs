@@ -6,14 +6,14 @@ use super::machine_row::{before_load_row, machine_row};
 use super::profiles::Profiles;
 use super::recorded_agents::{RecordedAgents, setup};
 use crate::planned_run::PlannedRun;
-use crate::run_folder::ResumedRun;
-use crate::utc::Utc;
+use crate::quick::in_words_of;
 use analysis::{
     Added, CollectorSetup, Document, Live, MachineRole, PreflightFinding, ResultCollector, RunState,
 };
 use control::{Finding, FleetTime, Observer, RunEvent};
 use host::{CpuProfile, ProfileOutcome};
 use measure::{Snapshot, Totals};
+use run_folder::{ResumedRun, Utc};
 use std::time::Duration;
 
 /// How many remarks of agents go into the result; `events.jsonl` has all of them.
@@ -240,7 +240,7 @@ impl RecordedRun {
         ];
         let findings = document.preflight.iter_mut().map(|found| &mut found.text);
         for sentence in sentences.into_iter().flatten().chain(findings) {
-            *sentence = self.run.origin.in_its_words(sentence);
+            *sentence = in_words_of(&self.run.origin, sentence);
         }
     }
 

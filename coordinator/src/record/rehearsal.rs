@@ -3,13 +3,12 @@
 
 use super::kept_run::KeptRun;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{FolderError, FolderName, RunFolder};
 use crate::sample_run::{end_of, start_events};
-use crate::utc::Utc;
 use analysis::{Document, RunState};
 use control::{AgentFacts, AgentId, FleetTime, RunEvent, RunId};
 use plan::Plan;
 use proto::Bytes;
+use run_folder::{FolderError, FolderName, RunFolder, Utc};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

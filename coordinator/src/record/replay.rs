@@ -4,12 +4,12 @@ use super::decode_pool::DecodePool;
 use super::kept_run::KeptRun;
 use super::stored_fact::StoredFact;
 use crate::planned_run::PlannedRun;
-use crate::run_folder::{
-    BegunRun, CAMPAIGN, FactKind, LOG, LogError, LogReader, LoggedFact, PLAN, RunFolder, RunLog,
-};
-use crate::utc::Utc;
 use analysis::{Document, RunState};
 use plan::Sha256;
+use run_folder::{
+    BegunRun, CAMPAIGN, FactKind, LOG, LogError, LogReader, LoggedFact, PLAN, RunFolder, RunLog,
+    Utc,
+};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -43,7 +43,7 @@ pub(crate) enum ReplayError {
     },
     /// The files cannot be made again.
     #[error(transparent)]
-    Folder(#[from] crate::run_folder::FolderError),
+    Folder(#[from] run_folder::FolderError),
     /// There is no thread to decode with.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),

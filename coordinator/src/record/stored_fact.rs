@@ -2,9 +2,8 @@
 //! the same ones on, so that both make the same record.
 
 use super::decode_pool::{DecodePool, DecodePromise};
-use crate::run_folder::{FactKind, LoggedFact};
-use crate::utc::Utc;
 use control::RunEvent;
+use run_folder::{FactKind, LoggedFact, Utc};
 
 /// A fact that is stored.
 #[derive(Debug)]

@@ -1,13 +1,14 @@
 //! Gives a record events by hand.
 
 use super::*;
+use crate::fleet;
 use crate::record::recorded_run::REMARKS_MAX;
-use crate::run_folder::ResumedRun;
 use crate::sample_run::{end_of, folder, loss_of, operation, planned, start_events};
 use analysis::MachineRole;
 use control::{AgentFacts, AgentId, Finding, FleetTime, Observer, RunOutcome};
 use measure::{Snapshot, Totals};
 use proto::Bytes;
+use run_folder::ResumedRun;
 use std::time::Duration;
 
 const PLAN: &str = "target.builtin = true\nload = { connections = 2, duration = \"2s\" }";
@@ -162,7 +163,7 @@ fn lost_agent_has_fired_until_the_same_second_by_the_clock_of_a_later_coordinato
     );
     let resumed = ResumedRun {
         clock_shift_ns: 60_000_000_000,
-        ..ResumedRun::new(2)
+        ..ResumedRun::new(2, fleet::clock_name())
     };
     let at = Utc::now();
     let what = FactContent::Whole(Box::new(FactKind::Resumed(resumed)));
@@ -175,7 +176,7 @@ fn lost_agent_has_fired_until_the_same_second_by_the_clock_of_a_later_coordinato
 fn folder_holds_an_incomplete_result_from_the_beginning() {
     let base = tempfile::tempdir().unwrap();
     let folder = folder(base.path());
-    let path = folder.path().join(crate::run_folder::RESULT);
+    let path = folder.path().join(run_folder::RESULT);
     let read = || report::read(&std::fs::read(&path).unwrap()).unwrap();
     let mut record = KeptRun::new(planned(PLAN, 2), Some(folder));
     assert_eq!(

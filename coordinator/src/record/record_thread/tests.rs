@@ -1,11 +1,12 @@
 //! What is acknowledged is stored, and nothing else is.
 
 use super::*;
+use crate::fleet;
 use crate::record::replay;
 use crate::record::storage::GivenUp;
-use crate::run_folder::LOG;
 use crate::sample_run::{folder, operation, planned, start_events};
 use control::{AgentFacts, AgentId, FleetTime, RunId};
+use run_folder::LOG;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -303,7 +304,7 @@ async fn run_that_is_gone_on_with_after_a_kill_is_as_one_without() {
     let left = LeftRecord {
         folder: killed.path().to_owned(),
         log: RunLog::reopen(&file).unwrap().0,
-        resumed: ResumedRun::new(2),
+        resumed: ResumedRun::new(2, fleet::clock_name()),
     };
     let mut again = Recording {
         record: RecordThread::resume(left, planned(PLAN, 2), sender, None).unwrap(),

@@ -14,7 +14,7 @@ const CHOSEN_MAX: usize = 200;
 
 /// The name of a folder of runs.
 #[derive(Debug, Clone)]
-pub(crate) enum FolderName {
+pub enum FolderName {
     /// `<time>-<name>`; if several runs of one name begin in one second, the later ones are
     /// numbered.
     Stamped(Utc, String),
@@ -24,7 +24,7 @@ pub(crate) enum FolderName {
 
 /// A name that the user chose: a folder's name, not a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChosenName(String);
+pub struct ChosenName(String);
 
 /// Why a name cannot be that of a folder of runs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -32,7 +32,7 @@ pub(crate) struct ChosenName(String);
     "a folder of runs cannot be called {0:?}; write a name without `/`, such as nightly-42, and \
      not `latest`, which leads to the newest run"
 )]
-pub(crate) struct NameError(String);
+pub struct NameError(String);
 
 impl FromStr for ChosenName {
     type Err = NameError;

@@ -1,24 +1,31 @@
-//! The folder of a run, written as the run goes. It knows file names and how to write safely; what
-//! is in the files is decided elsewhere.
+//! The folder of a run, written as the run goes, and that of several runs. It knows file names, how
+//! to write safely, and the log that everything else in a folder is made from; what is in the other
+//! files is decided elsewhere.
 
 mod appended;
 mod campaign_folder;
 mod durable;
 mod folder_name;
 mod hold;
+mod io_words;
 mod latest;
 mod regular;
 mod run_log;
+mod run_origin;
+mod utc;
 
-use crate::io_words::in_words;
-pub use campaign_folder::{CAMPAIGN, CampaignFolder};
-
-pub(crate) use folder_name::{ChosenName, FolderName};
-pub(crate) use latest::LatestLink;
-pub(crate) use regular::open_regular;
-pub(crate) use run_log::{BegunRun, FactKind, LogError, LogReader, LoggedFact, ResumedRun, RunLog};
+pub use campaign_folder::{CAMPAIGN, CampaignFolder, ResumeError};
+pub use folder_name::{ChosenName, FolderName, NameError};
+pub use io_words::in_words;
+pub use latest::LatestLink;
+pub use regular::open_regular;
+pub use run_log::{
+    BegunRun, FactError, FactKind, LogError, LogReader, LogTail, LoggedFact, ResumedRun, RunLog,
+};
 #[cfg(feature = "fuzzing")]
-pub(crate) use run_log::{log_file, sealed_log};
+pub use run_log::{log_file, sealed_log};
+pub use run_origin::{RunOrigin, STANDARD_INPUT};
+pub use utc::Utc;
 
 use appended::Appended;
 use control::RunId;
@@ -35,7 +42,7 @@ pub const PLAN: &str = "plan.toml";
 /// The result for a browser.
 pub const PAGE: &str = "report.html";
 /// Everything that the other files are made from.
-pub(crate) const LOG: &str = "run.log";
+pub const LOG: &str = "run.log";
 const HISTOGRAMS: &str = "histograms.hlog";
 const HISTOGRAMS_BY_AGENT: &str = "histograms-by-agent.hlog";
 const EVENTS: &str = "events.jsonl";
@@ -106,7 +113,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// The folder or a file in it cannot be written.
-    pub(crate) fn create(
+    pub fn create(
         base: &Path,
         name: &FolderName,
         plan_text: &str,
@@ -145,7 +152,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// A file in it cannot be written.
-    pub(crate) fn reopen(path: &Path, _held: &RunLog) -> Result<RunFolder, FolderError> {
+    pub fn reopen(path: &Path, _held: &RunLog) -> Result<RunFolder, FolderError> {
         let opened = |file: &str| {
             let path = path.join(file);
             Appended::create(&path).map_err(|error| FolderError::unwritable(&path, &error))
@@ -166,7 +173,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn begin_log(&self, run: RunId) -> Result<RunLog, LogError> {
+    pub fn begin_log(&self, run: RunId) -> Result<RunLog, LogError> {
         RunLog::create(&self.path.join(LOG), run)
     }
 
@@ -228,14 +235,14 @@ impl RunFolder {
     ///
     /// # Errors
     /// The file cannot be written; the message names it, with the reason.
-    pub(crate) fn write_beside(&self, file: &str, text: &str) -> Result<(), String> {
+    pub fn write_beside(&self, file: &str, text: &str) -> Result<(), String> {
         let path = self.path.join(file);
         let written = write_whole(&path, text.as_bytes());
         written.map_err(|error| format!("{}: {}", path.display(), in_words(&error)))
     }
 
     /// Writes what still waits for room, and syncs the files to the disk.
-    pub(crate) fn finish(&mut self) {
+    pub fn finish(&mut self) {
         let files = [&mut self.histograms, &mut self.events];
         for file in files.into_iter().chain(&mut self.histograms_by_agent) {
             file.write();
@@ -272,7 +279,8 @@ impl RunFolder {
 }
 
 /// Name of a folder.
-pub(crate) fn name_of(path: &Path) -> String {
+#[must_use]
+pub fn name_of(path: &Path) -> String {
     path.file_name()
         .unwrap_or_default()
         .to_string_lossy()

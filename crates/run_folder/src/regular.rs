@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// It cannot be opened, or is not a regular file.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+pub fn open_regular(path: &Path) -> io::Result<File> {
     // Do not wait for the other end of a pipe; for a file the flag changes nothing.
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;

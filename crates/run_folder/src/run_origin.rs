@@ -1,27 +1,27 @@
 //! Where a run was asked for: the facts that are needed to resume it, besides its log.
 
-use crate::quick::in_flags;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// The path that stands for standard input.
-pub(crate) const STANDARD_INPUT: &str = "-";
+pub const STANDARD_INPUT: &str = "-";
 
 /// Where a run was asked for. Paths are absolute, so that they are valid in any folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RunOrigin {
+pub struct RunOrigin {
     /// The plan's file, or [`STANDARD_INPUT`]; `None` if the plan came from the flags of `quick`.
-    pub(crate) plan: Option<PathBuf>,
+    pub plan: Option<PathBuf>,
     /// Where agents join; `None` if they were this machine's own.
-    pub(crate) listen: Option<SocketAddr>,
+    pub listen: Option<SocketAddr>,
     /// Folder of the enrolment.
-    pub(crate) state: Option<PathBuf>,
+    pub state: Option<PathBuf>,
 }
 
 impl RunOrigin {
     /// The origin of a run with a plan file.
-    pub(crate) fn from_plan_file(plan: &Path) -> RunOrigin {
+    #[must_use]
+    pub fn from_plan_file(plan: &Path) -> RunOrigin {
         RunOrigin {
             plan: Some(if plan.as_os_str() == STANDARD_INPUT {
                 plan.to_owned()
@@ -32,22 +32,16 @@ impl RunOrigin {
         }
     }
 
-    /// Rewords a sentence about the plan for the user who asked for the run.
-    pub(crate) fn in_its_words(&self, sentence: &str) -> String {
-        match self.plan {
-            Some(_) => sentence.to_owned(),
-            None => in_flags(sentence),
-        }
-    }
-
     /// The plan's file, if it can be read again.
-    pub(crate) fn plan_file(&self) -> Option<&Path> {
+    #[must_use]
+    pub fn plan_file(&self) -> Option<&Path> {
         let plan = self.plan.as_deref();
         plan.filter(|plan| plan.as_os_str() != STANDARD_INPUT)
     }
 
     /// Adds the address where agents join, and the folder of the enrolment.
-    pub(crate) fn with_port(self, listen: SocketAddr, state: &Path) -> RunOrigin {
+    #[must_use]
+    pub fn with_port(self, listen: SocketAddr, state: &Path) -> RunOrigin {
         RunOrigin {
             listen: Some(listen),
             state: Some(absolute(state)),

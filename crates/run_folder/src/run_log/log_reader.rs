@@ -4,7 +4,7 @@
 use super::batch::{BATCH_HEAD_BYTES, BatchHead, HEAD_BYTES, LogHead, MARK, VERSION, read_head};
 use super::logged_fact::{FactError, LoggedFact};
 use crate::io_words::in_words;
-use crate::run_folder::{LOG, hold, open_regular};
+use crate::{LOG, hold, open_regular};
 use control::RunId;
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
@@ -15,7 +15,7 @@ const SEARCH_BYTES: usize = 1 << 20;
 
 /// Why a log cannot be read, or written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum LogError {
+pub enum LogError {
     /// The system cannot open, read or write it.
     #[error("{}: {why}; write the folder of a run that still has its {LOG}", path.display())]
     Unreadable {
@@ -84,19 +84,19 @@ pub(crate) enum LogError {
 
 /// Where the whole batches of a log end, and what follows them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogTail {
+pub struct LogTail {
     /// Where whole batches end.
-    pub(crate) good_bytes: u64,
+    pub good_bytes: u64,
     /// Bytes of a torn batch after them.
-    pub(crate) torn_bytes: u64,
+    pub torn_bytes: u64,
     /// Number of whole batches.
-    pub(crate) batches: u64,
+    pub batches: u64,
 }
 
 /// Reads a log from its beginning. As an iterator it returns what was stored, in order, and ends
 /// after the last whole batch.
 #[derive(Debug)]
-pub(crate) struct LogReader {
+pub struct LogReader {
     path: PathBuf,
     file: BufReader<File>,
     run: RunId,
@@ -114,14 +114,14 @@ impl LogReader {
     ///
     /// # Errors
     /// There is no log, or one of another version.
-    pub(crate) fn open(path: &Path) -> Result<LogReader, LogError> {
+    pub fn open(path: &Path) -> Result<LogReader, LogError> {
         let opened = open_regular(path).map_err(|error| unreadable(path, &error))?;
         LogReader::new(path, opened)
     }
 
     /// Reads bytes as if they were a file.
     #[cfg(feature = "fuzzing")]
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<LogReader, LogError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<LogReader, LogError> {
         use rustix::fs::{MemfdFlags, memfd_create};
         let path = Path::new("(memory)");
         let failed = |error: io::Error| unreadable(path, &error);
@@ -165,13 +165,15 @@ impl LogReader {
     }
 
     /// The run that the log is of.
-    pub(crate) fn run(&self) -> RunId {
+    #[must_use]
+    pub fn run(&self) -> RunId {
         self.run
     }
 
     /// Where whole batches end; known once the iterator has ended.
     #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn tail(&self) -> LogTail {
+    #[must_use]
+    pub fn tail(&self) -> LogTail {
         self.tail
     }
 

@@ -7,8 +7,8 @@ mod logged_fact;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use log_reader::{LogError, LogReader};
-pub(crate) use logged_fact::{BegunRun, FactKind, LoggedFact, ResumedRun};
+pub use log_reader::{LogError, LogReader, LogTail};
+pub use logged_fact::{BegunRun, FactError, FactKind, LoggedFact, ResumedRun};
 
 use super::durable;
 use super::hold::{HoldError, hold};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// What is staged becomes one batch: it is written in one go, and is read whole or not at all.
 /// After a failure the same batch is written again, over what was torn.
 #[derive(Debug)]
-pub(crate) struct RunLog {
+pub struct RunLog {
     path: PathBuf,
     /// Locked as long as it is open.
     file: File,
@@ -44,7 +44,7 @@ impl RunLog {
     ///
     /// # Errors
     /// The file cannot be written, or another coordinator holds it.
-    pub(crate) fn create(path: &Path, run: RunId) -> Result<RunLog, LogError> {
+    pub fn create(path: &Path, run: RunId) -> Result<RunLog, LogError> {
         let failed = |error: io::Error| unreadable(path, &error);
         let file = File::options()
             .read(true)
@@ -65,7 +65,7 @@ impl RunLog {
     ///
     /// # Errors
     /// It is damaged, of another version, or held by another coordinator.
-    pub(crate) fn reopen(path: &Path) -> Result<(RunLog, u64), LogError> {
+    pub fn reopen(path: &Path) -> Result<(RunLog, u64), LogError> {
         let failed = |error: io::Error| unreadable(path, &error);
         let file = File::options()
             .read(true)
@@ -98,7 +98,8 @@ impl RunLog {
     }
 
     /// The log's path.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -106,17 +107,18 @@ impl RunLog {
     ///
     /// # Errors
     /// The file cannot be read.
-    pub(crate) fn stored(&self) -> Result<LogReader, LogError> {
+    pub fn stored(&self) -> Result<LogReader, LogError> {
         Ok(LogReader::open(&self.path)?.until(self.good_bytes))
     }
 
     /// Adds to the next batch.
-    pub(crate) fn stage(&mut self, fact: &LoggedFact) {
+    pub fn stage(&mut self, fact: &LoggedFact) {
         fact.encode(&mut self.staged);
     }
 
     /// Bytes of the next batch.
-    pub(crate) fn staged_bytes(&self) -> usize {
+    #[must_use]
+    pub fn staged_bytes(&self) -> usize {
         self.staged.len() - BATCH_HEAD_BYTES
     }
 
@@ -125,7 +127,7 @@ impl RunLog {
     ///
     /// # Errors
     /// The system's error; the log is as before.
-    pub(crate) fn commit(&mut self) -> io::Result<()> {
+    pub fn commit(&mut self) -> io::Result<()> {
         if self.staged_bytes() == 0 {
             return Ok(());
         }
@@ -150,7 +152,7 @@ impl RunLog {
     ///
     /// # Errors
     /// It is gone, or another file is in its place.
-    pub(crate) fn check_place(&self) -> io::Result<()> {
+    pub fn check_place(&self) -> io::Result<()> {
         let here = std::fs::metadata(&self.path)?;
         let held = self.file.metadata()?;
         if (here.dev(), here.ino()) == (held.dev(), held.ino()) {
@@ -175,14 +177,16 @@ fn lock(path: &Path, file: &File) -> Result<(), LogError> {
 
 /// The bytes of a log whose only batch has this content.
 #[cfg(feature = "fuzzing")]
-pub(crate) fn sealed_log(content: &[u8]) -> Vec<u8> {
+#[must_use]
+pub fn sealed_log(content: &[u8]) -> Vec<u8> {
     let head = BatchHead::new(0, content).to_bytes();
     [&batch::head(RunId([1; 16]))[..], &head, content].concat()
 }
 
 /// The bytes of a log that holds these facts.
 #[cfg(feature = "fuzzing")]
-pub(crate) fn log_file(facts: &[LoggedFact]) -> Vec<u8> {
+#[must_use]
+pub fn log_file(facts: &[LoggedFact]) -> Vec<u8> {
     let mut content = Vec::new();
     facts.iter().for_each(|fact| fact.encode(&mut content));
     sealed_log(&content)

@@ -8,11 +8,11 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// Name of the link.
-pub(crate) const LATEST: &str = "latest";
+pub(super) const LATEST: &str = "latest";
 
 /// The link that leads to a run, and where it led before.
 #[derive(Debug)]
-pub(crate) struct LatestLink {
+pub struct LatestLink {
     link: PathBuf,
     run: PathBuf,
     before: Option<PathBuf>,
@@ -24,7 +24,7 @@ impl LatestLink {
     ///
     /// # Errors
     /// The file system has no links, or something that is not a link has the name.
-    pub(crate) fn lead_to(folder: &Path) -> io::Result<LatestLink> {
+    pub fn lead_to(folder: &Path) -> io::Result<LatestLink> {
         let link = folder.with_file_name(LATEST);
         if fs::symlink_metadata(&link).is_ok_and(|found| !found.is_symlink()) {
             return Err(io::Error::other("something else has that name"));
@@ -40,7 +40,7 @@ impl LatestLink {
 
     /// Points the link back to where it led before, since nothing came of the run. If it leads to a
     /// newer run by now, it stays.
-    pub(crate) fn put_back(&self) {
+    pub fn put_back(&self) {
         if fs::read_link(&self.link).ok().as_ref() != Some(&self.run) {
             return;
         }

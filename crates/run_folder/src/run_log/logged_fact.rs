@@ -1,7 +1,6 @@
 //! One fact of a run, as the log holds it.
 
 use super::batch::{FACT_HEAD_BYTES, VERSION, u32_at};
-use crate::fleet;
 use crate::run_origin::RunOrigin;
 use crate::utc::Utc;
 use analysis::RunState;
@@ -18,16 +17,16 @@ const FINISHED: u8 = 6;
 
 /// One fact of a run, with the time at which the coordinator learned of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LoggedFact {
+pub struct LoggedFact {
     /// By the calendar of the machine that wrote it.
-    pub(crate) at: Utc,
+    pub at: Utc,
     /// The fact itself.
-    pub(crate) what: FactKind,
+    pub what: FactKind,
 }
 
 /// The kinds of facts that a log can hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum FactKind {
+pub enum FactKind {
     /// The run was asked for; always the first fact.
     Begun(BegunRun),
     /// Another coordinator resumed the run.
@@ -45,47 +44,48 @@ pub(crate) enum FactKind {
 /// The beginning of a run: everything that is needed to resume it or to make its result, except for
 /// the plan's secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct BegunRun {
+pub struct BegunRun {
     /// The id that agents and files know it by.
-    pub(crate) run: [u8; 16],
+    pub run: [u8; 16],
     /// Counts the run's coordinators, from 1.
-    pub(crate) epoch: u64,
+    pub epoch: u64,
     /// SHA-256 of the canonical text with all secrets.
-    pub(crate) plan_digest: [u8; 32],
+    pub plan_digest: [u8; 32],
     /// The plan's text as given, without secrets.
-    pub(crate) plan_text: String,
+    pub plan_text: String,
     /// The canonical text without secrets.
-    pub(crate) canonical_text: String,
+    pub canonical_text: String,
     /// Its name in the live view.
-    pub(crate) title: String,
+    pub title: String,
     /// Number of its agents.
-    pub(crate) agents: u32,
+    pub agents: u32,
     /// When it was asked for, in nanoseconds since 1970.
-    pub(crate) created_ns: u64,
+    pub created_ns: u64,
     /// Names the clock of its instants, which ends when the machine does; empty if there is no
     /// name.
-    pub(crate) clock: String,
+    pub clock: String,
     /// Where it was asked for.
-    pub(crate) origin: RunOrigin,
+    pub origin: RunOrigin,
 }
 
 /// The coordinator that resumed a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ResumedRun {
+pub struct ResumedRun {
     /// Counts the run's coordinators, from 1.
-    pub(crate) epoch: u64,
+    pub epoch: u64,
     /// Names the clock of its instants.
-    pub(crate) clock: String,
+    pub clock: String,
     /// How far this coordinator's clock is ahead of the log's, if it is another one.
-    pub(crate) clock_shift_ns: i64,
+    pub clock_shift_ns: i64,
 }
 
 impl ResumedRun {
-    /// A resumption by this process.
-    pub(crate) fn new(epoch: u64) -> ResumedRun {
+    /// A resumption by a coordinator whose clock has this name, and is that of the log.
+    #[must_use]
+    pub fn new(epoch: u64, clock: String) -> ResumedRun {
         ResumedRun {
             epoch,
-            clock: fleet::clock_name(),
+            clock,
             clock_shift_ns: 0,
         }
     }
@@ -93,7 +93,7 @@ impl ResumedRun {
 
 /// Why a fact cannot be read although its bytes are those that were written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum FactError {
+pub enum FactError {
     /// Written by a newer program.
     #[error(
         "it holds a fact of kind {kind}, and version {} of this program reads kinds up to \
@@ -123,7 +123,8 @@ pub(crate) enum FactError {
 
 impl LoggedFact {
     /// A fact that the coordinator learns of now.
-    pub(crate) fn now(what: FactKind) -> LoggedFact {
+    #[must_use]
+    pub fn now(what: FactKind) -> LoggedFact {
         let at = Utc::now();
         LoggedFact { at, what }
     }
@@ -158,12 +159,14 @@ impl LoggedFact {
 
 impl FactKind {
     /// Whether an agent delivered a second.
-    pub(crate) fn is_interval(&self) -> bool {
+    #[must_use]
+    pub fn is_interval(&self) -> bool {
         matches!(self, FactKind::Event(RunEvent::Interval { .. }))
     }
 
     /// Whether the run ended.
-    pub(crate) fn is_end(&self) -> bool {
+    #[must_use]
+    pub fn is_end(&self) -> bool {
         matches!(self, FactKind::Finished(_))
     }
 

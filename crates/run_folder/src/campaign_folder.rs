@@ -71,7 +71,7 @@ impl CampaignFolder {
     ///
     /// # Errors
     /// The folder or the plan in it cannot be written.
-    pub(crate) fn create(
+    pub fn create(
         base: &Path,
         name: &FolderName,
         plan_text: &str,

@@ -3,7 +3,8 @@
 use std::io;
 
 /// What the system says, without its number.
-pub(crate) fn in_words(error: &io::Error) -> String {
+#[must_use]
+pub fn in_words(error: &io::Error) -> String {
     // The kernel's text for these two does not say what to look at.
     let text = match error.kind() {
         io::ErrorKind::NotFound => "no such file or folder".to_owned(),
