@@ -231,7 +231,7 @@ impl RunCourse {
     /// The fleet gives an agent half a minute to come back. An agent whose process has ended, and
     /// from which everything has been read, cannot, so it is not waited for.
     fn unless_only_dead_are_awaited(&mut self) -> CourseStep {
-        let awaited: Vec<u32> = self.run.awaited().collect();
+        let awaited: Vec<u32> = self.run.agents_awaited().collect();
         let is_away = |agent: u32| {
             (self.run.agent(agent))
                 .and_then(RunAgent::away_since)

@@ -27,11 +27,11 @@ impl RunNews {
     pub(crate) fn line(&self, event: &RunEvent, run: &RunModel) -> Option<String> {
         match event {
             RunEvent::Joined { .. } => {
-                let name = run.joined();
+                let name = run.last_joined();
                 let is_news = !self.known.iter().any(|known| known == name);
                 is_news.then(|| self.attendance(name, "joined", run))
             }
-            RunEvent::Left { .. } => Some(self.attendance(run.left(), "left", run)),
+            RunEvent::Left { .. } => Some(self.attendance(run.last_left(), "left", run)),
             RunEvent::Started { skew } if skew.agents > 1 && self.known.is_empty() => {
                 Some(skew_in_words(*skew))
             }

@@ -119,16 +119,16 @@ impl Fleet {
                     },
                 );
             }
-            FleetEvent::Received(at, message) => self.received(now, at, message, &mut out),
+            FleetEvent::Received(at, message) => self.on_message(now, at, message, &mut out),
             FleetEvent::Closed(at, why) => {
-                self.closed(now, at, Departure::Ended, &why, &mut out);
+                self.on_close(now, at, Departure::Ended, &why, &mut out);
             }
             FleetEvent::Run(request) => self.begin(now, request, &mut out),
             FleetEvent::Resume(request, past) => self.resume(now, request, *past, &mut out),
             FleetEvent::Stop(run, how) => self.stop(now, run, how, &mut out),
             FleetEvent::Delivered(receipt) => {
                 if let Some(run) = self.runs.run(receipt.run) {
-                    run.delivered(now, receipt, &mut out);
+                    run.on_receipt(now, receipt, &mut out);
                 }
             }
             FleetEvent::Tick => self.tick(now, &mut out),
@@ -141,7 +141,7 @@ impl Fleet {
     /// Lets the monitors watch the oldest run that has started, unless they watch one that is not
     /// over.
     fn begin_watch(&mut self, out: &mut Actions) {
-        if self.runs.watched().is_some() {
+        if self.runs.run_to_watch().is_some() {
             return;
         }
         let is_started = |run: &&mut FleetRun| run.started_at().is_some();
@@ -172,7 +172,7 @@ impl Fleet {
         self.refill_all(now, out);
     }
 
-    fn received(
+    fn on_message(
         &mut self,
         now: FleetTime,
         at: ConnectionId,
@@ -188,7 +188,7 @@ impl Fleet {
             (None, Some(Up::Hello(hello))) => self.greet(now, at, hello, out),
             (Some(agent), Some(message)) => {
                 connection.heard_at = now;
-                self.directed(now, at, agent, message, out);
+                self.on_directed(now, at, agent, message, out);
             }
             (None, _) => self.refuse(
                 now,
@@ -202,7 +202,7 @@ impl Fleet {
         }
     }
 
-    fn directed(
+    fn on_directed(
         &mut self,
         now: FleetTime,
         at: ConnectionId,
@@ -212,7 +212,7 @@ impl Fleet {
     ) {
         let run_id = match &message {
             Up::Beat(beat) => return self.grant(now, at, agent, beat, out),
-            Up::Hello(_) => return self.greeted_again(now, at, agent, out),
+            Up::Hello(_) => return self.greet_again(now, at, agent, out),
             Up::Prepared(message) => &message.run_id,
             Up::Began(message) => &message.run_id,
             Up::Interval(message) => &message.run_id,
@@ -226,20 +226,14 @@ impl Fleet {
         };
         // A message about a run that is over was on its way when the agent was released.
         if let Some(run) = RunId::from_wire(run_id).and_then(|run| self.runs.run(run)) {
-            run.received(now, agent, message, out);
+            run.on_message(now, agent, message, out);
         }
     }
 
-    fn greeted_again(
-        &mut self,
-        now: FleetTime,
-        at: ConnectionId,
-        agent: AgentId,
-        out: &mut Actions,
-    ) {
+    fn greet_again(&mut self, now: FleetTime, at: ConnectionId, agent: AgentId, out: &mut Actions) {
         const WHAT: &str = "a second hello";
         if let Some(run) = self.runs.run_of(agent) {
-            run.violated(now, agent, WHAT, out);
+            run.on_violation(now, agent, WHAT, out);
         }
         self.refuse(now, at, &violation_text(WHAT), false, out);
     }
@@ -250,7 +244,7 @@ impl Fleet {
             return self.refuse(now, at, &reason, false, out);
         }
         let misfit = self.versions.misfit_of_runs(&hello);
-        let held = greeting::held(&hello);
+        let held = greeting::runs_of(&hello);
         let facts = match greeting::facts(hello) {
             Ok(facts) => facts,
             Err(bad) => return self.refuse(now, at, &bad.to_string(), true, out),
@@ -280,7 +274,7 @@ impl Fleet {
     fn replace(&mut self, now: FleetTime, agent: AgentId, out: &mut Actions) {
         if let Some(old) = self.members.get(&agent).copied() {
             let why = "the agent opened another stream";
-            self.closed(now, old, Departure::Ended, why, out);
+            self.on_close(now, old, Departure::Ended, why, out);
             out.close(old);
         }
     }
@@ -336,12 +330,12 @@ impl Fleet {
     ) {
         let agent = facts.id;
         if facts.role == Role::Monitor {
-            let watched = self.runs.watched().into_iter();
+            let watched = self.runs.run_to_watch().into_iter();
             return watched.for_each(|run| run.attach_monitor(facts, at, out));
         }
         if let Some(run) = self.runs.run_of(agent) {
             let holds_run = held.iter().any(|(id, _)| *id == run.id());
-            run.attached(now, agent, at, holds_run, out);
+            run.on_attach(now, agent, at, holds_run, out);
         } else if self.runs.gatherings_mut().next().is_some() {
             self.gather(now, at, agent, out);
         } else if !self.runs.is_empty() {
@@ -390,10 +384,10 @@ impl Fleet {
             }),
         );
         out.close(at);
-        self.closed(now, at, Departure::Ended, reason, out);
+        self.on_close(now, at, Departure::Ended, reason, out);
     }
 
-    fn closed(
+    fn on_close(
         &mut self,
         now: FleetTime,
         at: ConnectionId,
@@ -405,7 +399,7 @@ impl Fleet {
             return;
         };
         match self.runs.run_of(agent.id) {
-            Some(run) => run.detached(now, agent.id, how, why, out),
+            Some(run) => run.on_detach(now, agent.id, how, why, out),
             None => self.leave_gathering(now, &agent, out),
         }
     }
@@ -419,7 +413,7 @@ impl Fleet {
         if facts.role == Role::Agent {
             return Some(facts);
         }
-        self.runs.watched()?.detach_monitor(&facts, out);
+        self.runs.run_to_watch()?.detach_monitor(&facts, out);
         None
     }
 
@@ -593,7 +587,7 @@ impl Fleet {
             .collect();
         for at in silent {
             let why = "nothing was heard of it for longer than a lease";
-            self.closed(now, at, Departure::Silent, why, out);
+            self.on_close(now, at, Departure::Silent, why, out);
             out.close(at);
         }
         self.runs.runs_mut().for_each(|run| run.tick(now, out));

@@ -247,7 +247,7 @@ impl FleetRun {
     }
 
     /// Handles a member's message about this run.
-    pub(crate) fn received(
+    pub(crate) fn on_message(
         &mut self,
         now: FleetTime,
         agent: AgentId,
@@ -255,19 +255,19 @@ impl FleetRun {
         out: &mut Actions,
     ) {
         let Some(index) = self.index(agent) else {
-            return self.received_from_monitor(now, agent, message, out);
+            return self.on_monitor_message(now, agent, message, out);
         };
         match message {
-            Up::Want(want) => self.wanted(index, &want, out),
-            Up::Prepared(prepared) => self.prepared(index, prepared, out),
-            Up::Armed(armed) => self.armed(index, &armed),
+            Up::Want(want) => self.on_want(index, &want, out),
+            Up::Prepared(prepared) => self.on_prepared(index, prepared, out),
+            Up::Armed(armed) => self.on_armed(index, &armed),
             Up::Began(began) => self.began(index, &began, out),
             Up::Interval(part) => self.upload(now, index, part, out),
             Up::TookOver(answer) => self.took_over(index, &answer, out),
-            Up::Ended(ended) => self.ended(index, ended, out),
+            Up::Ended(ended) => self.on_end(index, ended, out),
             Up::Note(note) => self.note(now, index, note, out),
             Up::Observed(observed) => {
-                self.observed(now, Observer::Agent(index as u32), observed, out);
+                self.on_observation(now, Observer::Agent(index as u32), observed, out);
             }
             // The fleet handles hellos and beats itself, and only monitors send profiles.
             Up::Hello(_) | Up::Beat(_) | Up::Profile(_) => {}
@@ -295,7 +295,7 @@ impl FleetRun {
 
     /// Handles a new stream of an agent of this run. `holds_run` says whether the agent has begun
     /// the run and was not released from it.
-    pub(crate) fn attached(
+    pub(crate) fn on_attach(
         &mut self,
         now: FleetTime,
         agent: AgentId,
@@ -311,7 +311,7 @@ impl FleetRun {
         match self.participants[index].stage() {
             // Its data was acknowledged, or is no longer wanted.
             ParticipantStage::Ended | ParticipantStage::Barred => self.release(index, out),
-            ParticipantStage::Lost => self.attached_late(index, holds_run, out),
+            ParticipantStage::Lost => self.attach_late(index, holds_run, out),
             _ => {
                 out.tell(
                     self.id(),
@@ -319,7 +319,7 @@ impl FleetRun {
                         agent: index as u32,
                     },
                 );
-                self.attached_living(now, index, holds_run, out);
+                self.attach_living(now, index, holds_run, out);
             }
         }
         self.watch_desertion(now);
@@ -327,7 +327,7 @@ impl FleetRun {
     }
 
     /// Handles the return of an agent that was given up, with the data it holds.
-    fn attached_late(&mut self, index: usize, holds_run: bool, out: &mut Actions) {
+    fn attach_late(&mut self, index: usize, holds_run: bool, out: &mut Actions) {
         // Without the run it has nothing left to deliver.
         if !holds_run {
             return self.set_stage(index, ParticipantStage::Barred);
@@ -342,13 +342,7 @@ impl FleetRun {
         self.send_stop(index, Stop::Now, out);
     }
 
-    fn attached_living(
-        &mut self,
-        now: FleetTime,
-        index: usize,
-        holds_run: bool,
-        out: &mut Actions,
-    ) {
+    fn attach_living(&mut self, now: FleetTime, index: usize, holds_run: bool, out: &mut Actions) {
         match (self.phase, holds_run) {
             (RunPhase::Preparing(_) | RunPhase::Arming(_), _) => {
                 self.set_stage(index, ParticipantStage::Preparing);
@@ -376,7 +370,7 @@ impl FleetRun {
 
     /// Gives up an agent that broke the protocol. Its part in this run ends here, because another
     /// stream would bring the same again.
-    pub(crate) fn violated(
+    pub(crate) fn on_violation(
         &mut self,
         now: FleetTime,
         agent: AgentId,
@@ -396,7 +390,7 @@ impl FleetRun {
     }
 
     /// Handles the end of an agent's stream.
-    pub(crate) fn detached(
+    pub(crate) fn on_detach(
         &mut self,
         now: FleetTime,
         agent: AgentId,
@@ -422,19 +416,19 @@ impl FleetRun {
     }
 
     /// Handles a receipt: the caller has taken what it is for.
-    pub(crate) fn delivered(&mut self, now: FleetTime, receipt: Receipt, out: &mut Actions) {
+    pub(crate) fn on_receipt(&mut self, now: FleetTime, receipt: Receipt, out: &mut Actions) {
         match receipt.what {
-            Awaited::Dealing(lost) => self.dealt(lost, out),
+            Awaited::Dealing(lost) => self.notify_heirs(lost, out),
             Awaited::Start(number) => {
                 self.start_written(number);
                 self.conclude(now, out);
             }
             Awaited::Upload(agent, upload) => {
-                self.participants[agent as usize].delivered(now, upload);
+                self.participants[agent as usize].note_delivery(now, upload);
                 self.acknowledge(Observer::Agent(agent), upload.to_stored(), out);
             }
             Awaited::Observation(by, second) => {
-                self.seen(by).stored(second);
+                self.seconds_of(by).note_stored(second);
                 self.acknowledge(by, Stored::Second(second), out);
             }
             Awaited::ProfilePart {
@@ -442,7 +436,7 @@ impl FleetRun {
                 part,
                 parts,
             } => {
-                self.watch.record(monitor).profile.stored(part, parts);
+                self.watch.record(monitor).profile.note_stored(part, parts);
                 self.acknowledge(Observer::Monitor(monitor), Stored::ProfilePart(part), out);
             }
         }
@@ -504,7 +498,7 @@ impl FleetRun {
             }
             Ok(Taken::New(encoded)) => {
                 let receipt = self.receipt(Awaited::Upload(index as u32, upload));
-                out.deliver(uploaded(index as u32, upload, encoded), receipt);
+                out.deliver(upload_event(index as u32, upload, encoded), receipt);
             }
         }
     }
@@ -526,7 +520,7 @@ impl FleetRun {
             .for_each(|at| out.send(at, ack(self.id(), stored)));
     }
 
-    fn ended(&mut self, index: usize, ended: Ended, out: &mut Actions) {
+    fn on_end(&mut self, index: usize, ended: Ended, out: &mut Actions) {
         let agent = &self.participants[index];
         if !agent.may_upload() {
             return;
@@ -547,25 +541,34 @@ impl FleetRun {
         self.tell_undone_shares(index, out);
         // A lost agent's share was left to others when it was lost.
         if !was_lost {
-            self.ended_early(index, &cause);
+            self.on_early_end(index, &cause);
         }
     }
 
     /// Takes what an agent or a monitor observed of its machine.
-    fn observed(&mut self, now: FleetTime, by: Observer, observed: Observed, out: &mut Actions) {
+    fn on_observation(
+        &mut self,
+        now: FleetTime,
+        by: Observer,
+        observed: Observed,
+        out: &mut Actions,
+    ) {
         let Some(start_at) = self.started_at() else {
             return;
         };
         let (run, second) = (self.id(), observed.second);
         let running_for = now.since(start_at);
-        if self.seen(by).take((run, by), running_for, observed, out) {
+        if self
+            .seconds_of(by)
+            .take((run, by), running_for, observed, out)
+        {
             self.acknowledge(by, Stored::Second(second), out);
         }
     }
 
-    fn seen(&mut self, by: Observer) -> &mut SeenSeconds {
+    fn seconds_of(&mut self, by: Observer) -> &mut SeenSeconds {
         match by {
-            Observer::Agent(index) => self.participants[index as usize].observed(),
+            Observer::Agent(index) => self.participants[index as usize].seconds(),
             Observer::Monitor(number) => &mut self.watch.record(number).seen,
         }
     }
@@ -614,7 +617,7 @@ impl FleetRun {
     fn conclude_preparing(&mut self, now: FleetTime, attempts: u32, out: &mut Actions) {
         // The problems of all agents are collected before the run is over, but agents that are away
         // are not waited for.
-        let all_answered = self.census.attached(ParticipantStage::Preparing) == 0;
+        let all_answered = self.census.count_attached(ParticipantStage::Preparing) == 0;
         if self.census.living() == 0 || (self.is_spoilt() && all_answered) {
             self.finish(RunOutcome::NotStarted, out);
         } else if !self.is_spoilt() && self.census.all_are(ParticipantStage::Ready) {
@@ -625,7 +628,7 @@ impl FleetRun {
     fn conclude_arming(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
         if self.is_spoilt() || self.census.living() == 0 {
             self.finish(RunOutcome::NotStarted, out);
-        } else if now >= attempt.decided_at() {
+        } else if now >= attempt.decision_at() {
             self.postpone(now, attempt, out);
         } else if attempt.is_known && self.census.all_are(ParticipantStage::Asking) {
             self.go(now, attempt, out);
@@ -719,7 +722,7 @@ pub(crate) fn without_lease(now: FleetTime, sequence: u64) -> Grant {
     }
 }
 
-fn uploaded(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {
+fn upload_event(agent: u32, upload: UploadId, encoded: Bytes) -> RunEvent {
     match upload {
         UploadId::Interval(interval) => RunEvent::Interval {
             agent,

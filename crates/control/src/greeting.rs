@@ -64,7 +64,7 @@ pub(crate) fn facts(hello: Hello) -> Result<AgentFacts, BadHello> {
 }
 
 /// The runs that the agent holds, as far as they can be parsed, and the latest epoch of each.
-pub(crate) fn held(hello: &Hello) -> Vec<(RunId, u64)> {
+pub(crate) fn runs_of(hello: &Hello) -> Vec<(RunId, u64)> {
     let read = |held: &HeldRun| Some((RunId::from_wire(&held.run_id)?, held.epoch));
     hello
         .held_runs

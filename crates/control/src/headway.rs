@@ -20,7 +20,7 @@ pub(crate) struct Headway {
 
 impl Headway {
     /// Notes that something new arrived.
-    pub(crate) fn made(&mut self) {
+    pub(crate) fn note_news(&mut self) {
         *self = Headway::default();
     }
 
@@ -70,7 +70,7 @@ mod tests {
     fn anything_new_begins_the_count_anew() {
         let mut headway = Headway::default();
         (0..9).for_each(|stream| headway.stream_ended(at(stream * 10)));
-        headway.made();
+        headway.note_news();
         (0..9).for_each(|_| headway.stream_ended(at(100)));
         assert!(!headway.is_missing(at(159)) && headway.is_missing(at(160)));
     }

@@ -121,7 +121,7 @@ impl IntervalInbox {
     }
 
     /// Notes that the caller has taken an upload.
-    pub(crate) fn delivered(&mut self, upload: UploadId) {
+    pub(crate) fn note_delivery(&mut self, upload: UploadId) {
         self.pending.remove(&upload);
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let (upload, parts) = inbox.in_part().unwrap();
         assert!(upload == UploadId::Totals(7) && parts >= 3);
         assert_eq!(inbox.take(totals(2)), Ok(Taken::Pending));
-        inbox.delivered(upload);
+        inbox.note_delivery(upload);
         assert_eq!(inbox.take(totals(2)), Ok(Taken::Delivered));
         // Another implementation of the agent may send all of it again.
         (0..2).for_each(|nth| assert_eq!(inbox.take(totals(nth)), Ok(Taken::InPart)));

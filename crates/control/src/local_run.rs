@@ -169,7 +169,7 @@ impl LocalRun {
     }
 
     /// Number of the run's seconds that are not delivered.
-    pub(crate) fn undelivered(&self) -> usize {
+    pub(crate) fn backlog(&self) -> usize {
         self.outbox.intervals()
     }
 
@@ -234,18 +234,18 @@ impl LocalRun {
             agent_index: self.prepare.agent_index,
             agents: self.prepare.agents,
             files: inbox.into_files(),
-            minted: self.minted(),
+            minted: self.own_file(),
             force: self.prepare.force,
         }))
     }
 
     /// The file that is of no use to another run, or another agent.
-    pub(crate) fn minted(&self) -> Option<Digest> {
+    pub(crate) fn own_file(&self) -> Option<Digest> {
         Digest::from_wire(&self.prepare.minted)
     }
 
     /// Notes that the runner is ready. Returns whether it was asked.
-    pub(crate) fn prepared(
+    pub(crate) fn note_ready(
         &mut self,
         plan_digest: Digest,
         addresses: Vec<String>,
@@ -337,7 +337,7 @@ impl LocalRun {
 
     /// Whether the start instant passed without a lease, so that the run waits for another one.
     /// Returns the news about it the first time.
-    pub(crate) fn missed_start(&mut self, now: Mono) -> Option<News> {
+    pub(crate) fn miss_start(&mut self, now: Mono) -> Option<News> {
         if !matches!(self.phase, LocalPhase::Armed { at, .. } if now >= at) {
             return None;
         }
@@ -496,7 +496,7 @@ impl LocalRun {
     }
 
     /// Notes that the runner has ended. Totals follow the last interval, if they can be sent.
-    pub(crate) fn ended(
+    pub(crate) fn on_end(
         &mut self,
         cause: EndCause,
         totals: Bytes,

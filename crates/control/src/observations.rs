@@ -45,8 +45,8 @@ impl Observations {
         })
     }
 
-    pub(crate) fn stored(&mut self, second: u32) {
-        self.seconds.stored(second);
+    pub(crate) fn note_stored(&mut self, second: u32) {
+        self.seconds.note_stored(second);
     }
 
     /// See [`OneByOne::rewind`].
@@ -73,11 +73,11 @@ mod tests {
         assert_eq!(seconds(&mut observations), None);
         observations.rewind();
         assert_eq!(seconds(&mut observations), Some(0));
-        observations.stored(0);
+        observations.note_stored(0);
         assert_eq!(seconds(&mut observations), Some(1));
-        observations.stored(1);
+        observations.note_stored(1);
         assert_eq!(seconds(&mut observations), Some(3));
-        observations.stored(3);
+        observations.note_stored(3);
         assert_eq!(seconds(&mut observations), None);
     }
 

@@ -30,7 +30,7 @@ impl OneByOne {
     }
 
     /// Drops a content that is stored, and everything before it.
-    pub(crate) fn stored(&mut self, number: u32) {
+    pub(crate) fn note_stored(&mut self, number: u32) {
         self.waiting = self.waiting.split_off(&number.saturating_add(1));
         self.under_way = None;
     }

@@ -103,14 +103,14 @@ impl Participant {
         now: FleetTime,
         agents: u32,
     ) -> Participant {
-        let gone = Participant::gone(facts, now, agents);
+        let gone = Participant::new_away(facts, now, agents);
         Participant {
             attachment: Attachment::To(connection),
             ..gone
         }
     }
 
-    fn gone(facts: AgentFacts, now: FleetTime, agents: u32) -> Participant {
+    fn new_away(facts: AgentFacts, now: FleetTime, agents: u32) -> Participant {
         Participant {
             facts,
             attachment: Attachment::GoneSince(now, Departure::Silent),
@@ -161,12 +161,12 @@ impl Participant {
             observed,
             leased_until: Some(leased_until),
             fired_until: Some(fired_until),
-            ..Participant::gone(facts, now, agents)
+            ..Participant::new_away(facts, now, agents)
         }
     }
 
     /// Which seconds of its machine were taken.
-    pub(crate) fn observed(&mut self) -> &mut SeenSeconds {
+    pub(crate) fn seconds(&mut self) -> &mut SeenSeconds {
         &mut self.observed
     }
 
@@ -251,7 +251,7 @@ impl Participant {
     }
 
     /// The beat by which it asked for its first lease.
-    pub(crate) fn asked(&self) -> u64 {
+    pub(crate) fn first_lease_beat(&self) -> u64 {
         self.asked
     }
 
@@ -357,7 +357,7 @@ impl Participant {
     }
 
     fn make_headway(&mut self, now: FleetTime) {
-        self.headway.made();
+        self.headway.note_news();
         self.progress_at = now;
     }
 
@@ -374,10 +374,10 @@ impl Participant {
     }
 
     /// Notes that the caller has taken an upload.
-    pub(crate) fn delivered(&mut self, now: FleetTime, upload: UploadId) {
+    pub(crate) fn note_delivery(&mut self, now: FleetTime, upload: UploadId) {
         self.progress_at = now;
         self.unstored_bytes -= self.unstored.remove(&upload).unwrap_or(0);
-        self.inbox.delivered(upload);
+        self.inbox.note_delivery(upload);
     }
 
     pub(crate) fn inbox(&self) -> &IntervalInbox {

@@ -51,9 +51,9 @@ impl ProfileInbox {
     }
 
     /// Notes that a part is in the record.
-    pub(crate) fn stored(&mut self, part: u32, parts: u32) {
+    pub(crate) fn note_stored(&mut self, part: u32, parts: u32) {
         self.parts = parts;
-        self.taken.stored(part);
+        self.taken.note_stored(part);
     }
 
     /// Whether more of the profile is to come.
@@ -87,11 +87,11 @@ mod tests {
         assert!(inbox.is_owed(), "it is announced");
         assert_eq!(inbox.take(&part(0, 2, 1)), PartStep::Store);
         assert_eq!(inbox.take(&part(0, 2, 1)), PartStep::Ignore, "not stored");
-        inbox.stored(0, 2);
+        inbox.note_stored(0, 2);
         assert_eq!(inbox.take(&part(0, 2, 1)), PartStep::Acknowledge);
         assert_eq!(inbox.take(&part(1, 2, 1)), PartStep::Store);
         assert!(inbox.is_owed());
-        inbox.stored(1, 2);
+        inbox.note_stored(1, 2);
         assert!(!inbox.is_owed());
         assert_eq!(inbox.take(&part(2, 3, 1)), PartStep::Ignore, "it is whole");
     }

@@ -68,9 +68,9 @@ impl ProfileOutbox {
     }
 
     /// Notes that a part is stored.
-    pub(crate) fn stored(&mut self, part: u32) {
+    pub(crate) fn note_stored(&mut self, part: u32) {
         if let OutboxState::Taken { left, .. } = &mut self.state {
-            left.stored(part);
+            left.note_stored(part);
         }
     }
 
@@ -103,9 +103,9 @@ mod tests {
         assert_eq!(next(&mut outbox), None, "one at a time");
         outbox.rewind();
         assert_eq!(next(&mut outbox), Some((0, 2, PART_BYTES)));
-        outbox.stored(0);
+        outbox.note_stored(0);
         assert_eq!(next(&mut outbox), Some((1, 2, 1)));
-        outbox.stored(1);
+        outbox.note_stored(1);
         assert_eq!(next(&mut outbox), None);
     }
 }

@@ -218,7 +218,7 @@ impl RunAgent {
 
     /// Notes an observed second that is in the record.
     pub(crate) fn observe(&mut self, second: u32) {
-        self.observed.stored(second);
+        self.observed.note_stored(second);
     }
 
     /// Converts its instants to another clock, to within [`CALENDAR_ERROR`].

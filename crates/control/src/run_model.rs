@@ -118,7 +118,7 @@ impl RunModel {
                 part,
                 parts,
                 ..
-            } => self.change_monitor(monitor, |record| record.profile.stored(part, parts)),
+            } => self.change_monitor(monitor, |record| record.profile.note_stored(part, parts)),
             RunEvent::Preflight { findings, .. } => {
                 self.is_forced |= findings.iter().any(|finding| finding.is_forced);
             }
@@ -224,7 +224,7 @@ impl RunModel {
     }
 
     /// Agents of which something is still expected, by index.
-    pub fn awaited(&self) -> impl Iterator<Item = u32> {
+    pub fn agents_awaited(&self) -> impl Iterator<Item = u32> {
         let agents = (0..).zip(&self.agents);
         agents
             .filter(|(_, agent)| agent.is_awaited())
@@ -264,13 +264,13 @@ impl RunModel {
 
     /// The name of the agent that joined last.
     #[must_use]
-    pub fn joined(&self) -> &str {
+    pub fn last_joined(&self) -> &str {
         self.agents.last().map_or("", RunAgent::name)
     }
 
     /// The name of the agent that left last, before the run.
     #[must_use]
-    pub fn left(&self) -> &str {
+    pub fn last_left(&self) -> &str {
         self.left.as_deref().unwrap_or_default()
     }
 
@@ -313,7 +313,7 @@ impl RunModel {
         let mut shares = ShareLedger::default();
         for deal in &self.deals {
             shares.deal(deal.lost, &deal.heirs, deal.from);
-            shares.written(deal.lost);
+            shares.note_written(deal.lost);
             for (heir, from) in &deal.answers {
                 shares.settle(*heir, deal.lost, *from);
             }
@@ -386,7 +386,7 @@ impl RunModel {
         match by {
             Observer::Agent(agent) => self.change(agent, |known| known.observe(second)),
             Observer::Monitor(monitor) => {
-                self.change_monitor(monitor, |record| record.seen.stored(second));
+                self.change_monitor(monitor, |record| record.seen.note_stored(second));
             }
         }
     }
@@ -440,9 +440,9 @@ mod tests {
         });
         let mut model = model(joined);
         assert_eq!(model.names(), ["web", "web (2)", "web (3)"]);
-        assert_eq!(model.joined(), "web (3)");
+        assert_eq!(model.last_joined(), "web (3)");
         model.take(&RunEvent::Left { agent: two.clone() }, FleetTime(0));
-        assert_eq!(model.left(), "web (2)");
+        assert_eq!(model.last_left(), "web (2)");
         assert_eq!(model.names(), ["web", "web (3)"]);
         let agents = vec![three, two, one, facts(4, "db")];
         model.take(&RunEvent::Assembled { agents }, FleetTime(0));

@@ -19,8 +19,8 @@ pub(crate) struct SeenSeconds(TakenNumbers);
 
 impl SeenSeconds {
     /// Notes that a second is in the record.
-    pub(crate) fn stored(&mut self, second: u32) {
-        self.0.stored(second);
+    pub(crate) fn note_stored(&mut self, second: u32) {
+        self.0.note_stored(second);
     }
 
     /// Passes an observation on, unless it came before. An impossible one is dropped. Returns

@@ -64,7 +64,7 @@ impl ServedRuns {
     }
 
     /// The run that monitors watch: a monitor reads one machine, and its seconds go to one run.
-    pub(crate) fn watched(&mut self) -> Option<&mut FleetRun> {
+    pub(crate) fn run_to_watch(&mut self) -> Option<&mut FleetRun> {
         self.runs_mut().find(|run| run.is_watched())
     }
 

@@ -154,7 +154,7 @@ impl Session {
             SessionEvent::Disconnected(disconnection) => {
                 self.on_disconnect(now.mono, disconnection)
             }
-            SessionEvent::Received(message) => self.received(now, message),
+            SessionEvent::Received(message) => self.on_message(now, message),
             SessionEvent::Reported(report) => self.on_report(now, report),
             SessionEvent::Tick => {}
             SessionEvent::ShutDown => self.shut_down(now.mono),
@@ -195,11 +195,11 @@ impl Session {
 
     /// The next part of an interval to send, if there is room for one on the stream.
     pub fn next_part(&mut self) -> Option<IntervalPart> {
-        let coordinator = self.attached().filter(|_| self.window.has_room())?;
+        let coordinator = self.coordinator().filter(|_| self.window.has_room())?;
         let runs = self.run.iter_mut().chain(&mut self.kept);
         for run in runs.filter(|run| run.obeys(coordinator)) {
             if let Some(part) = run.next_part(&mut self.stash) {
-                self.window.sent(run.id(), &part, self.now.mono);
+                self.window.note_sent(run.id(), &part, self.now.mono);
                 return Some(part);
             }
         }
@@ -307,7 +307,7 @@ impl Session {
         );
     }
 
-    fn received(&mut self, now: Now, message: FromCoordinator) {
+    fn on_message(&mut self, now: Now, message: FromCoordinator) {
         self.heard_at = now.mono;
         match message.message {
             Some(Down::Welcome(welcome)) => self.on_welcome(now.mono, welcome),
@@ -325,8 +325,8 @@ impl Session {
             // Before a welcome nothing else counts. A message that this version does not know is
             // `None`.
             Some(message) => {
-                if let Some(from) = self.attached() {
-                    self.directed(now, from, message);
+                if let Some(from) = self.coordinator() {
+                    self.on_directed(now, from, message);
                 }
             }
             None => {}
@@ -340,7 +340,7 @@ impl Session {
                 run,
                 second,
                 encoded,
-            } => self.observed(run, second, encoded),
+            } => self.on_observation(run, second, encoded),
             Report::Profiling { run } => self.profiling(run),
             Report::Profiled { run, encoded } => self.queue_profile(run, &encoded),
             Report::TookOver {
@@ -365,7 +365,7 @@ impl Session {
                 if self
                     .run
                     .as_mut()
-                    .is_some_and(|run| run.prepared(plan_digest, addresses, workers, findings))
+                    .is_some_and(|run| run.note_ready(plan_digest, addresses, workers, findings))
                 {
                     self.beats.burst(now.mono);
                 }
@@ -392,7 +392,7 @@ impl Session {
                 figures,
             } if self.has(run) => {
                 if let Some(run) = &mut self.run {
-                    run.ended(cause, totals, figures, &mut self.stash);
+                    run.on_end(cause, totals, figures, &mut self.stash);
                 }
                 self.note_end(now.mono);
             }
@@ -492,7 +492,7 @@ impl Session {
             }));
             self.out
                 .push(SessionAction::Say(News::LeaseExpired { run_name }));
-        } else if let Some(news) = run.missed_start(now.mono) {
+        } else if let Some(news) = run.miss_start(now.mono) {
             self.out.push(SessionAction::Say(news));
         } else if self.link == Link::Joined && !self.beats.in_burst(now.mono) {
             let clock = self.beats.reading(now.mono);
@@ -526,7 +526,7 @@ impl Session {
     /// Sends the first instant to the current coordinator, once its clock is measured.
     fn send_began(&mut self, run: RunId, now: Mono) {
         if !self
-            .attached()
+            .coordinator()
             .is_some_and(|from| self.is_obeyed(run, from))
         {
             return;
@@ -554,12 +554,12 @@ impl Session {
     }
 
     fn is_obeyed(&self, run: RunId, from: CoordinatorId) -> bool {
-        self.held(run).is_some_and(|run| run.obeys(from))
+        self.local_run(run).is_some_and(|run| run.obeys(from))
     }
 
     fn send_end(&mut self, run: RunId, now: Mono) {
         let clock = self.beats.reading(now);
-        let ended = self.held(run).and_then(|run| run.end_message(clock));
+        let ended = self.local_run(run).and_then(|run| run.end_message(clock));
         ended
             .into_iter()
             .for_each(|ended| self.send_of(run, Up::Ended(ended)));
@@ -570,14 +570,14 @@ impl Session {
     }
 
     /// The coordinator that has welcomed this agent on the current stream.
-    fn attached(&self) -> Option<CoordinatorId> {
+    fn coordinator(&self) -> Option<CoordinatorId> {
         self.coordinator.filter(|_| self.link == Link::Joined)
     }
 
     /// Sends a message about a run, if the run obeys the current coordinator.
     fn send_of(&mut self, run: RunId, message: Up) {
         if self
-            .attached()
+            .coordinator()
             .is_some_and(|from| self.is_obeyed(run, from))
         {
             self.send(message);

@@ -103,7 +103,7 @@ impl ShareLedger {
 
     /// Notes that what `lost` left is stored. Returns its heirs and their orders: they may be
     /// notified.
-    pub(crate) fn written(&mut self, lost: u32) -> Vec<(u32, TakeOver)> {
+    pub(crate) fn note_written(&mut self, lost: u32) -> Vec<(u32, TakeOver)> {
         let left = self.left_by.get(&lost).cloned().unwrap_or_default();
         let mut told = Vec::new();
         for nth in left {
@@ -118,7 +118,7 @@ impl ShareLedger {
 
     /// The orders that an heir has not answered yet. The caller adds the run and converts the
     /// instants, which are those of the coordinator's clock.
-    pub(crate) fn unanswered(&self, heir: u32) -> impl Iterator<Item = TakeOver> {
+    pub(crate) fn open_orders(&self, heir: u32) -> impl Iterator<Item = TakeOver> {
         let held = self.held_by.get(&heir).into_iter().flatten().copied();
         held.filter(|&nth| self.deals[nth].state == DealtPartState::Told)
             .map(|nth| self.message(nth))
@@ -138,7 +138,7 @@ impl ShareLedger {
 
     /// Takes an heir's answer: it fires a part from an instant on, or never. Returns whose share it
     /// is about and which agent left it, the first time the heir answers.
-    pub(crate) fn answered(
+    pub(crate) fn take_answer(
         &mut self,
         heir: u32,
         number: u32,
@@ -179,7 +179,7 @@ impl ShareLedger {
 
     /// Notes that an heir fires no more. Returns the agents whose shares it was to fire a part of,
     /// without ever having answered.
-    pub(crate) fn ended(&mut self, heir: u32) -> BTreeSet<u32> {
+    pub(crate) fn retire(&mut self, heir: u32) -> BTreeSet<u32> {
         let mut lost = BTreeSet::new();
         for &nth in self.held_by.get(&heir).into_iter().flatten() {
             let deal = &mut self.deals[nth];
@@ -291,7 +291,7 @@ mod tests {
                     heirs.remove(below(heirs.len() as u64) as usize);
                 }
                 ledger.deal(lost, &heirs, FleetTime(now));
-                ledger.written(lost);
+                ledger.note_written(lost);
                 instants.extend([now, now + 1]);
                 for at in &instants {
                     for agent in 0..agents {
@@ -340,26 +340,26 @@ mod tests {
     fn heir_is_told_once_it_is_written_and_until_it_answers() {
         let mut ledger = ShareLedger::default();
         ledger.deal(1, &[0, 2], FleetTime(7));
-        assert_eq!(ledger.unanswered(0).count(), 0, "not written down yet");
-        let told = ledger.written(1);
+        assert_eq!(ledger.open_orders(0).count(), 0, "not written down yet");
+        let told = ledger.note_written(1);
         let heirs: Vec<u32> = told.iter().map(|(heir, _)| *heir).collect();
         assert_eq!(heirs, [0, 2]);
-        assert_eq!(ledger.written(1), [], "each is told once");
-        let told: Vec<TakeOver> = ledger.unanswered(2).collect();
+        assert_eq!(ledger.note_written(1), [], "each is told once");
+        let told: Vec<TakeOver> = ledger.open_orders(2).collect();
         let [order] = &told[..] else {
             panic!("{told:?}")
         };
         assert_eq!((order.number, order.agent_index, order.from_ns), (2, 1, 7));
         assert_eq!(order.parts, [SharePart { part: 1, parts: 2 }]);
         let from = Some(FleetTime(7));
-        assert_eq!(ledger.answered(0, 2, from), None, "it was not asked");
-        assert_eq!(ledger.answered(2, 0, from), None);
-        assert_eq!(ledger.answered(2, 99, from), None);
+        assert_eq!(ledger.take_answer(0, 2, from), None, "it was not asked");
+        assert_eq!(ledger.take_answer(2, 0, from), None);
+        assert_eq!(ledger.take_answer(2, 99, from), None);
         assert_eq!(ledger.outcome(2, 1), None, "it is to answer yet");
-        assert_eq!(ledger.answered(2, 2, None), Some((1, 1)));
-        assert_eq!(ledger.answered(2, 2, from), None, "it said so already");
+        assert_eq!(ledger.take_answer(2, 2, None), Some((1, 1)));
+        assert_eq!(ledger.take_answer(2, 2, from), None, "it said so already");
         assert_eq!(ledger.outcome(2, 1), Some(None));
-        assert_eq!(ledger.unanswered(2).count(), 0);
+        assert_eq!(ledger.open_orders(2).count(), 0);
         assert!(!ledger.covers(1, FleetTime(7)), "half of it is undone");
     }
 
@@ -374,17 +374,17 @@ mod tests {
         ] {
             let mut ledger = ShareLedger::default();
             ledger.deal(1, &[0, 2], from(5));
-            ledger.written(1);
+            ledger.note_written(1);
             ledger.deal(2, &[0], from(7));
             let told: Vec<u32> = ledger
-                .written(2)
+                .note_written(2)
                 .into_iter()
                 .map(|(_, order)| order.number)
                 .collect();
             assert_eq!(told.len(), 2, "its own share, and the part that it had");
-            assert_eq!(ledger.answered(0, told[0], answers[0]), Some((2, 2)));
+            assert_eq!(ledger.take_answer(0, told[0], answers[0]), Some((2, 2)));
             assert_eq!(ledger.outcome(0, 2), None);
-            assert_eq!(ledger.answered(0, told[1], answers[1]), Some((1, 2)));
+            assert_eq!(ledger.take_answer(0, told[1], answers[1]), Some((1, 2)));
             assert_eq!(ledger.outcome(0, 2), Some(outcome), "{answers:?}");
             // The record gives the same outcome for both.
             let mut again = ShareLedger::default();

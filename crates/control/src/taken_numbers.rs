@@ -19,7 +19,7 @@ impl TakenNumbers {
     }
 
     /// Notes that a number is in the record.
-    pub(crate) fn stored(&mut self, number: u32) {
+    pub(crate) fn note_stored(&mut self, number: u32) {
         self.take(number);
         self.stored_below = self.stored_below.max(number.saturating_add(1));
     }

@@ -65,7 +65,7 @@ impl UploadWindow {
     }
 
     /// Notes that a part is sent now.
-    pub(crate) fn sent(&mut self, run: RunId, part: &IntervalPart, now: Mono) {
+    pub(crate) fn note_sent(&mut self, run: RunId, part: &IntervalPart, now: Mono) {
         self.under_way_bytes += part.content.len();
         self.under_way.push_back(UnderWay {
             run,
@@ -78,7 +78,13 @@ impl UploadWindow {
 
     /// Takes a confirmation of parts that have arrived. `trip` is the round trip of a beat that
     /// queues behind nothing.
-    pub(crate) fn received(&mut self, run: RunId, received: &Received, trip: Duration, now: Mono) {
+    pub(crate) fn note_arrival(
+        &mut self,
+        run: RunId,
+        received: &Received,
+        trip: Duration,
+        now: Mono,
+    ) {
         let upload = UploadId::from_wire(received.interval, received.totals);
         if let Some((sent, bytes)) = self.take_confirmed(run, upload, received.parts) {
             self.adapt(sent, now.since(sent).saturating_sub(trip), bytes, now);
@@ -87,7 +93,7 @@ impl UploadWindow {
 
     /// Notes that the coordinator has stored an upload. If that took long, its disk may be the
     /// reason, so the window does not shrink.
-    pub(crate) fn stored(&mut self, run: RunId, upload: UploadId, trip: Duration, now: Mono) {
+    pub(crate) fn note_stored(&mut self, run: RunId, upload: UploadId, trip: Duration, now: Mono) {
         if let Some((sent, bytes)) = self.take_confirmed(run, upload, u32::MAX) {
             let waited = now.since(sent).saturating_sub(trip).min(SLOW);
             self.adapt(sent, waited, bytes, now);
@@ -101,7 +107,7 @@ impl UploadWindow {
     }
 
     /// Notes that a beat sent at `beat` was answered.
-    pub(crate) fn answered(&mut self, beat: Mono) {
+    pub(crate) fn note_answer(&mut self, beat: Mono) {
         self.under_way
             .retain(|part| beat < part.sent.after(ANSWERED));
         self.count();
@@ -165,7 +171,7 @@ mod tests {
                     content: content.clone(),
                     ..IntervalPart::default()
                 };
-                window.sent(RUN, &part, Mono(ms * MS));
+                window.note_sent(RUN, &part, Mono(ms * MS));
                 next_part += 1;
                 let takes_us = INTERVAL_PART_BYTES as u64 * 1_000_000 / bytes_per_second;
                 free_at = (ms * 1_000).max(free_at) + takes_us;
@@ -182,7 +188,7 @@ mod tests {
                     parts,
                     ..Received::default()
                 };
-                window.received(RUN, &received, trip, Mono(ms * MS));
+                window.note_arrival(RUN, &received, trip, Mono(ms * MS));
             }
         }
         (window.bytes, came, longest)
@@ -231,27 +237,27 @@ mod tests {
     fn confirmation_counts_for_its_own_parts_and_those_before_them() {
         let mut window = UploadWindow::new();
         for (interval, nth) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            window.sent(RUN, &part(interval, nth), Mono(0));
+            window.note_sent(RUN, &part(interval, nth), Mono(0));
         }
         assert!(!window.has_room());
         let late = Mono(200 * MS);
         let foreign = UploadId::Interval(7);
-        window.stored(RUN, foreign, Duration::ZERO, late);
-        window.stored(RunId([2; 16]), UploadId::Interval(0), Duration::ZERO, late);
+        window.note_stored(RUN, foreign, Duration::ZERO, late);
+        window.note_stored(RunId([2; 16]), UploadId::Interval(0), Duration::ZERO, late);
         assert_eq!(window.under_way.len(), 4);
         let first_of_second = Received {
             interval: 1,
             parts: 1,
             ..Received::default()
         };
-        window.received(RUN, &first_of_second, Duration::ZERO, late);
+        window.note_arrival(RUN, &first_of_second, Duration::ZERO, late);
         assert_eq!(window.under_way.len(), 1);
-        window.stored(RUN, UploadId::Interval(1), Duration::ZERO, late);
+        window.note_stored(RUN, UploadId::Interval(1), Duration::ZERO, late);
         assert_eq!((window.under_way.len(), window.under_way_bytes), (0, 0));
         assert_eq!(window.bytes, FIRST_BYTES, "neither quick nor slow");
-        window.sent(RUN, &part(2, 1), Mono(0));
+        window.note_sent(RUN, &part(2, 1), Mono(0));
         let (stored, long) = (UploadId::Interval(2), Mono(9_000 * MS));
-        window.stored(RUN, stored, Duration::ZERO, long);
+        window.note_stored(RUN, stored, Duration::ZERO, long);
         assert_eq!(window.bytes, FIRST_BYTES, "a slow disk is no slow link");
     }
 
@@ -259,13 +265,13 @@ mod tests {
     fn part_that_is_never_confirmed_is_not_waited_for_after_a_later_beat_was_answered() {
         let mut window = UploadWindow::new();
         let full = |window: &mut UploadWindow| {
-            (0..2).for_each(|nth| window.sent(RUN, &part(0, nth), Mono(0)));
+            (0..2).for_each(|nth| window.note_sent(RUN, &part(0, nth), Mono(0)));
             !window.has_room()
         };
         assert!(full(&mut window));
-        window.answered(Mono(4_999 * MS));
+        window.note_answer(Mono(4_999 * MS));
         assert!(!window.has_room());
-        window.answered(Mono(5_000 * MS));
+        window.note_answer(Mono(5_000 * MS));
         assert!(window.has_room() && full(&mut window));
         window.forget(RunId([2; 16]));
         assert!(!window.has_room());
@@ -278,7 +284,7 @@ mod tests {
         let mut window = UploadWindow::new();
         window.bytes = 1;
         assert!(window.has_room());
-        window.sent(RUN, &part(0, 0), Mono(0));
+        window.note_sent(RUN, &part(0, 0), Mono(0));
         assert!(!window.has_room());
         window.reset();
         assert!(window.has_room());

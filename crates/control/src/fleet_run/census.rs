@@ -56,7 +56,7 @@ impl Census {
     }
 
     /// Attached agents at this stage.
-    pub(super) fn attached(&self, stage: ParticipantStage) -> u32 {
+    pub(super) fn count_attached(&self, stage: ParticipantStage) -> u32 {
         self.attached[stage as usize]
     }
 

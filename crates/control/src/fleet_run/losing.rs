@@ -188,7 +188,7 @@ impl FleetRun {
     }
 
     /// Leaves the rest of an agent's share to others, if it ended before its plan did.
-    pub(super) fn ended_early(&mut self, index: usize, cause: &EndCause) {
+    pub(super) fn on_early_end(&mut self, index: usize, cause: &EndCause) {
         if cause.is_early() {
             self.losses = self.losses.saturating_add(1);
             self.leave_share(index);
@@ -250,8 +250,8 @@ impl FleetRun {
     }
 
     /// Notifies the heirs, once it is stored which of them fires what the agent left.
-    pub(super) fn dealt(&mut self, lost: u32, out: &mut Actions) {
-        for (heir, order) in self.shares.written(lost) {
+    pub(super) fn notify_heirs(&mut self, lost: u32, out: &mut Actions) {
+        for (heir, order) in self.shares.note_written(lost) {
             if self.takes_orders(heir as usize) {
                 self.send_take_over(heir as usize, order, out);
             }
@@ -271,7 +271,7 @@ impl FleetRun {
         if !self.takes_orders(index) {
             return;
         }
-        for order in self.shares.unanswered(index as u32) {
+        for order in self.shares.open_orders(index as u32) {
             self.send_take_over(index, order, out);
         }
     }
@@ -297,7 +297,7 @@ impl FleetRun {
         let begins_at = start_at.after(Duration::from_nanos(answer.from_ns));
         let from = answer.problem.is_empty().then_some(begins_at);
         let heir = index as u32;
-        let Some((lost, left_by)) = self.shares.answered(heir, answer.number, from) else {
+        let Some((lost, left_by)) = self.shares.take_answer(heir, answer.number, from) else {
             return; // a second answer, or one that was not asked for
         };
         if let Some(from) = self.shares.outcome(heir, left_by) {
@@ -329,7 +329,7 @@ impl FleetRun {
     /// Reports what an agent was to fire for others and never answered for, once it has ended: no
     /// agent fires it.
     pub(super) fn tell_undone_shares(&mut self, index: usize, out: &mut Actions) {
-        for lost in self.shares.ended(index as u32) {
+        for lost in self.shares.retire(index as u32) {
             out.tell(
                 self.id(),
                 RunEvent::Note {

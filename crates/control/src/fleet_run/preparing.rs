@@ -76,7 +76,7 @@ impl FleetRun {
 
     /// Sends the files that an agent lacks, among those it needs: no agent gets another's key by
     /// asking for it.
-    pub(super) fn wanted(&mut self, index: usize, want: &Want, out: &mut Actions) {
+    pub(super) fn on_want(&mut self, index: usize, want: &Want, out: &mut Actions) {
         let is_preparing = self.participants[index].stage() == ParticipantStage::Preparing;
         // Once per stream, so that an agent that asks again and again is not sent everything again.
         if !is_preparing || !self.participants[index].wants() {
@@ -96,7 +96,7 @@ impl FleetRun {
         }
     }
 
-    pub(super) fn prepared(&mut self, index: usize, prepared: Prepared, out: &mut Actions) {
+    pub(super) fn on_prepared(&mut self, index: usize, prepared: Prepared, out: &mut Actions) {
         // A second answer, or one that came too late.
         if self.participants[index].stage() != ParticipantStage::Preparing {
             return;
@@ -172,7 +172,7 @@ impl FleetRun {
     /// Goes on without an agent that cannot start, if the run tolerates the loss. Otherwise the run
     /// does not start.
     pub(super) fn cannot_start(&mut self, index: usize, problem: String, out: &mut Actions) {
-        if self.losses < self.tolerated() {
+        if self.losses < self.losses_max() {
             return self.lose(index, &problem, out);
         }
         self.losses += 1;
@@ -187,7 +187,7 @@ impl FleetRun {
     }
 
     /// How many agents the run can lose.
-    pub(super) fn tolerated(&self) -> u32 {
+    pub(super) fn losses_max(&self) -> u32 {
         match self.request.rules.lost {
             LostPolicy::Fail => 0,
             LostPolicy::Continue | LostPolicy::Redistribute => self.request.rules.tolerate,
@@ -196,7 +196,7 @@ impl FleetRun {
 
     /// Whether the run has lost more agents than it tolerates.
     pub(super) fn is_spoilt(&self) -> bool {
-        self.losses > self.tolerated()
+        self.losses > self.losses_max()
     }
 
     pub(super) fn tick_preparing(&mut self, now: FleetTime, out: &mut Actions) {

@@ -97,7 +97,7 @@ impl FleetRun {
         // Without the widest bound the others may be within the limit. A run that tolerates no loss
         // names all whose bounds are too wide. The widest is among them, because the sum is above
         // the limit.
-        let most = if self.losses < self.tolerated() {
+        let most = if self.losses < self.losses_max() {
             1
         } else {
             bounds.len()
@@ -114,7 +114,7 @@ impl FleetRun {
         true
     }
 
-    pub(super) fn armed(&mut self, index: usize, armed: &Armed) {
+    pub(super) fn on_armed(&mut self, index: usize, armed: &Armed) {
         let RunPhase::Arming(attempt) = self.phase else {
             // It answers to an instant that is no longer valid.
             return;
@@ -163,7 +163,7 @@ impl FleetRun {
         for index in 0..self.participants.len() {
             if !self.participants[index].is_over() {
                 self.set_stage(index, ParticipantStage::Going);
-                self.grant_lease(now, index, self.participants[index].asked(), out);
+                self.grant_lease(now, index, self.participants[index].first_lease_beat(), out);
             }
         }
     }
@@ -171,7 +171,7 @@ impl FleetRun {
     /// Withdraws the instant, because an agent did not learn of it in time or did not ask for its
     /// lease. No agent has a lease, so none fires. Another instant is announced once all are ready.
     pub(super) fn postpone(&mut self, now: FleetTime, attempt: StartAttempt, out: &mut Actions) {
-        let wanted = attempt.wanted();
+        let wanted = attempt.required_stage();
         let is_in_time =
             |agent: &Participant| agent.stage() == wanted && agent.connection().is_some();
         let is_late = |index: &usize| {
@@ -226,7 +226,7 @@ impl StartAttempt {
     /// By when every agent must have answered: a quarter of the margin is left then. By half of
     /// that quarter every agent must have asked for its lease; the other half is for the leases,
     /// which all go out at once.
-    pub(super) fn decided_at(self) -> FleetTime {
+    pub(super) fn decision_at(self) -> FleetTime {
         let left = match self.is_known {
             false => self.margin / 4,
             true => self.margin / 8,
@@ -235,7 +235,7 @@ impl StartAttempt {
     }
 
     /// The stage that every agent must have reached by then.
-    fn wanted(self) -> ParticipantStage {
+    fn required_stage(self) -> ParticipantStage {
         match self.is_known {
             false => ParticipantStage::Armed,
             true => ParticipantStage::Asking,

@@ -147,7 +147,7 @@ impl FleetRun {
     }
 
     /// Handles a message of a member that is no agent of this run.
-    pub(super) fn received_from_monitor(
+    pub(super) fn on_monitor_message(
         &mut self,
         now: FleetTime,
         monitor: AgentId,
@@ -159,7 +159,9 @@ impl FleetRun {
             return;
         };
         match message {
-            Up::Observed(observed) => self.observed(now, Observer::Monitor(number), observed, out),
+            Up::Observed(observed) => {
+                self.on_observation(now, Observer::Monitor(number), observed, out)
+            }
             Up::Profile(part) => self.profile_part(number, part, out),
             // Only agents send these.
             _ => {}

@@ -74,7 +74,7 @@ impl Session {
         self.tell_kept(now);
     }
 
-    pub(super) fn directed(&mut self, now: Now, from: CoordinatorId, message: Down) {
+    pub(super) fn on_directed(&mut self, now: Now, from: CoordinatorId, message: Down) {
         match message {
             Down::Grant(grant) => self.on_grant(now, from, &grant),
             Down::Prepare(prepare) => self.prepare(now.mono, from, prepare),
@@ -100,7 +100,7 @@ impl Session {
             Down::Stop(stop) => self.on_stop(now.mono, from, &stop),
             Down::Observe(observe) => self.watch(now.mono, observe),
             Down::Release(release) if self.unwatch(&release.run_id) => {}
-            Down::Release(release) => self.released(from, &release.run_id),
+            Down::Release(release) => self.on_release(from, &release.run_id),
             Down::Welcome(_) | Down::Refused(_) | Down::Notice(_) => {}
         }
     }
@@ -110,7 +110,7 @@ impl Session {
         let Some(sent) = self.beats.on_grant(grant, now) else {
             return;
         };
-        self.window.answered(sent.mono);
+        self.window.note_answer(sent.mono);
         self.watch_if_asked(now.mono);
         if !self.beats.in_burst(now.mono) {
             self.send_owed(now.mono);
@@ -188,7 +188,7 @@ impl Session {
         let Some(run) = &mut self.run else { return };
         match taken {
             Ok(()) => {
-                let minted = run.minted();
+                let minted = run.own_file();
                 let order = run.assignment();
                 if let Some(Order::Prepare(assignment)) = &order {
                     let kept = assignment.files.iter();
@@ -237,7 +237,7 @@ impl Session {
     fn on_receipt(&mut self, now: Mono, from: CoordinatorId, received: &Received) {
         if let Some(run) = self.obeying(from, &received.run_id) {
             let trip = self.beats.shortest_trip();
-            self.window.received(run, received, trip, now);
+            self.window.note_arrival(run, received, trip, now);
         }
     }
 
@@ -263,7 +263,7 @@ impl Session {
             return;
         }
         let trip = self.beats.shortest_trip();
-        self.window.stored(run, upload, trip, now);
+        self.window.note_stored(run, upload, trip, now);
         let runs = self.run.iter_mut().chain(&mut self.kept);
         for held in runs.filter(|held| held.id() == run) {
             held.outbox().acknowledge(upload, &mut self.stash);
@@ -292,7 +292,7 @@ impl Session {
         self.note_end(now);
     }
 
-    fn released(&mut self, from: CoordinatorId, run_id: &[u8]) {
+    fn on_release(&mut self, from: CoordinatorId, run_id: &[u8]) {
         let is_next =
             |(by, prepare): &mut (CoordinatorId, Prepare)| *by == from && prepare.run_id == run_id;
         self.next.take_if(is_next);
@@ -304,7 +304,7 @@ impl Session {
             self.is_served = true;
             self.out.push(SessionAction::Say(News::Released {
                 run_name: run.name().to_owned(),
-                dropped_intervals: run.undelivered(),
+                dropped_intervals: run.backlog(),
             }));
         }
         self.drop_run(run);
@@ -320,6 +320,8 @@ impl Session {
     /// The id of a run that is held here and obeys this coordinator.
     fn obeying(&self, from: CoordinatorId, run_id: &[u8]) -> Option<RunId> {
         let run = RunId::from_wire(run_id)?;
-        self.held(run).filter(|held| held.obeys(from)).map(|_| run)
+        self.local_run(run)
+            .filter(|held| held.obeys(from))
+            .map(|_| run)
     }
 }

@@ -19,14 +19,14 @@ impl Session {
     /// Reports data that is kept for another coordinator, to the user and to the current
     /// coordinator.
     pub(super) fn tell_kept(&mut self, now: Mono) {
-        let Some(coordinator) = self.attached() else {
+        let Some(coordinator) = self.coordinator() else {
             return;
         };
         let mut told = Vec::new();
         for run in self.kept.iter_mut() {
             if run.tell_kept(coordinator) {
                 let left = self.keep.saturating_sub(now.since(run.ended_at()));
-                told.push((run.name().to_owned(), run.undelivered(), left));
+                told.push((run.name().to_owned(), run.backlog(), left));
             }
         }
         for (run_name, intervals, left) in told {
@@ -73,7 +73,7 @@ impl Session {
     /// data that the coordinator may still take.
     pub(super) fn has_farewell(&self) -> bool {
         let here = |run: &LocalRun| {
-            self.link != Link::Joined || self.attached().is_some_and(|from| run.obeys(from))
+            self.link != Link::Joined || self.coordinator().is_some_and(|from| run.obeys(from))
         };
         self.run.as_ref().is_some_and(LocalRun::is_begun) || self.kept.iter().any(here)
     }
@@ -85,7 +85,7 @@ impl Session {
         }
     }
 
-    pub(super) fn held(&self, run: RunId) -> Option<&LocalRun> {
+    pub(super) fn local_run(&self, run: RunId) -> Option<&LocalRun> {
         let mut runs = self.run.iter().chain(&self.kept);
         runs.find(|held| held.id() == run)
     }
@@ -109,7 +109,7 @@ impl Session {
         if run.has_data() {
             self.out.push(SessionAction::Say(News::Dropped {
                 run_name: run.name().to_owned(),
-                intervals: run.undelivered(),
+                intervals: run.backlog(),
                 kept: now.since(run.ended_at()),
             }));
         }

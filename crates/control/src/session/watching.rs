@@ -53,10 +53,10 @@ impl Session {
         true
     }
 
-    pub(super) fn observed(&mut self, run: RunId, second: u32, encoded: Bytes) {
+    pub(super) fn on_observation(&mut self, run: RunId, second: u32, encoded: Bytes) {
         if !self.watches(run) {
             // The run was forgotten here, or this is the first second of an agent's run.
-            if self.held(run).is_none() {
+            if self.local_run(run).is_none() {
                 return;
             }
             self.observations = Some(Observations::new(run));
@@ -70,7 +70,7 @@ impl Session {
     pub(super) fn on_second_stored(&mut self, run: RunId, second: u32) {
         let observations = self.observations.as_mut();
         if let Some(observations) = observations.filter(|it| it.run() == run) {
-            observations.stored(second);
+            observations.note_stored(second);
             self.send_observation();
         }
     }
@@ -99,14 +99,14 @@ impl Session {
 
     pub(super) fn on_profile_part_stored(&mut self, run: RunId, part: u32) {
         if let Some(profile) = self.profile_of(run) {
-            profile.stored(part);
+            profile.note_stored(part);
             self.send_profile();
         }
     }
 
     /// Sends the announcement of the profile or its next part, if none is under way.
     pub(super) fn send_profile(&mut self) {
-        if self.attached().is_some() {
+        if self.coordinator().is_some() {
             let next = self.profile.as_mut().and_then(ProfileOutbox::next);
             next.into_iter()
                 .for_each(|part| self.send(Up::Profile(part)));
@@ -119,7 +119,9 @@ impl Session {
 
     /// Sends the next second, if none is under way.
     pub(super) fn send_observation(&mut self) {
-        let Some(from) = self.attached() else { return };
+        let Some(from) = self.coordinator() else {
+            return;
+        };
         let is_wanted = |run: RunId| match self.facts.role {
             Role::Agent => self.is_obeyed(run, from),
             Role::Monitor => true,
