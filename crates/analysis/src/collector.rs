@@ -19,7 +19,10 @@ use crate::{
 };
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
-use measure::{Client, Distribution, FailedRows, Metric, Outcome, Period, Snapshot, nanoseconds};
+use measure::{
+    Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, Snapshot,
+    nanoseconds,
+};
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -53,6 +56,7 @@ pub struct ResultCollector {
     /// Sums over all agents.
     sums: KeySums,
     failed_rows: FailedRows,
+    redirects: FollowedRedirects,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
@@ -151,6 +155,7 @@ impl ResultCollector {
             monitors: Vec::new(),
             sums: KeySums::default(),
             failed_rows: FailedRows::default(),
+            redirects: FollowedRedirects::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
@@ -179,6 +184,7 @@ impl ResultCollector {
         agent_run.add(snapshot, &measured);
         self.sums.add(snapshot);
         self.failed_rows.merge(&snapshot.failed_rows);
+        self.redirects.merge(&snapshot.redirects);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {

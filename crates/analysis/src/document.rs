@@ -4,8 +4,8 @@
 use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap, Judgement,
-    MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, ReplayFigures,
-    RequestSeries, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RedirectFigures,
+    ReplayFigures, RequestSeries, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
 };
 use measure::Period;
 use measure::calendar;
@@ -60,6 +60,9 @@ pub struct Document {
     /// any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data: Vec<DataFigures>,
+    /// Redirects that were followed, by request in the plan's order; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redirects: Vec<RedirectFigures>,
     /// Figures by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
     /// Figures by address; operations that never got one are under `none`.

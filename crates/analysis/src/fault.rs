@@ -3,7 +3,9 @@
 use crate::counts::share;
 use measure::http2::error_name;
 use measure::tls::alert_name;
-use measure::{CertificateFault, Counters, Failure, FailureStage, HttpViolation, Kind};
+use measure::{
+    CertificateFault, Counters, Failure, FailureStage, HttpViolation, Kind, RedirectFault,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +91,7 @@ pub fn words(failure: Failure) -> String {
         }
         (_, Kind::BodyTooLarge) => "body is longer than its checks can read",
         (_, Kind::NotJson) => "body is not JSON, in which a check looks for a value",
+        (_, Kind::Redirect(fault)) => redirect_in_words(fault),
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::HeadTooLarge) => {
@@ -154,6 +157,14 @@ fn in_words(fault: CertificateFault) -> &'static str {
         CertificateFault::WeakKey => "an RSA key of the server or its CA has less than 2048 bits",
         CertificateFault::CaAsServer => "server's certificate is marked as a CA's",
         CertificateFault::Other => "server's certificate is not acceptable",
+    }
+}
+
+fn redirect_in_words(fault: RedirectFault) -> &'static str {
+    match fault {
+        RedirectFault::TooMany => "server redirects more often than the plan follows",
+        RedirectFault::OtherOrigin => "redirect leads to another host, port or scheme",
+        RedirectFault::BadLocation => "redirect leads to what is no URL, or one beyond 8 KiB",
     }
 }
 
@@ -224,10 +235,6 @@ fn what_broke(rule: HttpViolation) -> (&'static str, &'static str) {
 /// server's owner to find.
 #[must_use]
 pub fn cure(failure: Failure) -> Option<&'static str> {
-    use CertificateFault::{
-        CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey, WeakSignature,
-        WrongName,
-    };
     Some(match failure.kind {
         Kind::Refused => "is the server running, and is the port of target.url the right one?",
         Kind::NoSuchName => {
@@ -238,28 +245,7 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
              resolve less often with target.dns, or give target.addresses"
         }
         Kind::Unreachable => "check the address, and the route from the agents to it",
-        Kind::Certificate(UnknownIssuer) => {
-            "name the file of its issuer with tls.ca, or check nothing with tls.verify = \"none\""
-        }
-        Kind::Certificate(WrongName) => "write the name it is for in tls.server_name",
-        Kind::Certificate(Expired) => "renew it, or check nothing with tls.verify = \"none\"",
-        Kind::Certificate(SelfSigned) => {
-            "have a CA issue it, or name it with tls.ca where it is not marked as a CA's \
-             (CA:FALSE), or check nothing with tls.verify = \"none\""
-        }
-        Kind::Certificate(NoSubjectAltName) => {
-            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\""
-        }
-        Kind::Certificate(WeakSignature) => {
-            "issue it anew with SHA-256, or check nothing with tls.verify = \"none\""
-        }
-        Kind::Certificate(WeakKey) => {
-            "make a key of 2048 bits or more, or one on P-256, or check nothing with tls.verify = \
-             \"none\""
-        }
-        Kind::Certificate(CaAsServer) => {
-            "issue it without CA:TRUE, or check nothing with tls.verify = \"none\""
-        }
+        Kind::Certificate(fault) => return certificate_cure(fault),
         Kind::AlertReceived(CERTIFICATE_REQUIRED) => {
             "the server wants a client certificate: tls.client_certificates"
         }
@@ -279,6 +265,12 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
         Kind::FilesExhausted => "raise the agents' limit of open files (ulimit -n)",
         Kind::NotAllowed => "allow it on the agents: --allow with the address, or its network",
         Kind::NoHttp2 => "switch HTTP/2 on in the server, or write connection.http = \"1.1\"",
+        Kind::Redirect(RedirectFault::TooMany) => {
+            "does the server redirect in a circle? if not, allow more with request.redirects"
+        }
+        Kind::Redirect(RedirectFault::OtherOrigin) => {
+            "write the URL that it leads to in target.url: redirects are followed within one origin"
+        }
         Kind::Status(400) => {
             "is the server asked what it understands? a TLS port answers 400 to plain HTTP (write \
              https:// in target.url), and one that wants a client certificate to a connection \
@@ -290,6 +282,34 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
         }
         Kind::NotAsRecorded(_) => NOT_AS_RECORDED_CURE,
         Kind::Status(_) => "where this is the right answer, say so with request.expect.status",
+        _ => return None,
+    })
+}
+
+fn certificate_cure(fault: CertificateFault) -> Option<&'static str> {
+    use CertificateFault::{
+        CaAsServer, Expired, NoSubjectAltName, SelfSigned, UnknownIssuer, WeakKey, WeakSignature,
+        WrongName,
+    };
+    Some(match fault {
+        UnknownIssuer => {
+            "name the file of its issuer with tls.ca, or check nothing with tls.verify = \"none\""
+        }
+        WrongName => "write the name it is for in tls.server_name",
+        Expired => "renew it, or check nothing with tls.verify = \"none\"",
+        SelfSigned => {
+            "have a CA issue it, or name it with tls.ca where it is not marked as a CA's \
+             (CA:FALSE), or check nothing with tls.verify = \"none\""
+        }
+        NoSubjectAltName => {
+            "issue it with a subjectAltName, or check nothing with tls.verify = \"none\""
+        }
+        WeakSignature => "issue it anew with SHA-256, or check nothing with tls.verify = \"none\"",
+        WeakKey => {
+            "make a key of 2048 bits or more, or one on P-256, or check nothing with tls.verify = \
+             \"none\""
+        }
+        CaAsServer => "issue it without CA:TRUE, or check nothing with tls.verify = \"none\"",
         _ => return None,
     })
 }

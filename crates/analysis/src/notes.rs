@@ -17,6 +17,7 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
         note_closed_under_reuse,
         note_left_open,
         note_resent,
+        note_redirects,
         note_stream_limit,
         draining,
         note_unconfirmed,
@@ -203,6 +204,29 @@ fn note_resent(document: &Document) -> Option<String> {
             human::one_or_many(http2.sent_again, "it", "them"),
             http2.go_aways,
             http2.refused_streams
+        )
+    })
+}
+
+fn note_redirects(document: &Document) -> Option<String> {
+    let mut statuses: BTreeMap<u16, u64> = BTreeMap::new();
+    for (&status, &number) in document.redirects.iter().flat_map(|each| &each.statuses) {
+        let sum = statuses.entry(status).or_default();
+        *sum = sum.saturating_add(number);
+    }
+    let followed = statuses
+        .values()
+        .fold(0, |sum: u64, &number| sum.saturating_add(number));
+    let by_status: Vec<String> = statuses
+        .iter()
+        .map(|(status, number)| format!("{number} × {status}"))
+        .collect();
+    (followed > 0).then(|| {
+        format!(
+            "{} {} followed within operations ({}), whose times include them",
+            human::counted(followed, "redirect"),
+            human::one_or_many(followed, "was", "were"),
+            by_status.join(", ")
         )
     })
 }

@@ -22,17 +22,26 @@ pub(crate) struct AnswerChecks {
     patterns: Vec<(u16, Pattern)>,
     /// By the pointer.
     json: Vec<(u16, String, ValueTest)>,
+    /// Whether the field `Location` is kept, because redirects are followed.
+    keeps_location: bool,
 }
 
 impl AnswerChecks {
-    /// The checks of each of the plan's requests; `None` for those without.
+    /// The checks of each of the plan's requests; `None` for those without that follow no redirects
+    /// either.
     pub(crate) fn of_requests(plan: &Plan) -> Vec<Option<Arc<AnswerChecks>>> {
         let mut last = 0;
         let of_request = |request: &plan::Request| {
             let checks = &request.expect.checks;
             let first = last + 1;
             last += checks.len() as u16; // a plan has 1,000 at most
-            (!checks.is_empty()).then(|| Arc::new(AnswerChecks::new(first, checks)))
+            let keeps_location = request.redirects > 0;
+            (keeps_location || !checks.is_empty()).then(|| {
+                Arc::new(AnswerChecks {
+                    keeps_location,
+                    ..AnswerChecks::new(first, checks)
+                })
+            })
         };
         plan.requests().iter().map(of_request).collect()
     }

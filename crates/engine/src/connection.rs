@@ -70,7 +70,7 @@ pub(crate) enum ConnectionUse {
     /// HTTP/2, with this many lanes.
     Lanes {
         lanes: u32,
-        /// Whether heads of answers are checked.
+        /// Whether heads of answers are looked at.
         has_checks: bool,
     },
 }

@@ -16,12 +16,15 @@ mod fill;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod hop_request;
+mod hops;
 mod http2;
 mod key_log;
 mod lane_event;
 mod lease;
 mod live_operation;
 mod local_ports;
+mod location;
 mod open_files;
 mod outfitter;
 mod path_mark;
@@ -36,6 +39,7 @@ mod proxy_header;
 mod random;
 mod replayed_request;
 mod request;
+mod request_bytes;
 #[cfg(feature = "rehearsal")]
 mod request_rehearsal;
 mod request_rules;

@@ -2,10 +2,12 @@
 //!
 //! Instants are nanoseconds of the run clock.
 
+use crate::hops::HopId;
 use crate::response::ReceivedResponse;
 use measure::{CellId, HandshakeKind, Operation, OperationEnd};
 
-/// An operation under way. It can take two attempts, which share its instants.
+/// An operation under way. It can take two attempts, and as many more for each redirect that it
+/// follows; all of them share its instants.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LiveOperation {
     pub(crate) id: CellId,
@@ -19,6 +21,8 @@ pub(crate) struct LiveOperation {
     pub(crate) start: StartCount,
     pub(crate) early: Early,
     pub(crate) trial: Trial,
+    /// Where it is, if it has followed redirects.
+    pub(crate) hop: Option<HopId>,
     pub(crate) attempt: Attempt,
 }
 
@@ -115,6 +119,7 @@ impl LiveOperation {
             start: StartCount::Uncounted,
             early: Early::May,
             trial: Trial::OnNewConnection,
+            hop: None,
             attempt: Attempt {
                 tried_at: begun_at,
                 opening: OpeningTimes::default(),
@@ -208,6 +213,21 @@ impl LiveOperation {
             opening: OpeningTimes::default(),
             state: AttemptState::Waiting,
         };
+    }
+
+    /// Prepares it to follow a redirect to `hop`, on this connection if that `stays`. The instants
+    /// at which it was due and begun remain; its phases are those of the new attempt.
+    pub(crate) fn redirect(&mut self, hop: HopId, stays: bool, now: u64) {
+        self.retry(now);
+        self.hop = Some(hop);
+        self.trial = if stays {
+            Trial::OnReusedConnection
+        } else {
+            Trial::OnNewConnection
+        };
+        if self.early == Early::Went {
+            self.early = Early::May;
+        }
     }
 
     pub(crate) fn is_retry(&self) -> bool {

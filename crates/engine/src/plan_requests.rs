@@ -2,11 +2,12 @@
 
 use crate::body::BodyUpload;
 use crate::failed_row::RowFinder;
+use crate::hops::{Hop, HopForm, HopId, Hops};
 use crate::http2;
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
 use crate::values::Values;
-use measure::RowId;
+use measure::{RedirectFault, RowId};
 use plan::{Close, HttpVersion, Plan};
 
 /// The plan's requests, built before the run.
@@ -16,6 +17,7 @@ pub(crate) struct PlanRequests {
     http2: Option<http2::HeaderBlocks>,
     close: Close,
     rows: RowFinder,
+    hops: Hops,
 }
 
 impl PlanRequests {
@@ -26,6 +28,7 @@ impl PlanRequests {
             http2: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
             close: plan.connection().close,
             rows: RowFinder::new(plan),
+            hops: Hops::default(),
         }
     }
 
@@ -52,7 +55,11 @@ impl PlanRequests {
         plain: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
         let values = || Values::new(user, operation);
-        self.request_of(operation).write(closes, values, plain)
+        let request = self.request_of(operation);
+        if let Some((hop, followed)) = self.hop_of(operation).zip(request.hops.as_ref()) {
+            return followed.write(hop, values, plain);
+        }
+        request.write(closes, values, plain)
     }
 
     /// Writes the operation's header block. Returns its body, if it has one.
@@ -64,7 +71,54 @@ impl PlanRequests {
     ) -> Option<BodyUpload> {
         let blocks = self.http2.as_ref();
         let blocks = blocks.expect("HTTP/2 is spoken only if the plan says so");
-        blocks.write(operation.id.request, &Values::new(user, operation), block)
+        let (request, values) = (operation.id.request, Values::new(user, operation));
+        match self.hop_of(operation) {
+            Some(hop) => blocks.write_hop(request, hop, &values, block),
+            None => blocks.write(request, &values, block),
+        }
+    }
+
+    /// Follows a redirect, the answer to the operation's request with `status` and `location`.
+    /// Returns the place of what is sent next.
+    pub(crate) fn follow(
+        &mut self,
+        user: u64,
+        operation: &LiveOperation,
+        (status, location): (u16, &[u8]),
+    ) -> Result<HopId, RedirectFault> {
+        let request = self.http1.request(operation.id.request);
+        let request = request.hops.as_ref().ok_or(RedirectFault::TooMany)?;
+        let sent_at = operation.sent().map_or(operation.begun_at, |sent| sent.at);
+        let values = Values::new(user, operation).at_once(true);
+        let before = self.hop_of(operation);
+        let hop = request.follow(before, &values, (status, location), sent_at)?;
+        Ok(self.hops.put(operation.hop, hop))
+    }
+
+    /// Where the operation is, if it has followed redirects.
+    #[inline]
+    pub(crate) fn hop_of(&self, operation: &LiveOperation) -> Option<&Hop> {
+        self.hops.get(operation.hop?)
+    }
+
+    /// Forgets where an operation was that has ended.
+    pub(crate) fn end(&mut self, hop: HopId) {
+        self.hops.remove(hop);
+    }
+
+    /// Whether the operation's request may be sent again on a new connection (RFC 9110 §9.2.2).
+    pub(crate) fn is_idempotent(&self, operation: &LiveOperation) -> bool {
+        self.is_now_get(operation) || self.request_of(operation).is_idempotent
+    }
+
+    /// Whether the operation's request changes nothing on the server (RFC 9110 §9.2.1).
+    pub(crate) fn is_safe(&self, operation: &LiveOperation) -> bool {
+        self.is_now_get(operation) || self.request_of(operation).is_safe
+    }
+
+    fn is_now_get(&self, operation: &LiveOperation) -> bool {
+        self.hop_of(operation)
+            .is_some_and(|hop| hop.form == HopForm::Get)
     }
 
     /// The operation's rows of data files, and the lines in which they begin.

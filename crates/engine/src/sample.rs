@@ -1,7 +1,8 @@
 //! The first requests of a plan, made by what sends them, to be looked at.
 
 use crate::random::Random;
-use crate::request::{Http1Requests, end_head};
+use crate::request::Http1Requests;
+use crate::request_bytes::end_head;
 use crate::script::Script;
 use crate::template::ValueSources;
 use crate::values::Values;

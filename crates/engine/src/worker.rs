@@ -19,6 +19,7 @@ mod losses;
 mod opening;
 mod operation;
 mod path_probe;
+mod redirects;
 mod sender;
 mod thread_account;
 mod uploads;

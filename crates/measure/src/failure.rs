@@ -100,6 +100,19 @@ pub enum Kind {
     NotJson,
     /// The status is not the one that the replayed log has.
     NotAsRecorded(u16),
+    /// The answer is a redirect that was not followed.
+    Redirect(RedirectFault),
+}
+
+/// Why a redirect was not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum RedirectFault {
+    /// The operation had followed as many as the plan allows.
+    TooMany,
+    /// It leads to another host, port or scheme.
+    OtherOrigin,
+    /// Its `Location` is no URL of HTTP, or longer than the client reads.
+    BadLocation,
 }
 
 /// Why a certificate was not accepted.

@@ -2,7 +2,7 @@
 
 use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
-use crate::{CertificateFault, Failure, FailureStage, HttpViolation, Kind};
+use crate::{CertificateFault, Failure, FailureStage, HttpViolation, Kind, RedirectFault};
 use std::fmt;
 use std::str::FromStr;
 
@@ -64,8 +64,9 @@ mod family {
     pub(super) const VIOLATION: &str = "violation";
     pub(super) const CHECK: &str = "check";
     pub(super) const NOT_AS_RECORDED: &str = "not_as_recorded";
+    pub(super) const REDIRECT: &str = "redirect";
 
-    pub(super) const ALL: [&str; 10] = [
+    pub(super) const ALL: [&str; 11] = [
         ALERT_RECEIVED,
         ALERT_SENT,
         CERTIFICATE,
@@ -76,8 +77,15 @@ mod family {
         VIOLATION,
         CHECK,
         NOT_AS_RECORDED,
+        REDIRECT,
     ];
 }
+
+const REDIRECT_FAULTS: [(RedirectFault, &str); 3] = [
+    (RedirectFault::TooMany, "too_many"),
+    (RedirectFault::OtherOrigin, "other_origin"),
+    (RedirectFault::BadLocation, "bad_location"),
+];
 
 const CERTIFICATE_FAULTS: [(CertificateFault, &str); 14] = [
     (CertificateFault::Expired, "expired"),
@@ -120,6 +128,7 @@ impl fmt::Display for Kind {
             Kind::Violation(rule) => {
                 member(family::VIOLATION, &name_in(&HttpViolation::NAMES, rule))
             }
+            Kind::Redirect(fault) => member(family::REDIRECT, &name_in(&REDIRECT_FAULTS, fault)),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -175,6 +184,7 @@ fn kind_named(name: &str) -> Option<Kind> {
         family::OS => member.parse().ok().map(Kind::Os),
         family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
         family::GO_AWAY => error_code(member).map(Kind::GoAway),
+        family::REDIRECT => find_in(&REDIRECT_FAULTS, member).map(Kind::Redirect),
         family::VIOLATION => find_in(&HttpViolation::NAMES, member).map(Kind::Violation),
         _ => None,
     }
@@ -210,6 +220,8 @@ mod tests {
                 .iter()
                 .map(|&(fault, _)| Kind::Certificate(fault)),
         );
+        let faults = REDIRECT_FAULTS.iter();
+        kinds.extend(faults.map(|&(fault, _)| Kind::Redirect(fault)));
         let rules = HttpViolation::NAMES.iter();
         kinds.extend(rules.map(|&(rule, _)| Kind::Violation(rule)));
         kinds.extend([
@@ -255,6 +267,11 @@ mod tests {
                 Kind::NotAsRecorded(404),
                 "http.not_as_recorded.404",
             ),
+            (
+                FailureStage::Http,
+                Kind::Redirect(RedirectFault::OtherOrigin),
+                "http.redirect.other_origin",
+            ),
             (FailureStage::Dns, Kind::NoSuchName, "dns.no_such_name"),
             (FailureStage::Dns, Kind::NoResolver, "dns.no_resolver"),
             (FailureStage::Load, Kind::NotSent, "load.not_sent"),
@@ -299,6 +316,7 @@ mod tests {
             | Kind::Certificate(_)
             | Kind::Status(_)
             | Kind::NotAsRecorded(_)
+            | Kind::Redirect(_)
             | Kind::Os(_) => false,
             Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) | Kind::Check(_) => false,
             Kind::Refused

@@ -1,7 +1,7 @@
 //! What a worker hands over each second by a swap; the receiving thread makes a snapshot of it.
 
 use crate::hot::HotCell;
-use crate::{CellKey, Client, FailedRows, Period, Snapshot};
+use crate::{CellKey, Client, FailedRows, FollowedRedirects, Period, Snapshot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub struct Interval {
     cells: Cells,
     client: Client,
     failed_rows: FailedRows,
+    redirects: FollowedRedirects,
 }
 
 /// An emptied interval. The recorder takes it back, so that the next interval allocates nothing.
@@ -44,7 +45,7 @@ impl Interval {
         addresses: Arc<Vec<Option<SocketAddr>>>,
         cells: Cells,
         client: Client,
-        failed_rows: FailedRows,
+        (failed_rows, redirects): (FailedRows, FollowedRedirects),
     ) -> Interval {
         Interval {
             number,
@@ -53,6 +54,7 @@ impl Interval {
             cells,
             client,
             failed_rows,
+            redirects,
         }
     }
 
@@ -68,6 +70,7 @@ impl Interval {
         self.cells.iter().flatten().all(|cell| !cell.touched)
             && self.client == Client::default()
             && self.failed_rows.is_empty()
+            && self.redirects.is_empty()
     }
 
     /// Merges what was recorded into `snapshot`, so that one snapshot can gather all workers.
@@ -84,6 +87,7 @@ impl Interval {
         }
         snapshot.client.merge(&self.client);
         snapshot.failed_rows.merge(&self.failed_rows);
+        snapshot.redirects.merge(&self.redirects);
         self.client.clear();
         Spare {
             cells,

@@ -12,6 +12,7 @@ mod distribution;
 mod failed_rows;
 mod failure;
 mod failure_name;
+mod followed_redirects;
 mod histogram;
 mod hot;
 pub mod http2;
@@ -45,8 +46,9 @@ pub use counters::{
 pub use counts::HistogramError;
 pub use distribution::Distribution;
 pub use failed_rows::{FailedRow, FailedRows, RowId};
-pub use failure::{CertificateFault, Failure, FailureStage, Kind};
+pub use failure::{CertificateFault, Failure, FailureStage, Kind, RedirectFault};
 pub use failure_name::UnknownFailure;
+pub use followed_redirects::FollowedRedirects;
 pub use histogram::{Bucket, Histogram, rank};
 pub use http_violation::HttpViolation;
 pub use interval::{Interval, Spare};

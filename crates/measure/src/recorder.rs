@@ -7,8 +7,8 @@ use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, FailedRows, Failure, Handshake, Http2Counts, Interval, Metric, NotSent,
-    Operation, Outcome, PathSample, RowId, Spare, Window,
+    CellId, CellKey, FailedRows, Failure, FollowedRedirects, Handshake, Http2Counts, Interval,
+    Metric, NotSent, Operation, Outcome, PathSample, Period, RowId, Spare, Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -31,6 +31,7 @@ pub struct Recorder {
     window: Window,
     client: HotClient,
     failed_rows: FailedRows,
+    redirects: FollowedRedirects,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -51,6 +52,7 @@ impl Recorder {
             window: Window::ALWAYS,
             client: HotClient::default(),
             failed_rows: FailedRows::default(),
+            redirects: FollowedRedirects::default(),
         }
     }
 
@@ -134,7 +136,10 @@ impl Recorder {
             Arc::clone(&self.addresses),
             cells,
             client,
-            std::mem::take(&mut self.failed_rows),
+            (
+                std::mem::take(&mut self.failed_rows),
+                std::mem::take(&mut self.redirects),
+            ),
         )
     }
 
@@ -194,6 +199,16 @@ impl Recorder {
     /// A measured operation failed that had this row of a data file, which begins in `line`.
     pub fn row_failed(&mut self, id: RowId, line: u64, failure: Failure) {
         self.failed_rows.count(id, line, failure, 1);
+    }
+
+    /// An operation follows a redirect, the answer with this status: what it has opened so far is
+    /// recorded now, since it may open another connection.
+    pub fn redirected(&mut self, so_far: &Operation, status: u16) {
+        let key = so_far.key;
+        if key.period == Period::Measured {
+            self.redirects.count(key.request, status, 1);
+        }
+        ended::record_opening(self.cell(key), Outcome::Ok, so_far);
     }
 
     /// A TCP connect was begun.

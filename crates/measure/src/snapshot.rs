@@ -1,7 +1,9 @@
 //! What was recorded in one interval, or the sum of any number of them.
 
 use crate::pieces::{entry_bytes, map_bytes};
-use crate::{CellKey, Client, Counters, Distribution, FailedRows, Metric, Outcome};
+use crate::{
+    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Metric, Outcome,
+};
 use std::collections::BTreeMap;
 
 /// What was recorded in one second of one worker or agent, or any sum of such.
@@ -16,6 +18,8 @@ pub struct Snapshot {
     pub client: Client,
     /// Rows of data files that failed.
     pub failed_rows: FailedRows,
+    /// Redirects that were followed.
+    pub redirects: FollowedRedirects,
 }
 
 /// Figures of one key.
@@ -37,6 +41,7 @@ impl Snapshot {
         }
         self.client.merge(&other.client);
         self.failed_rows.merge(&other.failed_rows);
+        self.redirects.merge(&other.redirects);
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
@@ -51,6 +56,7 @@ impl Snapshot {
         self.cells.values().all(|cell| *cell == Cell::default())
             && self.client == Client::default()
             && self.failed_rows.is_empty()
+            && self.redirects.is_empty()
     }
 }
 

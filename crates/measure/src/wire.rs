@@ -8,8 +8,8 @@ use crate::deflate::{self, InflateError, Inflater};
 use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
-    Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, Histogram,
-    HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, Snapshot,
+    Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
+    Histogram, HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, Snapshot,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -17,9 +17,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 8;
+pub(crate) const VERSION: u8 = 9;
 
-/// The version before, which had no failed rows. Run logs of it are read.
+/// The versions before, of which run logs are read: without followed redirects, and before that
+/// without failed rows.
+const WITHOUT_REDIRECTS: u8 = 8;
 const WITHOUT_ROWS: u8 = 7;
 
 /// Bytes that a snapshot may be before it is deflated: a hostile one inflates a thousandfold.
@@ -44,7 +46,7 @@ pub enum DecodeError {
     },
     /// The bytes have another version.
     #[error(
-        "snapshot of version {found}, only versions {WITHOUT_ROWS} and {VERSION} are understood; \
+        "snapshot of version {found}, only versions {WITHOUT_ROWS} to {VERSION} are understood; \
          agents and coordinator must be of one version"
     )]
     Version {
@@ -72,7 +74,9 @@ impl Snapshot {
         let cells = self.cells.iter();
         let cells: Vec<_> = cells.map(|(key, cell)| WireCell::new(*key, cell)).collect();
         let rows: Vec<_> = self.failed_rows.iter().collect();
-        let plain = postcard::to_allocvec(&(cells, WireClient::new(&self.client), rows))
+        let redirects: Vec<_> = self.redirects.iter().collect();
+        let client = WireClient::new(&self.client);
+        let plain = postcard::to_allocvec(&(cells, client, rows, redirects))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -118,7 +122,7 @@ impl SnapshotDecoder {
         }
         match encoded.split_first() {
             None => Err(DecodeError::Empty),
-            Some((&version @ (VERSION | WITHOUT_ROWS), body)) => self.decode_body(version, body),
+            Some((&version @ WITHOUT_ROWS..=VERSION, body)) => self.decode_body(version, body),
             Some((&found, _)) => Err(DecodeError::Version { found }),
         }
     }
@@ -150,8 +154,11 @@ impl Default for SnapshotDecoder {
 fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     let mut reader = SnapshotReader(Pieces::new(plain));
     let mut snapshot = reader.snapshot()?;
-    if version != WITHOUT_ROWS {
+    if version > WITHOUT_ROWS {
         snapshot.failed_rows = reader.failed_rows()?;
+    }
+    if version > WITHOUT_REDIRECTS {
+        snapshot.redirects = reader.redirects()?;
     }
     reader.0.end()?;
     Ok(snapshot)
@@ -285,7 +292,18 @@ impl SnapshotReader<'_> {
             cells,
             client,
             failed_rows: FailedRows::default(),
+            redirects: FollowedRedirects::default(),
         })
+    }
+
+    fn redirects(&mut self) -> Result<FollowedRedirects, DecodeError> {
+        let mut redirects = FollowedRedirects::default();
+        for _ in 0..self.0.take::<usize>()? {
+            let (request, status, number) = self.0.take()?;
+            self.0.keep(entry_bytes::<(u16, u16), u64>())?;
+            redirects.count(request, status, number);
+        }
+        Ok(redirects)
     }
 
     /// More rows of a file than are kept are left out, as in any sum.

@@ -8,9 +8,9 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, FailedRows, Failure,
-    FailureStage, HandshakeKind, HistogramError, HttpViolation, Kind, Metric, Negotiated, NotSent,
-    Operation, OperationEnd, Outcome, PathSample, PathSums, Period, Recorder, RowId, Snapshot,
-    SnapshotDecoder, Spare, Staple, Window,
+    FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation, Kind, Metric,
+    Negotiated, NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period, Recorder,
+    RowId, Snapshot, SnapshotDecoder, Spare, Staple, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -329,6 +329,14 @@ fn everything() -> Snapshot {
         };
         recorder.row_failed(RowId { file, row }, row + 2, failure);
     }
+    let unopened = Operation {
+        dns: None,
+        connect: None,
+        handshake: None,
+        ready_at: None,
+        ..operation(0)
+    };
+    recorder.redirected(&unopened, 302);
     recorder.cut(SECOND, None).into_snapshot().0
 }
 
@@ -336,35 +344,41 @@ fn everything() -> Snapshot {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v8.bin");
+    let golden = include_bytes!("golden/snapshot-v9.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_redirects = Snapshot {
+        redirects: FollowedRedirects::default(),
+        ..everything()
+    };
+    let golden = include_bytes!("golden/snapshot-v8.bin");
+    assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_redirects));
     let without_rows = Snapshot {
         failed_rows: FailedRows::default(),
-        ..everything()
+        ..without_redirects
     };
     let golden = include_bytes!("golden/snapshot-v7.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_rows));
 }
 
 #[test]
-fn version_8_is_written_as_it_was() {
+fn version_9_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v8.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v9.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v8.bin");
+    let golden = include_bytes!("golden/snapshot-v9.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [8, 8]);
+    assert_eq!([written[0], golden[0]], [9, 9]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[9, 0]).unwrap_err().to_string(),
-        "snapshot of version 9, only versions 7 and 8 are understood; agents and coordinator \
+        Snapshot::decode(&[10, 0]).unwrap_err().to_string(),
+        "snapshot of version 10, only versions 7 to 9 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -481,8 +495,8 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     snapshot.client.loop_lag = distribution;
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
-    // The last bytes are the histogram, what else is known of the client, and rows: nothing. Three
-    // times a value is the counter 6; 0x80 is the first byte of a longer one.
+    // The last bytes are the histogram, what else is known of the client, rows and redirects:
+    // nothing. Three times a value is the counter 6; 0x80 is the first byte of a longer one.
     let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;
@@ -510,7 +524,7 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     second.record(0);
     let plain = inflated(&one.encode()[1..]);
     // The number of seconds, and behind it the only one: its outcome, its number, its figures. Then
-    // nothing of the client, and no row.
+    // nothing of the client, no row and no redirect.
     let end = [&[1, 0, 0][..], &ONE_ZERO, &[0; EMPTY_CLIENT]].concat();
     let mut plain = plain.strip_suffix(&end[..]).unwrap().to_vec();
     write_varint(number, &mut plain);
@@ -523,9 +537,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     encoded(&plain)
 }
 
-/// Bytes of a client that says nothing, and of no failed row: absent distributions, and numbers
-/// that are 0.
-const EMPTY_CLIENT: usize = 14;
+/// Bytes of a client that says nothing, of no failed row and of no redirect: absent distributions,
+/// and numbers that are 0.
+const EMPTY_CLIENT: usize = 15;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -583,7 +597,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![8], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![9], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

@@ -248,6 +248,9 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         Some(Body::Multipart(parts)) => out.field("multipart", array(&parts.parts, part)),
         None => {}
     }
+    if request.redirects > 0 {
+        out.field("redirects", request.redirects);
+    }
     out.field("expect", request.expect.canonical());
 }
 

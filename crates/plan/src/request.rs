@@ -27,6 +27,8 @@ pub struct Request {
     pub body: Option<Body>,
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,
+    /// Most redirects that an operation follows; 0 if it takes a redirect as its answer.
+    pub redirects: u8,
     /// The criteria for success.
     pub expect: crate::Expect,
 }
@@ -42,6 +44,7 @@ impl Request {
             auth: None,
             body: None,
             weight: 1,
+            redirects: 0,
             expect: crate::Expect::default(),
         }
     }
@@ -66,11 +69,38 @@ impl Request {
         self.templates().flat_map(Template::all_pieces)
     }
 
+    /// The value of its field `host`, if the plan gives one.
+    #[must_use]
+    pub fn host(&self) -> Option<&Template> {
+        let mut headers = self.headers.iter();
+        let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        host.map(|(_, value)| value.reveal())
+    }
+
+    /// It as a GET without content, as it follows a redirect (RFC 9110 §15.4).
+    #[must_use]
+    pub fn without_content(&self) -> Request {
+        let headers = self.headers.iter();
+        let headers = headers.filter(|(name, _)| !describes_content(name));
+        Request {
+            method: "GET".to_owned(),
+            headers: headers.cloned().collect(),
+            body: None,
+            ..self.clone()
+        }
+    }
+
     /// Whether a timestamp is part of it.
     #[must_use]
     pub fn has_time(&self) -> bool {
         self.templates().any(Template::has_time)
     }
+}
+
+/// Whether a field says something of the content of its request.
+fn describes_content(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("content-") || matches!(&*name, "digest" | "last-modified")
 }
 
 /// A request body.

@@ -183,6 +183,10 @@ fn http_block(
     location = /packed {{ gzip on; gzip_types *; gzip_comp_level 9; }}
     location = /nth {{ add_header x-nth $connection_requests; default_type application/json;
       return 200 '{{\"state\": \"ok\", \"nth\": $connection_requests}}'; }}
+    location = /moved {{ return 301 /found?a=b; }} location = /found {{ return 302 length; }}
+    location = /other {{ return 303 /; }} location = /again {{ return 307 /length; }}
+    location = /still {{ return 308 /length; }} location = /round {{ return 302 /round; }}
+    location = /away {{ return 302 http://other.test/; }}
     location = /chunked {{ ssi on; ssi_types *; }} }}\n",
         html.display(),
         users = input.folder.join(USERS).display(),

@@ -29,6 +29,7 @@ mod openssl_server;
 mod others;
 mod proxy_protocol;
 mod quick;
+mod redirects;
 mod replay;
 mod signatures;
 mod variables;

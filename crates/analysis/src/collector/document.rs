@@ -13,7 +13,8 @@ use crate::whole_seconds::WholeRule;
 use crate::{
     AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
     FleetFigures, HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures,
-    ProcessFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers, StartSkew, Unstored,
+    ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers,
+    StartSkew, Unstored,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -53,6 +54,7 @@ impl ResultCollector {
                 .as_ref()
                 .map(|replay| replay.with(&whole.counters)),
             data: self.data(),
+            redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),

@@ -3,6 +3,7 @@
 use super::AnswerChecks;
 use super::value_tests::passes_as_field;
 use super::watched_body::WatchedBody;
+use crate::location::MAX_LOCATION;
 use measure::Kind;
 use plan::ValueTest;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub(crate) struct AnswerWatch {
     checks: Arc<AnswerChecks>,
     failed_header: Option<u16>,
+    /// The first field `Location`, cut where it is longer than any that is followed.
+    location: Option<Vec<u8>>,
     body: WatchedBody,
 }
 
@@ -21,6 +24,7 @@ impl AnswerWatch {
         AnswerWatch {
             checks: Arc::clone(checks),
             failed_header: None,
+            location: None,
             body: WatchedBody::Ignored,
         }
     }
@@ -42,6 +46,11 @@ impl AnswerWatch {
         };
         let failed = self.checks.headers.iter().find(fails);
         self.failed_header = failed.map(|&(number, ..)| number);
+        if self.checks.keeps_location {
+            let location = named("location").next();
+            let kept = location.map(|value| &value[..value.len().min(MAX_LOCATION + 1)]);
+            self.location = kept.map(<[u8]>::to_vec);
+        }
         // Nothing that a body has can change what is counted.
         if self.failed_header.is_none() && self.checks.has_body_checks() {
             self.body = WatchedBody::new(&self.checks, named("content-encoding"));
@@ -52,6 +61,11 @@ impl AnswerWatch {
     #[inline]
     pub(crate) fn take_body(&mut self, bytes: &[u8]) {
         self.body.take(bytes);
+    }
+
+    /// Takes the value of the field `Location`, if redirects are followed.
+    pub(crate) fn take_location(&mut self) -> Option<Vec<u8>> {
+        self.location.take()
     }
 
     /// The answer is whole: returns what it fails by, `None` if it passes.

@@ -138,6 +138,11 @@ impl Http1Lane {
         self.watch.take()?.end()
     }
 
+    /// Takes where the answer says that its redirect leads, if redirects are followed.
+    pub(super) fn take_location(&mut self) -> Option<Vec<u8>> {
+        self.watch.as_mut()?.take_location()
+    }
+
     /// Whether no request may follow the answer.
     #[inline]
     pub(super) fn is_spoilt(&self) -> bool {

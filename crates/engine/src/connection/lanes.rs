@@ -215,6 +215,14 @@ impl WorkerConnection {
         }
     }
 
+    /// Takes where the lane's answer says that its redirect leads, if redirects are followed.
+    pub(crate) fn take_location(&mut self, lane: u32) -> Option<Vec<u8>> {
+        match &mut self.http {
+            Http::One(lane) => lane.take_location(),
+            Http::Two(session) => session.take_location(lane),
+        }
+    }
+
     /// Whether HTTP/2 frames wait to be encrypted.
     #[inline]
     pub(crate) fn has_frames(&self) -> bool {

@@ -235,6 +235,11 @@ impl Http2Connection {
         self.streams[lane as usize].watch.take()?.end()
     }
 
+    /// Takes where the lane's answer says that its redirect leads, if redirects are followed.
+    pub(crate) fn take_location(&mut self, lane: u32) -> Option<Vec<u8>> {
+        self.streams[lane as usize].watch.as_mut()?.take_location()
+    }
+
     /// Cancels the lane's stream, if one is under way.
     pub(crate) fn cancel(&mut self, lane: u32) {
         let id = self.streams[lane as usize].id;

@@ -3,8 +3,9 @@
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
 use crate::fill::{Fill, literal};
+use crate::hops::{Hop, HopForm};
 use crate::replayed_request::ReplayedRequest;
-use crate::request::body_of;
+use crate::request_bytes::{PlannedRequest, body_of, put_target};
 use crate::request_rules::authority;
 use crate::template::ValueSources;
 use crate::values::{self, Values};
@@ -15,7 +16,22 @@ const CONTENT_LENGTH: &str = "content-length";
 
 /// The blocks and bodies of a plan's requests.
 #[derive(Debug)]
-pub(crate) struct HeaderBlocks(Vec<PrebuiltBlock>);
+pub(crate) struct HeaderBlocks(Vec<RequestBlocks>);
+
+/// The blocks of a request.
+#[derive(Debug)]
+struct RequestBlocks {
+    planned: PrebuiltBlock,
+    /// What is sent after a redirect, if any are followed.
+    hops: Option<Box<HopBlocks>>,
+}
+
+/// Blocks whose path is known only when they are sent.
+#[derive(Debug)]
+struct HopBlocks {
+    planned: PrebuiltBlock,
+    get: PrebuiltBlock,
+}
 
 #[derive(Debug)]
 struct PrebuiltBlock {
@@ -26,6 +42,14 @@ struct PrebuiltBlock {
     replayed: Option<Arc<ReplayedRequest>>,
     /// A timestamp is part of the request.
     has_time: bool,
+}
+
+/// Where the path of a block comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BlockPath {
+    Planned,
+    /// A redirect leads there, which is known when the block is written.
+    OfHop,
 }
 
 /// A part of a header block.
@@ -40,6 +64,8 @@ enum Part {
     Replayed(Arc<ReplayedRequest>),
     /// The field with the body's length, if there is a body.
     OptionalLength,
+    /// The path that a redirect leads to, as a string.
+    HopTarget,
 }
 
 impl HeaderBlocks {
@@ -48,7 +74,7 @@ impl HeaderBlocks {
         HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| PrebuiltBlock::new(plan, request, &sources))
+                .map(|request| RequestBlocks::new((plan, request, &sources)))
                 .collect(),
         )
     }
@@ -60,24 +86,47 @@ impl HeaderBlocks {
         values: &Values,
         block: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
-        let request = &self.0[usize::from(index)];
-        let values = &values.at_once(request.has_time);
-        let body = match &request.replayed {
-            Some(replayed) => replayed.body(values),
-            None => request.body.as_ref(),
+        self.0[usize::from(index)].planned.write(values, &[], block)
+    }
+
+    /// Appends the block of a request that was redirected to `hop`. Returns its body, if it has
+    /// one.
+    pub(crate) fn write_hop(
+        &self,
+        index: u16,
+        hop: &Hop,
+        values: &Values,
+        block: &mut Vec<u8>,
+    ) -> Option<BodyUpload> {
+        let hops = self.0[usize::from(index)].hops.as_ref()?;
+        let prebuilt = match hop.form {
+            HopForm::Planned => &hops.planned,
+            HopForm::Get => &hops.get,
         };
-        let upload = body.map(|body| BodyUpload::new(Arc::clone(body), values));
-        let length = upload.as_ref().map(BodyUpload::left);
-        request
-            .block
-            .iter()
-            .for_each(|part| part.put(values, length, block));
-        upload
+        prebuilt.write(values, &hop.target, block)
+    }
+}
+
+impl RequestBlocks {
+    fn new(of: PlannedRequest<'_>) -> RequestBlocks {
+        let (plan, request, sources) = of;
+        let hops = || {
+            let get = request.without_content();
+            Box::new(HopBlocks {
+                planned: PrebuiltBlock::new(of, BlockPath::OfHop),
+                get: PrebuiltBlock::new((plan, &get, sources), BlockPath::OfHop),
+            })
+        };
+        RequestBlocks {
+            planned: PrebuiltBlock::new(of, BlockPath::Planned),
+            hops: (request.redirects > 0).then(hops),
+        }
     }
 }
 
 impl PrebuiltBlock {
-    fn new(plan: &Plan, request: &plan::Request, sources: &ValueSources) -> PrebuiltBlock {
+    fn new(of: PlannedRequest<'_>, path: BlockPath) -> PrebuiltBlock {
+        let (plan, request, sources) = of;
         let mut block = Block::default();
         block.method(&request.method);
         block.bytes(&[if plan.target().url.scheme == Scheme::Https {
@@ -89,7 +138,7 @@ impl PrebuiltBlock {
         let replayed = ReplayedRequest::new(plan, request, sources);
         match &replayed {
             Some(replayed) => block.0.push(Part::Replayed(Arc::clone(replayed))),
-            None => block.target(plan, request, sources),
+            None => block.target(of, path),
         }
         // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
         for (name, given) in request
@@ -116,6 +165,31 @@ impl PrebuiltBlock {
     }
 }
 
+impl PrebuiltBlock {
+    /// Appends the block to `block`, with `target` where a redirect leads. Returns the body, if
+    /// there is one.
+    #[inline]
+    fn write(&self, values: &Values, target: &[u8], block: &mut Vec<u8>) -> Option<BodyUpload> {
+        let values = &values.at_once(self.has_time);
+        let body = match &self.replayed {
+            Some(replayed) => replayed.body(values),
+            None => self.body.as_ref(),
+        };
+        let upload = body.map(|body| BodyUpload::new(Arc::clone(body), values));
+        let length = upload.as_ref().map(BodyUpload::left);
+        for part in &self.block {
+            match part {
+                Part::HopTarget => {
+                    hpack::put_length(block, target.len());
+                    block.extend_from_slice(target);
+                }
+                part => part.put(values, length, block),
+            }
+        }
+        upload
+    }
+}
+
 /// A header block under construction.
 #[derive(Default)]
 struct Block(Vec<Part>);
@@ -128,19 +202,25 @@ impl Block {
         }
     }
 
-    /// Path and authority, as the plan has them.
-    fn target(&mut self, plan: &Plan, request: &plan::Request, sources: &ValueSources) {
-        let mut path = Vec::new();
-        match &request.path {
-            Some(given) => sources.template(given, &mut path),
-            None => literal(&mut path, plan.target().url.path.as_bytes()),
+    /// Path and authority. The authority is the plan's.
+    fn target(&mut self, of: PlannedRequest<'_>, path: BlockPath) {
+        match path {
+            BlockPath::Planned => {
+                let mut planned = Vec::new();
+                put_target(of, &mut planned);
+                self.path(planned);
+            }
+            BlockPath::OfHop => {
+                let mut name = Vec::new();
+                hpack::put_name_index(&mut name, name::PATH);
+                self.bytes(&name);
+                self.0.push(Part::HopTarget);
+            }
         }
-        self.path(path);
-        let mut headers = request.headers.iter();
-        let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let (plan, request, sources) = of;
         let mut value = Vec::new();
-        match host {
-            Some((_, given)) => sources.template(given.reveal(), &mut value),
+        match request.host() {
+            Some(given) => sources.template(given, &mut value),
             None => literal(&mut value, authority(plan).as_bytes()),
         }
         self.index(name::AUTHORITY, value);
@@ -199,6 +279,7 @@ impl Part {
     fn put(&self, values: &Values, body_length: Option<usize>, block: &mut Vec<u8>) {
         match self {
             Part::Bytes(bytes) => block.extend_from_slice(bytes),
+            Part::HopTarget => {} // it is not known here
             Part::Text(pieces) => {
                 hpack::put_length(block, pieces.iter().map(|piece| piece.length(values)).sum());
                 pieces.iter().for_each(|piece| piece.fill(values, block));

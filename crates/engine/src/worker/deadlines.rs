@@ -23,14 +23,16 @@ impl Deadlines {
         }
     }
 
-    /// Sets the deadline of the slot's lookup or connect, which began at `from`.
-    pub(super) fn await_connect(&mut self, slot: u32, from: u64) {
-        self.timers.set(slot, from + self.connect_ns);
+    /// Sets the deadline of the slot's lookup or connect, which began at `from`; `latest` if that
+    /// comes first.
+    pub(super) fn await_connect(&mut self, slot: u32, from: u64, latest: u64) {
+        self.timers.set(slot, latest.min(from + self.connect_ns));
     }
 
-    /// Sets the deadline of the slot's handshake, which began at `from`.
-    pub(super) fn await_handshake(&mut self, slot: u32, from: u64) {
-        self.timers.set(slot, from + self.handshake_ns);
+    /// Sets the deadline of the slot's handshake, which began at `from`; `latest` if that comes
+    /// first.
+    pub(super) fn await_handshake(&mut self, slot: u32, from: u64, latest: u64) {
+        self.timers.set(slot, latest.min(from + self.handshake_ns));
     }
 
     /// Sets the deadline of the slot's answer: its request was sent at `from`, or since then it has

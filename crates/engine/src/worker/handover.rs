@@ -3,6 +3,10 @@
 use measure::Interval;
 
 /// A message of a worker to the collector.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all messages are intervals; another box would be made for each of them"
+)]
 pub(crate) enum Handover {
     /// The worker has begun, at this instant of the monotonic clock.
     Began { worker: usize, at: u64 },

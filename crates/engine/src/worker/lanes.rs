@@ -36,7 +36,9 @@ impl Worker {
         let buffers = self.sender.buffers(seat);
         let departure = connection.begin(lane, &self.requests, request, buffers);
         operation.send(now, sent_before);
-        self.deadlines.await_answer(slot, now);
+        // A redirect does not put the time-out off.
+        let since = self.requests.hop_of(operation).map_or(now, |hop| hop.since);
+        self.deadlines.await_answer(slot, since);
         match departure {
             Ok(RequestDeparture::AtOnce) => {
                 if self.flush(seat) {
@@ -172,7 +174,7 @@ impl Worker {
     }
 
     /// Sends a waiting operation from its user's own seat, unless it has to wait there.
-    fn send_at_home(&mut self, slot: u32, now: u64) {
+    pub(super) fn send_at_home(&mut self, slot: u32, now: u64) {
         let slot = self.bring_home(slot);
         if !self.seats.must_wait(slot) {
             self.send_waiting(slot, now);

@@ -246,8 +246,7 @@ impl Worker {
         let Some((connection, operation)) = self.seats.both(slot) else {
             return false; // both exist until the loss has been handled
         };
-        let request = self.requests.request_of(operation);
-        request.is_idempotent
+        self.requests.is_idempotent(operation)
             && operation.may_have_crossed_the_end()
             && operation
                 .sent()

@@ -33,7 +33,8 @@ impl Worker {
             Ok(NextEndpoint::Connect(address)) => self.connect(slot, address, now),
             Ok(NextEndpoint::Wait) => {
                 self.begun(slot).attempt.state = AttemptState::Resolving;
-                self.deadlines.await_connect(slot, now);
+                let latest = self.latest_end(slot);
+                self.deadlines.await_connect(slot, now, latest);
             }
             Err(kind) => self.fail(slot, FailureStage::Dns, kind, now),
         }
@@ -116,7 +117,8 @@ impl Worker {
             return self.fail(slot, FailureStage::Connect, Kind::FilesExhausted, now);
         }
         self.seats.seat(number).connection = Some(Box::new(connection));
-        self.deadlines.await_connect(slot, at);
+        let latest = self.latest_end(slot);
+        self.deadlines.await_connect(slot, at, latest);
     }
 
     /// TCP is connected: starts TLS, or sends the request.
@@ -155,7 +157,8 @@ impl Worker {
             tls.sessions.begin(owner, connection.id().address, offering);
             tls.identities.select(user);
         }
-        self.deadlines.await_handshake(slot, now);
+        let latest = self.latest_end(slot);
+        self.deadlines.await_handshake(slot, now, latest);
         let is_early = self.may_be_early(slot, &name);
         match self.say_hello(number, name, offering, is_early) {
             Ok(true) => {
@@ -209,7 +212,7 @@ impl Worker {
         // Early data is a single record: see `TlsStream::new`.
         let room = tls.sessions.early_data_room(name).min(FRAGMENT);
         let may = |operation: &LiveOperation| {
-            operation.early == Early::May && self.requests.request_of(operation).is_safe
+            operation.early == Early::May && self.requests.is_safe(operation)
         };
         if room == 0 || !self.seats.operation(slot).is_some_and(may) {
             return false;

@@ -66,6 +66,12 @@ impl Worker {
         operation.note_first_byte(at);
         let request = self.requests.request_of(operation);
         let answer = connection.answer(lane);
+        if request.hops.is_some()
+            && let Some(status @ (301..=303 | 307 | 308)) = answer.status
+            && let Some(location) = connection.take_location(lane)
+        {
+            return self.follow(slot, (status, &location), at);
+        }
         match fault_of(answer, request, operation.seq) {
             Some(Kind::Status(TOO_EARLY) | Kind::NotAsRecorded(TOO_EARLY))
                 if operation.early == Early::Went =>
@@ -150,6 +156,9 @@ impl Worker {
         let Some(mut operation) = self.seats.end(slot) else {
             return; // it has ended: an operation ends exactly once
         };
+        if let Some(hop) = operation.hop {
+            self.requests.end(hop);
+        }
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
         // An operation that never had an address is counted as started under none.

@@ -93,7 +93,7 @@ fn record_whole(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
 
 /// Phases of an operation that opened its connection, as far as it came.
 #[inline]
-fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
+pub(super) fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
     if let Some(ns) = operation.dns {
         cell.record(outcome, Metric::Dns, ns);
     }

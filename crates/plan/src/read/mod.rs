@@ -149,6 +149,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         url: target.as_ref().map(|target| &target.url),
         per_connection: context.per_connection,
         replay: replay.as_ref().map(Option::as_ref),
+        close: connection.as_ref().map_or(Close::Fin, |it| it.close),
     };
     let requests = request::read(root.context, root.field("request"), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);

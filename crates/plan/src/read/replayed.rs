@@ -11,6 +11,10 @@ use crate::{CheckPlace, Replay, Request};
 
 const FROM_LOG: &str = "comes from the log with [replay]; remove it";
 
+/// Each request that a redirect led to stands in the log by itself.
+const HOPS_IN_LOG: &str = "would send twice what a redirect led to, since the log has that request \
+                           too; remove it";
+
 /// Reads one entry. Without a method it is for all methods that have no entry of their own.
 pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     section.refuse(
@@ -25,6 +29,7 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
         ],
         FROM_LOG,
     );
+    section.refuse(&["redirects"], HOPS_IN_LOG);
     let method = section.read("method", method);
     let headers = section.read("headers", |field| field.section().map(header::all));
     let headers = headers.unwrap_or_default();

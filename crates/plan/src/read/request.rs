@@ -12,7 +12,7 @@ use crate::read::node::NodeValue;
 use crate::read::replayed;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
-use crate::{Replay, Request, RequestsPerConnection, Template, Url};
+use crate::{Close, Replay, Request, RequestsPerConnection, Template, Url};
 use measure::is_unprintable;
 
 const MAX_REQUESTS: usize = 1000;
@@ -20,6 +20,8 @@ const MAX_WEIGHT: u32 = 10_000;
 /// The engine distributes requests with a table that has an entry per unit of weight.
 const MAX_WEIGHT_SUM: u32 = 1_000_000;
 const MAX_CHECKS: usize = 1000;
+/// As many as browsers follow.
+const MAX_REDIRECTS: u32 = 20;
 const MAX_NAME_CHARS: usize = 100;
 
 /// Settings elsewhere in the plan that are needed for reading requests.
@@ -31,12 +33,14 @@ pub(crate) struct RequestContext<'u> {
     /// The log that says what is requested, if the plan replays one; `Some(None)` if it is wrong
     /// and was reported.
     pub(crate) replay: Option<Option<&'u Replay>>,
+    pub(crate) close: Close,
 }
 
 /// Paths of `[request]`, without indices.
 pub(crate) const KEYS: &[&str] = &[
     "request.name",
     "request.weight",
+    "request.redirects",
     "request.method",
     "request.path",
     "request.headers",
@@ -156,7 +160,7 @@ fn one(section: PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
     } else if handshake_only {
         only_named(&section)
     } else {
-        request_to_send(&section)
+        request_to_send(&section, rest)
     };
     let request = request.map(|request| {
         let name = match name {
@@ -177,6 +181,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
     section.refuse(
         &[
             "weight",
+            "redirects",
             "method",
             "path",
             "headers",
@@ -193,7 +198,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
     Some(Request::of_method("GET"))
 }
 
-fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
+fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
     let method = section
         .read("method", method)
         .unwrap_or_else(|| "GET".to_owned());
@@ -212,6 +217,7 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
     let weight = section
         .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
         .unwrap_or(1);
+    let redirects = section.read("redirects", |field| redirects(field, rest));
     let expect = section.section("expect")?;
     let expect = expect::read(expect, &method);
     Some(Request {
@@ -222,8 +228,23 @@ fn request_to_send(section: &PlanSection<'_>) -> Option<Request> {
         auth,
         body,
         weight,
+        redirects: redirects.unwrap_or(0),
         expect,
     })
+}
+
+/// A connection that the server is to close cannot carry the request that a redirect leads to, and
+/// the wait for its end would be part of the operation's time.
+fn redirects(field: Field<'_>, rest: RequestContext<'_>) -> Option<u8> {
+    let most = field.whole32(0..=MAX_REDIRECTS)?;
+    if most > 0 && rest.close == Close::Server {
+        field.refuse(
+            "cannot be followed with connection.close = \"server\", where an operation ends once \
+             the server has closed; write close = \"fin\" or \"rst\", or remove redirects",
+        );
+        return None;
+    }
+    u8::try_from(most).ok()
 }
 
 /// Method and path, without the query.

@@ -334,6 +334,22 @@ fn identities_go_round_users_and_agents() {
 }
 
 #[test]
+fn redirects_stand_in_the_text_only_if_some_are_followed() {
+    let text = |redirects: &str| {
+        let plan = format!(
+            "target.url = \"https://a.test/\"\nload = {{ connections = 1, requests = 1 }}\n\
+             [request]\n{redirects}"
+        );
+        parse(&plan).unwrap().canonical_text()
+    };
+    assert_eq!(text("redirects = 0\n"), text(""));
+    assert!(!text("").contains("redirects"));
+    let followed = text("redirects = 20\n");
+    assert!(followed.contains("redirects = 20\n"));
+    assert_eq!(parse(&followed).unwrap().canonical_text(), followed);
+}
+
+#[test]
 fn saved_text_is_read_without_files_and_secrets() {
     let secret = FULL.replace("accept = ", "authorization = \"s3cret\", accept = ");
     let plan = parse(&secret).unwrap();

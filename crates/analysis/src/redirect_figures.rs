@@ -1,0 +1,35 @@
+//! Redirects that operations followed.
+
+use measure::FollowedRedirects;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Redirects that operations of one request followed in the measured part. These answers are among
+/// no other statuses, which are those that operations ended with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RedirectFigures {
+    /// Name of the request.
+    pub request: String,
+    /// Number of redirects that were followed.
+    pub followed: u64,
+    /// The same by status.
+    pub statuses: BTreeMap<u16, u64>,
+}
+
+impl RedirectFigures {
+    /// The figures of the requests that were redirected, in the plan's order.
+    pub(crate) fn all(requests: &[String], redirects: &FollowedRedirects) -> Vec<RedirectFigures> {
+        let all = (0..).zip(requests).map(|(place, request)| {
+            let statuses: BTreeMap<u16, u64> = redirects.of_request(place).collect();
+            RedirectFigures {
+                request: request.clone(),
+                followed: statuses
+                    .values()
+                    .fold(0, |sum: u64, &number| sum.saturating_add(number)),
+                statuses,
+            }
+        });
+        all.filter(|figures| figures.followed > 0).collect()
+    }
+}

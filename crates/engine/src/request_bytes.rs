@@ -1,0 +1,222 @@
+//! The bytes of HTTP/1.1 requests, or the pieces that they are made from.
+
+use crate::body::{self, BodyUpload, RequestBody};
+use crate::fill::{self, Fill, literal};
+use crate::replayed_request::ReplayedRequest;
+use crate::request_rules::{authority, takes_body};
+use crate::template::ValueSources;
+use crate::values::Values;
+use plan::{Multipart, PartContent, Plan};
+use std::sync::Arc;
+
+/// The bytes of a request, or the pieces that they are made from.
+#[derive(Debug)]
+pub(crate) enum RequestBytes {
+    /// The whole request, including the body.
+    Fixed(Vec<u8>),
+    Pieces {
+        pieces: Vec<Fill>,
+        body: Option<Arc<RequestBody>>,
+        /// A timestamp is part of it.
+        has_time: bool,
+    },
+    /// What a log has, with the plan's own header fields as `lines`.
+    Replayed {
+        method: Vec<u8>,
+        lines: Vec<Fill>,
+        request: Arc<ReplayedRequest>,
+        has_time: bool,
+    },
+}
+
+/// What a head says of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HeadEnd {
+    Keeps,
+    /// The server is asked to close it.
+    Closes,
+}
+
+/// A plan, one of its requests, and where placeholders take their texts from.
+pub(crate) type PlannedRequest<'a> = (&'a Plan, &'a plan::Request, &'a ValueSources);
+
+impl RequestBytes {
+    /// Bytes that begin with `pieces`, method and target, and go on with the fields of `request`.
+    pub(crate) fn new(
+        mut pieces: Vec<Fill>,
+        (plan, request, sources): PlannedRequest<'_>,
+        body: Option<Arc<RequestBody>>,
+        end: HeadEnd,
+    ) -> RequestBytes {
+        literal(&mut pieces, b" HTTP/1.1\r\n");
+        if request.host().is_none() {
+            let host = format!("Host: {}\r\n", authority(plan));
+            literal(&mut pieces, host.as_bytes());
+        }
+        lines(&mut pieces, (request, sources), |_| true, end);
+        RequestBytes::with_body(pieces, body, request.has_time())
+    }
+
+    /// Appends the bytes to `out`, with at most a window of the body; returns the rest of the body
+    /// as an upload. `values` is asked only if there are placeholders.
+    #[inline]
+    pub(crate) fn write(
+        &self,
+        values: impl FnOnce() -> Values,
+        out: &mut Vec<u8>,
+    ) -> Option<BodyUpload> {
+        match self {
+            RequestBytes::Fixed(bytes) => {
+                out.extend_from_slice(bytes);
+                None
+            }
+            RequestBytes::Pieces {
+                pieces,
+                body,
+                has_time,
+            } => {
+                let values = values().at_once(*has_time);
+                pieces.iter().for_each(|piece| piece.fill(&values, out));
+                put_body(body.as_ref()?, &values, out)
+            }
+            RequestBytes::Replayed {
+                method,
+                lines,
+                request,
+                has_time,
+            } => {
+                let values = values().at_once(*has_time);
+                out.extend_from_slice(method);
+                request.put_path(&values, out);
+                out.extend_from_slice(b" HTTP/1.1\r\nHost: ");
+                request.put_host(&values, out);
+                out.extend_from_slice(b"\r\n");
+                request.put_lines(&values, out);
+                lines.iter().for_each(|piece| piece.fill(&values, out));
+                match request.body(&values) {
+                    Some(body) => put_body(body, &values, out),
+                    None => {
+                        out.extend_from_slice(b"\r\n");
+                        None
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bytes that a log has, with the plan's own fields.
+    pub(crate) fn replayed(
+        (request, sources): (&plan::Request, &ValueSources),
+        replayed: &Arc<ReplayedRequest>,
+        end: HeadEnd,
+    ) -> RequestBytes {
+        let mut own = Vec::new();
+        let is_own = |name: &str| !name.eq_ignore_ascii_case("host");
+        lines(&mut own, (request, sources), is_own, end);
+        RequestBytes::Replayed {
+            method: format!("{} ", request.method).into_bytes(),
+            lines: own,
+            request: Arc::clone(replayed),
+            has_time: request.has_time(),
+        }
+    }
+
+    fn with_body(
+        mut pieces: Vec<Fill>,
+        body: Option<Arc<RequestBody>>,
+        has_time: bool,
+    ) -> RequestBytes {
+        if body.is_none() {
+            literal(&mut pieces, b"\r\n");
+        }
+        match constant(&pieces, body.as_deref()) {
+            Some(bytes) => RequestBytes::Fixed(bytes),
+            None => RequestBytes::Pieces {
+                pieces,
+                body,
+                has_time,
+            },
+        }
+    }
+}
+
+/// Appends the request's header fields, those whose name is `wanted`, as lines.
+fn lines(
+    pieces: &mut Vec<Fill>,
+    (request, sources): (&plan::Request, &ValueSources),
+    wanted: impl Fn(&str) -> bool,
+    end: HeadEnd,
+) {
+    for (name, value) in request.fields().filter(|(name, _)| wanted(name)) {
+        literal(pieces, name.as_bytes());
+        literal(pieces, b": ");
+        sources.template(value, pieces);
+        literal(pieces, b"\r\n");
+    }
+    if end == HeadEnd::Closes {
+        literal(pieces, b"Connection: close\r\n");
+    }
+}
+
+/// The whole request, if it is the same for every operation and its body fits a window.
+fn constant(pieces: &[Fill], body: Option<&RequestBody>) -> Option<Vec<u8>> {
+    let mut bytes = fill::constant(pieces, usize::MAX)?;
+    if let Some(body) = body {
+        let body = body.constant()?;
+        end_head(body.len(), &mut bytes);
+        bytes.extend_from_slice(&body);
+    }
+    Some(bytes)
+}
+
+pub(crate) fn body_of(request: &plan::Request, sources: &ValueSources) -> Option<RequestBody> {
+    let mut pieces = Vec::new();
+    match &request.body {
+        Some(plan::Body::Text(text)) => sources.template(text, &mut pieces),
+        Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
+        Some(plan::Body::Multipart(body)) => multipart(&mut pieces, body, sources),
+        // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
+        None if takes_body(&request.method) => {}
+        None => return None,
+    }
+    Some(RequestBody::new(pieces))
+}
+
+fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, sources: &ValueSources) {
+    for (number, part) in body.parts.iter().enumerate() {
+        literal(pieces, body.head(number).as_bytes());
+        match &part.content {
+            PartContent::Text(text) => sources.template(text, pieces),
+            PartContent::File(file) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
+        }
+    }
+    literal(pieces, body.end().as_bytes());
+}
+
+/// Ends the head, and appends at most a window of the body; returns the rest.
+fn put_body(body: &Arc<RequestBody>, values: &Values, out: &mut Vec<u8>) -> Option<BodyUpload> {
+    let length = body.length(values);
+    end_head(length, out);
+    if length <= body::WINDOW {
+        body.fill(values, out);
+        return None;
+    }
+    let mut upload = BodyUpload::new(Arc::clone(body), values);
+    upload.put(body::WINDOW, out);
+    Some(upload)
+}
+
+/// Ends the head of a request whose body has `length` bytes.
+pub(crate) fn end_head(length: usize, out: &mut Vec<u8>) {
+    use std::io::Write as _;
+    // Writing to a `Vec` cannot fail.
+    let _ = write!(out, "Content-Length: {length}\r\n\r\n");
+}
+
+/// Appends path and query of a request to `pieces`.
+pub(crate) fn put_target((plan, request, sources): PlannedRequest<'_>, pieces: &mut Vec<Fill>) {
+    match &request.path {
+        Some(path) => sources.template(path, pieces),
+        None => literal(pieces, plan.target().url.path.as_bytes()),
+    }
+}
