@@ -168,7 +168,11 @@ fn every_answer_fails_by_the_first_of_its_checks() {
             "status = [204]\ncontains = \"a\"",
             "body lacks \"a\"",
         ),
-        ("/204", "json = { \"/a\" = 1 }", "JSON /a is not 1"),
+        (
+            "/204",
+            "json = { \"/a\" = 1 }",
+            "body is not JSON, in which a check looks for a value",
+        ),
         ("/", "contains = [\"xxx\", \"y\"]", "body lacks \"y\""),
         (
             "/packed",
