@@ -203,7 +203,11 @@ impl Recorder {
 
     /// An operation follows a redirect, the answer with this status: what it has opened so far is
     /// recorded now, since it may open another connection.
+    #[cold]
     pub fn redirected(&mut self, so_far: &Operation, status: u16) {
+        if BLIND {
+            return;
+        }
         let key = so_far.key;
         if key.period == Period::Measured {
             self.redirects.count(key.request, status, 1);

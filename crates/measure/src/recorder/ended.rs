@@ -92,7 +92,8 @@ fn record_whole(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
 }
 
 /// Phases of an operation that opened its connection, as far as it came.
-#[inline]
+// Left to the compiler, its second caller, redirects, would cost every operation a call.
+#[inline(always)]
 pub(super) fn record_opening(cell: &mut HotCell, outcome: Outcome, operation: &Operation) {
     if let Some(ns) = operation.dns {
         cell.record(outcome, Metric::Dns, ns);
