@@ -163,9 +163,7 @@ impl PrebuiltBlock {
             has_time: request.has_time(),
         }
     }
-}
 
-impl PrebuiltBlock {
     /// Appends the block to `block`, with `target` where a redirect leads. Returns the body, if
     /// there is one.
     #[inline]
@@ -178,13 +176,7 @@ impl PrebuiltBlock {
         let upload = body.map(|body| BodyUpload::new(Arc::clone(body), values));
         let length = upload.as_ref().map(BodyUpload::left);
         for part in &self.block {
-            match part {
-                Part::HopTarget => {
-                    hpack::put_length(block, target.len());
-                    block.extend_from_slice(target);
-                }
-                part => part.put(values, length, block),
-            }
+            part.put(values, target, length, block);
         }
         upload
     }
@@ -275,11 +267,20 @@ impl Block {
 }
 
 impl Part {
-    /// `body_length` is `None` without a body.
-    fn put(&self, values: &Values, body_length: Option<usize>, block: &mut Vec<u8>) {
+    /// `hop_target` is where a redirect leads, `body_length` is `None` without a body.
+    fn put(
+        &self,
+        values: &Values,
+        hop_target: &[u8],
+        body_length: Option<usize>,
+        block: &mut Vec<u8>,
+    ) {
         match self {
             Part::Bytes(bytes) => block.extend_from_slice(bytes),
-            Part::HopTarget => {} // it is not known here
+            Part::HopTarget => {
+                hpack::put_length(block, hop_target.len());
+                block.extend_from_slice(hop_target);
+            }
             Part::Text(pieces) => {
                 hpack::put_length(block, pieces.iter().map(|piece| piece.length(values)).sum());
                 pieces.iter().for_each(|piece| piece.fill(values, block));
