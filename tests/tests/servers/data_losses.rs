@@ -69,6 +69,17 @@ impl Scene {
         rows
     }
 
+    /// Kills `lost` in the middle, and waits for the end. No row may have come twice; returns how
+    /// often each came.
+    fn finish_without(&self, lost: &Agent, invited: Invited) -> (Finished, BTreeMap<u64, u64>) {
+        self.wait_for_rows(2 * RATE);
+        lost.signal(Signal::KILL);
+        let finished = invited.coordinator.wait();
+        let rows = self.rows();
+        check_once(&rows, &finished);
+        (finished, rows)
+    }
+
     fn wait_for_rows(&self, number: u64) {
         wait_until(&format!("{number} rows"), || {
             (self.nginx.requests().len() as u64 >= number).then_some(())
@@ -89,12 +100,8 @@ fn agent_that_is_killed_sends_no_row_twice_and_loses_only_its_own() {
         };
         let more = format!("fleet = {{ lost = {lost:?}, lease = \"3s\", max_skew = \"1s\" }}");
         let (invited, agents) = scene.start(&more);
-        scene.wait_for_rows(2 * RATE);
-        agents[1].signal(Signal::KILL);
-        let finished = invited.coordinator.wait();
+        let (finished, rows) = scene.finish_without(&agents[1], invited);
         let document = finished.clean().document();
-        let rows = scene.rows();
-        check_once(&rows, &finished);
         let [data] = &document.data[..] else {
             panic!("{finished}");
         };
@@ -145,12 +152,8 @@ fn closed_loop_goes_on_without_the_rows_of_an_agent_that_is_killed() {
         .lines()
         .map(|line| if load(line) { &closed } else { line });
     let (invited, agents) = scene.start_plan(&lines.collect::<Vec<_>>().join("\n"));
-    scene.wait_for_rows(2 * RATE);
-    agents[1].signal(Signal::KILL);
-    let finished = invited.coordinator.wait();
+    let (finished, rows) = scene.finish_without(&agents[1], invited);
     let document = finished.clean().document();
-    let rows = scene.rows();
-    check_once(&rows, &finished);
     let share = all / u64::from(AGENTS);
     let sent = rows.len() as u64;
     assert!(
