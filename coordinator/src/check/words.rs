@@ -4,8 +4,8 @@ use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
-    Plan, Replay, ReplayStatus, Request, RequestsPerConnection, Resumption, ResumptionKind,
-    ServerNames, Shape, Stage, Target, Tls, Verify, Words as _, duration_text,
+    Plan, Replay, ReplayConnections, ReplayStatus, Request, RequestsPerConnection, Resumption,
+    ResumptionKind, ServerNames, Shape, Stage, Target, Tls, Verify, Words as _, duration_text,
 };
 use std::fmt::Display;
 
@@ -183,9 +183,16 @@ fn replayed_load(replay: &Replay, load: &Load) -> Vec<String> {
         } => format!(", at most {max_connections} connections"),
         Shape::Closed { .. } => String::new(),
     };
+    let repeated = match replay.connections {
+        ReplayConnections::Pooled => String::new(),
+        ReplayConnections::Recorded => format!(
+            ", which are repeated, up to {} at once",
+            arrivals.open_at_once()
+        ),
+    };
     vec![
         format!(
-            "{}: {requests}{connections} within {} s of the log",
+            "{}: {requests}{connections} within {} s of the log{repeated}",
             replay.file.name,
             seconds(arrivals.length_ns())
         ),

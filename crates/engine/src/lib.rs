@@ -1,6 +1,7 @@
 //! Executes a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or
 //! wire protocols: a plan with a start instant goes in, intervals come out.
 
+mod arrival;
 mod body;
 mod ceilings;
 mod checks;
@@ -37,6 +38,7 @@ mod prepare_error;
 mod prepared_engine;
 mod proxy_header;
 mod random;
+mod recorded_connections;
 mod replayed_request;
 mod request;
 mod request_bytes;

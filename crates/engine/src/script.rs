@@ -3,7 +3,7 @@
 
 use crate::random::Random;
 use measure::nanoseconds;
-use plan::{Mix, Plan, RecordedArrivals, Shape, ThinkTime};
+use plan::{Mix, Plan, RecordedArrivals, ReplayConnections, Shape, ThinkTime};
 use std::sync::Arc;
 
 /// The plan's script. It is the same for all users and arrivals.
@@ -28,6 +28,8 @@ enum RequestChoice {
 enum Course {
     /// An arrival goes through it once.
     Arrivals,
+    /// An arrival goes through it once, on the connection that its log has it on.
+    RecordedArrivals,
     /// A user begins anew whenever it is through, after a pause if it makes any.
     Users(Option<ThinkTime>),
 }
@@ -41,6 +43,8 @@ pub(crate) enum NextStep {
     BeginAfter(u64),
     /// Nothing: another arrival may take its place.
     Done,
+    /// Whatever is due on the same connection of the log.
+    OfConnection,
 }
 
 impl Script {
@@ -48,7 +52,10 @@ impl Script {
         Script {
             choice: RequestChoice::new(plan),
             course: match &plan.load().shape {
-                Shape::Open { .. } => Course::Arrivals,
+                Shape::Open { .. } => match plan.replay().map(|replay| replay.connections) {
+                    Some(ReplayConnections::Recorded) => Course::RecordedArrivals,
+                    Some(ReplayConnections::Pooled) | None => Course::Arrivals,
+                },
                 Shape::Closed { think_time, .. } => Course::Users(*think_time),
             },
         }
@@ -71,6 +78,7 @@ impl Script {
     pub(crate) fn after(&self, random: &mut Random) -> NextStep {
         match self.course {
             Course::Arrivals => NextStep::Done,
+            Course::RecordedArrivals => NextStep::OfConnection,
             Course::Users(None) => NextStep::Begin,
             Course::Users(Some(pause)) => {
                 let (shortest, longest) = (nanoseconds(pause.min), nanoseconds(pause.max));

@@ -403,6 +403,16 @@ impl SeatTable {
         }
     }
 
+    /// The first slot of the seat on which an operation can begin now, over its connection or a
+    /// new one.
+    pub(crate) fn vacancy(&self, seat: u32) -> Option<u32> {
+        let mut slots = self.of_seat(seat);
+        if self.must_wait(slots.start) {
+            return None;
+        }
+        slots.find(|&slot| !self.is_taken(slot))
+    }
+
     /// Makes the slot's next operation wait for the seat's connection.
     pub(crate) fn park(&mut self, slot: u32) {
         self.slots[slot as usize].park();

@@ -1,6 +1,8 @@
 //! When operations begin, and when no more do: the only place that distinguishes open from closed
 //! loop.
 
+use crate::arrival::Arrival;
+use crate::recorded_connections::RecordedConnections;
 pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
 use plan::{
@@ -56,6 +58,8 @@ pub(crate) struct ArrivalSchedule {
     next: Option<Arrival>,
     /// Connections that this worker may open.
     seats: Seats,
+    /// The connections of a log, if a replay repeats them.
+    recorded: Option<RecordedConnections>,
 }
 
 /// When a user may begin operations, seen from a given instant; run clock.
@@ -64,16 +68,6 @@ pub(crate) enum UserSpan {
     Now { until: u64 },
     Later { from: u64 },
     Never,
-}
-
-/// One arrival of the cluster's schedule that this worker serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Arrival {
-    /// Its number in its part of the run, over the whole cluster.
-    pub(crate) seq: u64,
-    /// When it is due, in nanoseconds of the run clock.
-    pub(crate) intended_at: u64,
-    pub(crate) period: Period,
 }
 
 /// The periods of a run, and when its load ends.
@@ -167,6 +161,14 @@ impl LoadSource {
         }
     }
 
+    /// The connections of a log, if a replay repeats them.
+    pub(crate) fn recorded(&mut self) -> Option<&mut RecordedConnections> {
+        match self {
+            LoadSource::Open(arrivals) => arrivals.recorded.as_mut(),
+            LoadSource::Closed(_) => None,
+        }
+    }
+
     /// Closed loop: the worker's users, with the instant at which each begins, if it ever does.
     pub(crate) fn users(&self) -> Vec<(u64, Option<u64>)> {
         match self {
@@ -185,14 +187,15 @@ impl LoadSource {
         }
     }
 
-    /// From when nothing can begin any more, run clock, as far as that is known: no arrival is
-    /// left, the last user's last span is over, or all of a number of operations have begun.
+    /// From when nothing can begin any more, run clock, as far as that is known: no arrival is left
+    /// or waits for its recorded connection, the last user's last span is over, or all of a number
+    /// of operations have begun.
     #[inline]
     pub(crate) fn dry_from(&self) -> u64 {
         match self {
             LoadSource::Closed(users) if users.measured.remaining() == Some(0) => 0,
             LoadSource::Closed(users) => users.last_end,
-            LoadSource::Open(arrivals) if arrivals.next_at().is_none() => 0,
+            LoadSource::Open(arrivals) if arrivals.next_at().is_none() => arrivals.dry_from(),
             LoadSource::Open(_) => u64::MAX,
         }
     }
@@ -370,6 +373,7 @@ impl ArrivalSchedule {
             measured_from: *measured_from,
             next: None,
             seats,
+            recorded: load.recorded.as_ref().and_then(RecordedConnections::new),
         };
         arrivals.advance();
         arrivals
@@ -378,6 +382,15 @@ impl ArrivalSchedule {
     /// When the next arrival is due.
     pub(crate) fn next_at(&self) -> Option<u64> {
         self.next.map(|arrival| arrival.intended_at)
+    }
+
+    /// From when nothing can begin any more, once the last arrival has been taken.
+    fn dry_from(&self) -> u64 {
+        let is_waiting = |recorded: &RecordedConnections| recorded.waiting() > 0;
+        match &self.recorded {
+            Some(recorded) if is_waiting(recorded) => u64::MAX,
+            Some(_) | None => 0,
+        }
     }
 
     /// Takes the next arrival, if it is due at `now`.

@@ -4,9 +4,9 @@ use crate::toml_text::array;
 use crate::{
     Auth, AuthScheme, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition,
     Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load,
-    MadeSource, MadeValue, PartContent, Plan, Replay, Request, RequestsPerConnection, Resumption,
-    ServerNames, Sha256, Shape, Target, Template, Threshold, Tls, Words, data_file, duration, mask,
-    quote,
+    MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, Request,
+    RequestsPerConnection, Resumption, ServerNames, Sha256, Shape, Target, Template, Threshold,
+    Tls, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -264,6 +264,9 @@ fn replay(out: &mut TomlText, replay: &Replay) {
         out.field("to", time(to));
     }
     out.field("status", word(replay.status));
+    if replay.connections != ReplayConnections::Pooled {
+        out.field("connections", word(replay.connections));
+    }
     let facts = replay.arrivals.facts();
     let (requests, connections) = (facts.requests, facts.connections);
     let length = time(Duration::from_nanos(facts.length_ns));

@@ -101,7 +101,7 @@ pub use profile::Profile;
 pub use proxy_protocol::{ClientNetwork, ClientNetworkError, ProxyProtocol, ProxyVersion};
 pub use rate::{Rate, RateError};
 pub use repeat::{Repeat, Run};
-pub use replay::{RecordedArrivals, Replay, ReplayStatus};
+pub use replay::{RecordedArrivals, Replay, ReplayConnections, ReplayStatus};
 pub use request::{Body, Request, SECRET_HEADERS};
 pub use rows::{RowSource, RowSources};
 pub use schedule::{Bookmark, Instants, Schedule};
@@ -128,4 +128,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 5;
+pub const LANGUAGE: u32 = 6;

@@ -32,6 +32,8 @@ pub struct Replay {
     pub to: Option<Duration>,
     /// Which statuses of answers are right.
     pub status: ReplayStatus,
+    /// Which connections carry its requests.
+    pub connections: ReplayConnections,
     /// When its requests are due.
     pub arrivals: Arc<RecordedArrivals>,
 }
@@ -54,6 +56,21 @@ words!(ReplayStatus {
     Any => "any",
 });
 
+/// Which connections carry the requests of a replay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayConnections {
+    /// Any that is free.
+    Pooled,
+    /// One for each connection of the log, which carries the requests of that one in their order
+    /// and is closed after the last.
+    Recorded,
+}
+
+words!(ReplayConnections {
+    Pooled => "pooled",
+    Recorded => "recorded",
+});
+
 /// When the requests of a replay are due, and which of them belong together. They are numbered from
 /// 0: turn by turn, each in the log's order.
 #[derive(Clone)]
@@ -67,6 +84,9 @@ pub struct RecordedArrivals {
     /// By entry: requests of one number belong to one worker.
     connections: Arc<[u32]>,
     connections_number: u32,
+    /// By connection: the place in a turn of its last request. `None` if connections are not
+    /// repeated.
+    last_requests: Option<Arc<[u32]>>,
     pace: ReplayPace,
 }
 
@@ -128,8 +148,26 @@ impl RecordedArrivals {
             entries,
             connections,
             connections_number,
+            last_requests: None,
             pace,
         })
+    }
+
+    /// The same, to be sent over the log's connections.
+    pub(crate) fn repeating_connections(self) -> RecordedArrivals {
+        let mut last = vec![0; self.connections_number as usize];
+        for (place, connection) in (0..).zip(self.connections.iter()) {
+            last[*connection as usize] = place;
+        }
+        let mut facts = self.facts.clone();
+        if !self.entries.is_empty() {
+            facts.connections = self.connections_number;
+        }
+        RecordedArrivals {
+            last_requests: Some(last.into()),
+            facts,
+            ..self
+        }
     }
 
     /// The arrivals of a log that is not at hand, as far as they are known: evenly over a turn.
@@ -141,6 +179,7 @@ impl RecordedArrivals {
             facts,
             connections: Arc::from([]),
             connections_number: 0,
+            last_requests: None,
             pace,
         }
     }
@@ -186,6 +225,44 @@ impl RecordedArrivals {
         &self.methods
     }
 
+    /// Whether the log's connections are repeated.
+    #[must_use]
+    pub fn repeats_connections(&self) -> bool {
+        self.last_requests.is_some()
+    }
+
+    /// The number of the connection that request `number` goes over, and whether it is its last
+    /// request. Each turn has connections of its own. Valid if connections are repeated.
+    #[must_use]
+    pub fn connection(&self, number: u64) -> (u64, bool) {
+        let (turn, place) = (number / self.facts.requests, number % self.facts.requests);
+        let connection = self.connections[place as usize];
+        let last = self.last_requests.as_ref();
+        let is_last = last.is_some_and(|last| u64::from(last[connection as usize]) == place);
+        let before = turn * u64::from(self.connections_number);
+        (before + u64::from(connection), is_last)
+    }
+
+    /// The most connections that are open at once if they are repeated and each answer comes at
+    /// once; 0 if the file is not at hand.
+    #[must_use]
+    pub fn open_at_once(&self) -> u32 {
+        let Some(last) = &self.last_requests else {
+            return 0;
+        };
+        let (mut opened, mut open, mut most) = (0, 0, 0);
+        for (place, &connection) in (0..).zip(self.connections.iter()) {
+            // They are numbered in the order in which they begin.
+            if connection == opened {
+                opened += 1;
+                open += 1;
+                most = most.max(open);
+            }
+            open -= u32::from(last[connection as usize] == place);
+        }
+        most
+    }
+
     /// Requests of this method in a turn; 0 if the file is not at hand.
     #[must_use]
     pub fn requests_of(&self, method: &str) -> u64 {
@@ -212,7 +289,8 @@ impl RecordedArrivals {
         self.facts.requests
     }
 
-    /// Connections of the log that a turn has requests of; 0 if the log does not have them.
+    /// Connections of the log that a turn has requests of; 0 if the log does not have them. If they
+    /// are repeated, a request whose connection the log does not have counts as one of its own.
     #[must_use]
     pub fn connections(&self) -> u32 {
         self.facts.connections

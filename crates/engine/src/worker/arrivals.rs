@@ -1,22 +1,14 @@
 //! Open loop: which connection an arrival goes to, and the arrivals that wait for one.
 
 use super::{BEGUN_AT_ONCE, Cut, Worker, WorkerPhase};
-use crate::source::Arrival;
+use crate::arrival::{Arrival, WaitingArrival};
 use measure::Kind;
 
 /// Most arrivals that wait for a connection; further ones are not sent.
-const QUEUE: usize = 65_536;
+pub(super) const QUEUE: usize = 65_536;
 /// The loop wakes microseconds after the end, and still begins what was due before it. A process
 /// that was stopped wakes seconds after the end, and begins nothing.
 const GRACE_NS: u64 = 10_000_000;
-
-/// An arrival that waits for a connection.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WaitingArrival {
-    pub(super) arrival: Arrival,
-    /// When the loop noticed that it was due.
-    pub(super) noticed_at: u64,
-}
 
 impl Worker {
     /// Serves waiting arrivals and takes those that are due already: a burst of answers must not
@@ -66,6 +58,8 @@ impl Worker {
         };
         if let Some(slot) = slot {
             self.begin(slot, arrival, Some(noticed_at), noticed_at);
+        } else if self.source.recorded().is_some() {
+            self.dispatch_recorded(waiting);
         } else if self.queue.len() < QUEUE {
             self.queue.push_back(waiting);
         } else {
@@ -85,13 +79,16 @@ impl Worker {
         }
     }
 
-    /// Picks a slot for an arrival.
+    /// Picks a slot for an arrival that may go over any connection.
     pub(super) fn pick_slot(&mut self) -> Option<u32> {
-        self.seats.pick().or_else(|| self.add_seat())
+        self.seats.pick().or_else(|| match self.source.recorded() {
+            None => self.add_seat(),
+            Some(_) => None, // its seats carry the log's connections
+        })
     }
 
-    /// Adds a seat for another connection, if the worker may have one.
-    fn add_seat(&mut self) -> Option<u32> {
+    /// Adds a seat for another connection, if the worker may have one. Returns its first slot.
+    pub(super) fn add_seat(&mut self) -> Option<u32> {
         let user = self.source.connection_user(self.seats.serving())?;
         let seat = self.seats.add(user);
         let slots = self.seats.of_seat(seat);
@@ -107,6 +104,13 @@ impl Worker {
     /// connection, so they count as `NoLease`.
     pub(super) fn end_arrivals(&mut self, now: u64) {
         for waiting in std::mem::take(&mut self.queue) {
+            self.not_sent(waiting, Kind::NotSent, now);
+        }
+        let recorded = self
+            .source
+            .recorded()
+            .map(|recorded| recorded.take_waiting());
+        for waiting in recorded.unwrap_or_default() {
             self.not_sent(waiting, Kind::NotSent, now);
         }
         let unseen = match self.cut {
@@ -135,7 +139,7 @@ impl Worker {
     }
 
     /// Records an arrival that is never sent.
-    fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
+    pub(super) fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
         let request = self.script.first(waiting.arrival.seq);
         self.ledger.not_sent(request, waiting, kind, now);
     }

@@ -1,7 +1,7 @@
 //! The record of a worker, and how it reaches the collector: one interval after the other, by swap.
 
-use super::arrivals::WaitingArrival;
 use super::handover::{Handover, WorkerFigures};
+use crate::arrival::WaitingArrival;
 use crate::connection::WorkerConnection;
 use crate::live_operation::{LiveOperation, StartCount};
 use crate::tls::Chains;

@@ -2,6 +2,7 @@
 
 use super::lanes::failed;
 use super::{Worker, WorkerPhase};
+use crate::arrival::Arrival;
 use crate::connection::AfterAnswer;
 use crate::key_log::OperationEnding;
 use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
@@ -9,7 +10,6 @@ use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
 use crate::script::NextStep;
 use crate::seat::SeatRole;
-use crate::source::Arrival;
 use measure::{CellId, Failure, FailureStage, Kind, OperationEnd, Period};
 use plan::Close;
 use std::time::Duration;
@@ -206,6 +206,7 @@ impl Worker {
             NextStep::Begin => self.begin_as_user(slot, now),
             NextStep::BeginAfter(pause) => self.pauses.set(slot, now + pause),
             NextStep::Done => self.seats.offer(slot),
+            NextStep::OfConnection => self.serve_recorded(seat),
         }
     }
 

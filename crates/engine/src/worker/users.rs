@@ -1,8 +1,9 @@
 //! Closed loop: what a virtual user does between its operations.
 
 use super::{Worker, WorkerPhase};
+use crate::arrival::Arrival;
 use crate::seat::Opener;
-use crate::source::{Arrival, LoadSource, UserSpan};
+use crate::source::{LoadSource, UserSpan};
 use measure::CellId;
 
 /// First and longest pause of a user after a failed opening.

@@ -173,12 +173,20 @@ fn of_replay(
     {
         end.refuse_replay(&section, total);
     }
+    let max_connections = max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS);
+    let at_once = arrivals.open_at_once();
+    if at_once > max_connections {
+        section.context.note(format!(
+            "load.max_connections = {max_connections} makes connections wait: the log has up to \
+             {at_once} at once"
+        ));
+    }
     section.finish();
     Some(Load {
         shape: Shape::Open {
             rate: mean_rate(arrivals)?,
             arrivals: Arrivals::Even,
-            max_connections: max_connections.unwrap_or(DEFAULT_MAX_CONNECTIONS),
+            max_connections,
         },
         stages: Vec::new(),
         end: End::Requests(total),

@@ -61,7 +61,8 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 use crate::rows::RowTakers;
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Replay,
-    Request, RequestsPerConnection, Scheme, Settings, Shape, Target, Tls, duration,
+    ReplayConnections, Request, RequestsPerConnection, Scheme, Settings, Shape, Target, Tls,
+    duration,
 };
 use context::Context;
 use field::Field;
@@ -217,7 +218,16 @@ fn replay(root: &PlanSection<'_>, per_connection: RequestsPerConnection) -> Opti
                        remove one of them";
         root.problem_at("connection", message);
     }
-    Some(field.section().and_then(replay::read))
+    let replay = field.section().and_then(replay::read);
+    let repeats = |replay: &Replay| replay.connections == ReplayConnections::Recorded;
+    if matches!(per_connection, RequestsPerConnection::Limited(_))
+        && replay.as_ref().is_some_and(repeats)
+    {
+        let message = "has requests, and with replay.connections = \"recorded\" the log says how \
+                       many a connection carries; remove it";
+        root.problem_at("connection", message);
+    }
+    Some(replay)
 }
 
 /// Reads what other texts may name.

@@ -4,7 +4,7 @@ use crate::load::{MAX_RATE, rate};
 use crate::read::field::Field;
 use crate::read::section::PlanSection;
 use crate::replay::{LogFacts, RecordedArrivals, ReplayPace};
-use crate::{File, Rate, Replay, ReplayStatus, duration};
+use crate::{File, Rate, Replay, ReplayConnections, ReplayStatus, duration};
 use measure::nanoseconds;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +27,7 @@ pub(crate) const KEYS: &[&str] = &[
     "replay.from",
     "replay.to",
     "replay.status",
+    "replay.connections",
     "replay.log",
     "replay.log.requests",
     "replay.log.length",
@@ -49,8 +50,14 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
     let status = given(&section, "status", ReplayStatus::Recorded, |field| {
         field.choice()
     });
+    let connections = given(
+        &section,
+        "connections",
+        ReplayConnections::Pooled,
+        |field| field.choice(),
+    );
     let facts = section.read("log", |field| field.section().and_then(facts));
-    let (from, to) = (from?, to?);
+    let (from, to, connections) = (from?, to?, connections?);
     if to.is_some_and(|to| to <= from) {
         section.problem_at("to", "is not after from; exchange the two");
         return None;
@@ -60,14 +67,19 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
         speed: speed?,
         turns: turns?,
     };
-    let arrivals = arrivals(&section, file.as_ref()?, (pace, to), facts)?;
+    let mut arrivals = arrivals(&section, file.as_ref()?, (pace, to), facts)?;
     check_length(&section, &arrivals)?;
+    if connections == ReplayConnections::Recorded {
+        check_connections(&section, &arrivals)?;
+        arrivals = arrivals.repeating_connections();
+    }
     section.finish();
     Some(Replay {
         file: file?,
         from,
         to,
         status: status?,
+        connections,
         arrivals: Arc::new(arrivals),
     })
 }
@@ -151,6 +163,19 @@ fn arrivals(
         ));
     }
     arrivals
+}
+
+/// Whether the log has the connections that are to be repeated.
+fn check_connections(section: &PlanSection<'_>, arrivals: &RecordedArrivals) -> Option<()> {
+    if arrivals.connections() > 0 {
+        return Some(());
+    }
+    section.problem_at(
+        "connections",
+        "is \"recorded\", and the log does not have them; log them ($connection in nginx, %a and \
+         %{remote}p in Apache), or write \"pooled\"",
+    );
+    None
 }
 
 /// The mean rate of a replay that can be.

@@ -60,6 +60,44 @@ fn canonical_text_reads_the_same_with_and_without_the_file() {
 }
 
 #[test]
+fn connections_of_a_log_have_a_last_request_in_each_turn() {
+    let plan = plan(
+        "replay = { file = \"replay.jsonl\", connections = \"recorded\", loop = 2 }\n\
+         load.max_connections = 2\n",
+    );
+    let arrivals = &plan.replay().expect("a replay").arrivals;
+    let connections: Vec<_> = (0..8).map(|number| arrivals.connection(number)).collect();
+    // The last request has a connection of its own.
+    let turn = [(0, false), (1, true), (0, true), (2, true)];
+    assert_eq!(connections[..4], turn);
+    assert_eq!(
+        connections[4..],
+        turn.map(|(number, last)| (3 + number, last))
+    );
+    assert_eq!((arrivals.connections(), arrivals.open_at_once()), (3, 2));
+    assert!(plan.notes().is_empty(), "{:?}", plan.notes());
+    let read = again(&plan).expect("the same plan");
+    assert_eq!(read.canonical_text(), plan.canonical_text());
+    let saved = Plan::parse_saved(&plan.canonical_text()).expect("the same plan");
+    assert_eq!(saved.canonical_text(), plan.canonical_text());
+    let saved = &saved.replay().expect("a replay").arrivals;
+    assert!(saved.repeats_connections() && saved.connections() == 3);
+}
+
+#[test]
+fn replay_of_more_connections_than_the_plan_has_says_so() {
+    let recorded = "replay = { file = \"replay.jsonl\", connections = \"recorded\" }\n";
+    let one = plan(&format!("{recorded}load.max_connections = 1\n"));
+    assert!(
+        one.notes()[0].contains("up to 2 at once"),
+        "{:?}",
+        one.notes()
+    );
+    let part = problem(&recorded.replace(" }", ", from = \"2s\" }"));
+    assert!(part.contains("the log does not have them"), "{part}");
+}
+
+#[test]
 fn plan_without_a_replay_does_not_mention_it() {
     let plan = plan("load = { rate = \"1/s\", duration = \"1s\" }\n");
     assert!(!plan.canonical_text().contains("replay"));
@@ -90,6 +128,14 @@ fn what_the_log_says_is_refused_elsewhere() {
         ("request.path = \"/\"\n", "comes from the log"),
         ("request.weight = 2\n", "comes from the log"),
         ("connection.requests = 0\n", "which sends none"),
+        (
+            "replay.connections = \"recorded\"\nconnection.requests = 2\n",
+            "the log says how many",
+        ),
+        (
+            "replay.connections = \"own\"\n",
+            "\"pooled\" or \"recorded\"",
+        ),
         ("replay.speed = 0\n", "from 0.001 to 1000"),
         ("replay.loop = 1001\n", "from 1 to 1000"),
         ("replay.from = \"1h\"\n", "has no request"),
