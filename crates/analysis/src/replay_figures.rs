@@ -12,9 +12,16 @@ pub struct ReplayFigures {
     pub file: String,
     /// Requests of the part of the log that was replayed.
     pub requests: u64,
-    /// Connections of the log that these requests had; 0 if the log does not have them. The run
-    /// does not repeat them.
+    /// Connections of the log that these requests had; 0 if the log does not have them.
     pub connections: u32,
+    /// Connections that the run was to open, for each of the log one in each turn; absent if it
+    /// does not repeat them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_connections: Option<u64>,
+    /// Connections that the run opened. More than planned if the server closed some before their
+    /// last request.
+    #[serde(default)]
+    pub opened_connections: u64,
     /// Length of this part in the log's time.
     pub length_ns: u64,
     /// How much faster than in the log it was sent.
@@ -38,6 +45,10 @@ impl ReplayFigures {
             file: replay.file.name.clone(),
             requests: arrivals.requests(),
             connections: arrivals.connections(),
+            planned_connections: arrivals
+                .repeats_connections()
+                .then(|| u64::from(arrivals.connections()) * u64::from(arrivals.turns())),
+            opened_connections: 0,
             length_ns: arrivals.length_ns(),
             speed: arrivals.speed(),
             turns: arrivals.turns(),
@@ -56,6 +67,7 @@ impl ReplayFigures {
         };
         let not_sent = count(|kind| matches!(kind, Kind::NotSent | Kind::NoLease));
         ReplayFigures {
+            opened_connections: counters.connections.opened,
             sent: counters.started.saturating_sub(not_sent),
             not_sent,
             other_status: count(|kind| matches!(kind, Kind::NotAsRecorded(_))),
@@ -91,6 +103,8 @@ mod tests {
             file: "replay.jsonl".to_owned(),
             requests: 10,
             connections: 0,
+            planned_connections: None,
+            opened_connections: 0,
             length_ns: 1,
             speed: 1.0,
             turns: 1,

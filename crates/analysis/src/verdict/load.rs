@@ -121,13 +121,23 @@ fn describe_waiting(document: &Document, max_connections: u32) -> Option<String>
     let p99 = p99_if_late(document.measured.times.get("lateness"))?;
     let waits = document.measured.times.get("connection_wait")?;
     let waited = waits.count as f64 / document.measured.operations.ended.max(1) as f64;
+    let replay = document.replay.as_ref();
+    let for_what = match replay.and_then(|replay| replay.planned_connections) {
+        None => format!("one of {max_connections} connections, all in use"),
+        Some(_) => format!(
+            "their connection of the log (for the answer to the request before, or for one of \
+             {max_connections} connections)"
+        ),
+    };
     // If fewer waited, something else made 1 % of them late.
-    (waited >= WAITED_SHARE_MIN).then(|| format!(
-        "{} of the arrivals waited for one of {max_connections} connections, all in use, so that \
-         1 % began {} or more late (bound: {LATE_P99_MAX})",
-        human::share(waited),
-        human::time(p99)
-    ))
+    (waited >= WAITED_SHARE_MIN).then(|| {
+        format!(
+            "{} of the arrivals waited for {for_what}, so that 1 % began {} or more late (bound: \
+             {LATE_P99_MAX})",
+            human::share(waited),
+            human::time(p99)
+        )
+    })
 }
 
 /// Describes a backlog that grew: load that was carried later than it was offered, if at all.

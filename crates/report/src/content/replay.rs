@@ -7,6 +7,7 @@ use analysis::human::time;
 /// No section if the plan replays nothing.
 pub(super) fn section(document: &Document) -> Section {
     let row = |replay: &analysis::ReplayFigures| {
+        let planned = replay.planned_connections;
         vec![
             replay.file.clone(),
             replay.requests.to_string(),
@@ -16,6 +17,8 @@ pub(super) fn section(document: &Document) -> Section {
             replay.sent.to_string(),
             replay.not_sent.to_string(),
             replay.other_status.to_string(),
+            planned.map_or(String::new(), |planned| planned.to_string()),
+            planned.map_or(String::new(), |_| replay.opened_connections.to_string()),
         ]
     };
     let headings = [
@@ -27,9 +30,11 @@ pub(super) fn section(document: &Document) -> Section {
         "sent",
         "not sent",
         "other status",
+        "connections",
+        "opened",
     ];
     let table = Table {
-        optional: &[2, 4],
+        optional: &[2, 4, 8, 9],
         ..Table::new(&headings, document.replay.iter().map(row).collect())
     };
     Section::new(Topic::Replay, "Replay", [ContentBlock::Table(table)])
