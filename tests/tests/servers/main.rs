@@ -31,6 +31,7 @@ mod proxy_protocol;
 mod quick;
 mod redirects;
 mod replay;
+mod replay_connections;
 mod signatures;
 mod variables;
 
