@@ -1,7 +1,10 @@
 //! A sum of snapshot cells over any keys: counters, and times by outcome and metric.
 
 use crate::Headline;
-use measure::{Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Period, Snapshot, Within};
+use measure::{
+    Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Period, Snapshot, StreamCounts,
+    Within,
+};
 use std::collections::BTreeMap;
 
 /// A sum of cells.
@@ -11,6 +14,10 @@ pub(crate) struct CellTally {
     /// Work of other parts' operations within this one: those of the warm-up that ended in the
     /// measured part.
     pub(crate) carried: Within,
+    /// Streamed answers.
+    pub(crate) streams: StreamCounts,
+    /// Events within this part, of other parts' operations.
+    pub(crate) carried_events: u64,
     /// Times by outcome and metric, over all seconds.
     pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
 }
@@ -19,6 +26,7 @@ impl CellTally {
     /// Adds a cell.
     pub(crate) fn add(&mut self, cell: &Cell) {
         self.counters.merge(&cell.counters);
+        self.streams.merge(&cell.streams);
         for (&key, distribution) in &cell.times {
             self.times.entry(key).or_default().merge(distribution);
         }
@@ -43,7 +51,7 @@ impl CellTally {
         for (key, cell) in cells.filter(|(key, _)| is_wanted(key.request)) {
             match key.period {
                 Period::Measured => sum.add(cell),
-                Period::WarmUp => sum.carried.merge(&cell.counters.within),
+                Period::WarmUp => sum.carry(&cell.counters.within, &cell.streams),
             }
         }
         sum
@@ -53,6 +61,8 @@ impl CellTally {
     pub(crate) fn merge(&mut self, other: &CellTally) {
         self.counters.merge(&other.counters);
         self.carried.merge(&other.carried);
+        self.streams.merge(&other.streams);
+        self.carried_events = self.carried_events.saturating_add(other.carried_events);
         for (&key, distribution) in &other.times {
             self.times.entry(key).or_default().merge(distribution);
         }
@@ -64,8 +74,14 @@ impl CellTally {
         if is_own {
             self.merge(other);
         } else {
-            self.carried.merge(&other.counters.within);
+            self.carry(&other.counters.within, &other.streams);
         }
+    }
+
+    /// Adds what operations of the other part did within this one.
+    fn carry(&mut self, within: &Within, streams: &StreamCounts) {
+        self.carried.merge(within);
+        self.carried_events = self.carried_events.saturating_add(streams.events_within);
     }
 
     /// Merges the values of all headline outcomes of these metrics; `None` if nothing was recorded.

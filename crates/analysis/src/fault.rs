@@ -92,6 +92,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::BodyTooLarge) => "body is longer than its checks can read",
         (_, Kind::NotJson) => "body is not JSON, in which a check looks for a value",
         (_, Kind::Redirect(fault)) => redirect_in_words(fault),
+        (_, Kind::NoEndMarker) => "stream ended without the end marker of the plan",
         (_, Kind::ShortBody) => "connection ended inside the body",
         (_, Kind::BadFraming) => "response is not valid HTTP",
         (_, Kind::HeadTooLarge) => {

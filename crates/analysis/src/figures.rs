@@ -6,7 +6,7 @@ use crate::ratio_figure::handshakes_in_connects;
 use crate::span::{EdgeCounting, Span};
 use crate::{
     ChainFigure, ErrorFigure, Headline, HistogramColumns, NegotiatedFigure, PercentileFigure,
-    RatioFigure, StapleFigure, TimeFigure,
+    RatioFigure, StapleFigure, StreamFigures, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
 use schemars::JsonSchema;
@@ -44,6 +44,9 @@ pub struct Figures {
     /// Requests sent as early data; absent if there were none.
     #[serde(default, skip_serializing_if = "EarlyDataFigures::is_empty")]
     pub early_data: EarlyDataFigures,
+    /// Answers that were streams of events; absent if there were none.
+    #[serde(default, skip_serializing_if = "StreamFigures::is_empty")]
+    pub streams: StreamFigures,
     /// Parameters that handshakes agreed on, most frequent first.
     pub negotiated: Vec<NegotiatedFigure>,
     /// Certificate chains of full handshakes, most frequent first.
@@ -231,6 +234,7 @@ impl Figures {
             http2: Http2Figures::from_counts(&counters.http2),
             resumption: ResumptionFigures::new(counters),
             early_data: EarlyDataFigures::from_counts(&counters.early_data),
+            streams: StreamFigures::new(tally, span),
             negotiated: NegotiatedFigure::from_counters(counters),
             chains: ChainFigure::from_counters(counters),
             ocsp_staples: StapleFigure::from_counters(counters),

@@ -32,7 +32,7 @@ pub(crate) enum EdgeCounting {
     ByTime,
 }
 
-/// Work done in a span: operations and bytes.
+/// Work done in a span: operations, bytes, and events of streamed answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct SpanWork {
     pub(crate) ended: f64,
@@ -40,6 +40,7 @@ pub(crate) struct SpanWork {
     pub(crate) payload_bytes: u64,
     pub(crate) wire_bytes_sent: u64,
     pub(crate) wire_bytes_received: u64,
+    pub(crate) events: u64,
 }
 
 impl Span {
@@ -55,7 +56,7 @@ impl Span {
     /// Returns the work that its rates count.
     pub(crate) fn work(self, tally: &CellTally) -> SpanWork {
         let counters = &tally.counters;
-        let (own, carried) = (counters.within, tally.carried);
+        let (own, carried, streams) = (counters.within, tally.carried, &tally.streams);
         let (ended, ok) = self.operations(tally);
         match self.part {
             RunPart::Measured => SpanWork {
@@ -66,6 +67,7 @@ impl Span {
                 wire_bytes_received: own
                     .wire_bytes_received
                     .saturating_add(carried.wire_bytes_received),
+                events: streams.events_within.saturating_add(tally.carried_events),
             },
             // The warm-up's work without what happened in the measured part.
             RunPart::WarmUp => SpanWork {
@@ -76,6 +78,7 @@ impl Span {
                 wire_bytes_received: counters
                     .wire_bytes_received
                     .saturating_sub(own.wire_bytes_received),
+                events: streams.events.saturating_sub(streams.events_within),
             },
         }
     }

@@ -186,7 +186,13 @@ fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
         Outcome::TimedOut => {
             matches!(
                 metric,
-                Metric::ResponseTime | Metric::ServiceTime | Metric::Processing | Metric::Receive
+                Metric::ResponseTime
+                    | Metric::ServiceTime
+                    | Metric::Processing
+                    | Metric::Receive
+                    // Recorded for operations that ran out of time before their first event.
+                    | Metric::FirstEvent
+                    | Metric::FirstEventService
             )
         }
         Outcome::NotSent => metric != Metric::ScheduleDelay,

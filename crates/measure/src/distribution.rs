@@ -42,6 +42,22 @@ impl Distribution {
         self.overflow += u64::from(!self.histogram.record(ns));
     }
 
+    /// Takes the same value in `number` times, at least once. Costs as much as a few values.
+    pub fn record_many(&mut self, ns: u64, number: u64) {
+        if self.count == 0 || ns < self.min {
+            self.min = ns;
+        }
+        self.max = self.max.max(ns);
+        self.count = self.count.saturating_add(number);
+        let (value, times) = (u128::from(ns), u128::from(number));
+        self.sum = self.sum.saturating_add(value.saturating_mul(times));
+        let squares = (value * value).saturating_mul(times);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(squares);
+        if !self.histogram.record_many(ns, number) {
+            self.overflow = self.overflow.saturating_add(number);
+        }
+    }
+
     /// Takes in everything of `other`, exactly.
     pub fn merge(&mut self, other: &Distribution) {
         if other.count == 0 {
@@ -311,6 +327,16 @@ mod tests {
                     percentiles.len()
                 }
             );
+        }
+    }
+
+    #[test]
+    fn value_recorded_many_times_is_as_if_recorded_each_time() {
+        for ns in [0, 1, 5_000_000, Histogram::HIGHEST_NS + 1, u64::MAX] {
+            let mut many = recorded(&[7]);
+            many.record_many(ns, 3);
+            many.record_many(9, 1);
+            assert_eq!(many, recorded(&[7, ns, ns, ns, 9]), "{ns}");
         }
     }
 

@@ -102,6 +102,8 @@ pub enum Kind {
     NotAsRecorded(u16),
     /// The answer is a redirect that was not followed.
     Redirect(RedirectFault),
+    /// A streamed answer ended without the end marker that the plan names.
+    NoEndMarker,
 }
 
 /// Why a redirect was not followed.

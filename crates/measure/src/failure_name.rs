@@ -27,7 +27,7 @@ const STAGES: [(FailureStage, &str); 6] = [
 ];
 
 /// Kinds without anything beside them.
-const KINDS: [(Kind, &str); 22] = [
+const KINDS: [(Kind, &str); 23] = [
     (Kind::Refused, "refused"),
     (Kind::Reset, "reset"),
     (Kind::Unreachable, "unreachable"),
@@ -50,6 +50,7 @@ const KINDS: [(Kind, &str); 22] = [
     (Kind::ContentCoding, "content_coding"),
     (Kind::BodyTooLarge, "body_too_large"),
     (Kind::NotJson, "not_json"),
+    (Kind::NoEndMarker, "no_end_marker"),
 ];
 
 /// Kinds that come with a member, such as `status.503`.
@@ -338,14 +339,14 @@ mod tests {
             | Kind::NoResolver
             | Kind::HeadTooLarge
             | Kind::NoLease => true,
-            Kind::ContentCoding | Kind::BodyTooLarge | Kind::NotJson => true,
+            Kind::ContentCoding | Kind::BodyTooLarge | Kind::NotJson | Kind::NoEndMarker => true,
         };
         assert_eq!(
             all_kinds()
                 .into_iter()
                 .filter(|&kind| is_plain(kind))
                 .count(),
-            22
+            23
         );
     }
 

@@ -81,6 +81,15 @@ impl Histogram {
         true
     }
 
+    /// Counts one value `number` times, as [`Histogram::record`] does.
+    #[must_use]
+    pub(crate) fn record_many(&mut self, ns: u64, number: u64) -> bool {
+        if ns <= HIGHEST {
+            self.add_to_page(bucket::index_of(ns), number);
+        }
+        ns <= HIGHEST
+    }
+
     fn record_without_page(&mut self, index: usize) {
         let is_sampled = self.pages.is_empty() && self.list.is_empty();
         match u16::try_from(index) {

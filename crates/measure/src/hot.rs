@@ -6,6 +6,7 @@ use crate::session_offer::HotOffer;
 use crate::tally::Tally;
 use crate::{
     Cell, Chain, Counters, Distribution, Failure, Metric, Negotiated, Outcome, SessionOffer,
+    StreamCounts,
 };
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ pub(crate) struct HotCell {
     pub(crate) touched: bool,
     /// Plain counts; its maps stay empty, the tallies below stand for them.
     pub(crate) counters: Counters,
+    pub(crate) streams: StreamCounts,
     pub(crate) failures: Tally<Failure>,
     pub(crate) statuses: Tally<u16>,
     pub(crate) negotiated: Tally<Negotiated>,
@@ -31,6 +33,7 @@ impl Default for HotCell {
         HotCell {
             touched: false,
             counters: Counters::default(),
+            streams: StreamCounts::default(),
             failures: Tally::default(),
             statuses: Tally::default(),
             negotiated: Tally::default(),
@@ -53,11 +56,21 @@ impl HotCell {
         }
     }
 
+    /// Takes in the same value of a metric `number` times.
+    pub(crate) fn record_many(&mut self, outcome: Outcome, metric: Metric, ns: u64, number: u64) {
+        if number > 0 {
+            let place = &mut self.times[outcome as usize][metric as usize];
+            place.get_or_insert_default().record_many(ns, number);
+        }
+    }
+
     /// Adds everything to `cell` and clears it, memory kept. `addresses` are the recorder's, by
     /// index.
     pub(crate) fn drain_into(&mut self, cell: &mut Cell, addresses: &[Option<SocketAddr>]) {
         cell.counters.merge(&self.counters);
         self.counters = Counters::default();
+        cell.streams.merge(&self.streams);
+        self.streams = StreamCounts::default();
         self.failures.drain_into(&mut cell.counters.failures);
         self.statuses.drain_into(&mut cell.counters.statuses);
         self.negotiated.drain_into(&mut cell.counters.negotiated);

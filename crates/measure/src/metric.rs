@@ -60,6 +60,12 @@ pub enum Metric {
     HandshakeFullInConnects,
     /// Not a time: resumed handshake over TCP connect, as above.
     HandshakeResumedInConnects,
+    /// First event − intended, of answers that are streams of events.
+    FirstEvent,
+    /// First event − begun.
+    FirstEventService,
+    /// From one event of an answer to the next; 0 for events that came with one read.
+    EventGap,
 }
 
 impl Outcome {
@@ -113,7 +119,7 @@ impl Metric {
     }
 
     /// All, in the order of reports.
-    pub const ALL: [Metric; 18] = [
+    pub const ALL: [Metric; 21] = [
         Metric::ResponseTime,
         Metric::ServiceTime,
         Metric::Lateness,
@@ -132,6 +138,9 @@ impl Metric {
         Metric::Processing,
         Metric::HandshakeFullInConnects,
         Metric::HandshakeResumedInConnects,
+        Metric::FirstEvent,
+        Metric::FirstEventService,
+        Metric::EventGap,
     ];
 
     /// Whether its values are nanoseconds; otherwise they are thousandths of a ratio.
@@ -165,6 +174,9 @@ impl Metric {
             Metric::Processing => "processing",
             Metric::HandshakeFullInConnects => "handshake_full_in_connects",
             Metric::HandshakeResumedInConnects => "handshake_resumed_in_connects",
+            Metric::FirstEvent => "first_event",
+            Metric::FirstEventService => "first_event_service",
+            Metric::EventGap => "event_gap",
         }
     }
 }

@@ -67,6 +67,8 @@ pub struct NotSent {
     pub given_up_at: u64,
     /// Why it could not be sent.
     pub failure: Failure,
+    /// Whether its answer would have been a stream of events, the first of which it waited for.
+    pub is_streamed: bool,
 }
 
 /// One completed handshake, for counters and tallies.

@@ -1,14 +1,16 @@
 //! A worker's recorder: no lock, no allocation once its cells exist.
 
 mod ended;
+mod streamed;
 
 use crate::client::HotClient;
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, FailedRows, Failure, FollowedRedirects, Handshake, Http2Counts, Interval,
-    Metric, NotSent, Operation, Outcome, PathSample, Period, RowId, Spare, Window,
+    CellId, CellKey, EventsRead, FailedRows, Failure, FollowedRedirects, Handshake, Http2Counts,
+    Interval, Metric, NotSent, Operation, Outcome, PathSample, Period, RowId, Spare, StreamEnd,
+    Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -215,6 +217,26 @@ impl Recorder {
         ended::record_opening(self.cell(key), Outcome::Ok, so_far);
     }
 
+    /// Events of a streamed answer came.
+    pub fn events(&mut self, read: &EventsRead) {
+        if BLIND {
+            return;
+        }
+        let window = self.window;
+        streamed::record(self.cell(read.key), window, read);
+    }
+
+    /// An operation ran out of time at `at` before the first event of its answer came: what it had
+    /// waited since the instants at which it was intended and begun is a lower bound.
+    pub fn event_missed(&mut self, key: CellId, since: (u64, u64), at: u64) {
+        streamed::record_first(self.cell(key), Outcome::TimedOut, since, at);
+    }
+
+    /// A streamed answer ended after `events` events.
+    pub fn stream_ended(&mut self, key: CellId, end: StreamEnd, events: u64) {
+        self.cell(key).streams.count_end(end, events);
+    }
+
     /// A TCP connect was begun.
     pub fn connect_attempted(&mut self, key: CellId) {
         if BLIND {
@@ -363,6 +385,7 @@ impl Recorder {
             noticed_at,
             given_up_at,
             failure,
+            is_streamed,
         } = *arrival;
         let is_late = self.window.contains(intended_at) && self.window.is_late(intended_at);
         let cell = self.cell(key);
@@ -374,6 +397,9 @@ impl Recorder {
         cell.response_times
             .record(Outcome::NotSent, second_of(intended_at), waited);
         cell.record(Outcome::NotSent, Metric::Lateness, waited);
+        if is_streamed {
+            cell.record(Outcome::NotSent, Metric::FirstEvent, waited);
+        }
         cell.record(
             Outcome::NotSent,
             Metric::ScheduleDelay,

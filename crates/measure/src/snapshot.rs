@@ -3,6 +3,7 @@
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
     CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Metric, Outcome,
+    StreamCounts,
 };
 use std::collections::BTreeMap;
 
@@ -27,6 +28,8 @@ pub struct Snapshot {
 pub struct Cell {
     /// Everything that is counted.
     pub counters: Counters,
+    /// Streamed answers.
+    pub streams: StreamCounts,
     /// Times by outcome and metric, response time apart.
     pub times: BTreeMap<(Outcome, Metric), Distribution>,
     /// Response times by outcome and intended second of the run clock.
@@ -74,6 +77,7 @@ impl Cell {
     /// Adds everything in `other`.
     pub fn merge(&mut self, other: &Cell) {
         self.counters.merge(&other.counters);
+        self.streams.merge(&other.streams);
         merge_maps(&mut self.times, &other.times);
         merge_maps(&mut self.response_times, &other.response_times);
     }

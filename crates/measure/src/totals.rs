@@ -4,13 +4,16 @@
 use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
 use crate::{
     CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, PathSums, Snapshot,
-    SplitMix,
+    SplitMix, StreamCounts,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 3;
+pub(crate) const VERSION: u8 = 4;
+
+/// The version before, which had no streamed answers. Run logs of it are read.
+const WITHOUT_STREAMS: u8 = 3;
 
 /// The sum of any number of snapshots, response times of all seconds together.
 ///
@@ -25,6 +28,8 @@ pub(crate) const VERSION: u8 = 3;
 pub struct Totals {
     cells: BTreeMap<CellKey, CellTotals>,
     client: ClientTotals,
+    /// The counts of cells that have streamed answers.
+    streams: BTreeMap<CellKey, StreamCounts>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,8 +81,8 @@ pub enum TotalsError {
     },
     /// The bytes have another version.
     #[error(
-        "totals of version {found}, only version {VERSION} is understood; agents and coordinator \
-         must be of one version"
+        "totals of version {found}, only versions {WITHOUT_STREAMS} and {VERSION} are \
+         understood; agents and coordinator must be of one version"
     )]
     Version {
         /// Its version byte.
@@ -117,6 +122,9 @@ impl Totals {
                 by_second.map(|(&(outcome, _), times)| ((outcome, Metric::ResponseTime), times));
             let times = cell.times.iter().map(|(&of, times)| (of, times));
             self.add_cell(*key, &cell.counters, times.chain(response_times));
+            if !cell.streams.is_empty() {
+                self.streams.entry(*key).or_default().merge(&cell.streams);
+            }
         }
         self.add_client(&snapshot.client);
     }
@@ -171,16 +179,16 @@ impl Totals {
         let (&version, body) = encoded
             .split_first()
             .ok_or_else(|| malformed("no bytes".to_owned()))?;
-        if version != VERSION {
+        if !(WITHOUT_STREAMS..=VERSION).contains(&version) {
             return Err(TotalsError::Version { found: version });
         }
-        Totals::read(Pieces::new(body)).map_err(|error| match error {
+        Totals::read(version, Pieces::new(body)).map_err(|error| match error {
             PieceError::Malformed(reason) => malformed(reason),
             PieceError::TooLarge { found, most } => TotalsError::TooLarge { found, most },
         })
     }
 
-    fn read(mut pieces: Pieces<'_>) -> Result<Totals, PieceError> {
+    fn read(version: u8, mut pieces: Pieces<'_>) -> Result<Totals, PieceError> {
         let mut cells = BTreeMap::new();
         for _ in 0..pieces.take::<usize>()? {
             let (key, cell): (CellKey, CellTotals) = pieces.take()?;
@@ -189,8 +197,22 @@ impl Totals {
             cells.insert(key, cell);
         }
         let client = pieces.take()?;
+        let mut streams = BTreeMap::new();
+        let number = match version {
+            WITHOUT_STREAMS => 0,
+            _ => pieces.take::<usize>()?,
+        };
+        for _ in 0..number {
+            let (key, counts): (CellKey, StreamCounts) = pieces.take()?;
+            pieces.keep(entry_bytes::<CellKey, StreamCounts>())?;
+            streams.insert(key, counts);
+        }
         pieces.end()?;
-        Ok(Totals { cells, client })
+        Ok(Totals {
+            cells,
+            client,
+            streams,
+        })
     }
 
     /// Cells and distributions in which there is something.
@@ -210,7 +232,9 @@ impl Totals {
 /// A cell or distribution without content is as good as none.
 impl PartialEq for Totals {
     fn eq(&self, other: &Totals) -> bool {
-        self.client == other.client && self.non_empty_cells().eq(other.non_empty_cells())
+        self.client == other.client
+            && self.streams == other.streams
+            && self.non_empty_cells().eq(other.non_empty_cells())
     }
 }
 

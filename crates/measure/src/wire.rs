@@ -10,6 +10,7 @@ use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
     Histogram, HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, Snapshot,
+    StreamCounts,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -17,10 +18,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 9;
+pub(crate) const VERSION: u8 = 10;
 
-/// The versions before, of which run logs are read: without followed redirects, and before that
-/// without failed rows.
+/// The versions before, of which run logs are read: without streamed answers, before that without
+/// followed redirects, and before that without failed rows.
+const WITHOUT_STREAMS: u8 = 9;
 const WITHOUT_REDIRECTS: u8 = 8;
 const WITHOUT_ROWS: u8 = 7;
 
@@ -75,12 +77,18 @@ impl Snapshot {
         let cells: Vec<_> = cells.map(|(key, cell)| WireCell::new(*key, cell)).collect();
         let rows: Vec<_> = self.failed_rows.iter().collect();
         let redirects: Vec<_> = self.redirects.iter().collect();
+        let streams: Vec<_> = self.streams().collect();
         let client = WireClient::new(&self.client);
-        let plain = postcard::to_allocvec(&(cells, client, rows, redirects))
+        let plain = postcard::to_allocvec(&(cells, client, rows, redirects, streams))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
         encoded
+    }
+
+    fn streams(&self) -> impl Iterator<Item = (&CellKey, &StreamCounts)> {
+        let counts = self.cells.iter().map(|(key, cell)| (key, &cell.streams));
+        counts.filter(|(_, counts)| !counts.is_empty())
     }
 
     /// Reads what [`Snapshot::encode`] wrote.
@@ -159,6 +167,9 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     }
     if version > WITHOUT_REDIRECTS {
         snapshot.redirects = reader.redirects()?;
+    }
+    if version > WITHOUT_STREAMS {
+        reader.streams_into(&mut snapshot.cells)?;
     }
     reader.0.end()?;
     Ok(snapshot)
@@ -319,6 +330,18 @@ impl SnapshotReader<'_> {
         Ok(rows)
     }
 
+    /// Counts of streamed answers, of cells that have any.
+    fn streams_into(&mut self, cells: &mut BTreeMap<CellKey, Cell>) -> Result<(), DecodeError> {
+        for _ in 0..self.0.take::<usize>()? {
+            let (key, counts): (CellKey, StreamCounts) = self.0.take()?;
+            let cell = cells.get_mut(&key);
+            let cell = cell.filter(|cell| cell.streams.is_empty());
+            let cell = cell.ok_or_else(|| malformed("streams of no cell, or twice of one"))?;
+            cell.streams = counts;
+        }
+        Ok(())
+    }
+
     fn cell(&mut self) -> Result<Cell, DecodeError> {
         let counters: Counters = self.0.take()?;
         self.0.keep(counters.heap_bytes())?;
@@ -330,6 +353,7 @@ impl SnapshotReader<'_> {
         }
         Ok(Cell {
             counters,
+            streams: StreamCounts::default(),
             times: self.distributions()?,
             response_times: self.distributions()?,
         })

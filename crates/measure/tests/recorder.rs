@@ -4,8 +4,9 @@
 mod scene;
 
 use measure::{
-    Cell, CellId, CellKey, Counters, Failure, FailureStage, HandshakeKind, Kind, Metric, NotSent,
-    Operation, OperationEnd, Outcome, Period, Recorder, Snapshot, Window, Within,
+    Cell, CellId, CellKey, Counters, EventsRead, Failure, FailureStage, HandshakeKind, Kind,
+    Metric, NotSent, Operation, OperationEnd, Outcome, Period, Recorder, Snapshot, StreamCounts,
+    StreamEnd, Window, Within,
 };
 use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::collections::BTreeMap;
@@ -346,6 +347,7 @@ fn not_sent(key: CellId) -> NotSent {
         noticed_at: SECOND + 4 * MS,
         given_up_at: 3 * SECOND,
         failure,
+        is_streamed: false,
     }
 }
 
@@ -368,6 +370,66 @@ fn what_is_never_sent_has_waited_until_it_was_given_up() {
         cell.response_times[&(Outcome::NotSent, 1)].max,
         2 * SECOND,
         "by the second it was due in"
+    );
+}
+
+/// Due at 100 ms, begun at 110: two events at 150 ms, one at 190, three at 250; the measured part
+/// ends at 200.
+#[test]
+fn events_are_timed_from_the_due_instant_and_from_each_other() {
+    let mut recorder = recorder(1).measuring(Window::new(0, 200 * MS));
+    let mut previous_at = None;
+    for (at, number) in [(150, 2), (190, 1), (250, 3)] {
+        let at = at * MS;
+        recorder.events(&EventsRead {
+            key: key(0, 1),
+            intended_at: 100 * MS,
+            begun_at: 110 * MS,
+            at,
+            previous_at: previous_at.replace(at),
+            number,
+        });
+    }
+    recorder.stream_ended(key(0, 1), StreamEnd::Cut, 6);
+    recorder.stream_ended(key(0, 1), StreamEnd::Unmarked, 0);
+    recorder.event_missed(key(0, 1), (100 * MS, 110 * MS), 400 * MS);
+    recorder.not_sent(&NotSent {
+        is_streamed: true,
+        ..not_sent(key(0, 1))
+    });
+    let (mut snapshot, _) = recorder.cut(SECOND, None).into_snapshot();
+    let (_, cell) = snapshot.cells.pop_first().unwrap();
+    let wanted = StreamCounts {
+        events: 6,
+        events_within: 3,
+        whole: 0,
+        cut: 1,
+        unmarked: 1,
+        empty: 1,
+    };
+    assert_eq!(cell.streams, wanted);
+    let times = |outcome, metric| {
+        let times = &cell.times[&(outcome, metric)];
+        (
+            times.count,
+            times.min / MS,
+            times.max / MS,
+            times.sum / u128::from(MS),
+        )
+    };
+    assert_eq!(times(Outcome::Ok, Metric::FirstEvent), (1, 50, 50, 50));
+    assert_eq!(
+        times(Outcome::Ok, Metric::FirstEventService),
+        (1, 40, 40, 40)
+    );
+    assert_eq!(times(Outcome::Ok, Metric::EventGap), (5, 0, 60, 100));
+    assert_eq!(
+        times(Outcome::TimedOut, Metric::FirstEvent),
+        (1, 300, 300, 300)
+    );
+    assert_eq!(
+        times(Outcome::NotSent, Metric::FirstEvent),
+        (1, 2000, 2000, 2000)
     );
 }
 

@@ -7,10 +7,10 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use measure::{
-    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, FailedRows, Failure,
-    FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation, Kind, Metric,
-    Negotiated, NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period, Recorder,
-    RowId, Snapshot, SnapshotDecoder, Spare, Staple, Window,
+    Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, EventsRead, FailedRows,
+    Failure, FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation, Kind,
+    Metric, Negotiated, NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period,
+    Recorder, RowId, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, Window,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -26,6 +26,7 @@ enum Event {
     WireBytes(CellId, u32),
     NotSent(CellId),
     PathSampled(u8),
+    Streamed(CellId, u8),
 }
 
 fn keys() -> impl Strategy<Value = CellId> {
@@ -83,6 +84,7 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (keys(), any::<u32>()).prop_map(|(key, bytes)| Event::WireBytes(key, bytes)),
         1 => keys().prop_map(Event::NotSent),
         1 => any::<u8>().prop_map(Event::PathSampled),
+        1 => (keys(), any::<u8>()).prop_map(|(key, number)| Event::Streamed(key, number)),
     ];
     proptest::collection::vec(event, 0..60)
 }
@@ -107,6 +109,17 @@ fn record(recorder: &mut Recorder, event: &Event) {
         &Event::NotSent(key) => recorder.not_sent(&not_sent(key)),
         &Event::PathSampled(number) => {
             recorder.record_path(MS, &path_sample(number.into()));
+        }
+        &Event::Streamed(key, number) => {
+            recorder.events(&EventsRead {
+                key,
+                intended_at: 0,
+                begun_at: MS,
+                at: 3 * MS,
+                previous_at: (number % 2 == 0).then_some(2 * MS),
+                number: u64::from(number) + 1,
+            });
+            recorder.stream_ended(key, StreamEnd::Whole, number.into());
         }
     }
 }
@@ -142,6 +155,7 @@ fn not_sent(key: CellId) -> NotSent {
         noticed_at,
         given_up_at: noticed_at + SECOND,
         failure,
+        is_streamed: false,
     }
 }
 
@@ -240,8 +254,32 @@ proptest! {
     }
 }
 
-/// Something of everything, the same for ever: what version 7 of the encoding is pinned with.
+/// What the encodings before the last one could hold.
+fn before_streams() -> Snapshot {
+    let (mut recorder, _) = filled();
+    recorder.cut(SECOND, None).into_snapshot().0
+}
+
+/// Something of everything, the same for ever: what the encoding is pinned with.
 fn everything() -> Snapshot {
+    let (mut recorder, key) = filled();
+    recorder.events(&EventsRead {
+        key,
+        intended_at: MS,
+        begun_at: 2 * MS,
+        at: 9 * MS,
+        previous_at: None,
+        number: 3,
+    });
+    recorder.event_missed(key, (MS, 2 * MS), 700 * MS);
+    for end in [StreamEnd::Whole, StreamEnd::Cut, StreamEnd::Unmarked] {
+        recorder.stream_ended(key, end, 0);
+    }
+    recorder.cut(SECOND, None).into_snapshot().0
+}
+
+/// A recorder with everything but streamed answers, and the cell that has most of it.
+fn filled() -> (Recorder, CellId) {
     let mut recorder = recorder(REQUESTS).measuring(Window::new(0, 3 * SECOND));
     let v6 = recorder.address("[2001:db8::1]:8443".parse().unwrap());
     let at = CellId {
@@ -337,18 +375,20 @@ fn everything() -> Snapshot {
         ..operation(0)
     };
     recorder.redirected(&unopened, 302);
-    recorder.cut(SECOND, None).into_snapshot().0
+    (recorder, at)
 }
 
 /// Where the encoding changes, its version does, and the golden file is what
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v9.bin");
+    let golden = include_bytes!("golden/snapshot-v10.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let golden = include_bytes!("golden/snapshot-v9.bin");
+    assert_eq!(Snapshot::decode(golden), Ok(before_streams()));
     let without_redirects = Snapshot {
         redirects: FollowedRedirects::default(),
-        ..everything()
+        ..before_streams()
     };
     let golden = include_bytes!("golden/snapshot-v8.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_redirects));
@@ -361,24 +401,24 @@ fn versions_are_read_as_they_were_written() {
 }
 
 #[test]
-fn version_9_is_written_as_it_was() {
+fn version_10_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v9.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v10.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v9.bin");
+    let golden = include_bytes!("golden/snapshot-v10.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [9, 9]);
+    assert_eq!([written[0], golden[0]], [10, 10]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[10, 0]).unwrap_err().to_string(),
-        "snapshot of version 10, only versions 7 to 9 are understood; agents and coordinator \
+        Snapshot::decode(&[11, 0]).unwrap_err().to_string(),
+        "snapshot of version 11, only versions 7 to 10 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -495,8 +535,8 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     snapshot.client.loop_lag = distribution;
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
-    // The last bytes are the histogram, what else is known of the client, rows and redirects:
-    // nothing. Three times a value is the counter 6; 0x80 is the first byte of a longer one.
+    // The last bytes are the histogram, and nothing of the rest: the client, rows, redirects,
+    // streamed answers. Three times a value is the counter 6; 0x80 is the first byte of a longer.
     let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;
@@ -524,7 +564,7 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     second.record(0);
     let plain = inflated(&one.encode()[1..]);
     // The number of seconds, and behind it the only one: its outcome, its number, its figures. Then
-    // nothing of the client, no row and no redirect.
+    // nothing of the client, no row, no redirect and no streamed answer.
     let end = [&[1, 0, 0][..], &ONE_ZERO, &[0; EMPTY_CLIENT]].concat();
     let mut plain = plain.strip_suffix(&end[..]).unwrap().to_vec();
     write_varint(number, &mut plain);
@@ -537,9 +577,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     encoded(&plain)
 }
 
-/// Bytes of a client that says nothing, of no failed row and of no redirect: absent distributions,
-/// and numbers that are 0.
-const EMPTY_CLIENT: usize = 15;
+/// Bytes of a client that says nothing, of no failed row, no redirect and no streamed answer:
+/// absent distributions, and numbers that are 0.
+const EMPTY_CLIENT: usize = 16;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -597,7 +637,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![9], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![10], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

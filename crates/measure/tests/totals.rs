@@ -4,7 +4,8 @@
 mod scene;
 
 use measure::{
-    Cell, CellKey, Distribution, Metric, Outcome, Period, Recorder, Snapshot, Totals, TotalsError,
+    Cell, CellKey, Distribution, EventsRead, Metric, Outcome, Period, Recorder, Snapshot,
+    StreamEnd, Totals, TotalsError,
 };
 use scene::{MS, SECOND, operation, recorder};
 
@@ -38,6 +39,35 @@ fn seconds(number: u64) -> Vec<Snapshot> {
     (0..number)
         .map(|number_of_second| second(&mut recorder, number_of_second))
         .collect()
+}
+
+/// The same seconds with streamed answers.
+fn streamed(number: u64) -> Vec<Snapshot> {
+    let mut recorder = recorder(1);
+    let mut with_events = |number: u64| {
+        let at = number * SECOND + MS;
+        recorder.events(&EventsRead {
+            key: scene::key(0, 1),
+            intended_at: at,
+            begun_at: at,
+            at: at + 5 * MS,
+            previous_at: None,
+            number: 4,
+        });
+        recorder.stream_ended(scene::key(0, 1), StreamEnd::Whole, 4);
+        second(&mut recorder, number)
+    };
+    (0..number).map(&mut with_events).collect()
+}
+
+#[test]
+fn lost_event_shows_in_the_totals() {
+    let whole = streamed(3);
+    let mut lacking = streamed(3);
+    assert_eq!(totals(&whole), totals(&lacking));
+    let cell = lacking[1].cells.values_mut().next().unwrap();
+    cell.streams.events -= 1;
+    assert_ne!(totals(&whole), totals(&lacking));
 }
 
 /// One distribution of some metric.
@@ -161,13 +191,15 @@ fn totals_of_a_hundred_requests_at_sixteen_addresses_fit() {
 /// Where the encoding changes, its version does, and the golden file is what this gives, written
 /// once by UPDATE_GOLDEN=1.
 #[test]
-fn version_3_is_read_as_it_was_written() {
+fn versions_are_read_as_they_were_written() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v3.bin");
-        std::fs::write(path, totals(&seconds(3)).encode()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v4.bin");
+        std::fs::write(path, totals(&streamed(3)).encode()).unwrap();
     }
+    let golden = include_bytes!("golden/totals-v4.bin");
+    assert_eq!(totals(&streamed(3)).encode(), golden);
+    assert_eq!(Totals::decode(golden), Ok(totals(&streamed(3))));
     let golden = include_bytes!("golden/totals-v3.bin");
-    assert_eq!(totals(&seconds(3)).encode(), golden);
     assert_eq!(Totals::decode(golden), Ok(totals(&seconds(3))));
 }
 
@@ -196,8 +228,8 @@ fn bytes_that_are_no_totals_are_refused_with_the_reason() {
 #[test]
 fn encoding_covers_both_versions() {
     // Each golden file stands for one version: a new version is added here too.
-    let snapshot = include_bytes!("golden/snapshot-v9.bin")[0];
-    let totals = include_bytes!("golden/totals-v3.bin")[0];
+    let snapshot = include_bytes!("golden/snapshot-v10.bin")[0];
+    let totals = include_bytes!("golden/totals-v4.bin")[0];
     assert_eq!(
         measure::ENCODING,
         u32::from(snapshot) * 256 + u32::from(totals)

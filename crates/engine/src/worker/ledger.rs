@@ -105,6 +105,7 @@ impl Ledger {
                 stage: FailureStage::Load,
                 kind,
             },
+            is_streamed: false,
         });
     }
 
