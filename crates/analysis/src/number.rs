@@ -56,6 +56,11 @@ fn of_figures(name: NumberName, figures: &Figures, span: Span) -> Number {
         NumberName::TlsOfferedShare => part(tls.offered, tls.handshakes, NO_HANDSHAKE),
         NumberName::TlsAcceptedShare => part(tls.accepted, tls.offered, "no session was offered"),
         NumberName::TlsRetriedShare => part(tls.retried, tls.handshakes, NO_HANDSHAKE),
+        NumberName::EventsCount => count(figures.streams.events),
+        NumberName::EventsRate => (
+            Unit::PerSecond,
+            rate_over(span, figures.streams.events_per_second),
+        ),
     }
 }
 
@@ -147,6 +152,8 @@ mod tests {
             tally.counters.within.payload_bytes,
         ) = (880, 39_000);
         (tally.carried.ok, tally.carried.payload_bytes) = (10, 1000);
+        (tally.streams.events, tally.streams.events_within) = (5000, 4000);
+        tally.carried_events = 500;
         tally
     }
 
@@ -156,6 +163,8 @@ mod tests {
             ("rate", 445.0),
             ("payload.rate", 20_000.0),
             ("operations.count", 1000.0),
+            ("events.count", 5000.0),
+            ("events.rate", 2250.0),
             ("timed_out.count", 5.0),
             ("timed_out.share", 0.005),
             ("errors.count", 20.0),

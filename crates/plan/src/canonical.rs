@@ -252,6 +252,9 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         out.field("redirects", request.redirects);
     }
     out.field("expect", request.expect.canonical());
+    if let Some(stream) = &request.stream {
+        out.field("stream", stream.canonical());
+    }
 }
 
 fn replay(out: &mut TomlText, replay: &Replay) {

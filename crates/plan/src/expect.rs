@@ -72,6 +72,12 @@ pub(crate) const COMPARISONS: [(&str, Relation); 4] = [
 ];
 
 impl Expect {
+    /// Whether it asks for a length of the body, or has a check of it.
+    pub(crate) fn looks_at_body(&self) -> bool {
+        let is_header = |check: &Check| matches!(check.place, CheckPlace::Header(_));
+        self.bytes.is_some() || !self.checks.iter().all(is_header)
+    }
+
     /// The canonical text: an inline table.
     pub(crate) fn canonical(&self) -> String {
         let mut fields = vec![format!("status = {}", statuses(&self.status))];

@@ -31,6 +31,8 @@ pub struct Request {
     pub redirects: u8,
     /// The criteria for success.
     pub expect: crate::Expect,
+    /// How the events of its answer are read, if that is a stream of them.
+    pub stream: Option<crate::EventStream>,
 }
 
 impl Request {
@@ -46,6 +48,7 @@ impl Request {
             weight: 1,
             redirects: 0,
             expect: crate::Expect::default(),
+            stream: None,
         }
     }
 
@@ -88,6 +91,12 @@ impl Request {
             body: None,
             ..self.clone()
         }
+    }
+
+    /// Whether more is looked at of its answer than status and length.
+    #[must_use]
+    pub fn is_watched(&self) -> bool {
+        !self.expect.checks.is_empty() || self.redirects > 0 || self.stream.is_some()
     }
 
     /// Whether a timestamp is part of it.

@@ -46,6 +46,10 @@ pub enum NumberName {
     TlsAcceptedShare,
     /// The share of handshakes that needed a HelloRetryRequest.
     TlsRetriedShare,
+    /// Events of streamed answers.
+    EventsCount,
+    /// Events of streamed answers per second.
+    EventsRate,
 }
 
 words!(NumberName {
@@ -65,11 +69,28 @@ words!(NumberName {
     TlsOfferedShare => "tls.offered.share",
     TlsAcceptedShare => "tls.accepted.share",
     TlsRetriedShare => "tls.retried.share",
+    EventsCount => "events.count",
+    EventsRate => "events.rate",
 });
 
 impl ThresholdMetric {
     /// Names of the figures that are a single number: those of [`NumberName`].
     pub const NUMBERS: [&str; NumberName::WORDS.len()] = NumberName::WORDS;
+
+    /// Whether the metric is about the events of streamed answers.
+    pub(crate) fn is_of_streams(&self) -> bool {
+        const TIMES: [Metric; 3] = [
+            Metric::FirstEvent,
+            Metric::FirstEventService,
+            Metric::EventGap,
+        ];
+        match self {
+            ThresholdMetric::Time { histogram, .. } => {
+                TIMES.iter().any(|metric| metric.name() == histogram)
+            }
+            ThresholdMetric::Number(name) => name.starts_with("events."),
+        }
+    }
 
     /// Whether the metric exists for a single request. Connections and their handshakes serve all
     /// requests, and the loop's lag is the client's.
@@ -184,9 +205,9 @@ impl Relation {
     }
 }
 
-/// Names for times in k6, JMeter, hey and wrk, with our names. Their latency, counted from the
-/// intended instant, is our response time.
-const FOREIGN_TIMES: [(&str, &str); 14] = [
+/// Names for times in k6, JMeter, hey, wrk and benchmarks of language models, with our names. Their
+/// latency, counted from the intended instant, is our response time.
+const FOREIGN_TIMES: [(&str, &str); 18] = [
     ("duration", "response_time"),
     ("elapsed", "response_time"),
     ("http_req_blocked", "connection_wait"),
@@ -196,11 +217,15 @@ const FOREIGN_TIMES: [(&str, &str); 14] = [
     ("http_req_sending", "send"),
     ("http_req_tls_handshaking", "handshake"),
     ("http_req_waiting", "first_byte"),
+    ("inter_token_latency", "event_gap"),
     ("iteration_duration", "response_time"),
+    ("itl", "event_gap"),
     ("latency", "response_time"),
     ("service", "service_time"),
     ("time", "response_time"),
+    ("time_to_first_token", "first_event"),
     ("ttfb", "first_byte"),
+    ("ttft", "first_event"),
 ];
 
 /// Their names for numbers.

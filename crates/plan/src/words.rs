@@ -42,8 +42,8 @@ pub(crate) use words;
 mod tests {
     use super::Words;
     use crate::{
-        Arrivals, AtEnd, BuiltinKey, Close, HttpVersion, KeyExchange, KeyShare, LostAgents,
-        NumberName, Relation, ResumptionKind, RowOrder, Scheme, TlsVersion, Verify,
+        Arrivals, AtEnd, BuiltinKey, Close, EventFormat, HttpVersion, KeyExchange, KeyShare,
+        LostAgents, NumberName, Relation, ResumptionKind, RowOrder, Scheme, TlsVersion, Verify,
     };
 
     fn check<T: Words + PartialEq + std::fmt::Debug>() {
@@ -59,6 +59,7 @@ mod tests {
         check::<AtEnd>();
         check::<BuiltinKey>();
         check::<Close>();
+        check::<EventFormat>();
         check::<HttpVersion>();
         check::<KeyExchange>();
         check::<KeyShare>();

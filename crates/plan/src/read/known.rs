@@ -1,8 +1,8 @@
 //! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
-    builtin, connection, expect, fleet, identities, key_log, load, repeat, replay, request, search,
-    target, tls,
+    builtin, connection, event_stream, expect, fleet, identities, key_log, load, repeat, replay,
+    request, search, target, tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -14,6 +14,7 @@ const SECTIONS: &[&[&str]] = &[
     replay::KEYS,
     request::KEYS,
     expect::KEYS,
+    event_stream::KEYS,
     connection::KEYS,
     tls::KEYS,
     identities::KEYS,

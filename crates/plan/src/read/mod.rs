@@ -17,6 +17,7 @@ mod context;
 mod data;
 mod dependencies;
 mod duplicates;
+mod event_stream;
 mod expect;
 mod field;
 mod file_source;

@@ -4,6 +4,7 @@ use crate::read::auth;
 use crate::read::body;
 use crate::read::columns;
 use crate::read::context::Context;
+use crate::read::event_stream;
 use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
@@ -192,6 +193,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "json",
             "multipart",
             "expect",
+            "stream",
         ],
         why,
     );
@@ -220,6 +222,12 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
     let redirects = section.read("redirects", |field| redirects(field, rest));
     let expect = section.section("expect")?;
     let expect = expect::read(expect, &method);
+    let stream = section.read("stream", |field| {
+        let stream = field.section()?;
+        let read = event_stream::read(&stream, &method, &expect);
+        stream.finish();
+        Some(read)
+    });
     Some(Request {
         name: String::new(),
         method,
@@ -230,6 +238,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         weight,
         redirects: redirects.unwrap_or(0),
         expect,
+        stream,
     })
 }
 

@@ -55,6 +55,7 @@ fn one(name: &str, field: &Field<'_>, requests: Option<&[Request]>) -> Option<Th
     .ok()?;
     if let Some(requests) = requests {
         refuse_unknown_check(field, &metric, requests);
+        refuse_without_stream(field, (request.as_deref(), &metric), requests);
     }
     let example = example(&metric);
     let text = field.text(example)?.trim();
@@ -88,6 +89,22 @@ fn refuse_unknown_check(field: &Field<'_>, metric: &ThresholdMetric, requests: &
             "is about check {number}, and the plan has {checks}, numbered from 1 in the order of \
              its requests; write errors.http.check.count for all of them"
         ));
+    }
+}
+
+/// A threshold on events that no request can have would never be met.
+fn refuse_without_stream(
+    field: &Field<'_>,
+    (of_request, metric): (Option<&str>, &ThresholdMetric),
+    requests: &[Request],
+) {
+    let is_meant = |request: &Request| of_request.is_none_or(|name| name == request.name);
+    let mut meant = requests.iter().filter(|request| is_meant(request));
+    if metric.is_of_streams() && !meant.any(|request| request.stream.is_some()) {
+        field.problem(
+            "is about events, and the answers are no streams of them; write [request.stream] with \
+             events = \"sse\" or \"lines\"",
+        );
     }
 }
 

@@ -64,6 +64,32 @@ tls.resumed.share = ">= 0.75"
 "#;
 
 #[test]
+fn stream_stands_in_the_canonical_text_only_if_there_is_one() {
+    let base = "target.url = \"http://a.test/\"\nload = { connections = 1, requests = 1 }\n";
+    let line = |stream: &str| {
+        let plan = parse(&format!("{base}{stream}")).unwrap();
+        assert_eq!(again(&plan), Ok(plan.clone()));
+        let canonical = plan.canonical_text();
+        let line = canonical.lines().find(|line| line.starts_with("stream"));
+        line.map(str::to_owned)
+    };
+    let cases = [
+        ("", None),
+        (
+            "request.stream.events = \"lines\"\n",
+            Some("stream = { events = \"lines\" }"),
+        ),
+        (
+            "[request.stream]\ncut_after = 100\nend = \"[DO\\nNE]\"\nevents = \"sse\"\n",
+            Some("stream = { events = \"sse\", end = \"[DO\\nNE]\", cut_after = 100 }"),
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(line(text).as_deref(), expected);
+    }
+}
+
+#[test]
 fn checks_stand_in_the_canonical_text_in_the_order_of_their_numbers() {
     let text = r#"
 target.url = "http://a.test/"

@@ -42,6 +42,8 @@ fn request() -> impl Strategy<Value = String> {
         "",
         "expect = { status = [\"2xx\", 404], bytes = 3 }\n",
         "expect = { status = [\"100-999\"] }\n",
+        "stream = { events = \"sse\", end = \"[DONE]\" }\n",
+        "stream = { events = \"lines\", end = \"\\\"\", cut_after = 9 }\n",
         "expect = { bytes = { max = 9 }, headers = { ETag = { present = false }, \"x.y\" = 5 } }\n",
     ]);
     let body = prop_oneof![
@@ -70,6 +72,9 @@ fn request() -> impl Strategy<Value = String> {
         };
         if body.starts_with("[request.expect]") {
             return format!("{path}{headers}{body}");
+        }
+        if expect.starts_with("stream") {
+            return format!("{path}{headers}{expect}{body}"); // HEAD has none
         }
         format!("{method}{path}{headers}{expect}{body}")
     })
