@@ -1,15 +1,20 @@
-//! Checks of answers beyond status and length: what a request of the plan asks for, ready to be
-//! made. Knows no framing and no connection.
+//! What is looked at of answers beyond status and length: the checks that a request of the plan
+//! asks for, ready to be made, and the events of a streamed answer. Knows no framing and no
+//! connection.
 
 mod answer_watch;
+mod body_reader;
 mod body_search;
+mod event_scanner;
+mod event_watch;
 mod text_search;
 mod value_tests;
 mod watched_body;
 
 pub(crate) use answer_watch::AnswerWatch;
+pub(crate) use event_watch::EventWatch;
 use memchr::memmem::Finder;
-use plan::{Check, CheckPlace, Pattern, Plan, ValueTest};
+use plan::{Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
 use std::sync::Arc;
 
 /// The checks of one request, each with its number in the plan. Those of one kind stand in the
@@ -24,24 +29,24 @@ pub(crate) struct AnswerChecks {
     json: Vec<(u16, String, ValueTest)>,
     /// Whether the field `Location` is kept, because redirects are followed.
     keeps_location: bool,
+    /// How the events of the answer are read, if that is a stream of them.
+    stream: Option<Arc<EventStream>>,
 }
 
 impl AnswerChecks {
-    /// The checks of each of the plan's requests; `None` for those without that follow no redirects
-    /// either.
+    /// What is looked at for each of the plan's requests; `None` if that is nothing.
     pub(crate) fn of_requests(plan: &Plan) -> Vec<Option<Arc<AnswerChecks>>> {
         let mut last = 0;
         let of_request = |request: &plan::Request| {
             let checks = &request.expect.checks;
             let first = last + 1;
             last += checks.len() as u16; // a plan has 1,000 at most
-            let keeps_location = request.redirects > 0;
-            (keeps_location || !checks.is_empty()).then(|| {
-                Arc::new(AnswerChecks {
-                    keeps_location,
-                    ..AnswerChecks::new(first, checks)
-                })
-            })
+            let ready = || AnswerChecks {
+                keeps_location: request.redirects > 0,
+                stream: request.stream.clone().map(Arc::new),
+                ..AnswerChecks::new(first, checks)
+            };
+            request.is_watched().then(|| Arc::new(ready()))
         };
         plan.requests().iter().map(of_request).collect()
     }
@@ -68,6 +73,11 @@ impl AnswerChecks {
             }
         }
         ready
+    }
+
+    /// Whether the answer is a stream of events.
+    pub(crate) fn is_streamed(&self) -> bool {
+        self.stream.is_some()
     }
 
     fn has_body_checks(&self) -> bool {

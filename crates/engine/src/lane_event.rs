@@ -13,6 +13,8 @@ pub(crate) enum LaneEvent {
     Limited { lanes: u32, is_first: bool },
     /// An answer has begun to arrive.
     FirstByte { lane: u32 },
+    /// Events of a streamed answer have come, before it was complete.
+    Events { lane: u32 },
     /// More of an unfinished answer has arrived, or its beginning.
     Progress { lane: u32 },
     /// The answer is complete; no earlier event of it is needed.

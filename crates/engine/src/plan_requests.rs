@@ -1,6 +1,7 @@
 //! The plan's requests, written in the HTTP version that the plan speaks.
 
 use crate::body::BodyUpload;
+use crate::checks::AnswerChecks;
 use crate::failed_row::RowFinder;
 use crate::hops::{Hop, HopForm, HopId, Hops};
 use crate::http2;
@@ -42,6 +43,11 @@ impl PlanRequests {
     #[inline]
     pub(crate) fn request_of(&self, operation: &LiveOperation) -> &Http1Request {
         self.http1.request(operation.id.request)
+    }
+
+    /// What is looked at of answers to a request; `None` if that is nothing.
+    pub(crate) fn checks(&self, request: u16) -> Option<&AnswerChecks> {
+        self.http1.request(request).checks.as_deref()
     }
 
     /// Writes the operation's request for HTTP/1.1. `closes` if it asks the server to close the

@@ -29,7 +29,7 @@ pub(crate) struct Http1Request {
     /// §4).
     pub(crate) is_safe: bool,
     pub(crate) expect: plan::Expect,
-    /// The checks among what it expects, ready to be made.
+    /// What else is looked at of its answer, ready to be done.
     pub(crate) checks: Option<Arc<AnswerChecks>>,
     /// What a log has of it, if the plan replays one.
     pub(crate) replayed: Option<Arc<ReplayedRequest>>,

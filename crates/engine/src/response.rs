@@ -29,8 +29,8 @@ pub(crate) trait ResponseSink {
     /// Whether it wants to be told anything.
     const IS_WATCHING: bool;
 
-    /// The fields of the final head.
-    fn take_fields(&mut self, fields: &[httparse::Header<'_>]);
+    /// Status and fields of the final head.
+    fn take_head(&mut self, status: u16, fields: &[httparse::Header<'_>]);
 
     /// The next bytes of the body.
     fn take_body(&mut self, bytes: &[u8]);
@@ -42,7 +42,7 @@ struct Counted;
 impl ResponseSink for Counted {
     const IS_WATCHING: bool = false;
 
-    fn take_fields(&mut self, _: &[httparse::Header<'_>]) {}
+    fn take_head(&mut self, _: u16, _: &[httparse::Header<'_>]) {}
 
     fn take_body(&mut self, _: &[u8]) {}
 }
@@ -313,7 +313,7 @@ impl ResponseParser {
             _ => return Err(BadFraming),
         }
         let framing = Framing::new(head.headers)?;
-        sink.take_fields(head.headers);
+        sink.take_head(status, head.headers);
         self.keep_alive = framing.keeps_alive(version);
         self.state = if self.head_only || matches!(status, 204 | 304) {
             ResponseState::Whole

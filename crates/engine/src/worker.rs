@@ -26,6 +26,7 @@ mod thread_account;
 mod uploads;
 mod users;
 mod watch;
+mod watched;
 
 use crate::arrival::WaitingArrival;
 use crate::clock::{RunClock, monotonic_ns};

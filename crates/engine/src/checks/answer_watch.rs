@@ -1,6 +1,8 @@
 //! One answer under watch: its fields and body go past, and a verdict remains.
 
 use super::AnswerChecks;
+use super::body_reader::BodyReader;
+use super::event_watch::EventWatch;
 use super::value_tests::passes_as_field;
 use super::watched_body::WatchedBody;
 use crate::location::MAX_LOCATION;
@@ -29,9 +31,11 @@ impl AnswerWatch {
         }
     }
 
-    /// Takes the final head's fields, as names and values.
+    /// Takes the final head: its status, and its fields as names and values. Only an answer with
+    /// a status of 2xx is a stream.
     pub(crate) fn take_head<'f>(
         &mut self,
+        status: u16,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) {
         let named = |wanted: &str| {
@@ -51,9 +55,12 @@ impl AnswerWatch {
             let kept = location.map(|value| &value[..value.len().min(MAX_LOCATION + 1)]);
             self.location = kept.map(<[u8]>::to_vec);
         }
-        // Nothing that a body has can change what is counted.
-        if self.failed_header.is_none() && self.checks.has_body_checks() {
-            self.body = WatchedBody::new(&self.checks, named("content-encoding"));
+        let is_streamed = self.checks.stream.is_some() && (200..300).contains(&status);
+        // After a failed header, checks of the body can change nothing.
+        let is_checked = self.failed_header.is_none() && self.checks.has_body_checks();
+        if is_streamed || is_checked {
+            let reader = BodyReader::new(&self.checks, is_streamed);
+            self.body = WatchedBody::new(reader, named("content-encoding"));
         }
     }
 
@@ -68,11 +75,24 @@ impl AnswerWatch {
         self.location.take()
     }
 
-    /// The answer is whole: returns what it fails by, `None` if it passes.
-    pub(crate) fn end(self) -> Option<Kind> {
+    /// Its events; `None` if it is no stream.
+    pub(crate) fn events(&mut self) -> Option<&mut EventWatch> {
+        self.body.events()
+    }
+
+    /// Whether events have come that were not told.
+    #[inline]
+    pub(crate) fn has_news(&mut self) -> bool {
+        self.events().is_some_and(|events| events.has_news())
+    }
+
+    /// The answer is whole, or given up: returns what it fails by, `None` if it passes. That can be
+    /// asked once.
+    pub(crate) fn end(&mut self) -> Option<Kind> {
+        let of_body = self.body.end();
         match self.failed_header {
             Some(number) => Some(Kind::Check(number)),
-            None => self.body.end(),
+            None => of_body,
         }
     }
 }

@@ -6,7 +6,6 @@ use super::value_tests::passes_as_json;
 use measure::Kind;
 use plan::PatternState;
 use serde_json::Value;
-use std::io;
 use std::sync::Arc;
 
 /// Longest JSON document that is kept, in bytes.
@@ -131,21 +130,5 @@ impl BodySearch {
         let failed =
             tests.find(|(_, pointer, test)| !passes_as_json(test, document.pointer(pointer)));
         failed.map(|&(number, ..)| Kind::Check(number))
-    }
-}
-
-/// A decoder writes the body as it decodes it.
-impl io::Write for BodySearch {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.take(bytes);
-        if self.is_over() {
-            // Stops the decoder in the midst of what it could make of its input.
-            return Err(io::ErrorKind::Other.into());
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

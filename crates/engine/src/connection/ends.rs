@@ -59,6 +59,18 @@ impl WorkerConnection {
         Cancelled::Lane
     }
 
+    /// Gives up the rest of the lane's answer, which has had all the events that are wanted.
+    pub(crate) fn cut(&mut self, lane: u32) -> Cancelled {
+        self.has_served = true;
+        match &mut self.http {
+            Http::One(_) => Cancelled::Connection,
+            Http::Two(session) => {
+                session.cancel(lane);
+                Cancelled::Lane
+            }
+        }
+    }
+
     /// The connection has ended, for the reason `kind`: returns what that means for the answer on
     /// this lane.
     pub(crate) fn end_lane(&mut self, lane: u32, kind: Kind) -> LaneEnd {

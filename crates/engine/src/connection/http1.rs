@@ -32,6 +32,8 @@ enum LaneExchange {
     Asked,
     /// Some of the answer has arrived, and was not reported yet.
     Arrived,
+    /// The same, with events of a streamed answer.
+    Streamed,
     /// The answer is incomplete, and what has arrived of it was reported.
     Reported,
     /// No request is under way, and none can follow.
@@ -72,14 +74,21 @@ impl Http1Lane {
             return Ok(());
         }
         // Nothing belongs to an answer that is whole.
+        let mut progress = LaneExchange::Arrived;
         let taken = match &mut self.watch {
             _ if !is_expecting => Ok(0),
             None => self.parser.feed(bytes),
-            Some(watch) => self.parser.feed_past(bytes, &mut **watch),
+            Some(watch) => {
+                let taken = self.parser.feed_past(bytes, &mut **watch);
+                if watch.has_news() {
+                    progress = LaneExchange::Streamed;
+                }
+                taken
+            }
         };
         let taken = taken.map_err(|why| why.kind())?;
         if taken > 0 {
-            self.exchange = LaneExchange::Arrived;
+            self.exchange = progress;
         }
         self.unsolicited |= taken < bytes.len();
         Ok(())
@@ -88,6 +97,10 @@ impl Http1Lane {
     #[inline]
     pub(super) fn poll(&mut self) -> Option<LaneEvent> {
         match self.exchange {
+            LaneExchange::Streamed => {
+                self.exchange = LaneExchange::Arrived;
+                Some(LaneEvent::Events { lane: 0 })
+            }
             LaneExchange::Arrived if self.parser.is_whole() => {
                 self.exchange = LaneExchange::Idle;
                 Some(LaneEvent::Answered { lane: 0 })
@@ -112,7 +125,7 @@ impl Http1Lane {
     pub(super) fn withdraw(&mut self) {
         self.unsolicited |= matches!(
             self.exchange,
-            LaneExchange::Arrived | LaneExchange::Reported
+            LaneExchange::Arrived | LaneExchange::Streamed | LaneExchange::Reported
         );
         self.exchange = LaneExchange::Idle;
     }
@@ -132,15 +145,14 @@ impl Http1Lane {
         self.parser.answer()
     }
 
-    /// Returns the check that the whole answer failed, or why it cannot be checked; `None` if it
-    /// passes. That can be asked once.
-    pub(super) fn check_failure(&mut self) -> Option<Kind> {
-        self.watch.take()?.end()
+    /// Whether the answer under way is whole.
+    pub(super) fn is_whole(&self) -> bool {
+        self.parser.is_whole()
     }
 
-    /// Takes where the answer says that its redirect leads, if redirects are followed.
-    pub(super) fn take_location(&mut self) -> Option<Vec<u8>> {
-        self.watch.as_mut()?.take_location()
+    /// What watches the answer, if its request wants that.
+    pub(super) fn watch(&mut self) -> Option<&mut AnswerWatch> {
+        self.watch.as_deref_mut()
     }
 
     /// Whether no request may follow the answer.
@@ -189,9 +201,10 @@ impl Http1Lane {
 impl ResponseSink for AnswerWatch {
     const IS_WATCHING: bool = true;
 
-    fn take_fields(&mut self, fields: &[httparse::Header<'_>]) {
+    fn take_head(&mut self, status: u16, fields: &[httparse::Header<'_>]) {
         let fields = fields.iter();
-        self.take_head(fields.map(|field| (field.name.as_bytes(), field.value)));
+        let fields = fields.map(|field| (field.name.as_bytes(), field.value));
+        AnswerWatch::take_head(self, status, fields);
     }
 
     fn take_body(&mut self, bytes: &[u8]) {

@@ -2,11 +2,11 @@
 
 use super::state::{ConnectionState, Outlook};
 use super::{Http, TransferFault, WorkerConnection};
+use crate::checks::AnswerWatch;
 use crate::live_operation::LiveOperation;
 use crate::plan_requests::PlanRequests;
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
-use measure::Kind;
 use plan::Close;
 
 /// How a request leaves that was begun.
@@ -206,20 +206,19 @@ impl WorkerConnection {
         }
     }
 
-    /// Returns the check that the lane's whole answer failed, or why it cannot be checked; `None`
-    /// if it passes. That can be asked once.
-    pub(crate) fn check_failure(&mut self, lane: u32) -> Option<Kind> {
+    /// What watches the lane's latest answer, if its request wants that.
+    pub(crate) fn watch(&mut self, lane: u32) -> Option<&mut AnswerWatch> {
         match &mut self.http {
-            Http::One(lane) => lane.check_failure(),
-            Http::Two(session) => session.check_failure(lane),
+            Http::One(lane) => lane.watch(),
+            Http::Two(session) => session.answer_watch(lane),
         }
     }
 
-    /// Takes where the lane's answer says that its redirect leads, if redirects are followed.
-    pub(crate) fn take_location(&mut self, lane: u32) -> Option<Vec<u8>> {
-        match &mut self.http {
-            Http::One(lane) => lane.take_location(),
-            Http::Two(session) => session.take_location(lane),
+    /// Whether more can come of the lane's answer.
+    pub(crate) fn is_under_way(&self, lane: u32) -> bool {
+        match &self.http {
+            Http::One(lane) => !lane.is_whole(),
+            Http::Two(session) => session.is_under_way(lane),
         }
     }
 

@@ -229,15 +229,14 @@ impl Http2Connection {
         self.streams[lane as usize].watch = watch;
     }
 
-    /// Returns the check that the lane's whole answer failed, or why it cannot be checked; `None`
-    /// if it passes. That can be asked once.
-    pub(crate) fn check_failure(&mut self, lane: u32) -> Option<Kind> {
-        self.streams[lane as usize].watch.take()?.end()
+    /// What watches the answer on the lane's latest stream, if its request wants that.
+    pub(crate) fn answer_watch(&mut self, lane: u32) -> Option<&mut AnswerWatch> {
+        self.streams[lane as usize].watch.as_deref_mut()
     }
 
-    /// Takes where the lane's answer says that its redirect leads, if redirects are followed.
-    pub(crate) fn take_location(&mut self, lane: u32) -> Option<Vec<u8>> {
-        self.streams[lane as usize].watch.as_mut()?.take_location()
+    /// Whether the lane's latest stream has not ended.
+    pub(crate) fn is_under_way(&self, lane: u32) -> bool {
+        self.lane_of(self.streams[lane as usize].id) == Some(lane)
     }
 
     /// Cancels the lane's stream, if one is under way.

@@ -141,6 +141,9 @@ impl Worker {
     /// Records an arrival that is never sent.
     pub(super) fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
         let request = self.script.first(waiting.arrival.seq);
-        self.ledger.not_sent(request, waiting, kind, now);
+        let checks = self.requests.checks(request);
+        let is_streamed = checks.is_some_and(|checks| checks.is_streamed());
+        self.ledger
+            .not_sent((request, is_streamed), waiting, kind, now);
     }
 }

@@ -1,6 +1,5 @@
 //! The purpose of a new connection, its addresses, and whether it offers a session.
 
-use crate::checks::AnswerChecks;
 use crate::clock::RunClock;
 use crate::connection::{ConnectionUse, WorkerConnection};
 use crate::endpoints::Endpoints;
@@ -33,7 +32,7 @@ impl ConnectionRules {
         let purpose = match plan.connection().http {
             HttpVersion::Http2 { streams } if requests_each > 0 => ConnectionUse::Lanes {
                 lanes: streams,
-                has_checks: AnswerChecks::of_requests(plan).iter().any(Option::is_some),
+                has_checks: plan.requests().iter().any(plan::Request::is_watched),
             },
             HttpVersion::Http2 { .. } | HttpVersion::Http11 => ConnectionUse::OneLane,
         };

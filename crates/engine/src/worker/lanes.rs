@@ -79,6 +79,7 @@ impl Worker {
         let first = self.seats.of_seat(seat).start;
         match event {
             LaneEvent::Answered { lane } => self.on_response(first + lane, at),
+            LaneEvent::Events { lane } => self.on_events(first + lane, at),
             LaneEvent::FirstByte { lane } | LaneEvent::Progress { lane } => {
                 self.on_progress(first + lane, at)
             }

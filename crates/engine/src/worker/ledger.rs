@@ -88,8 +88,15 @@ impl Ledger {
         }
     }
 
-    /// Records an arrival that is never sent, given up at `now` for the reason `kind`.
-    pub(super) fn not_sent(&mut self, request: u16, waiting: WaitingArrival, kind: Kind, now: u64) {
+    /// Records an arrival that is never sent, given up at `now` for the reason `kind`; the answer
+    /// to its request would be a stream if it `is_streamed`.
+    pub(super) fn not_sent(
+        &mut self,
+        (request, is_streamed): (u16, bool),
+        waiting: WaitingArrival,
+        kind: Kind,
+        now: u64,
+    ) {
         self.roll(now);
         let arrival = waiting.arrival;
         self.recorder.not_sent(&NotSent {
@@ -105,7 +112,7 @@ impl Ledger {
                 stage: FailureStage::Load,
                 kind,
             },
-            is_streamed: false,
+            is_streamed,
         });
     }
 

@@ -3,6 +3,7 @@
 use super::lanes::failed;
 use super::{Worker, WorkerPhase};
 use crate::arrival::Arrival;
+use crate::checks::AnswerWatch;
 use crate::connection::AfterAnswer;
 use crate::key_log::OperationEnding;
 use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
@@ -68,7 +69,7 @@ impl Worker {
         let answer = connection.answer(lane);
         if request.hops.is_some()
             && let Some(status @ (301..=303 | 307 | 308)) = answer.status
-            && let Some(location) = connection.take_location(lane)
+            && let Some(location) = connection.watch(lane).and_then(AnswerWatch::take_location)
         {
             return self.follow(slot, (status, &location), at);
         }
@@ -78,14 +79,11 @@ impl Worker {
             {
                 self.retry_after_handshake(slot, now)
             }
-            Some(kind) => self.succeed(slot, failed(FailureStage::Http, kind), now),
-            None if request.checks.is_some() => {
-                let end = match connection.check_failure(lane) {
-                    Some(kind) => failed(FailureStage::Http, kind),
-                    None => OperationEnd::Ok,
-                };
+            fault if request.checks.is_some() => {
+                let end = self.end_watch(slot, fault, at);
                 self.succeed(slot, end, now)
             }
+            Some(kind) => self.succeed(slot, failed(FailureStage::Http, kind), now),
             None => self.succeed(slot, OperationEnd::Ok, now),
         }
     }
@@ -176,6 +174,7 @@ impl Worker {
         self.ledger.recorder.end(&ended);
         if let OperationEnd::Failed(failure) = end {
             self.note_failed_rows(seat, &operation, failure);
+            self.note_missed_event(slot, &operation, failure, now);
         }
     }
 
@@ -259,7 +258,7 @@ impl Worker {
 
 /// Compares the answer to operation `seq` with what the plan or its log expects; `None` if it is as
 /// expected.
-fn fault_of(answer: ReceivedResponse, request: &Http1Request, seq: u64) -> Option<Kind> {
+pub(super) fn fault_of(answer: ReceivedResponse, request: &Http1Request, seq: u64) -> Option<Kind> {
     let expect = &request.expect;
     let status = answer.status.unwrap_or(0);
     if let Some(replayed) = &request.replayed {

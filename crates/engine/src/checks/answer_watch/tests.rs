@@ -1,6 +1,7 @@
 use super::*;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use measure::StreamEnd;
 use plan::Plan;
 use std::io::Write as _;
 
@@ -18,7 +19,10 @@ fn failure(expect: &str, fields: &[(&str, &str)], body: &[u8], cut: usize) -> Op
     let checks = AnswerChecks::of_requests(&plan_expecting(expect)).remove(0);
     let mut watch = AnswerWatch::new(&checks.unwrap());
     let fields = fields.iter();
-    watch.take_head(fields.map(|(name, value)| (name.as_bytes(), value.as_bytes())));
+    watch.take_head(
+        200,
+        fields.map(|(name, value)| (name.as_bytes(), value.as_bytes())),
+    );
     watch.take_body(&body[..cut]);
     watch.take_body(&body[cut..]);
     watch.end()
@@ -122,4 +126,130 @@ fn body_that_is_too_long_is_an_error_of_its_own() {
     assert_eq!(failure(text, &fields, &bomb, 9), Some(Kind::BodyTooLarge));
     // A text that was found before counts.
     assert_eq!(failure("contains = \"xxx\"", &fields, &bomb, 9), None);
+}
+
+/// A watch of an answer with this status and these fields, to a request with this stream.
+fn streamed(stream: &str, status: u16, fields: &[(&str, &str)]) -> AnswerWatch {
+    let expect = format!(
+        "status = [\"2xx\", 302]\nheaders = {{ x-late = {{ present = false }} }}\n[request.stream]\n{stream}"
+    );
+    let checks = AnswerChecks::of_requests(&plan_expecting(&expect)).remove(0);
+    let mut watch = AnswerWatch::new(&checks.unwrap());
+    let fields = fields.iter();
+    let fields = fields.map(|(name, value)| (name.as_bytes(), value.as_bytes()));
+    watch.take_head(status, fields);
+    watch
+}
+
+/// Events that came with a read at `at`, and the instant of the event before.
+fn told(watch: &mut AnswerWatch, at: u64) -> Option<(u64, Option<u64>)> {
+    let batch = watch.events()?.tell(at)?;
+    Some((batch.number, batch.previous_at))
+}
+
+#[test]
+fn events_are_told_with_the_read_that_completed_them() {
+    let mut watch = streamed("events = \"sse\"\nend = \"[DONE]\"", 200, &[]);
+    watch.take_body(b"data: 1\n\ndata: 2\n\ndata: ");
+    assert!(watch.has_news());
+    assert_eq!(told(&mut watch, 10), Some((2, None)));
+    assert_eq!(told(&mut watch, 10), None);
+    watch.take_body(b"3\n");
+    assert!(!watch.has_news());
+    watch.take_body(b"\n");
+    assert_eq!(told(&mut watch, 30), Some((1, Some(10))));
+    watch.take_body(b"data: [DONE]\n\n");
+    assert_eq!(told(&mut watch, 40), None);
+    assert_eq!(watch.end(), None);
+    assert_eq!(watch.events().unwrap().outcome(), (StreamEnd::Whole, 3));
+}
+
+#[test]
+fn coded_events_are_told_as_soon_as_they_are_flushed() {
+    let fields = [("content-encoding", "gzip")];
+    let mut watch = streamed("events = \"lines\"", 200, &fields);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    for at in 1..50 {
+        writeln!(encoder, "{{\"token\": {at}}}").unwrap();
+        encoder.flush().unwrap();
+        let coded = std::mem::take(encoder.get_mut());
+        watch.take_body(&coded);
+        let before = (at > 1).then(|| at - 1);
+        assert_eq!(told(&mut watch, at), Some((1, before)));
+    }
+    encoder.write_all(b"last").unwrap();
+    watch.take_body(&encoder.finish().unwrap());
+    assert_eq!(watch.end(), None);
+    assert_eq!(told(&mut watch, 50), Some((1, Some(49))));
+    assert_eq!(watch.events().unwrap().outcome(), (StreamEnd::Whole, 50));
+}
+
+#[test]
+fn what_is_no_gzip_is_no_stream() {
+    let broken: [&[u8]; 3] = [
+        b"data: 1\n\n",
+        &gzip(b"data: 1\n\n")[..12],
+        b"\x1f\x8b\x08\0",
+    ];
+    for body in broken {
+        let fields = [("content-encoding", "gzip")];
+        let mut watch = streamed("events = \"sse\"", 200, &fields);
+        body.chunks(1).for_each(|piece| watch.take_body(piece));
+        assert_eq!(watch.end(), Some(Kind::ContentCoding));
+    }
+    let mut watch = streamed("events = \"sse\"", 200, &[("content-encoding", "br")]);
+    watch.take_body(b"data: 1\n\n");
+    assert_eq!(watch.end(), Some(Kind::ContentCoding));
+}
+
+#[test]
+fn stream_ends_whole_or_cut_or_without_its_marker() {
+    let marked = "events = \"sse\"\nend = \"[DONE]\"\ncut_after = 3";
+    type Outcome = Option<(StreamEnd, u64)>;
+    let cases: [(&[u8], u16, Option<Kind>, Outcome); 6] = [
+        (
+            b"data: 1\n\ndata: [DONE]\n\n",
+            200,
+            None,
+            Some((StreamEnd::Whole, 1)),
+        ),
+        (b"data: [DONE]\n\n", 200, None, Some((StreamEnd::Whole, 0))),
+        (
+            b"data: 1\n\n",
+            200,
+            Some(Kind::NoEndMarker),
+            Some((StreamEnd::Unmarked, 1)),
+        ),
+        (
+            b"",
+            200,
+            Some(Kind::NoEndMarker),
+            Some((StreamEnd::Unmarked, 0)),
+        ),
+        (
+            b"data: 1\n\ndata: 2\n\ndata: 3\n\ndata: 4\n\n",
+            200,
+            None,
+            Some((StreamEnd::Cut, 3)),
+        ),
+        (b"data: 1\n\n", 302, None, None),
+    ];
+    for (body, status, failure, outcome) in cases {
+        for body in [body.to_vec(), gzip(body)] {
+            let is_coded = body.starts_with(b"\x1f\x8b");
+            let fields = [(
+                "content-encoding",
+                if is_coded { "gzip" } else { "identity" },
+            )];
+            let mut watch = streamed(marked, status, &fields);
+            watch.take_body(&body);
+            assert_eq!(watch.end(), failure);
+            assert_eq!(watch.events().map(|events| events.outcome()), outcome);
+        }
+    }
+    // A failed check comes first, and the events count.
+    let mut watch = streamed(marked, 200, &[("x-late", "1")]);
+    watch.take_body(b"data: 1\n\n");
+    assert_eq!(watch.end(), Some(Kind::Check(1)));
+    assert_eq!(told(&mut watch, 5), Some((1, None)));
 }

@@ -120,7 +120,11 @@ impl FrameHandler for Http2Connection {
         let stream = &mut self.streams[lane as usize];
         let most = stream.content_length.unwrap_or(u64::MAX);
         if let Some(watch) = &mut stream.watch {
+            let had_news = watch.has_news();
             watch.take_body(bytes);
+            if !had_news && watch.has_news() {
+                self.events.push(LaneEvent::Events { lane });
+            }
         }
         let came = stream.answer.body_bytes + bytes.len() as u64;
         // Bytes beyond the length do not belong to the body, in however many pieces they come.
@@ -221,7 +225,7 @@ impl Http2Connection {
                 stream.answer.status = Some(status);
                 stream.content_length = no_body.or(fields.content_length);
                 if let (Some(watch), Some(texts)) = (&mut stream.watch, &self.texts) {
-                    watch.take_head(texts.of_block());
+                    watch.take_head(status, texts.of_block());
                 }
                 if stream.interim == 0 {
                     self.events.push(LaneEvent::FirstByte { lane });
