@@ -58,6 +58,10 @@ pub struct GoCounts {
     pub client_certificates: u64,
     /// Requests.
     pub requests: u64,
+    /// Events sent of streamed answers.
+    pub events: u64,
+    /// Streamed answers that the client did not read to their end.
+    pub left: u64,
 }
 
 /// A running Go server.
@@ -127,7 +131,9 @@ impl GoServer {
     }
 
     /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356
-    /// bytes in two chunks), `/204`, `/500`, `/length` (returns the length of the request body).
+    /// bytes in two chunks), `/204`, `/500`, `/length` (returns the length of the request body),
+    /// `/events?n=5&gap=10ms` (server-sent events, the first one after a gap too, and `[DONE]`; with
+    /// `&gzip` compressed).
     /// All others are like `/`.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
@@ -165,6 +171,8 @@ impl GoServer {
             handshakes_failed: field(&answer, "HandshakesFailed"),
             client_certificates: field(&answer, "ClientCertificates"),
             requests: field(&answer, "Requests"),
+            events: field(&answer, "Events"),
+            left: field(&answer, "Left"),
         }
     }
 }

@@ -1,5 +1,6 @@
-//! Python's own servers with a thread per connection: one whose answers take a given time,
-//! `servers/python/sleeping.py`, and one that reads bodies, `servers/python/bodies.py`.
+//! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
+//! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; and one that streams lines,
+//! `lines.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -11,6 +12,7 @@ use tempfile::TempDir;
 
 const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
 const BODIES: &str = include_str!("../servers/python/bodies.py");
+const LINES: &str = include_str!("../servers/python/lines.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
 pub struct PythonServer {
@@ -35,6 +37,13 @@ impl PythonServer {
     #[must_use]
     pub fn reading(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(BODIES, ip, &[seen.to_str().unwrap()])
+    }
+
+    /// Starts one on `ip` that answers `/7` with 7 lines of JSON, each in a chunk of its own, and
+    /// writes that number as a line of the file `seen`; `None` if Python is not installed.
+    #[must_use]
+    pub fn streaming(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
+        PythonServer::start_script(LINES, ip, &[seen.to_str().unwrap()])
     }
 
     fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {

@@ -134,8 +134,8 @@ impl Http2Door {
 
     fn note(&mut self, event: LaneEvent) {
         let over = match event {
-            // How often it comes depends on the pieces in which bytes come.
-            LaneEvent::Progress { .. } => return,
+            // How often they come depends on the pieces in which bytes come.
+            LaneEvent::Progress { .. } | LaneEvent::Events { .. } => return,
             LaneEvent::Opened
             | LaneEvent::Ready
             | LaneEvent::Limited { .. }

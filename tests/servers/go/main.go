@@ -3,6 +3,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -24,7 +25,7 @@ const bodyBytes, bigBytes = 356, 1_900_000
 
 // Counts is what /counts shows.
 type Counts struct {
-	Connections, HandshakesFull, HandshakesResumed, HandshakesFailed, ClientCertificates, Requests uint64
+	Connections, HandshakesFull, HandshakesResumed, HandshakesFailed, ClientCertificates, Requests, Events, Left uint64
 }
 
 var counts Counts
@@ -149,7 +150,38 @@ func routes() http.Handler {
 			fmt.Fprint(w, length)
 		}
 	})
+	mux.HandleFunc("/events", streamEvents)
 	return mux
+}
+
+// Sends `n` server-sent events `gap` apart, each flushed behind a comment, and the end marker.
+func streamEvents(w http.ResponseWriter, r *http.Request) {
+	atomic.AddUint64(&counts.Requests, 1)
+	query := r.URL.Query()
+	n, err := strconv.Atoi(query.Get("n"))
+	check(err)
+	gap, err := time.ParseDuration(query.Get("gap"))
+	check(err)
+	w.Header().Set("Content-Type", "text/event-stream")
+	out, flush := io.Writer(w), w.(http.Flusher).Flush
+	if query.Has("gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		packer := gzip.NewWriter(w)
+		defer packer.Close()
+		out, flush = packer, func() { packer.Flush(); w.(http.Flusher).Flush() }
+	}
+	for event := 0; event < n; event++ {
+		select {
+		case <-r.Context().Done():
+			atomic.AddUint64(&counts.Left, 1)
+			return
+		case <-time.After(gap):
+		}
+		fmt.Fprintf(out, ": keep-alive\r\n\r\nevent: token\r\ndata: {\"nth\": %d}\r\n\r\n", event)
+		flush()
+		atomic.AddUint64(&counts.Events, 1)
+	}
+	fmt.Fprint(out, "data: [DONE]\n\n")
 }
 
 func showCounts(w http.ResponseWriter, _ *http.Request) {
@@ -157,6 +189,7 @@ func showCounts(w http.ResponseWriter, _ *http.Request) {
 		atomic.LoadUint64(&counts.Connections), atomic.LoadUint64(&counts.HandshakesFull),
 		atomic.LoadUint64(&counts.HandshakesResumed), atomic.LoadUint64(&counts.HandshakesFailed),
 		atomic.LoadUint64(&counts.ClientCertificates), atomic.LoadUint64(&counts.Requests),
+		atomic.LoadUint64(&counts.Events), atomic.LoadUint64(&counts.Left),
 	}
 	check(json.NewEncoder(w).Encode(seen))
 }

@@ -33,6 +33,7 @@ mod redirects;
 mod replay;
 mod replay_connections;
 mod signatures;
+mod streams;
 mod variables;
 
 use analysis::{Document, Figures, RunState};

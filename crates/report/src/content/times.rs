@@ -13,7 +13,7 @@ const STAGES: [(&str, &str); 4] = [
 ];
 
 /// The phases, in order.
-const PHASES: [(&str, &str); 9] = [
+const PHASES: [(&str, &str); 11] = [
     ("dns", "dns"),
     ("connect (TCP)", "connect"),
     ("handshake, full", "handshake_full"),
@@ -22,12 +22,15 @@ const PHASES: [(&str, &str); 9] = [
     ("  after retry", "handshake_resumed_retried"),
     ("send", "send"),
     ("first byte", "first_byte"),
+    ("first event", "first_event_service"),
+    ("between events", "event_gap"),
     ("receive", "receive"),
 ];
 
 /// The rows of the table of percentiles.
-const LISTED: [(&str, &str); 4] = [
+const LISTED: [(&str, &str); 5] = [
     ("response time", "response_time"),
+    ("first event", "first_event"),
     ("service time", "service_time"),
     ("lateness", "lateness"),
     ("connection wait", "connection_wait"),

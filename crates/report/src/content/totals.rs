@@ -2,7 +2,7 @@
 
 use super::{ContentBlock, Section, Topic};
 use analysis::human::{bytes, counted, number, percentile, share, time};
-use analysis::{Document, Figures, LoadRecord, PathFigures};
+use analysis::{Document, Figures, LoadRecord, PathFigures, StreamFigures};
 
 pub(super) fn section(document: &Document) -> Section {
     let figures = &document.measured;
@@ -12,6 +12,7 @@ pub(super) fn section(document: &Document) -> Section {
         Some(("Errors", errors(figures))),
         Some(("Rate", rate(document))),
         (!is_handshake_only).then(|| ("Bodies", bodies(figures))),
+        (!figures.streams.is_empty()).then(|| ("Events", events(&figures.streams))),
         Some(("On the wire", on_the_wire(figures))),
         Some(("Connections", connections(figures))),
         document
@@ -41,6 +42,24 @@ pub(crate) fn operations(figures: &Figures) -> String {
     format!(
         "{} ended, {} ok{unfinished}",
         operations.ended, operations.ok
+    )
+}
+
+/// Events of streamed answers, and how those answers ended.
+fn events(streams: &StreamFigures) -> String {
+    let ends = [
+        (streams.whole, "whole"),
+        (streams.cut, "cut"),
+        (streams.unmarked, "without the end marker"),
+        (streams.empty, "without an event"),
+    ];
+    let ends = ends.iter().filter(|(count, _)| *count > 0);
+    let ends: Vec<String> = ends.map(|(count, how)| format!("{count} {how}")).collect();
+    format!(
+        "{}, {}/s; answers: {}",
+        streams.events,
+        number(streams.events_per_second),
+        ends.join(", ")
     )
 }
 

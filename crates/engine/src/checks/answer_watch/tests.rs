@@ -131,7 +131,8 @@ fn body_that_is_too_long_is_an_error_of_its_own() {
 /// A watch of an answer with this status and these fields, to a request with this stream.
 fn streamed(stream: &str, status: u16, fields: &[(&str, &str)]) -> AnswerWatch {
     let expect = format!(
-        "status = [\"2xx\", 302]\nheaders = {{ x-late = {{ present = false }} }}\n[request.stream]\n{stream}"
+        "status = [\"2xx\", 302]\nheaders = {{ x-late = {{ present = false }} }}\n\
+         [request.stream]\n{stream}"
     );
     let checks = AnswerChecks::of_requests(&plan_expecting(&expect)).remove(0);
     let mut watch = AnswerWatch::new(&checks.unwrap());
@@ -205,8 +206,8 @@ fn what_is_no_gzip_is_no_stream() {
 #[test]
 fn stream_ends_whole_or_cut_or_without_its_marker() {
     let marked = "events = \"sse\"\nend = \"[DONE]\"\ncut_after = 3";
-    type Outcome = Option<(StreamEnd, u64)>;
-    let cases: [(&[u8], u16, Option<Kind>, Outcome); 6] = [
+    type Case<'a> = (&'a [u8], u16, Option<Kind>, Option<(StreamEnd, u64)>);
+    let cases: [Case<'_>; 6] = [
         (
             b"data: 1\n\ndata: [DONE]\n\n",
             200,
