@@ -121,7 +121,7 @@ fn answer_without_its_end_marker_fails_and_its_events_count() {
     let stream = stream("end = \"[FIN]\"");
     let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
     let text = plan(&url(&server, EVENTS, ""), &pki, &format!("{load}{stream}"));
-    let finished = CoordinatorCommand::local(2, &text).run().expect(0);
+    let finished = CoordinatorCommand::local(2, &text).run().expect(1);
     let document = finished.clean().document();
     // `[DONE]` is an event like any other then.
     let events = (EVENTS + 1) * REQUESTS;
@@ -145,7 +145,7 @@ fn time_out_before_the_first_event_is_a_lower_bound_of_it() {
         stream("")
     );
     let text = plan(&url, &pki, &sections);
-    let finished = CoordinatorCommand::local(2, &text).run().expect(0);
+    let finished = CoordinatorCommand::local(2, &text).run().expect(1);
     let document = finished.document();
     let first = &document.measured.times["first_event"];
     let operations = &document.measured.operations;
