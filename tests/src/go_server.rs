@@ -132,9 +132,9 @@ impl GoServer {
 
     /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356
     /// bytes in two chunks), `/204`, `/500`, `/length` (returns the length of the request body),
-    /// `/events?n=5&gap=10ms` (server-sent events, the first one after a gap too, and `[DONE]`; with
-    /// `&gzip` compressed).
-    /// All others are like `/`.
+    /// `/events?n=5&gap=10ms` (server-sent events, the first one after a gap too, and `[DONE]`;
+    /// with `&gzip` compressed, with `&stall` without an end), `/elsewhere` (redirects to
+    /// `/events`). All others are like `/`.
     #[must_use]
     pub fn url(&self, path: &str) -> String {
         format!("https://{}{path}", self.address)

@@ -151,10 +151,15 @@ func routes() http.Handler {
 		}
 	})
 	mux.HandleFunc("/events", streamEvents)
+	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, r *http.Request) {
+		atomic.AddUint64(&counts.Requests, 1)
+		http.Redirect(w, r, "/events?"+r.URL.RawQuery, http.StatusFound)
+	})
 	return mux
 }
 
-// Sends `n` server-sent events `gap` apart, each flushed behind a comment, and the end marker.
+// Sends `n` server-sent events `gap` apart, each flushed behind a comment, and the end marker. With `stall` it stops
+// before it, until the client leaves.
 func streamEvents(w http.ResponseWriter, r *http.Request) {
 	atomic.AddUint64(&counts.Requests, 1)
 	query := r.URL.Query()
@@ -180,6 +185,11 @@ func streamEvents(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(out, ": keep-alive\r\n\r\nevent: token\r\ndata: {\"nth\": %d}\r\n\r\n", event)
 		flush()
 		atomic.AddUint64(&counts.Events, 1)
+	}
+	if query.Has("stall") {
+		<-r.Context().Done()
+		atomic.AddUint64(&counts.Left, 1)
+		return
 	}
 	fmt.Fprint(out, "data: [DONE]\n\n")
 }

@@ -2,8 +2,10 @@
 
 use crate::{REQUESTS, USERS, run};
 use analysis::{Document, StreamFigures};
-use interop::{CoordinatorCommand, GoOptions, GoServer, Pki, PythonServer, plan};
-use std::net::{IpAddr, Ipv4Addr};
+use interop::{
+    CoordinatorCommand, GoOptions, GoServer, Invited, Pki, PythonServer, Signal, plan, wait_until,
+};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const EVENTS: u64 = 5;
 /// Between two events.
@@ -17,7 +19,7 @@ fn go(pki: &Pki, http2: bool) -> Option<GoServer> {
     GoServer::start(pki, options)
 }
 
-/// The URL of answers with so many events.
+/// The URL of answers with `events` events.
 fn url(server: &GoServer, events: u64, more: &str) -> String {
     server.url(&format!("/events?n={events}&gap={GAP_MS}ms{more}"))
 }
@@ -119,17 +121,198 @@ fn answer_without_its_end_marker_fails_and_its_events_count() {
         return;
     };
     let stream = stream("end = \"[FIN]\"");
-    let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
-    let text = plan(&url(&server, EVENTS, ""), &pki, &format!("{load}{stream}"));
-    let finished = CoordinatorCommand::local(2, &text).run().expect(1);
-    let document = finished.clean().document();
+    let document = run_to(1, &url(&server, EVENTS, ""), &pki, &stream);
     // `[DONE]` is an event like any other then.
     let events = (EVENTS + 1) * REQUESTS;
     assert_eq!(counts(&document), [events, 0, 0, REQUESTS, 0]);
-    let errors = &document.measured.errors;
-    assert_eq!(errors.len(), 1);
-    let (name, count) = (errors[0].name.as_str(), errors[0].count);
-    assert_eq!((name, count), ("http.no_end_marker", REQUESTS));
+    assert_eq!(errors(&document), [("http.no_end_marker", REQUESTS)]);
+}
+
+/// Runs a closed loop that must end with this code, with two agents.
+fn run_to(code: i32, url: &str, pki: &Pki, sections: &str) -> Document {
+    let load = format!("load = {{ connections = {USERS}, requests = {REQUESTS} }}\n");
+    let text = plan(url, pki, &format!("{load}{sections}"));
+    let finished = CoordinatorCommand::local(2, &text).run().expect(code);
+    let document = finished.clean().document();
+    let matching = document.agents.iter().map(|agent| agent.totals_match);
+    assert_eq!(matching.collect::<Vec<_>>(), [Some(true); 2], "{finished}");
+    document
+}
+
+/// The names of errors, each with its count.
+fn errors(document: &Document) -> Vec<(&str, u64)> {
+    let errors = document.measured.errors.iter();
+    errors.map(|error| (&*error.name, error.count)).collect()
+}
+
+#[test]
+fn stream_at_the_end_of_a_redirect_is_read() {
+    let pki = Pki::new();
+    let cases = [
+        (false, "connection.requests = \"unlimited\"\n"),
+        (false, "connection.requests = 1\n"),
+        (true, "connection = { http = \"2\", streams = 2 }\n"),
+        (
+            true,
+            "connection = { http = \"2\", streams = 3, requests = 3 }\n",
+        ),
+    ];
+    for (http2, connection) in cases {
+        let Some(server) = go(&pki, http2) else {
+            return;
+        };
+        let url = server.url(&format!("/elsewhere?n={EVENTS}&gap={GAP_MS}ms"));
+        let stream = stream("end = \"[DONE]\"");
+        let sections = format!("{connection}request.redirects = 1\n{stream}");
+        let document = run(&plan(&url, &pki, &sections));
+        let seen = server.counts();
+        assert_eq!((seen.requests, seen.left), (2 * REQUESTS, 0), "{sections}");
+        let wanted = [EVENTS * REQUESTS, REQUESTS, 0, 0, 0];
+        assert_eq!(counts(&document), wanted, "{sections}");
+        let followed = document.redirects.iter().map(|each| each.followed);
+        assert_eq!(followed.sum::<u64>(), REQUESTS, "{sections}");
+        assert_eq!(count_of(&document, "first_event"), REQUESTS, "{sections}");
+        assert_eq!(document.measured.connections.opened, seen.connections);
+    }
+}
+
+#[test]
+fn checks_judge_a_stream_whose_events_count() {
+    let pki = Pki::new();
+    let last = EVENTS - 1;
+    let last = format!("contains = '\"nth\": {last}}}'");
+    let cases = [
+        (0, &*last, None, REQUESTS),
+        (1, "contains = \"absent\"", Some("http.check.1"), REQUESTS),
+        (
+            1,
+            "headers = { content-type = \"text/plain\" }",
+            Some("http.check.1"),
+            REQUESTS,
+        ),
+        (1, "status = [201]", Some("http.status.200"), REQUESTS),
+        (1, "bytes = 7", Some("http.body_length"), REQUESTS),
+    ];
+    for (code, expect, name, whole) in cases {
+        for http2 in [false, true] {
+            let Some(server) = go(&pki, http2) else {
+                return;
+            };
+            let http = if http2 { "2" } else { "1.1" };
+            let connection = format!("connection.http = \"{http}\"\n");
+            let stream = stream("end = \"[DONE]\"");
+            let sections = format!("{connection}[request.expect]\n{expect}\n{stream}");
+            let document = run_to(code, &url(&server, EVENTS, ""), &pki, &sections);
+            assert_eq!(server.counts().requests, REQUESTS);
+            let wanted = [EVENTS * REQUESTS, whole, 0, 0, 0];
+            assert_eq!(counts(&document), wanted, "{sections}");
+            let wanted = name.map(|name| (name, REQUESTS));
+            assert_eq!(errors(&document), Vec::from_iter(wanted), "{sections}");
+        }
+    }
+}
+
+#[test]
+fn events_before_a_time_out_count() {
+    let pki = Pki::new();
+    for http2 in [false, true] {
+        let Some(server) = go(&pki, http2) else {
+            return;
+        };
+        let http = if http2 { "2" } else { "1.1" };
+        let sections = format!(
+            "connection = {{ http = \"{http}\", timeouts = {{ request = \"1500ms\" }} }}\n\
+             load = {{ rate = \"20/s\", duration = \"1s\" }}\n{}",
+            stream("end = \"[DONE]\"")
+        );
+        let text = plan(&url(&server, EVENTS, "&stall"), &pki, &sections);
+        let finished = CoordinatorCommand::local(2, &text).run().expect(1);
+        let document = finished.document();
+        let operations = &document.measured.operations;
+        let wanted = (20, 20);
+        assert_eq!((operations.ended, operations.timed_out), wanted, "{http}");
+        // A busy machine may be late with them, and what came is what counts.
+        let [events, ends @ ..] = counts(&document);
+        assert_eq!(ends, [0; 4], "{http}");
+        let sent = wait_until("clients to be gone", || {
+            let seen = server.counts();
+            (seen.left == 20).then_some(seen.events)
+        });
+        assert!(events <= sent && sent <= 20 * EVENTS, "{events} of {sent}");
+        assert!(events > 0, "{http}");
+        let first = &document.measured.times["first_event"];
+        assert_eq!(first.count, 20, "{first:?}");
+        let gaps = count_of(&document, "event_gap");
+        assert_eq!(gaps, events - (20 - first.timed_out), "{first:?}");
+    }
+}
+
+#[test]
+fn requests_of_a_connection_hold_with_streams_that_are_cut() {
+    let pki = Pki::new();
+    let Some(server) = go(&pki, true) else {
+        return;
+    };
+    let connection = "connection = { http = \"2\", streams = 2, requests = 3 }\n";
+    let sections = format!("{connection}{}", stream("cut_after = 2"));
+    let document = run(&plan(&url(&server, 1000, ""), &pki, &sections));
+    assert_eq!(counts(&document), [2 * REQUESTS, 0, REQUESTS, 0, 0]);
+    let opened = document.measured.connections.opened;
+    assert!(opened >= REQUESTS.div_ceil(3), "{opened}");
+    wait_until("streams to be left", || {
+        (server.counts().left == REQUESTS).then_some(())
+    });
+    let seen = server.counts();
+    assert_eq!((seen.requests, seen.connections), (REQUESTS, opened));
+}
+
+/// What a killed agent had stored counts; an answer under way then has events and no end.
+#[test]
+fn events_of_a_lost_agent_are_those_of_its_stored_seconds() {
+    const RATE: u64 = 60;
+    let pki = Pki::new();
+    let Some(server) = go(&pki, true) else {
+        return;
+    };
+    let sections = format!(
+        "connection = {{ http = \"2\", streams = 4 }}\n\
+         load = {{ rate = \"{RATE}/s\", max_connections = 12, duration = \"10s\" }}\n\
+         fleet = {{ lost = \"continue\", lease = \"3s\", max_skew = \"1s\" }}\n{}",
+        stream("end = \"[DONE]\"")
+    );
+    let text = plan(&url(&server, EVENTS, ""), &pki, &sections);
+    let state = tempfile::tempdir().unwrap();
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let invited = Invited::start(3, listen, state.path(), &text);
+    let agents: Vec<_> = (0..3)
+        .map(|n| invited.agent(&format!("agent-{n}")))
+        .collect();
+    wait_until("a few seconds of requests", || {
+        (server.counts().requests >= 4 * RATE).then_some(())
+    });
+    agents[1].signal(Signal::KILL);
+    let finished = invited.coordinator.wait();
+    let document = finished.clean().document();
+    let seen = server.counts();
+    let streams = &document.measured.streams;
+    let operations = &document.measured.operations;
+    let lost: Vec<_> = document
+        .agents
+        .iter()
+        .filter(|agent| agent.unstored.is_some())
+        .collect();
+    assert_eq!(lost.len(), 1, "{finished}");
+    assert_eq!(
+        (streams.whole, streams.cut),
+        (operations.ok, 0),
+        "{finished}"
+    );
+    assert!(streams.whole > 2 * RATE, "{finished}");
+    let events = EVENTS * streams.whole..=seen.events;
+    assert!(events.contains(&streams.events), "{seen:?}\n{finished}");
+    let times = &document.measured.times;
+    let [first, gaps] = ["first_event", "event_gap"].map(|name| times[name].count);
+    assert_eq!(first + gaps, streams.events, "{finished}");
 }
 
 #[test]
