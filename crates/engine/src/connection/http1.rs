@@ -74,21 +74,30 @@ impl Http1Lane {
             return Ok(());
         }
         // Nothing belongs to an answer that is whole.
-        let mut progress = LaneExchange::Arrived;
-        let taken = match &mut self.watch {
-            _ if !is_expecting => Ok(0),
-            None => self.parser.feed(bytes),
-            Some(watch) => {
-                let taken = self.parser.feed_past(bytes, &mut **watch);
-                if watch.has_news() {
-                    progress = LaneExchange::Streamed;
-                }
-                taken
-            }
+        let taken = match self.watch {
+            _ if !is_expecting => 0,
+            None => self.parser.feed(bytes).map_err(|why| why.kind())?,
+            Some(_) => return self.feed_watched(bytes),
         };
-        let taken = taken.map_err(|why| why.kind())?;
         if taken > 0 {
-            self.exchange = progress;
+            self.exchange = LaneExchange::Arrived;
+        }
+        self.unsolicited |= taken < bytes.len();
+        Ok(())
+    }
+
+    /// Takes received plaintext of an answer under watch.
+    #[inline(never)]
+    fn feed_watched(&mut self, bytes: &[u8]) -> Result<(), Kind> {
+        let Some(watch) = &mut self.watch else {
+            return Ok(()); // it is called for such answers only
+        };
+        let taken = self.parser.feed_past(bytes, &mut **watch);
+        let taken = taken.map_err(|why| why.kind())?;
+        if watch.has_news() {
+            self.exchange = LaneExchange::Streamed;
+        } else if taken > 0 {
+            self.exchange = LaneExchange::Arrived;
         }
         self.unsolicited |= taken < bytes.len();
         Ok(())

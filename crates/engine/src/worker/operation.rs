@@ -258,6 +258,7 @@ impl Worker {
 
 /// Compares the answer to operation `seq` with what the plan or its log expects; `None` if it is as
 /// expected.
+#[inline]
 pub(super) fn fault_of(answer: ReceivedResponse, request: &Http1Request, seq: u64) -> Option<Kind> {
     let expect = &request.expect;
     let status = answer.status.unwrap_or(0);
