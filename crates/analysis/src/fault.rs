@@ -272,6 +272,10 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
         Kind::Redirect(RedirectFault::OtherOrigin) => {
             "write the URL that it leads to in target.url: redirects are followed within one origin"
         }
+        Kind::NoEndMarker => {
+            "is request.stream.end the data of the last event, byte by byte? without it any end is \
+             right"
+        }
         Kind::Status(400) => {
             "is the server asked what it understands? a TLS port answers 400 to plain HTTP (write \
              https:// in target.url), and one that wants a client certificate to a connection \

@@ -101,6 +101,16 @@ pub struct Row {
     /// Empty in results of versions that did not keep it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phase_parts_ns: BTreeMap<String, u64>,
+    /// Events of streamed answers that came in it; absent if there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub events: u64,
+    /// Mean time from the instant an operation was due to the first event of its answer, of those
+    /// that came in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_event_mean_ns: Option<u64>,
+    /// Mean gap between two events of an answer, by the instant of the second one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_gap_mean_ns: Option<u64>,
     /// Mean of the smoothed round trips sampled in it; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_mean_ns: Option<u64>,
@@ -126,9 +136,11 @@ const PHASES: [(&str, &[Metric]); 7] = [
     ("receive", &[Metric::Receive]),
 ];
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
-fn is_zero(number: &u32) -> bool {
-    *number == 0
+/// Times of the events of streamed answers.
+const EVENT_TIMES: [Metric; 2] = [Metric::FirstEvent, Metric::EventGap];
+
+fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
+    *number == T::default()
 }
 
 impl Series {
@@ -185,6 +197,8 @@ struct OpenRow {
     ended_ok: (u64, u128),
     /// Count and sum of sampled round trips, and of their differences from the shortest.
     round_trips: [(u64, u128); 2],
+    /// Count and sum of the times to first events, and of gaps between events.
+    event_times: [(u64, u128); EVENT_TIMES.len()],
     response_times: ResponseTimes,
 }
 
@@ -314,8 +328,14 @@ impl OpenRow {
             wire_received_bytes: counters.wire_bytes_received,
             wire_sent_bytes: counters.wire_bytes_sent,
             connections_opened: counters.connections.opened,
+            events: cell.streams.events,
             ..Row::default()
         });
+        for (sum, metric) in self.event_times.iter_mut().zip(EVENT_TIMES) {
+            if let Some(times) = cell.times.get(&(Outcome::Ok, metric)) {
+                add_both(sum, (times.count, times.sum));
+            }
+        }
         for (&failure, &count) in &counters.failures {
             add(self.failures.entry(failure).or_default(), count);
         }
@@ -350,6 +370,9 @@ impl OpenRow {
         for (sum, more) in self.round_trips.iter_mut().zip(other.round_trips) {
             add_both(sum, more);
         }
+        for (sum, more) in self.event_times.iter_mut().zip(other.event_times) {
+            add_both(sum, more);
+        }
         self.response_times.merge(&other.response_times.unpack());
     }
 
@@ -374,6 +397,8 @@ impl OpenRow {
                 .collect(),
             phase_means_ns: self.phase_means().collect(),
             phase_parts_ns: self.phase_parts().unwrap_or_default(),
+            first_event_mean_ns: mean_of(self.event_times[0]),
+            event_gap_mean_ns: mean_of(self.event_times[1]),
             round_trip_mean_ns: mean_of(self.round_trips[0]),
             round_trip_above_least_ns: mean_of(self.round_trips[1]),
             ..row
@@ -447,6 +472,7 @@ impl Row {
             (&mut self.wire_received_bytes, other.wire_received_bytes),
             (&mut self.wire_sent_bytes, other.wire_sent_bytes),
             (&mut self.connections_opened, other.connections_opened),
+            (&mut self.events, other.events),
         ];
         for (sum, count) in sums {
             self::add(sum, count);
@@ -498,6 +524,36 @@ mod tests {
             rows[1].in_service, 0.5,
             "one operation for half of one second"
         );
+    }
+
+    #[test]
+    fn events_are_counted_and_timed_in_the_second_in_which_they_came() {
+        let mut snapshot = one(0, 10_000_000);
+        let cell = snapshot.cells.get_mut(&KEY).unwrap();
+        cell.streams.events = 4;
+        for (metric, ms) in [
+            (Metric::FirstEvent, 30),
+            (Metric::EventGap, 2),
+            (Metric::EventGap, 4),
+            (Metric::EventGap, 6),
+        ] {
+            let times = cell.times.entry((Outcome::Ok, metric)).or_default();
+            times.record(ms * 1_000_000);
+        }
+        // An answer without an event by its time-out is no event.
+        let missed = (Outcome::TimedOut, Metric::FirstEvent);
+        cell.times.entry(missed).or_default().record(900_000_000);
+        let mut builder = SeriesBuilder::new();
+        builder.add(2, &snapshot);
+        builder.add(3, &snapshot);
+        builder.halve();
+        let rows = builder.series(0).rows;
+        let seen: Vec<_> = rows
+            .iter()
+            .map(|row| (row.events, row.first_event_mean_ns, row.event_gap_mean_ns))
+            .collect();
+        let both = (8, Some(30_000_000), Some(4_000_000));
+        assert_eq!(seen, [(0, None, None), both]);
     }
 
     #[test]

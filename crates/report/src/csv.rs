@@ -9,7 +9,8 @@ const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,paylo
                       wire_received_bytes,wire_sent_bytes,connections_opened,in_service,\
                       response_time_count,response_time_mean_ns,response_time_p50_ns,\
                       response_time_p99_ns,response_time_max_ns,response_time_p99_at_least,seconds,\
-                      response_time_p50_at_least,response_time_at_least";
+                      response_time_p50_at_least,response_time_at_least,events,\
+                      first_event_mean_ns,event_gap_mean_ns";
 
 pub(crate) fn render(document: &Document) -> String {
     let mut text = format!("{HEADER}\n");
@@ -55,11 +56,21 @@ fn line(text: &mut String, row: &Row, row_seconds: u32) {
     times.iter().for_each(|time| {
         let _ = write!(text, ",{time}");
     });
-    let _ = writeln!(
+    let _ = write!(
         text,
-        ",{},{seconds},{},{}",
+        ",{},{seconds},{},{},{}",
         row.response_time_p99_at_least,
         row.response_time_p50_at_least,
-        row.is_cut_short()
+        row.is_cut_short(),
+        row.events
     );
+    // Without an event there is no time, which is not a time of 0.
+    for mean in [row.first_event_mean_ns, row.event_gap_mean_ns] {
+        let _ = write!(
+            text,
+            ",{}",
+            mean.map_or_else(String::new, |ns| ns.to_string())
+        );
+    }
+    text.push('\n');
 }

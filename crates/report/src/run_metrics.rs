@@ -61,7 +61,8 @@ pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
     let figures = &document.measured;
     let work = about(document).into_iter().chain(work(figures));
     let work = work.chain(traffic(figures));
-    let parts = parts(document).into_iter().chain(times(document));
+    let times = times(figures).into_iter().chain(streams(figures));
+    let parts = parts(document).into_iter().chain(times);
     let rest = [machines(document)].into_iter().chain(judgements(document));
     work.chain(parts).chain(rest).collect()
 }
@@ -94,6 +95,22 @@ impl<'d> RunMetric<'d> {
             unit,
             help,
             samples,
+        }
+    }
+
+    /// A distribution of the result's times, under the name that it has there.
+    fn times(name: &'static str, help: &'static str, figures: &'d Figures) -> RunMetric<'d> {
+        let figure = figures.times.get(name);
+        let sample = figure.map(|figure| MetricSample {
+            labels: Vec::new(),
+            value: MetricValue::Times(figure),
+        });
+        RunMetric {
+            name,
+            kind: MetricKind::Times,
+            unit: MetricUnit::Seconds,
+            help,
+            samples: sample.into_iter().collect(),
         }
     }
 
@@ -274,31 +291,43 @@ fn parts(document: &Document) -> [RunMetric<'_>; 3] {
     ]
 }
 
-fn times(document: &Document) -> [RunMetric<'_>; 2] {
-    let metric = |name, help| RunMetric {
-        name,
-        kind: MetricKind::Times,
-        unit: MetricUnit::Seconds,
-        help,
-        samples: document
-            .measured
-            .times
-            .get(name)
-            .map(|figure| MetricSample {
-                labels: Vec::new(),
-                value: MetricValue::Times(figure),
-            })
-            .into_iter()
-            .collect(),
-    };
+fn times(figures: &Figures) -> [RunMetric<'_>; 2] {
     [
-        metric(
+        RunMetric::times(
             "response_time",
             "From the instant an operation was due to its end.",
+            figures,
         ),
-        metric(
+        RunMetric::times(
             "service_time",
             "From the instant an operation was begun to its end.",
+            figures,
+        ),
+    ]
+}
+
+/// Streamed answers, of runs that have any.
+fn streams(figures: &Figures) -> Vec<RunMetric<'_>> {
+    if figures.streams.is_empty() {
+        return Vec::new();
+    }
+    let events = MetricSample::count(Vec::new(), figures.streams.events);
+    vec![
+        RunMetric::counter(
+            "events",
+            "event",
+            "Events of streamed answers that came.",
+            vec![events],
+        ),
+        RunMetric::times(
+            "first_event",
+            "From the instant an operation was due to the first event of its answer.",
+            figures,
+        ),
+        RunMetric::times(
+            "event_gap",
+            "From one event of an answer to the next.",
+            figures,
         ),
     ]
 }

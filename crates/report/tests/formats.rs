@@ -120,7 +120,46 @@ fn arrivals_that_were_never_sent_make_mean_and_maximum_lower_bounds_wherever_the
     (row.response_time_p99_at_least, row.response_time_at_least) = (false, true);
     let text = Format::Csv.render(&document, Style::PLAIN);
     let second = text.lines().nth(1).unwrap();
-    assert!(second.ends_with(",false,1,false,true"), "{second}");
+    assert!(second.ends_with(",false,1,false,true,0,,"), "{second}");
+}
+
+#[test]
+fn events_of_streams_are_in_every_format_that_has_room_for_them() {
+    let mut document = document();
+    let quiet = [Format::Console, Format::Markdown, Format::Html];
+    for format in quiet {
+        let text = format.render(&document, Style::PLAIN);
+        for word in ["Events", "first event", "between events"] {
+            assert!(!text.contains(word), "{word} in {format:?}");
+        }
+    }
+    let times = &mut document.measured.times;
+    let some = times["service_time"].clone();
+    for name in ["first_event", "first_event_service", "event_gap"] {
+        times.insert(name.to_owned(), some.clone());
+    }
+    document.measured.streams = analysis::StreamFigures {
+        events: 7_654,
+        events_per_second: 321.0,
+        whole: 12,
+        cut: 3,
+        ..analysis::StreamFigures::default()
+    };
+    for format in quiet {
+        let text = format.render(&document, Style::PLAIN);
+        for words in [
+            "7654, 321/s; answers: 12 whole, 3 cut",
+            "first event",
+            "between events",
+        ] {
+            assert!(text.contains(words), "{words} in {format:?}");
+        }
+    }
+    let row = &mut document.series.rows[0];
+    (row.events, row.first_event_mean_ns) = (17, Some(4_000_000));
+    let text = Format::Csv.render(&document, Style::PLAIN);
+    let second = text.lines().nth(1).unwrap();
+    assert!(second.ends_with(",17,4000000,"), "{second}");
 }
 
 /// The figures in a text; a figure with `≥` differs from the same one without.

@@ -100,7 +100,7 @@ impl Figure {
 }
 
 /// In the order of the table.
-pub(crate) const FIGURES: [Figure; 15] = [
+pub(crate) const FIGURES: [Figure; 19] = [
     rate(
         "rate",
         Unit::PerSecond,
@@ -112,6 +112,12 @@ pub(crate) const FIGURES: [Figure; 15] = [
         Unit::BytesPerSecond,
         payload,
         Some(|rows| mean(rows, |row| row.payload_bytes as f64)),
+    ),
+    rate(
+        "events.rate",
+        Unit::PerSecond,
+        events,
+        Some(|rows| mean(rows, |row| row.events as f64)),
     ),
     cost(
         "response_time.mean",
@@ -156,6 +162,21 @@ pub(crate) const FIGURES: [Figure; 15] = [
     cost(
         "handshake_resumed.p99",
         |document| time(document, "handshake_resumed", Some(99.0)),
+        None,
+    ),
+    cost(
+        "first_event.p50",
+        |document| time(document, "first_event", Some(50.0)),
+        None,
+    ),
+    cost(
+        "first_event.p99",
+        |document| time(document, "first_event", Some(99.0)),
+        None,
+    ),
+    cost(
+        "event_gap.p99",
+        |document| time(document, "event_gap", Some(99.0)),
         None,
     ),
     Figure {
@@ -231,6 +252,13 @@ fn payload(document: &Document) -> Option<FigureValue> {
     let rates = &document.measured.rates;
     let body = rates.payload_bytes_per_second / rates.ok_per_second;
     with_quantum(rates.payload_bytes_per_second, body * once(document))
+}
+
+/// The rate of events, if answers were streamed.
+fn events(document: &Document) -> Option<FigureValue> {
+    let streams = &document.measured.streams;
+    let rate = || with_quantum(streams.events_per_second, once(document));
+    (!streams.is_empty()).then(rate).flatten()
 }
 
 /// Returns a percentile, or the mean if none is given.

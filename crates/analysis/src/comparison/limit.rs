@@ -226,7 +226,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            unknown.contains("write one of rate, payload.rate, response_time.mean"),
+            unknown.contains("write one of rate, payload.rate, events.rate, response_time"),
             "{unknown}"
         );
         let of_request = "request.index.response_time.p99=5%".parse::<RegressionLimit>();

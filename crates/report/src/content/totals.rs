@@ -55,11 +55,14 @@ fn events(streams: &StreamFigures) -> String {
     ];
     let ends = ends.iter().filter(|(count, _)| *count > 0);
     let ends: Vec<String> = ends.map(|(count, how)| format!("{count} {how}")).collect();
+    let ends = match &*ends {
+        [] => "none ended".to_owned(),
+        ends => ends.join(", "),
+    };
     format!(
-        "{}, {}/s; answers: {}",
+        "{}, {}/s; answers: {ends}",
         streams.events,
-        number(streams.events_per_second),
-        ends.join(", ")
+        number(streams.events_per_second)
     )
 }
 

@@ -173,7 +173,7 @@ impl<'d> ChartRows<'d> {
     }
 
     /// All charts in the order of the page, whether or not they have content.
-    fn charts(&self) -> [TimeChart; 12] {
+    fn charts(&self) -> [TimeChart; 14] {
         [
             self.rates(),
             self.response_times(),
@@ -181,6 +181,8 @@ impl<'d> ChartRows<'d> {
             self.request_times(),
             self.errors(),
             self.phases(),
+            self.events(),
+            self.event_times(),
             self.under_way(),
             self.bytes(),
             self.machines("cpu", "CPU of machines", "of what each may use", |row| {
@@ -505,6 +507,34 @@ impl<'d> ChartRows<'d> {
         }
     }
 
+    fn events(&self) -> TimeChart {
+        TimeChart {
+            id: "events",
+            title: "Events",
+            about: "events of streamed answers in each second",
+            unit: AxisUnit::Rate,
+            is_log: false,
+            lines: vec![self.rate("events", |row| row.events)],
+        }
+    }
+
+    fn event_times(&self) -> TimeChart {
+        let line = |name: &str, value: fn(&Row) -> Option<u64>| {
+            self.line(name, Joined::Mean, |row| Some(value(row)? as f64))
+        };
+        TimeChart {
+            id: "event_times",
+            title: "Times of events",
+            about: "mean time to the first event of an answer, and between events",
+            unit: AxisUnit::Time,
+            is_log: true,
+            lines: vec![
+                line("first event", |row| row.first_event_mean_ns),
+                line("between events", |row| row.event_gap_mean_ns),
+            ],
+        }
+    }
+
     fn under_way(&self) -> TimeChart {
         let opened = self.rate("connections opened per second", |row| {
             row.connections_opened
@@ -699,6 +729,23 @@ mod tests {
         };
         let charts = TimeCharts::new(&document, POINTS_MAX);
         assert_eq!(charts.bounds, [0.0, 1.0, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn events_have_charts_if_answers_are_streams() {
+        let drawn = |document: &Document| {
+            let charts = TimeCharts::new(document, POINTS_MAX);
+            let all = charts.timelines.into_iter();
+            let of_events = all.filter(|chart| chart.id.starts_with("event"));
+            let values = of_events.map(|chart| chart.lines[0].values.clone());
+            values.collect::<Vec<_>>()
+        };
+        let mut document = run(2, None);
+        assert!(drawn(&document).is_empty());
+        let row = &mut document.series.rows[1];
+        (row.events, row.first_event_mean_ns) = (700, Some(4_000_000));
+        let rates = vec![Some(0.0), Some(700.0), Some(0.0)];
+        assert_eq!(drawn(&document), [rates, vec![None, Some(4e6), None]]);
     }
 
     #[test]

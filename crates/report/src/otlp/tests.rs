@@ -34,17 +34,34 @@ fn at_prometheus(metric: &OtlpMetric) -> String {
 
 #[test]
 fn both_ways_tell_the_same_metrics_by_the_same_names() {
-    let document = document();
-    let page = String::from_utf8(PrometheusFormat::Text.render(&document)).unwrap();
+    let mut streamed = document();
+    streamed.measured.streams.events = 70;
+    let times = &mut streamed.measured.times;
+    let some = times["service_time"].clone();
+    times.insert("first_event".to_owned(), some.clone());
+    times.insert("event_gap".to_owned(), some);
+    let names = [document(), streamed].map(|document| assert_same_metrics(&document));
+    let added: Vec<_> = names[1].difference(&names[0]).collect();
+    let wanted = ["event_gap_seconds", "events_total", "first_event_seconds"];
+    assert_eq!(
+        added,
+        wanted.map(|name| format!("cannonade_{name}")).each_ref()
+    );
+}
+
+/// Returns the names of the metrics, by which both ways tell them.
+fn assert_same_metrics(document: &Document) -> BTreeSet<String> {
+    let page = String::from_utf8(PrometheusFormat::Text.render(document)).unwrap();
     let scraped: BTreeSet<&str> = page
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
         .collect();
-    let pushed: Vec<String> = metrics(&document).iter().map(at_prometheus).collect();
+    let pushed: BTreeSet<String> = metrics(document).iter().map(at_prometheus).collect();
     assert_eq!(
         pushed.iter().map(String::as_str).collect::<BTreeSet<_>>(),
         scraped
     );
+    pushed
 }
 
 #[test]
