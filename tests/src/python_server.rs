@@ -13,6 +13,7 @@ use tempfile::TempDir;
 const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
 const BODIES: &str = include_str!("../servers/python/bodies.py");
 const LINES: &str = include_str!("../servers/python/lines.py");
+const EXAMPLE: &str = include_str!("../../examples/stream.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
 pub struct PythonServer {
@@ -44,6 +45,12 @@ impl PythonServer {
     #[must_use]
     pub fn streaming(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(LINES, ip, &[seen.to_str().unwrap()])
+    }
+
+    /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.
+    #[must_use]
+    pub fn example(ip: IpAddr) -> Option<PythonServer> {
+        PythonServer::start_script(EXAMPLE, ip, &[])
     }
 
     fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {

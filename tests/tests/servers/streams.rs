@@ -338,6 +338,29 @@ fn time_out_before_the_first_event_is_a_lower_bound_of_it() {
 }
 
 #[test]
+fn example_runs_against_its_server() {
+    let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let Some(server) = PythonServer::example(ip) else {
+        return;
+    };
+    let example = include_str!("../../../examples/stream.toml");
+    // A busy machine may be late, which is not what is tested.
+    let (plan, _) = example.split_once("[thresholds]").unwrap();
+    let plan = plan.replace("http://127.0.0.1:8089/", &server.url());
+    assert!(plan.contains(&server.url()));
+    let document = CoordinatorCommand::local(2, &plan)
+        .run()
+        .expect(0)
+        .document();
+    assert_eq!(counts(&document), [2000, 100, 0, 0, 0]);
+    let first = &document.measured.times["first_event_service"];
+    assert!(first.min_ns >= 100_000_000, "{first:?}");
+    let rows = &document.series.rows;
+    let events: u64 = rows.iter().map(|row| row.events).sum();
+    assert_eq!(events, 2000);
+}
+
+#[test]
 fn lines_are_those_that_python_sent() {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
