@@ -18,6 +18,12 @@ class Gateway(http.server.BaseHTTPRequestHandler):
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
+        try:
+            self.answer()
+        except ConnectionError:
+            self.close_connection = True  # the client has left
+
+    def answer(self):
         time.sleep(0.08)
         for nth in range(20):
             time.sleep(0.02)

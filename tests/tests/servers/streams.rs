@@ -247,6 +247,37 @@ fn events_before_a_time_out_count() {
     }
 }
 
+/// What comes of streams that were left must use up no window of their connection.
+#[test]
+fn streams_that_are_cut_in_a_burst_hold_nothing_up() {
+    let pki = Pki::new();
+    for connection in [
+        "connection = { http = \"2\", streams = 3 }\n",
+        "connection.requests = \"unlimited\"\n",
+        "connection = { requests = 1, close = \"server\" }\n",
+        "connection.requests = 1\ntls.resumption = \"always\"\n",
+    ] {
+        let Some(server) = go(&pki, connection.contains("http")) else {
+            return;
+        };
+        let url = server.url("/events?n=30000&gap=0s");
+        let load = "load = { connections = 4, requests = 400 }\n";
+        let sections = format!("{load}{connection}{}", stream("cut_after = 2"));
+        let text = plan(&url, &pki, &sections);
+        let finished = CoordinatorCommand::local(2, &text).run().expect(0);
+        let document = finished.clean().document();
+        assert_eq!(counts(&document), [800, 0, 400, 0, 0], "{connection}");
+        assert_eq!(document.measured.operations.ok, 400, "{connection}");
+        let gaps = document.measured.times["event_gap"].count;
+        assert_eq!(gaps, 400, "{connection}");
+        let requests = wait_until("streams to be left", || {
+            let seen = server.counts();
+            (seen.left == seen.requests).then_some(seen.requests)
+        });
+        assert_eq!(requests, 400, "{connection}");
+    }
+}
+
 #[test]
 fn requests_of_a_connection_hold_with_streams_that_are_cut() {
     let pki = Pki::new();
