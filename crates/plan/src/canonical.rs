@@ -251,6 +251,11 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
     if request.redirects > 0 {
         out.field("redirects", request.redirects);
     }
+    answer(out, request);
+}
+
+/// What is said of the answer to a request.
+fn answer(out: &mut TomlText, request: &Request) {
     out.field("expect", request.expect.canonical());
     if let Some(stream) = &request.stream {
         out.field("stream", stream.canonical());
@@ -292,7 +297,7 @@ fn replayed_request(out: &mut TomlText, request: &Request) {
     if let Some(auth) = &request.auth {
         out.field("auth", quote(&auth.name));
     }
-    out.field("expect", request.expect.canonical());
+    answer(out, request);
 }
 
 fn part(part: &BodyPart) -> String {

@@ -369,6 +369,46 @@ fn time_out_before_the_first_event_is_a_lower_bound_of_it() {
 }
 
 #[test]
+fn replayed_requests_are_answered_with_streams() {
+    let pki = Pki::new();
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("replay.jsonl");
+    let line = |number: u64| {
+        // Answers to HEAD have no body, so they are no streams.
+        let (method, path) = match number % 5 {
+            0 => ("HEAD", "/".to_owned()),
+            events => ("GET", format!("/events?n={}&gap=2ms", events - 1)),
+        };
+        let (at, connection) = (number as f64 / 100.0, number % 7);
+        format!(
+            "{{\"at\": {at}, \"method\": \"{method}\", \"path\": \"{path}\", \
+             \"connection\": \"{connection}\", \"status\": 200}}\n"
+        )
+    };
+    let lines: String = (0..100).map(line).collect();
+    std::fs::write(&log, lines).unwrap();
+    for (http2, connections) in [(false, "pooled"), (false, "recorded"), (true, "pooled")] {
+        let Some(server) = go(&pki, http2) else {
+            return;
+        };
+        let http = if http2 { "2" } else { "1.1" };
+        let sections = format!(
+            "connection.http = \"{http}\"\nload.max_connections = 20\n\
+             replay = {{ file = {log:?}, connections = {connections:?} }}\n{}",
+            stream("end = \"[DONE]\"")
+        );
+        let text = plan(&server.url("/"), &pki, &sections);
+        let finished = CoordinatorCommand::local(2, &text).run().expect(0);
+        let document = finished.clean().document();
+        let seen = server.counts();
+        assert_eq!((seen.requests, seen.events), (100, 20 * 6), "{sections}");
+        assert_eq!(counts(&document), [120, 80, 0, 0, 20], "{sections}");
+        assert_eq!(document.measured.operations.ok, 100, "{sections}");
+        assert_eq!(count_of(&document, "first_event"), 60, "{sections}");
+    }
+}
+
+#[test]
 fn example_runs_against_its_server() {
     let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
     let Some(server) = PythonServer::example(ip) else {

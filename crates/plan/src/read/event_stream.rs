@@ -16,8 +16,22 @@ pub(crate) const KEYS: &[&str] = &[
     "request.stream.cut_after",
 ];
 
-/// Reads the stream that a request with this method and these expectations is answered with.
-pub(crate) fn read(section: &PlanSection<'_>, method: &str, expect: &Expect) -> EventStream {
+/// Reads the stream that a request with this method and these expectations is answered with; `None`
+/// if the request's section has none.
+pub(crate) fn of_request(
+    request: &PlanSection<'_>,
+    method: &str,
+    expect: &Expect,
+) -> Option<EventStream> {
+    request.read("stream", |field| {
+        let section = field.section()?;
+        let stream = read(&section, method, expect);
+        section.finish();
+        Some(stream)
+    })
+}
+
+fn read(section: &PlanSection<'_>, method: &str, expect: &Expect) -> EventStream {
     if method == "HEAD" {
         section.problem(
             "has no meaning for HEAD, whose answer has no body; remove it, or write method = \

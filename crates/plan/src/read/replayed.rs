@@ -2,6 +2,7 @@
 //! what the log says of them.
 
 use crate::read::auth;
+use crate::read::event_stream;
 use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
@@ -35,11 +36,14 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     let headers = headers.unwrap_or_default();
     let auth = section.read("auth", |field| auth::of_request(&field, &headers));
     let expect = section.section("expect")?;
-    let expect = expect::read(expect, method.as_deref().unwrap_or("GET"));
+    let answered = method.as_deref().unwrap_or("GET");
+    let expect = expect::read(expect, answered);
+    let stream = event_stream::of_request(section, answered, &expect);
     Some(Request {
         headers,
         auth,
         expect,
+        stream,
         ..Request::of_method(&method.unwrap_or_default())
     })
 }
@@ -89,7 +93,9 @@ fn for_method(request: &Request, method: &str, is_only: bool) -> Request {
         (false, true) => request.name,
         (false, false) => format!("{} {method}", request.name),
     };
+    // Its answers have no body.
     if method == "HEAD" {
+        request.stream = None;
         let of_header = |place: &CheckPlace| matches!(place, CheckPlace::Header(_));
         request
             .expect

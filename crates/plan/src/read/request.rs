@@ -222,12 +222,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
     let redirects = section.read("redirects", |field| redirects(field, rest));
     let expect = section.section("expect")?;
     let expect = expect::read(expect, &method);
-    let stream = section.read("stream", |field| {
-        let stream = field.section()?;
-        let read = event_stream::read(&stream, &method, &expect);
-        stream.finish();
-        Some(read)
-    });
+    let stream = event_stream::of_request(section, &method, &expect);
     Some(Request {
         name: String::new(),
         method,

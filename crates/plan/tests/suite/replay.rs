@@ -46,10 +46,11 @@ fn canonical_text_reads_the_same_with_and_without_the_file() {
     let text = format!(
         "{BASE}replay = {{ file = \"replay.jsonl\", speed = 0.5, from = \"500ms\", to = \"2.5s\", \
          status = \"any\" }}\nload = {{ max_connections = 7, seed = 3 }}\n\
-         request = {{ headers.x = \"{{seq}}\", expect.bytes = 3 }}\n"
+         request = {{ headers.x = \"{{seq}}\", expect.bytes = 3, stream.events = \"lines\" }}\n"
     );
     let plan = parse(&text).expect("a plan");
     assert_eq!(names(&plan), [("POST", "POST"), ("GET", "GET")]);
+    assert!(plan.requests().iter().all(|each| each.stream.is_some()));
     let canonical = plan.canonical_text();
     let read = again(&plan).expect("the same plan");
     assert_eq!((&read, read.canonical_text()), (&plan, canonical.clone()));
