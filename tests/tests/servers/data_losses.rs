@@ -190,7 +190,8 @@ fn made_values_come_once_though_an_agent_is_killed() {
     assert_eq!(ids.len(), requests.len(), "{finished}");
 }
 
-fn resume(folder: &Path, more: &[&str]) -> Finished {
+/// Goes on with the run of this folder.
+pub(crate) fn resume(folder: &Path, more: &[&str]) -> Finished {
     let arguments = ["start", "--resume", folder.to_str().unwrap()];
     CoordinatorCommand::new(&[&arguments, more].concat()).run()
 }

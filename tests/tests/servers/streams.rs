@@ -1,11 +1,14 @@
 //! Streamed answers: their events are those that the servers sent.
 
+use crate::data_losses::resume;
 use crate::{REQUESTS, USERS, run};
 use analysis::{Document, StreamFigures};
 use interop::{
-    CoordinatorCommand, GoOptions, GoServer, Invited, Pki, PythonServer, Signal, plan, wait_until,
+    Agent, CoordinatorCommand, GoOptions, GoServer, Invited, Pki, PythonServer, Signal, plan,
+    wait_until,
 };
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::Path;
 
 const EVENTS: u64 = 5;
 /// Between two events.
@@ -297,30 +300,67 @@ fn requests_of_a_connection_hold_with_streams_that_are_cut() {
     assert_eq!((seen.requests, seen.connections), (REQUESTS, opened));
 }
 
-/// What a killed agent had stored counts; an answer under way then has events and no end.
+const RATE: u64 = 60;
+const SECONDS: u64 = 10;
+
+/// A coordinator with three agents that have been reading streams for a few seconds.
+fn streams_under_way(
+    server: &GoServer,
+    pki: &Pki,
+    state: &Path,
+    fleet: &str,
+) -> (Invited, Vec<Agent>) {
+    let sections = format!(
+        "connection = {{ http = \"2\", streams = 4 }}\n\
+         load = {{ rate = \"{RATE}/s\", max_connections = 12, duration = \"{SECONDS}s\" }}\n\
+         fleet = {{ {fleet}, max_skew = \"1s\" }}\n{}",
+        stream("end = \"[DONE]\"")
+    );
+    let text = plan(&url(server, EVENTS, ""), pki, &sections);
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let invited = Invited::start(3, listen, state, &text);
+    let agents = (0..3).map(|n| invited.agent(&format!("agent-{n}")));
+    let agents = agents.collect();
+    wait_until("a few seconds of requests", || {
+        (server.counts().requests >= 4 * RATE).then_some(())
+    });
+    (invited, agents)
+}
+
 #[test]
-fn events_of_a_lost_agent_are_those_of_its_stored_seconds() {
-    const RATE: u64 = 60;
+fn run_that_is_gone_on_with_has_every_event() {
     let pki = Pki::new();
     let Some(server) = go(&pki, true) else {
         return;
     };
-    let sections = format!(
-        "connection = {{ http = \"2\", streams = 4 }}\n\
-         load = {{ rate = \"{RATE}/s\", max_connections = 12, duration = \"10s\" }}\n\
-         fleet = {{ lost = \"continue\", lease = \"3s\", max_skew = \"1s\" }}\n{}",
-        stream("end = \"[DONE]\"")
-    );
-    let text = plan(&url(&server, EVENTS, ""), &pki, &sections);
     let state = tempfile::tempdir().unwrap();
-    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-    let invited = Invited::start(3, listen, state.path(), &text);
-    let agents: Vec<_> = (0..3)
-        .map(|n| invited.agent(&format!("agent-{n}")))
-        .collect();
-    wait_until("a few seconds of requests", || {
-        (server.counts().requests >= 4 * RATE).then_some(())
+    let (invited, agents) = streams_under_way(&server, &pki, state.path(), "lease = \"30s\"");
+    let folder = invited.coordinator.run_folder();
+    invited.coordinator.signal(Signal::KILL);
+    wait_until("its end", || {
+        let is_alone = |agent: &Agent| agent.output().contains("not joined");
+        agents.iter().all(is_alone).then_some(())
     });
+    let resumed = resume(&folder, &[]);
+    let document = report::read(&std::fs::read(folder.join("result.json")).unwrap()).unwrap();
+    let matching = document.agents.iter().map(|agent| agent.totals_match);
+    assert_eq!(matching.collect::<Vec<_>>(), [Some(true); 3], "{resumed}");
+    let (seen, answers) = (server.counts(), RATE * SECONDS);
+    assert_eq!((seen.requests, seen.events), (answers, EVENTS * answers));
+    let wanted = [EVENTS * answers, answers, 0, 0, 0];
+    assert_eq!(counts(&document), wanted, "{resumed}");
+}
+
+/// What a killed agent had stored counts; an answer under way then has events and no end.
+#[test]
+fn events_of_a_lost_agent_are_those_of_its_stored_seconds() {
+    let pki = Pki::new();
+    let Some(server) = go(&pki, true) else {
+        return;
+    };
+    let state = tempfile::tempdir().unwrap();
+    let fleet = "lost = \"continue\", lease = \"3s\"";
+    let (invited, agents) = streams_under_way(&server, &pki, state.path(), fleet);
     agents[1].signal(Signal::KILL);
     let finished = invited.coordinator.wait();
     let document = finished.clean().document();
