@@ -39,5 +39,9 @@ class Gateway(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 1024  # connections that wait to be accepted: 5 would drop some, for a second
+
+
 address, port = sys.argv[1:] or ("127.0.0.1", "8089")
-http.server.ThreadingHTTPServer((address, int(port)), Gateway).serve_forever()
+Server((address, int(port)), Gateway).serve_forever()
