@@ -40,7 +40,7 @@ class Gateway(http.server.BaseHTTPRequestHandler):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 1024  # connections that wait to be accepted: 5 would drop some, for a second
+    request_queue_size = 1024  # of 5, as Python has it, the sixth would wait for a second
 
 
 address, port = sys.argv[1:] or ("127.0.0.1", "8089")
