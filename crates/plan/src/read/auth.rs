@@ -7,7 +7,7 @@ use crate::read::field::Field;
 use crate::read::header;
 use crate::read::section::PlanSection;
 use crate::read::variables::is_fit;
-use crate::{Request, Template};
+use crate::{Piece, Request, Template};
 use secret::Secret;
 use std::sync::Arc;
 
@@ -110,8 +110,10 @@ fn user(field: &Field<'_>) -> Option<Template> {
 /// Reads a text that becomes part of a header field.
 fn text(field: &Field<'_>, example: &str) -> Option<Template> {
     let value = header::value(field, example)?;
-    if value.pieces.is_empty() {
-        field.problem("is empty; write a text");
+    let is_empty =
+        |piece: &Piece| matches!(piece, Piece::Secret { value, .. } if value.reveal().is_empty());
+    if value.pieces.iter().all(is_empty) {
+        field.problem("is empty; write a text, or a variable that has one");
         return None;
     }
     Some(value)

@@ -104,6 +104,10 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ("auth.a.bearr = \"p1anted\"", "unknown key; write bearer"),
         ("auth.a.bearer = \"\"", "auth.a.bearer: is empty"),
         (
+            "vars.t = { secret = \"\" }\nauth.a.bearer = \"{t}\"",
+            "auth.a.bearer: is empty; write a text, or a variable that has one",
+        ),
+        (
             "auth.a.bearer = \"p1anted \"",
             "*** has spaces around it, which no server sees",
         ),
