@@ -44,6 +44,14 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
         return None;
     }
     let section = field.section()?;
+    if section.has("oauth2") {
+        section.problem_at(
+            "oauth2",
+            "tokens are not fetched; fetch one before the start, and write bearer = \"{token}\" \
+             and vars.token = \"env:TOKEN\" (docs/TRAFFIC.md, \"Tokens\")",
+        );
+        return None;
+    }
     let given: Vec<&str> = KINDS
         .into_iter()
         .filter(|kind| section.field(kind).is_some())

@@ -101,6 +101,10 @@ fn what_cannot_be_is_refused_with_its_cure() {
             "auth.bearer = \"p1anted\"",
             "auth.bearer: found the string *** where a table belongs",
         ),
+        (
+            "auth.a.oauth2 = { token_url = \"https://a.test/token\", secret = \"p1anted\" }",
+            "auth.a.oauth2: tokens are not fetched; fetch one before the start, and write bearer",
+        ),
         ("auth.a.bearr = \"p1anted\"", "unknown key; write bearer"),
         ("auth.a.bearer = \"\"", "auth.a.bearer: is empty"),
         (
