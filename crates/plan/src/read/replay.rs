@@ -184,6 +184,15 @@ fn check_length(section: &PlanSection<'_>, arrivals: &RecordedArrivals) -> Optio
         section.problem("takes longer than 720h; write a higher speed, or fewer turns");
         return None;
     }
+    let length = Duration::from_nanos(arrivals.length_ns());
+    if length > LONGEST_LOG {
+        section.problem(format_args!(
+            "is of {} of the log, and at most {} can be replayed; write from and to",
+            duration::write(length),
+            duration::write(LONGEST_LOG)
+        ));
+        return None;
+    }
     let mean = mean_rate(arrivals);
     if mean.is_none() {
         section.problem(format_args!(

@@ -73,6 +73,17 @@ pub(crate) fn of_methods(
     if methods.is_empty() {
         return is_right.then_some(given); // the file is not at hand
     }
+    for (field, request) in fields.iter().zip(&given) {
+        if !request.method.is_empty() && !methods.contains(&request.method) {
+            field.problem(format_args!(
+                "is for {}, and the log has no such request in the part that is replayed; write \
+                 one of its methods ({}), or remove the entry",
+                request.method,
+                methods.join(", ")
+            ));
+            is_right = false;
+        }
+    }
     let of_method = |method: &String| {
         let own = given.iter().find(|request| request.method == **method);
         let any = given.iter().find(|request| request.method.is_empty());
@@ -83,6 +94,20 @@ pub(crate) fn of_methods(
         }
     };
     is_right.then(|| methods.iter().map(of_method).collect())
+}
+
+/// Reports methods whose requests have the same name. The names of entries differ.
+pub(crate) fn check_names(fields: &[Field<'_>], requests: &[Request]) {
+    for (index, request) in requests.iter().enumerate() {
+        let same = |other: &&Request| other.name == request.name;
+        let first = requests[..index].iter().find(same);
+        if let (Some(first), Some(field)) = (first, fields.first()) {
+            field.problem(format_args!(
+                "gives requests of {} and {} the same name, {:?}; write another name",
+                first.method, request.method, request.name
+            ));
+        }
+    }
 }
 
 fn for_method(request: &Request, method: &str, is_only: bool) -> Request {
@@ -101,6 +126,8 @@ fn for_method(request: &Request, method: &str, is_only: bool) -> Request {
             .expect
             .checks
             .retain(|check| of_header(&check.place));
+        let bytes = request.expect.bytes.take();
+        request.expect.bytes = bytes.filter(|bytes| bytes.contains(&0));
     }
     request
 }

@@ -88,11 +88,14 @@ pub(crate) fn read<'a>(
         .map(|field| field.section().and_then(|section| one(section, rest)))
         .collect();
     let mut requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
+    let names_differ = check_names(&fields, &requests);
     if let Some(replay) = rest.replay {
         requests = replayed::of_methods(&fields, requests, replay?)?;
+        if names_differ {
+            replayed::check_names(&fields, &requests);
+        }
     }
     check_checks(&fields, &requests);
-    check_names(&fields, &requests);
     check_weights(&fields, &requests);
     Some(requests)
 }
@@ -138,7 +141,9 @@ fn check_checks(fields: &[Field<'_>], requests: &[Request]) {
     }
 }
 
-fn check_names(fields: &[Field<'_>], requests: &[Request]) {
+/// Returns whether the names of entries differ; those that do not are reported.
+fn check_names(fields: &[Field<'_>], requests: &[Request]) -> bool {
+    let mut differ = true;
     for (index, request) in requests.iter().enumerate() {
         if let Some(first) = requests[..index]
             .iter()
@@ -149,8 +154,10 @@ fn check_names(fields: &[Field<'_>], requests: &[Request]) {
                 request.name
             );
             fields[index].problem(message);
+            differ = false;
         }
     }
+    differ
 }
 
 fn one(section: PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {

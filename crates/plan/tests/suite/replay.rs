@@ -121,6 +121,33 @@ fn entries_add_to_the_requests_of_their_method() {
 }
 
 #[test]
+fn entry_that_names_two_requests_alike_is_refused() {
+    let log = "replay.file = \"replay.jsonl\"\n";
+    let derived = problem(&format!(
+        "{log}request = {{ method = \"GET\", name = \"POST\" }}\n"
+    ));
+    assert!(derived.contains("GET and POST the same name"), "{derived}");
+    let written = problem(&format!(
+        "{log}[[request]]\nmethod = \"GET\"\nname = \"a\"\n\
+         [[request]]\nmethod = \"POST\"\nname = \"a\"\n"
+    ));
+    assert!(written.contains("of request[0]"), "{written}");
+    assert_eq!(written.lines().count(), 1, "{written}");
+}
+
+#[test]
+fn answers_to_head_are_expected_without_a_body() {
+    let plan = plan(
+        "replay = { file = \"heads.jsonl\", speed = 1000 , to = \"2400h\" }\n\
+         request.expect = { status = [200], bytes = 356, contains = \"a\" }\n",
+    );
+    let head = &plan.requests()[0];
+    assert_eq!(head.method, "HEAD");
+    assert!(head.expect.bytes.is_none() && head.expect.checks.is_empty());
+    assert_eq!(again(&plan).as_ref(), Ok(&plan));
+}
+
+#[test]
 fn what_the_log_says_is_refused_elsewhere() {
     let log = "replay.file = \"replay.jsonl\"\n";
     let cases = [
@@ -140,6 +167,10 @@ fn what_the_log_says_is_refused_elsewhere() {
         ("replay.speed = 0\n", "from 0.001 to 1000"),
         ("replay.loop = 1001\n", "from 1 to 1000"),
         ("replay.from = \"1h\"\n", "has no request"),
+        (
+            "request = { method = \"PSOT\", headers.x = \"1\" }\n",
+            "write one of its methods (GET, POST)",
+        ),
         (
             "replay = { from = \"2s\", to = \"1s\" }\n",
             "exchange the two",
@@ -164,6 +195,8 @@ fn what_the_log_says_is_refused_elsewhere() {
         assert!(problem.contains(expected), "{more}: {problem}");
         assert_eq!(problem.lines().count(), 1, "{more}: {problem}");
     }
+    let long = problem("replay = { file = \"heads.jsonl\", speed = 10 }\n");
+    assert!(long.contains("at most 2400h"), "{long}");
     let missing = problem("replay.speed = 2\n");
     assert!(missing.contains("names no file"), "{missing}");
     let wrong = problem("replay.file = \"coupons.jsonl\"\n");

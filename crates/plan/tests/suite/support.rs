@@ -52,6 +52,12 @@ impl Folder {
 {"at": 3, "method": "GET", "path": "/d", "status": 404}
 "#,
             ),
+            (
+                "heads.jsonl",
+                r#"{"at": 0, "method": "HEAD", "path": "/a"}
+{"at": 8726400, "method": "GET", "path": "/b"}
+"#,
+            ),
             ("words.txt", "one\ntwo words\nthree\n"),
             ("ragged.csv", "a,b\n1,2\n3\n"),
             ("ca.der", "\u{30}\u{3}binary"),
