@@ -107,6 +107,13 @@ impl PlanRequests {
         self.hops.get(operation.hop?)
     }
 
+    /// From when on the operation's time-out runs: a redirect does not put it off. `from` if it has
+    /// followed none.
+    #[inline]
+    pub(crate) fn timeout_from(&self, operation: &LiveOperation, from: u64) -> u64 {
+        self.hop_of(operation).map_or(from, |hop| hop.since)
+    }
+
     /// Forgets where an operation was that has ended.
     pub(crate) fn end(&mut self, hop: HopId) {
         self.hops.remove(hop);

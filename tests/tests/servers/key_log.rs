@@ -79,6 +79,23 @@ fn capture_is_read_with_the_secrets_of_all_connections() {
     }
 }
 
+#[test]
+fn connections_that_a_redirect_left_are_in_the_key_log() {
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let sections = "tls.key_log = \"all\"\nconnection.requests = 1\n\
+                    request = { path = \"/moved\", redirects = 2 }\n";
+    let finished = run(
+        2,
+        &plan(&nginx.url(NginxServer::Tls13, "/"), &pki, sections),
+    )
+    .expect(0);
+    let secrets = secrets(&finished, 2);
+    assert_eq!(connections(&secrets), 3 * REQUESTS as usize, "{finished}");
+}
+
 /// Number of notes in the result that say what was written where.
 fn notes_of(finished: &Finished) -> usize {
     let notes = finished.document().notes;

@@ -28,7 +28,8 @@ impl Worker {
             return; // operations are sent over existing connections only
         };
         if !connection.accepts() {
-            let since = operation.attempt.tried_at;
+            let tried_at = operation.attempt.tried_at;
+            let since = self.requests.timeout_from(operation, tried_at);
             return self.deadlines.await_answer(slot, since);
         }
         let sent_before = connection.sent_bytes();
@@ -36,8 +37,7 @@ impl Worker {
         let buffers = self.sender.buffers(seat);
         let departure = connection.begin(lane, &self.requests, request, buffers);
         operation.send(now, sent_before);
-        // A redirect does not put the time-out off.
-        let since = self.requests.hop_of(operation).map_or(now, |hop| hop.since);
+        let since = self.requests.timeout_from(operation, now);
         self.deadlines.await_answer(slot, since);
         match departure {
             Ok(RequestDeparture::AtOnce) => {

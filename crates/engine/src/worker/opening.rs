@@ -282,9 +282,11 @@ impl Worker {
     /// The server has the request already: its time-out counts from when it was sent. Our last
     /// handshake message leaves alone.
     fn on_early_data_taken(&mut self, slot: u32) {
-        let operation = self.seats.operation(slot);
-        if let Some(sent) = operation.and_then(LiveOperation::sent) {
-            self.deadlines.await_answer(slot, sent.at);
+        if let Some(operation) = self.seats.operation(slot)
+            && let Some(sent) = operation.sent()
+        {
+            let since = self.requests.timeout_from(operation, sent.at);
+            self.deadlines.await_answer(slot, since);
         }
         self.flush(self.seats.seat_of(slot));
     }

@@ -282,7 +282,7 @@ pub(super) fn fault_of(answer: ReceivedResponse, request: &Http1Request, seq: u6
 }
 
 /// Classifies an operation's end for the key log.
-fn ending(operation: &LiveOperation, end: OperationEnd, now: u64) -> OperationEnding {
+pub(super) fn ending(operation: &LiveOperation, end: OperationEnd, now: u64) -> OperationEnding {
     match end {
         _ if operation.id.period == Period::WarmUp => OperationEnding::WarmUp,
         OperationEnd::Failed(_) => OperationEnding::Failed,

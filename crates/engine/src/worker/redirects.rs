@@ -2,6 +2,7 @@
 
 use super::Worker;
 use super::lanes::failed;
+use super::operation::ending;
 use crate::connection::AfterAnswer;
 use measure::{FailureStage, Kind, OperationEnd};
 
@@ -30,6 +31,10 @@ impl Worker {
         let so_far = operation.ended(connection.answer(lane), OperationEnd::Ok, now);
         self.ledger.recorder.redirected(&so_far, redirect.0);
         let after = connection.after_answer(self.rules.close);
+        if after != AfterAnswer::Stays {
+            // The operation ends on another connection, so this one is judged now.
+            connection.operation_ended(|| ending(operation, OperationEnd::Ok, now));
+        }
         operation.redirect(hop, after == AfterAnswer::Stays, now);
         self.seats.seat(seat).failures = 0;
         match after {
