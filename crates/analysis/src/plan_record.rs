@@ -125,6 +125,7 @@ impl PlanRecord {
 
     /// Returns the virtual users, or arrivals per second, that the plan asks for at `at_ns` of the
     /// run clock; `None` if its stages are not known. It does not consider when the load ends.
+    /// For a replay this is its mean rate.
     #[must_use]
     pub fn amount_at(&self, at_ns: u64) -> Option<f64> {
         let (first, stages) = match &self.load {

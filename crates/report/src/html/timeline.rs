@@ -326,7 +326,10 @@ impl<'d> ChartRows<'d> {
             }),
             self.rate("errors", |row| row.errors),
         ];
-        if let LoadRecord::Open { .. } = self.document.plan.load {
+        // Of a replay only the mean rate is known, not what it asks for at an instant.
+        if let LoadRecord::Open { arrivals, .. } = &self.document.plan.load
+            && arrivals != "recorded"
+        {
             lines.extend(self.demand_line("asked for"));
         }
         TimeChart {
