@@ -5,7 +5,7 @@
 use sd_notify::{NotifyState, notify};
 
 /// Tells that the command line and the token are right, and that a coordinator is being dialled.
-/// Whether one is there says [`show`]: coordinators come and go with their runs, and a machine
+/// [`show`] tells whether one is there: coordinators come and go with their runs, and a machine
 /// should not wait for one to boot.
 pub(crate) fn tell_ready() {
     let _ = notify(&[NotifyState::Ready]);

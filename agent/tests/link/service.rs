@@ -46,7 +46,7 @@ async fn manager_knows_that_the_service_began_how_it_stands_and_that_it_ends() {
         let manager = UnixDatagram::bind(&socket).unwrap();
         let mut coordinator = Coordinator::start().await;
         let mut service = start(command, &coordinator, &socket);
-        // Nobody has welcomed it yet: a machine's boot does not wait for a coordinator.
+        // No coordinator has welcomed it yet: a machine's boot does not wait for a coordinator.
         wait_for(&manager, "READY=1\n").await;
 
         let (stream, _) = coordinator.welcome(None).await;

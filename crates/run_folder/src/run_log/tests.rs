@@ -210,7 +210,7 @@ fn first_version_of_the_format_is_read_for_ever() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         let golden = concat!(
             env!("CARGO_MANIFEST_DIR"),
-            "/src/run_folder/run_log/tests/version-1.log"
+            "/src/run_log/tests/version-1.log"
         );
         std::fs::copy(&path, golden).unwrap();
     }
