@@ -1,4 +1,4 @@
-//! Where operations are that follow redirects. Others have nothing here.
+//! Keeps the current target of each operation that follows redirects. Others have nothing here.
 
 use std::num::NonZeroU32;
 

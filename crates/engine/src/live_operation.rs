@@ -234,7 +234,7 @@ impl LiveOperation {
         self.trial == Trial::Retry
     }
 
-    /// Whether one of its attempts has had an open connection.
+    /// Whether an attempt has had an open connection, since its latest redirect if it followed one.
     pub(crate) fn has_had_connection(&self) -> bool {
         self.trial != Trial::OnNewConnection || self.attempt.opening.ready_at.is_some()
     }

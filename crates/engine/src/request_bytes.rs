@@ -105,7 +105,7 @@ impl RequestBytes {
     }
 
     /// Bytes that a log has, with the plan's own fields.
-    pub(crate) fn replayed(
+    pub(crate) fn from_log(
         (request, sources): (&plan::Request, &ValueSources),
         replayed: &Arc<ReplayedRequest>,
         end: HeadEnd,

@@ -98,7 +98,7 @@ impl RequestChoice {
         let of_method = |method: &String| {
             let mut requests = plan.requests().iter();
             let place = requests.position(|request| request.method == **method);
-            place.unwrap_or(0) as u16 // of a method outside the part of the log that is sent
+            place.unwrap_or(0) as u16 // this method is outside the part that is sent
         };
         let log = replay.arrivals.log();
         RequestChoice::Recorded {

@@ -1,4 +1,5 @@
-//! A worker's recorder: no lock, no allocation once its cells exist.
+//! A worker's recorder: no lock, no allocation once its cells exist, but for failed rows and
+//! redirects.
 
 mod ended;
 mod streamed;
@@ -206,7 +207,7 @@ impl Recorder {
     /// An operation follows a redirect, the answer with this status: what it has opened so far is
     /// recorded now, since it may open another connection.
     #[cold]
-    pub fn redirected(&mut self, so_far: &Operation, status: u16) {
+    pub fn count_redirect(&mut self, so_far: &Operation, status: u16) {
         if BLIND {
             return;
         }

@@ -374,7 +374,7 @@ fn filled() -> (Recorder, CellId) {
         ready_at: None,
         ..operation(0)
     };
-    recorder.redirected(&unopened, 302);
+    recorder.count_redirect(&unopened, 302);
     (recorder, at)
 }
 

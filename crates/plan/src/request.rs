@@ -80,7 +80,7 @@ impl Request {
         host.map(|(_, value)| value.reveal())
     }
 
-    /// It as a GET without content, as it follows a redirect (RFC 9110 §15.4).
+    /// The GET without content that follows a redirect (RFC 9110 §15.4).
     #[must_use]
     pub fn without_content(&self) -> Request {
         let headers = self.headers.iter();

@@ -26,10 +26,10 @@ impl Worker {
             }
         };
         self.ledger.roll(now);
-        // The body of this answer is one, too.
+        // Bytes of a redirect's body count too.
         self.ledger.count_body(connection, lane, operation, at);
         let so_far = operation.ended(connection.answer(lane), OperationEnd::Ok, now);
-        self.ledger.recorder.redirected(&so_far, redirect.0);
+        self.ledger.recorder.count_redirect(&so_far, redirect.0);
         let after = connection.after_answer(self.rules.close);
         if after != AfterAnswer::Stays {
             // The operation ends on another connection, so this one is judged now.
