@@ -120,7 +120,7 @@ pub fn words(failure: Failure) -> String {
             return format!("server answered with status {status}, which was not expected");
         }
         (_, Kind::NotAsRecorded(status)) => {
-            return format!("server answered with status {status}, and another one in the log");
+            return format!("server answered with status {status}; the log has another status");
         }
         (_, Kind::NoHttp2) => "server does not speak HTTP/2: it did not choose h2 in the handshake",
         (_, Kind::StreamReset(code)) => {
@@ -165,7 +165,9 @@ fn redirect_in_words(fault: RedirectFault) -> &'static str {
     match fault {
         RedirectFault::TooMany => "server redirects more often than the plan follows",
         RedirectFault::OtherOrigin => "redirect leads to another host, port or scheme",
-        RedirectFault::BadLocation => "redirect leads to what is no URL, or one beyond 8 KiB",
+        RedirectFault::BadLocation => {
+            "redirect leads to something that is not an HTTP URL, or to one longer than 8 KiB"
+        }
     }
 }
 
@@ -271,6 +273,10 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
         }
         Kind::Redirect(RedirectFault::OtherOrigin) => {
             "write the URL that it leads to in target.url: redirects are followed within one origin"
+        }
+        Kind::Redirect(RedirectFault::BadLocation) => {
+            "correct the Location field that the server sends, or do not follow it: \
+             request.redirects = 0"
         }
         Kind::NoEndMarker => {
             "is request.stream.end the data of the last event, byte by byte? without it any end is \

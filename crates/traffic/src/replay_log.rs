@@ -330,11 +330,14 @@ impl ReplayReader {
 
 /// The parser's message without its line, which is always the first.
 fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
     // The parser shows a part of a value of another type, which may be secret.
-    if error.is_data() && !error.to_string().starts_with("missing field") {
+    let is_safe = ["missing field", "at: "]
+        .iter()
+        .any(|it| text.starts_with(it));
+    if error.is_data() && !is_safe {
         return "a field has another type than docs/FORMATS.md says".to_owned();
     }
-    let text = error.to_string();
     let end = text.find(" at line ").unwrap_or(text.len());
     format!("{} (column {})", &text[..end], error.column())
 }
@@ -342,7 +345,9 @@ fn plain(error: &serde_json::Error) -> String {
 /// Checks what would break the request, or is the sender's to write.
 fn check(request: &ReplayRequest) -> Result<(), String> {
     if !is_token(request.method.as_bytes()) || request.method == "CONNECT" {
-        return Err("method is none that a request to a server has".to_owned());
+        return Err(
+            "method is not one of a request to a server; write one such as \"GET\"".to_owned(),
+        );
     }
     let is_of_path = |byte: u8| byte.is_ascii_graphic();
     if !request.path.starts_with('/') || !request.path.bytes().all(is_of_path) {
@@ -355,7 +360,10 @@ fn check(request: &ReplayRequest) -> Result<(), String> {
         .as_ref()
         .is_some_and(|host| !is_host(host.as_bytes()))
     {
-        return Err("host is no host with or without a port".to_owned());
+        return Err(
+            "host is not valid; write a name or address, such as \"a.test\" or \"a.test:8443\""
+                .to_owned(),
+        );
     }
     for (place, (name, value)) in (1..).zip(&request.headers) {
         let is_name = is_token(name.as_bytes()) && !name.bytes().any(|b| b.is_ascii_uppercase());

@@ -59,7 +59,7 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
     let [kind] = given.as_slice() else {
         let cure = "write basic = { user = \"…\", password = \"…\" } or bearer = \"…\"";
         section.problem(match given.as_slice() {
-            [] => format!("says no credentials; {cure}"),
+            [] => format!("has no credentials; {cure}"),
             given => format!(
                 "has {}; write each below a name of its own",
                 given.join(" and ")
@@ -145,7 +145,7 @@ pub(crate) fn of_request(
         let names: Vec<&str> = known.iter().map(|auth| auth.name.as_str()).collect();
         let cure = match names.as_slice() {
             [] => format!("declare them below [auth.{name}]"),
-            names => format!("there are {}", names.join(", ")),
+            names => format!("write one of {}", names.join(", ")),
         };
         field.refuse(format_args!("names no credentials of the plan; {cure}"));
     }

@@ -208,7 +208,7 @@ const RENAMED: &[(&[&str], &str)] = &[
     (&["h2"], "write http = \"2\" in [connection]"),
     (
         &["redirects", "max_redirects", "follow_redirects"],
-        "redirects are not followed; write the address that they lead to as target.url",
+        "write redirects in [request], the most that an operation follows",
     ),
     (
         &["hosts", "server", "servers", "resolve", "connect_to"],
@@ -243,14 +243,10 @@ const RENAMED_IN: [(&str, &[&str], &str); 4] = [
     ),
     (
         "request.expect",
-        &["body", "text", "contains", "content", "json", "regex"],
-        "bodies are counted and not looked into; write bytes, the length that is expected",
+        &["body", "text", "content", "regex"],
+        "write contains or matches for the body's text, or json for its values",
     ),
-    (
-        "request.expect",
-        &["headers", "header"],
-        "header fields are not looked into; write status or bytes",
-    ),
+    ("request.expect", &["header"], "write headers"),
 ];
 
 /// Suggests what to write instead of the unknown `key` of the table `path`, whose keys are
@@ -355,7 +351,7 @@ mod tests {
             (
                 "request[3].expect",
                 "body",
-                "bodies are counted and not looked into; write bytes, the length that is expected",
+                "write contains or matches for the body's text, or json for its values",
             ),
             (
                 "load",

@@ -59,7 +59,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
     let facts = section.read("log", |field| field.section().and_then(facts));
     let (from, to, connections) = (from?, to?, connections?);
     if to.is_some_and(|to| to <= from) {
-        section.problem_at("to", "is not after from; exchange the two");
+        section.problem_at("to", "is not after from; write a later time");
         return None;
     }
     let pace = ReplayPace {

@@ -87,11 +87,11 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ),
         (
             "auth.a.bearer = \"t\"\nrequest.auth = \"b\"",
-            "\"b\" names no credentials of the plan; there are a",
+            "\"b\" names no credentials of the plan; write one of a",
         ),
         (
             "auth.a = {}",
-            "auth.a: says no credentials; write basic = { user = \"…\", password = \"…\" } or",
+            "auth.a: has no credentials; write basic = { user = \"…\", password = \"…\" } or",
         ),
         (
             "auth.a = { basic = { user = \"u\", password = \"p\" }, bearer = \"t\" }",

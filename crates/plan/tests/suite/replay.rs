@@ -173,7 +173,7 @@ fn what_the_log_says_is_refused_elsewhere() {
         ),
         (
             "replay = { from = \"2s\", to = \"1s\" }\n",
-            "exchange the two",
+            "write a later time",
         ),
         (
             "replay.status = \"right\"\n",
