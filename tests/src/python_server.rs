@@ -1,10 +1,10 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
-//! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; and one that streams lines,
-//! `lines.py`.
+//! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
+//! `lines.py`; and one whose token runs out, `expiring.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
-use crate::{Process, require};
+use crate::{Process, TOKEN, require};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
 const BODIES: &str = include_str!("../servers/python/bodies.py");
 const LINES: &str = include_str!("../servers/python/lines.py");
+const EXPIRING: &str = include_str!("../servers/python/expiring.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
@@ -45,6 +46,14 @@ impl PythonServer {
     #[must_use]
     pub fn streaming(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(LINES, ip, &[seen.to_str().unwrap()])
+    }
+
+    /// Starts one on `ip` that takes [`TOKEN`] `times` times, then answers with 401, and writes
+    /// each status as a line of the file `seen`; `None` if Python is not installed.
+    #[must_use]
+    pub fn expiring(ip: IpAddr, seen: &Path, times: u64) -> Option<PythonServer> {
+        let arguments = [seen.to_str().unwrap(), TOKEN, &times.to_string()];
+        PythonServer::start_script(EXPIRING, ip, &arguments)
     }
 
     /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.

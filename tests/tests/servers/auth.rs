@@ -1,9 +1,12 @@
 //! Credentials: nginx lets their users in, and what a run leaves behind has no secret.
 
 use crate::variables::assert_unseen;
-use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, TOKEN, plan, users};
+use interop::{
+    CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, PythonServer, TOKEN, plan, users,
+};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::Ipv4Addr;
 
 const REQUESTS: u64 = 120;
 
@@ -87,5 +90,41 @@ fn wrong_password_is_an_error_of_status_401() {
     assert!(seen.iter().all(|request| request.status == 401), "{seen:?}");
     let document = finished.document();
     assert_eq!(document.measured.operations.ok, 0, "{finished}");
+    assert_unseen(&finished, TOKEN);
+}
+
+#[test]
+fn requests_behind_the_end_of_a_token_are_counted_by_their_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let good = 70;
+    let Some(server) = PythonServer::expiring(Ipv4Addr::LOCALHOST.into(), &seen, good) else {
+        return;
+    };
+    let more = "vars.token = \"env:INTEROP_TOKEN\"\nauth.api.bearer = \"{token}\"\n\
+                request.auth = \"api\"\nload = { rate = \"100/s\", duration = \"1s\" }\n";
+    let plan = plan(&server.url(), &Pki::new(), more);
+    let finished = CoordinatorCommand::local(2, &plan)
+        .with(|command| {
+            command.env("INTEROP_TOKEN", TOKEN);
+        })
+        .run();
+    let seen = std::fs::read_to_string(&seen).unwrap();
+    let mut answers = BTreeMap::new();
+    for status in seen.lines() {
+        *answers.entry(status.parse().unwrap()).or_insert(0) += 1;
+    }
+    assert_eq!(answers, BTreeMap::from([(200, good), (401, 100 - good)]));
+    let measured = &finished.document().measured;
+    assert_eq!(measured.operations.ok, good, "{finished}");
+    assert_eq!(
+        measured
+            .statuses
+            .clone()
+            .into_iter()
+            .collect::<BTreeMap<_, _>>(),
+        answers,
+        "{finished}"
+    );
     assert_unseen(&finished, TOKEN);
 }
