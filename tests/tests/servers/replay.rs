@@ -49,7 +49,7 @@ fn number_of(request: &NginxRequest) -> u64 {
     request.path.split_once("nr=").unwrap().1.parse().unwrap()
 }
 
-/// Checks that each request came once and as the log has it, and those of a connection in order.
+/// Checks that each request came once in each turn, and as the log has it.
 fn check(seen: &[NginxRequest], requests: u64, turns: u64) {
     let mut times: BTreeMap<u64, u64> = BTreeMap::new();
     for request in seen {
