@@ -1,7 +1,8 @@
 //! What a run took of its data files.
 
+use crate::counts;
 use crate::figures::is_zero;
-use measure::{Counters, FailedRow, FailedRows, Kind};
+use measure::{Counters, FailedRow, FailedRows};
 use plan::{DataColumn, Plan, RowOrder, Tls, Words as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,10 +105,7 @@ impl DataUse {
         counters
             .filter(|(request, _)| self.takes(*request))
             .for_each(|(_, counters)| sum.merge(counters));
-        let never_sent = sum.failures.iter();
-        let never_sent =
-            never_sent.filter(|(failure, _)| matches!(failure.kind, Kind::NotSent | Kind::NoLease));
-        let not_sent = never_sent.map(|(_, number)| number).sum();
+        let not_sent = counts::not_sent(&sum);
         let follows = !matches!(self.order, RowOrder::Random | RowOrder::User);
         DataFigures {
             name: self.name.clone(),
@@ -142,7 +140,7 @@ impl DataUse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use measure::{Failure, FailureStage, RowId};
+    use measure::{Failure, FailureStage, Kind, RowId};
 
     fn counters(ok: u64, failures: &[(Failure, u64)]) -> Counters {
         let failed = failures.iter().map(|(_, number)| number).sum();

@@ -211,12 +211,10 @@ fn note_resent(document: &Document) -> Option<String> {
 fn note_redirects(document: &Document) -> Option<String> {
     let mut statuses: BTreeMap<u16, u64> = BTreeMap::new();
     for (&status, &number) in document.redirects.iter().flat_map(|each| &each.statuses) {
-        let sum = statuses.entry(status).or_default();
-        *sum = sum.saturating_add(number);
+        let all = statuses.entry(status).or_default();
+        *all = all.saturating_add(number);
     }
-    let followed = statuses
-        .values()
-        .fold(0, |sum: u64, &number| sum.saturating_add(number));
+    let followed = sum(statuses.values());
     let by_status: Vec<String> = statuses
         .iter()
         .map(|(status, number)| format!("{number} × {status}"))

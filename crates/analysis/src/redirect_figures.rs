@@ -1,5 +1,6 @@
 //! Redirects that operations followed.
 
+use crate::counts;
 use measure::FollowedRedirects;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,9 +25,7 @@ impl RedirectFigures {
             let statuses: BTreeMap<u16, u64> = redirects.of_request(place).collect();
             RedirectFigures {
                 request: request.clone(),
-                followed: statuses
-                    .values()
-                    .fold(0, |sum: u64, &number| sum.saturating_add(number)),
+                followed: counts::sum(statuses.values()),
                 statuses,
             }
         });

@@ -1,5 +1,6 @@
 //! What a run sent of the log that it replayed.
 
+use crate::counts;
 use measure::{Counters, Kind};
 use plan::Plan;
 use schemars::JsonSchema;
@@ -28,7 +29,7 @@ pub struct ReplayFigures {
     pub speed: f64,
     /// How many times it was to be sent.
     pub turns: u32,
-    /// Requests that were sent.
+    /// Requests that were begun, some of which may have failed before they were sent.
     pub sent: u64,
     /// Requests that were due and never sent.
     pub not_sent: u64,
@@ -60,17 +61,14 @@ impl ReplayFigures {
 
     /// The same with what these counters of the measured part say.
     pub(crate) fn with(&self, counters: &Counters) -> ReplayFigures {
-        let count = |is_it: fn(Kind) -> bool| -> u64 {
-            let failures = counters.failures.iter();
-            let counted = failures.filter(|(failure, _)| is_it(failure.kind));
-            counted.map(|(_, number)| number).sum()
-        };
-        let not_sent = count(|kind| matches!(kind, Kind::NotSent | Kind::NoLease));
+        let failures = counters.failures.iter();
+        let other_status =
+            failures.filter(|(failure, _)| matches!(failure.kind, Kind::NotAsRecorded(_)));
         ReplayFigures {
             opened_connections: counters.connections.opened,
-            sent: counters.started.saturating_sub(not_sent),
-            not_sent,
-            other_status: count(|kind| matches!(kind, Kind::NotAsRecorded(_))),
+            sent: counts::begun_and_sent(counters),
+            not_sent: counts::not_sent(counters),
+            other_status: counts::sum(other_status.map(|(_, number)| number)),
             ..self.clone()
         }
     }

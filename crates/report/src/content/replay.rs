@@ -27,7 +27,7 @@ pub(super) fn section(document: &Document) -> Section {
         "length",
         "speed",
         "turns",
-        "sent",
+        "begun",
         "not sent",
         "other status",
         "connections",
