@@ -36,11 +36,9 @@ impl ReplayedRequest {
     ) -> Option<Arc<ReplayedRequest>> {
         let replay = plan.replay()?;
         let arrivals = Arc::clone(&replay.arrivals);
-        let mut headers = request.headers.iter();
-        let host = headers.find(|(name, _)| name.eq_ignore_ascii_case("host"));
-        let host = host.map(|(_, value)| {
+        let host = request.host().map(|given| {
             let mut pieces = Vec::new();
-            sources.template(value.reveal(), &mut pieces);
+            sources.template(given, &mut pieces);
             pieces
         });
         let names = request.fields();
