@@ -455,7 +455,7 @@ mod tests {
         let cases = [
             ("{\"at\":1}".to_owned(), "missing field `method`"),
             (with(",\"host\":7"), "another type"),
-            (with(",\"host\":\"secret x\""), "host is no host"),
+            (with(",\"host\":\"secret x\""), "host is not valid"),
             (with(",\"headers\":{\"A\":\"secret\"}"), "name of header 1"),
             (
                 with(",\"headers\":{\"te\":\"secret\"}"),
