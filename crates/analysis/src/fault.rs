@@ -87,7 +87,8 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::BodyLength) => "body has not the expected length",
         (_, Kind::Check(number)) => return format!("answer failed check {number} of the plan"),
         (_, Kind::ContentCoding) => {
-            "body's content coding is broken, or not gzip, the only one that checks can read"
+            "body's content coding is broken, or none that can be read there: gzip, br, and zstd \
+             outside streams"
         }
         (_, Kind::BodyTooLarge) => "body is longer than its checks can read",
         (_, Kind::NotJson) => "body is not JSON, in which a check looks for a value",

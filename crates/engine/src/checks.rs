@@ -5,11 +5,13 @@
 mod answer_watch;
 mod body_reader;
 mod body_search;
+mod content_decoder;
 mod event_scanner;
 mod event_watch;
 mod text_search;
 mod value_tests;
 mod watched_body;
+mod zstd_decoder;
 
 pub(crate) use answer_watch::AnswerWatch;
 pub(crate) use event_watch::EventWatch;

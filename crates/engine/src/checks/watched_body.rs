@@ -1,10 +1,9 @@
 //! A body as it comes, with its content coding (RFC 9110 §8.4) removed if it is read.
 
 use super::body_reader::BodyReader;
+use super::content_decoder::ContentDecoder;
 use super::event_watch::EventWatch;
-use flate2::write::MultiGzDecoder;
 use measure::Kind;
-use std::io::Write as _;
 
 /// The body of an answer under watch.
 #[derive(Debug)]
@@ -12,15 +11,15 @@ pub(super) enum WatchedBody {
     /// No check needs it.
     Ignored,
     Plain(BodyReader),
-    Gzip(Box<GzipBody>),
+    Coded(CodedBody),
     /// It has a coding that cannot be removed.
     Unreadable,
 }
 
 /// A body that is decoded for its reader.
 #[derive(Debug)]
-pub(super) struct GzipBody {
-    decoder: MultiGzDecoder<BodyReader>,
+pub(super) struct CodedBody {
+    decoder: ContentDecoder,
     /// Nothing has come. An answer without a body has no coding that could be broken.
     is_empty: bool,
     is_broken: bool,
@@ -38,12 +37,15 @@ impl WatchedBody {
             .filter(|coding| !coding.is_empty() && !coding.eq_ignore_ascii_case(b"identity"));
         match (codings.next(), codings.next()) {
             (None, _) => WatchedBody::Plain(reader),
-            (Some(coding), None) if is_gzip(coding) => WatchedBody::Gzip(Box::new(GzipBody {
-                decoder: MultiGzDecoder::new(reader),
-                is_empty: true,
-                is_broken: false,
-            })),
-            (Some(_), _) => WatchedBody::Unreadable,
+            (Some(coding), None) => match ContentDecoder::new(coding, reader) {
+                None => WatchedBody::Unreadable,
+                Some(decoder) => WatchedBody::Coded(CodedBody {
+                    decoder,
+                    is_empty: true,
+                    is_broken: false,
+                }),
+            },
+            (Some(_), Some(_)) => WatchedBody::Unreadable,
         }
     }
 
@@ -52,7 +54,7 @@ impl WatchedBody {
         match self {
             WatchedBody::Ignored | WatchedBody::Unreadable => {}
             WatchedBody::Plain(reader) => reader.take(bytes),
-            WatchedBody::Gzip(body) => body.take(bytes),
+            WatchedBody::Coded(body) => body.take(bytes),
         }
     }
 
@@ -61,7 +63,7 @@ impl WatchedBody {
         match self {
             WatchedBody::Ignored | WatchedBody::Unreadable => None,
             WatchedBody::Plain(reader) => reader.events.as_mut(),
-            WatchedBody::Gzip(body) => body.decoder.get_mut().events.as_mut(),
+            WatchedBody::Coded(body) => body.decoder.reader_mut().events.as_mut(),
         }
     }
 
@@ -71,43 +73,34 @@ impl WatchedBody {
             WatchedBody::Ignored => None,
             WatchedBody::Unreadable => Some(Kind::ContentCoding),
             WatchedBody::Plain(reader) => reader.end(),
-            WatchedBody::Gzip(body) => body.end(),
+            WatchedBody::Coded(body) => body.end(),
         }
     }
 }
 
-fn is_gzip(coding: &[u8]) -> bool {
-    // The second name is the first one's, by RFC 9110 §8.4.1.3.
-    coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
-}
-
-impl GzipBody {
+impl CodedBody {
     fn take(&mut self, bytes: &[u8]) {
         if bytes.is_empty() || self.is_broken || self.reader().is_over() {
             return;
         }
         self.is_empty = false;
-        let mut written = self.decoder.write_all(bytes);
-        // The decoder keeps what it has made until it is asked again, and events are timed.
-        if written.is_ok() && self.reader().events.is_some() {
-            written = self.decoder.flush();
-        }
+        let written = self.decoder.take(bytes);
         // The reader refuses bytes once it is over, which is no fault of theirs.
         self.is_broken = written.is_err() && !self.reader().is_over();
     }
 
     fn reader(&self) -> &BodyReader {
-        self.decoder.get_ref()
+        self.decoder.reader()
     }
 
     fn end(&mut self) -> Option<Kind> {
         let is_unfinished = !self.is_empty && !self.is_broken && !self.reader().is_over();
-        if is_unfinished && self.decoder.try_finish().is_err() {
+        if is_unfinished && self.decoder.finish().is_err() {
             self.is_broken = !self.reader().is_over();
         }
         if self.is_broken {
             return Some(Kind::ContentCoding);
         }
-        self.decoder.get_mut().end()
+        self.decoder.reader_mut().end()
     }
 }
