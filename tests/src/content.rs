@@ -18,9 +18,18 @@ pub(crate) fn write_big(path: &Path) {
     write_numbers(path, BIG_BYTES);
 }
 
-/// Writes the body of `/packed`: small enough that a server compresses it in some milliseconds.
-pub(crate) fn write_packed(path: &Path) {
-    write_numbers(path, 100_000);
+/// Writes the body of `/packed`, which is small enough that a server compresses it in some
+/// milliseconds, and the same as brotli and `zstd --check --zstd=wlog=14` pack it, into a folder.
+pub(crate) fn write_packed(folder: &Path) {
+    write_numbers(&folder.join("packed"), 100_000);
+    let brotli = include_bytes!("content/packed.br");
+    std::fs::write(folder.join("packed.br"), brotli).unwrap();
+    std::fs::write(folder.join("packed.bad"), &brotli[1..]).unwrap();
+    std::fs::write(
+        folder.join("packed.zst"),
+        include_bytes!("content/packed.zst"),
+    )
+    .unwrap();
 }
 
 fn write_numbers(path: &Path, bytes: usize) {

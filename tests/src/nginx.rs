@@ -128,9 +128,10 @@ impl Nginx {
     /// The URL of a path on a server, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB),
     /// `/chunked` (356 bytes, chunked), `/204`, `/500`, `/private` (356 bytes, for [`users`]),
     /// `/bearer` (204, for [`TOKEN`]), `/length` (returns the length of the request body),
-    /// `/packed` (100 KB, compressed anew for each client that accepts gzip), `/nth` (JSON with the
-    /// request's number on its connection, which the header `x-nth` has too), and 404 for all
-    /// others.
+    /// `/packed` (100 KB, compressed anew for each client that accepts gzip), `/packed.br` and
+    /// `/packed.zst` (the same, compressed), `/packed.bad` (said to be `br`, and is not), `/nth`
+    /// (JSON with the request's number on its connection, which the header `x-nth` has too), and
+    /// 404 for all others.
     #[must_use]
     pub fn url(&self, server: NginxServer, path: &str) -> String {
         let scheme = if server.is_tls() { "https" } else { "http" };
@@ -240,7 +241,7 @@ fn choose_ports(ip: IpAddr) -> (BTreeMap<NginxServer, u16>, u16) {
 fn write_content(folder: &Path, options: &NginxOptions) {
     std::fs::create_dir(folder.join("html")).unwrap();
     content::write_big(&folder.join("html/big"));
-    content::write_packed(&folder.join("html/packed"));
+    content::write_packed(&folder.join("html"));
     std::fs::write(folder.join("html/chunked"), content::body()).unwrap();
     std::fs::write(folder.join("html/private"), content::body()).unwrap();
     let rows: String = users()

@@ -181,6 +181,9 @@ fn http_block(
       return 204; }}
     location = /length {{ return 200 '$content_length'; }}
     location = /packed {{ gzip on; gzip_types *; gzip_comp_level 9; }}
+    location = /packed.br {{ add_header content-encoding br; }}
+    location = /packed.bad {{ add_header content-encoding br; }}
+    location = /packed.zst {{ add_header content-encoding zstd; }}
     location = /nth {{ add_header x-nth $connection_requests; default_type application/json;
       return 200 '{{\"state\": \"ok\", \"nth\": $connection_requests}}'; }}
     location = /moved {{ return 301 /found?a=b; }} location = /found {{ return 302 length; }}

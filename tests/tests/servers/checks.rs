@@ -96,68 +96,51 @@ fn failed_checks_are_those_of_the_answers_that_nginx_sent() {
 
 #[test]
 fn compressed_and_chunked_bodies_are_checked_as_they_were_before() {
+    use NginxServer::{Http2, Plain, Tls12Rsa, Tls13};
     let pki = Pki::new();
-    // The content is numbers of seven digits, one a line, up to 12,499.
+    // The content is numbers of seven digits, one a line; those of /packed end with 12,499.
     let cases = [
+        (Plain, "/packed", "gzip", "0012499", "^0000000\\\\n"),
+        (Http2, "/packed", "gzip", "0012499", "\\\\n0012499\\\\n$"),
+        (Tls13, "/packed", "", "0012499", "(?m)^0004711$"),
+        (Plain, "/packed.br", "br", "0012499", "^0000000\\\\n"),
+        (Tls12Rsa, "/packed.br", "br", "0012499", "(?m)^0004711$"),
+        (Http2, "/packed.br", "br", "0012499", "\\\\n0012499\\\\n$"),
+        (Plain, "/packed.zst", "zstd", "0012499", "^0000000\\\\n"),
+        (Tls13, "/packed.zst", "zstd", "0012499", "(?m)^0004711$"),
         (
-            NginxServer::Plain,
-            "/packed",
-            "gzip",
-            "0012499",
-            "^0000000\\\\n",
-        ),
-        (
-            NginxServer::Http2,
-            "/packed",
-            "gzip",
+            Http2,
+            "/packed.zst",
+            "zstd",
             "0012499",
             "\\\\n0012499\\\\n$",
         ),
-        (
-            NginxServer::Tls13,
-            "/packed",
-            "identity",
-            "0012499",
-            "(?m)^0004711$",
-        ),
-        (
-            NginxServer::Plain,
-            "/chunked",
-            "identity",
-            "xxxx",
-            "^x{356}$",
-        ),
-        (
-            NginxServer::Tls13,
-            "/big",
-            "identity",
-            "0237499",
-            "^0000000",
-        ),
-        (
-            NginxServer::Http2,
-            "/big",
-            "identity",
-            "0237499",
-            "^0000000",
-        ),
+        (Plain, "/chunked", "", "xxxx", "^x{356}$"),
+        (Tls13, "/big", "", "0237499", "^0000000"),
+        (Http2, "/big", "", "0237499", "^0000000"),
     ];
     for (server, path, coding, last, pattern) in cases {
         let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
             return;
         };
-        let has_coding = coding == "gzip";
         let http = http_of(server);
+        let has_coding = match coding {
+            "" => "{ present = false }".to_owned(),
+            coding => format!("{coding:?}"),
+        };
         let sections = format!(
             "connection.http = {http:?}\nrequest.path = {path:?}\n\
                  request.headers = {{ accept-encoding = {coding:?} }}\n[request.expect]\n\
-                 headers.content-encoding = {{ present = {has_coding} }}\n\
+                 headers.content-encoding = {has_coding}\n\
                  matches = \"{pattern}\"\ncontains = [\"{last}\"]\n"
         );
         let document = run(&plan(&nginx.url(server, "/"), &pki, &sections));
         assert_eq!(document.measured.operations.ok, REQUESTS, "{path} {coding}");
     }
 }
+
+const CODING: &str = "body's content coding is broken, or none that can be read there: gzip, br, \
+                      and zstd outside streams";
 
 #[test]
 fn every_answer_fails_by_the_first_of_its_checks() {
@@ -179,6 +162,13 @@ fn every_answer_fails_by_the_first_of_its_checks() {
             "contains = \"0012500\"",
             "body lacks \"0012500\"",
         ),
+        (
+            "/packed.zst",
+            "contains = \"0012500\"",
+            "body lacks \"0012500\"",
+        ),
+        ("/packed.bad", "contains = \"0012499\"", CODING),
+        ("/packed.bad", "matches = \"0012499\"", CODING),
         (
             "/",
             "headers.etag = { present = true }",

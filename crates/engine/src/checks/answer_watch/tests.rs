@@ -34,6 +34,12 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+// [`BODY`], and 65 MiB of "x", as the programs brotli and zstd pack them.
+const BODY_BROTLI: &[u8] = include_bytes!("coded/body.br");
+const BODY_ZSTD: &[u8] = include_bytes!("coded/body.zst");
+const BOMB_BROTLI: &[u8] = include_bytes!("coded/bomb.br");
+const BOMB_ZSTD: &[u8] = include_bytes!("coded/bomb.zst");
+
 const ALL: &str = "headers = { content-type = { contains = \"json\" }, etag = { present = true }, \
                    x-debug = { present = false } }\ncontains = [\"Welcome\", \"cart\"]\n\
                    matches = \"order-[0-9]+\"\njson = { \"/count\" = { above = 0 } }\n";
@@ -61,18 +67,26 @@ fn the_first_check_that_fails_is_the_one_that_counts() {
 
 #[test]
 fn body_is_checked_however_it_is_cut_and_coded() {
-    let coded = gzip(BODY);
-    let fields = [&FIELDS[..], &[("content-encoding", "gzip")]].concat();
     for cut in 0..=BODY.len() {
         assert_eq!(failure(ALL, &FIELDS, BODY, cut), None, "cut at {cut}");
     }
-    for cut in 0..=coded.len() {
-        assert_eq!(failure(ALL, &fields, &coded, cut), None, "cut at {cut}");
-    }
-    // Two members are one body (RFC 1952 §2.2).
-    let coded = [gzip(&BODY[..20]), gzip(&BODY[20..])].concat();
-    for cut in 0..=coded.len() {
-        assert_eq!(failure(ALL, &fields, &coded, cut), None, "cut at {cut}");
+    // Two members are one body (RFC 1952 §2.2), and so are two frames (RFC 8878 §3.1).
+    let two_members = [gzip(&BODY[..20]), gzip(&BODY[20..])].concat();
+    let two_frames = [BODY_ZSTD, BODY_ZSTD].concat();
+    let json_apart = ALL.replace("json = ", "# ");
+    let cases: [(&str, &str, &[u8]); 5] = [
+        ("gzip", ALL, &gzip(BODY)),
+        ("gzip", ALL, &two_members),
+        ("br", ALL, BODY_BROTLI),
+        ("ZSTD", ALL, BODY_ZSTD),
+        ("zstd", &json_apart, &two_frames),
+    ];
+    for (coding, expect, coded) in cases {
+        let fields = [&FIELDS[..], &[("content-encoding", coding)]].concat();
+        for cut in 0..=coded.len() {
+            let failed = failure(expect, &fields, coded, cut);
+            assert_eq!(failed, None, "{coding} cut at {cut}");
+        }
     }
 }
 
@@ -96,8 +110,22 @@ fn coding_that_is_broken_or_unknown_is_an_error_of_its_own() {
     assert_eq!(coding("gzip", BODY), Some(Kind::ContentCoding));
     assert_eq!(coding("gzip", &broken), Some(Kind::ContentCoding));
     assert_eq!(coding("gzip", &lacking[..8]), Some(Kind::ContentCoding));
-    assert_eq!(coding("br", BODY), Some(Kind::ContentCoding));
+    assert_eq!(coding("deflate", BODY), Some(Kind::ContentCoding));
     assert_eq!(coding("gzip, gzip", &coded), Some(Kind::ContentCoding));
+    for (name, coded) in [("br", BODY_BROTLI), ("zstd", BODY_ZSTD)] {
+        let lacks_text = "contains = \"nothing\"";
+        let fields = [("content-encoding", name)];
+        let broken = Some(Kind::ContentCoding);
+        assert_eq!(failure(lacks_text, &fields, coded, 9), Some(Kind::Check(1)));
+        assert_eq!(failure(lacks_text, &fields, b"", 0), Some(Kind::Check(1)));
+        assert_eq!(coding(name, BODY), broken, "{name}");
+        for cut in 1..coded.len() {
+            let failed = failure(lacks_text, &fields, &coded[..cut], 0);
+            assert_eq!(failed, broken, "{name}, {cut} bytes");
+        }
+        let longer = [coded, b"more"].concat();
+        assert_eq!(failure(lacks_text, &fields, &longer, 0), broken, "{name}");
+    }
     // No body, no coding: the answer lacks the text.
     assert_eq!(coding("gzip", b""), Some(Kind::Check(1)));
     // What no check needs is not decoded.
@@ -120,12 +148,21 @@ fn body_that_is_too_long_is_an_error_of_its_own() {
     let fits = &long.replace("xx", "x");
     assert_eq!(failure(json, &[], fits.as_bytes(), 99), None);
     // A small answer that would become a huge one.
-    let bomb = gzip(&vec![b'x'; 65 << 20]);
-    let fields = [("content-encoding", "gzip")];
-    let text = "contains = \"cart\"";
-    assert_eq!(failure(text, &fields, &bomb, 9), Some(Kind::BodyTooLarge));
-    // A text that was found before counts.
-    assert_eq!(failure("contains = \"xxx\"", &fields, &bomb, 9), None);
+    let gzip_bomb = gzip(&vec![b'x'; 65 << 20]);
+    let bombs = [
+        ("gzip", &gzip_bomb[..]),
+        ("br", BOMB_BROTLI),
+        ("zstd", BOMB_ZSTD),
+    ];
+    for (coding, bomb) in bombs {
+        let fields = [("content-encoding", coding)];
+        let text = "contains = \"cart\"";
+        let failed = failure(text, &fields, bomb, 9);
+        assert_eq!(failed, Some(Kind::BodyTooLarge), "{coding}");
+        // A text that was found before counts.
+        let failed = failure("contains = \"xxx\"", &fields, bomb, 9);
+        assert_eq!(failed, None, "{coding}");
+    }
 }
 
 /// A watch of an answer with this status and these fields, to a request with this stream.
@@ -185,6 +222,27 @@ fn coded_events_are_told_as_soon_as_they_are_flushed() {
     assert_eq!(watch.events().unwrap().outcome(), (StreamEnd::Whole, 50));
 }
 
+/// Two events as brotli packs them with a flush after each.
+#[test]
+fn events_in_brotli_are_told_as_soon_as_they_are_flushed() {
+    let mut watch = streamed("events = \"sse\"", 200, &[("content-encoding", "br")]);
+    watch.take_body(b"\x0b\x04\x80data: 1\n\n");
+    assert_eq!(told(&mut watch, 1), Some((1, None)));
+    watch.take_body(b"\x40\x00\x80\x5f\x4a\x41\xa6\x08\xd1\x24\x18\x30");
+    assert_eq!(told(&mut watch, 2), Some((1, Some(1))));
+    watch.take_body(b"\x03");
+    assert_eq!(watch.end(), None);
+    assert_eq!(watch.events().unwrap().outcome(), (StreamEnd::Whole, 2));
+}
+
+/// What decodes it holds back a window, so events in it cannot be timed.
+#[test]
+fn events_in_zstd_are_not_read() {
+    let mut watch = streamed("events = \"sse\"", 200, &[("content-encoding", "zstd")]);
+    watch.take_body(BODY_ZSTD);
+    assert_eq!(watch.end(), Some(Kind::ContentCoding));
+}
+
 #[test]
 fn what_is_no_gzip_is_no_stream() {
     let broken: [&[u8]; 3] = [
@@ -198,9 +256,11 @@ fn what_is_no_gzip_is_no_stream() {
         body.chunks(1).for_each(|piece| watch.take_body(piece));
         assert_eq!(watch.end(), Some(Kind::ContentCoding));
     }
-    let mut watch = streamed("events = \"sse\"", 200, &[("content-encoding", "br")]);
-    watch.take_body(b"data: 1\n\n");
-    assert_eq!(watch.end(), Some(Kind::ContentCoding));
+    for coding in ["br", "zstd", "deflate"] {
+        let mut watch = streamed("events = \"sse\"", 200, &[("content-encoding", coding)]);
+        watch.take_body(b"data: 1\n\n");
+        assert_eq!(watch.end(), Some(Kind::ContentCoding), "{coding}");
+    }
 }
 
 #[test]
