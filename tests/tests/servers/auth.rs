@@ -1,6 +1,8 @@
 //! Credentials: nginx lets their users in, and what a run leaves behind has no secret.
 
 use crate::variables::assert_unseen;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use interop::{
     CoordinatorCommand, Nginx, NginxOptions, NginxServer, Pki, PythonServer, TOKEN, plan, users,
 };
@@ -90,7 +92,8 @@ fn wrong_password_is_an_error_of_status_401() {
     assert!(seen.iter().all(|request| request.status == 401), "{seen:?}");
     let document = finished.document();
     assert_eq!(document.measured.operations.ok, 0, "{finished}");
-    assert_unseen(&finished, TOKEN);
+    assert_unseen(&finished, "p1anted");
+    assert_unseen(&finished, &STANDARD.encode("user-1:p1anted"));
 }
 
 #[test]
