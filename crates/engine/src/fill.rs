@@ -2,6 +2,7 @@
 //! nothing of HTTP.
 
 use crate::digest::{self, HmacKey};
+use crate::tokens::TokenShelf;
 use crate::values::{ColumnSource, Values, digits};
 use data::Escape;
 use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
@@ -35,6 +36,8 @@ pub(crate) enum Placeholder {
     Generated(Arc<GeneratedSource>),
     /// A made value that follows from another text.
     Composed(Arc<ComposedSource>),
+    /// A token, which can be another one at the next look.
+    Token(Arc<TokenShelf>),
 }
 
 /// A generator with its seed.
@@ -100,6 +103,12 @@ impl Fill {
         }
     }
 
+    /// Whether two looks at the piece can differ for the same operation, so that its length must be
+    /// that of the bytes which were written.
+    pub(crate) fn is_unsteady(&self) -> bool {
+        matches!(self, Fill::Value(Placeholder::Token(_)))
+    }
+
     pub(crate) fn length(&self, values: &Values) -> usize {
         match self {
             Fill::Bytes(bytes) => bytes.len(),
@@ -141,6 +150,7 @@ impl Placeholder {
             Placeholder::Column(source) => return source.length(values),
             Placeholder::Generated(source) => source.escape,
             Placeholder::Composed(source) => source.escape,
+            Placeholder::Token(_) => Escape::None,
         };
         match self {
             Placeholder::Generated(source) if measured == Escape::None => {
@@ -176,6 +186,10 @@ impl Placeholder {
                 let before = out.len();
                 source.put(values, out);
                 escape_from(before, source.escape, out);
+                Ok(())
+            }
+            Placeholder::Token(shelf) => {
+                shelf.write(out);
                 Ok(())
             }
         };

@@ -59,6 +59,7 @@ mod take_over_error;
 mod template;
 mod timers;
 mod tls;
+mod tokens;
 mod unique_stack;
 mod values;
 mod worker;
@@ -85,6 +86,7 @@ pub use spin::SpunTime;
 pub use take_over_error::TakeOverError;
 #[cfg(feature = "rehearsal")]
 pub use tls::Rehearsal;
-pub use tls::{TlsError, check_certificates};
+pub use tls::{TlsError, check_certificates, roots_beside_target};
+pub use tokens::{TokenShelf, Tokens};
 pub use worker::{Cut, Spent, WorkerFigures};
 pub use worker_thread::{is_worker_thread, thread_name};

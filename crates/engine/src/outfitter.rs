@@ -8,6 +8,7 @@ use crate::poller::Poller;
 use crate::prepare_error::PrepareError;
 use crate::spin::Spin;
 use crate::tls::{Materials, WorkerTls};
+use crate::tokens::Tokens;
 use crate::worker_thread::WorkerResources;
 use plan::Plan;
 use std::collections::BTreeSet;
@@ -21,6 +22,7 @@ pub(crate) struct Outfitter {
     pub(crate) policy: Arc<Policy>,
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) materials: Option<Materials>,
+    pub(crate) tokens: Tokens,
 }
 
 impl Outfitter {
@@ -39,6 +41,7 @@ impl Outfitter {
             endpoints: self.endpoints(number, &poller)?,
             spin,
             poller,
+            tokens: self.tokens.clone(),
         })
     }
 

@@ -7,6 +7,8 @@ use crate::hops::{Hop, HopForm, HopId, Hops};
 use crate::http2;
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
+use crate::template::ValueSources;
+use crate::tokens::Tokens;
 use crate::values::Values;
 use measure::{RedirectFault, RowId};
 use plan::{Close, HttpVersion, Plan};
@@ -22,11 +24,12 @@ pub(crate) struct PlanRequests {
 }
 
 impl PlanRequests {
-    pub(crate) fn new(plan: &Plan) -> PlanRequests {
+    pub(crate) fn new(plan: &Plan, tokens: &Tokens) -> PlanRequests {
+        let sources = ValueSources::new(plan, tokens);
         let speaks_http2 = plan.connection().http != HttpVersion::Http11;
         PlanRequests {
-            http1: Http1Requests::new(plan),
-            http2: speaks_http2.then(|| http2::HeaderBlocks::new(plan)),
+            http1: Http1Requests::new(plan, &sources),
+            http2: speaks_http2.then(|| http2::HeaderBlocks::new(plan, &sources)),
             close: plan.connection().close,
             rows: RowFinder::new(plan),
             hops: Hops::default(),

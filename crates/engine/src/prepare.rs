@@ -12,6 +12,7 @@ use crate::resolver::resolve;
 use crate::socket::is_own;
 use crate::spin::{Spin, SpunTime};
 use crate::tls::Materials;
+use crate::tokens::Tokens;
 use measure::Totals;
 use plan::{Host, KeyLog, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -50,6 +51,7 @@ pub fn check(
     check_allowed(&plan, &addresses, &policy)?;
     check_sources(&plan)?;
     Ok(CheckedPlan(Outfitter {
+        tokens: Tokens::new(&plan),
         plan,
         placement,
         policy: Arc::new(policy),
@@ -65,7 +67,14 @@ impl CheckedPlan {
         &self.0.addresses
     }
 
+    /// Where the tokens that its requests carry are put.
+    #[must_use]
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
     /// Prepares everything else, as [`prepare`] does.
+    /// Tokens are expected in [`CheckedPlan::tokens`] before the start.
     ///
     /// # Errors
     /// Each error says what to change.

@@ -38,12 +38,8 @@ pub(crate) struct Http1Request {
 }
 
 impl Http1Requests {
-    pub(crate) fn new(plan: &Plan) -> Http1Requests {
-        Http1Requests::with(plan, &ValueSources::new(plan))
-    }
-
     /// The requests of `plan`, whose placeholders take their texts from `sources`.
-    pub(crate) fn with(plan: &Plan, sources: &ValueSources) -> Http1Requests {
+    pub(crate) fn new(plan: &Plan, sources: &ValueSources) -> Http1Requests {
         let requests = plan.requests().iter().zip(AnswerChecks::of_requests(plan));
         Http1Requests(
             requests

@@ -1,6 +1,8 @@
 //! Requests without connections, for benches.
 
 use crate::request::Http1Requests;
+use crate::template::ValueSources;
+use crate::tokens::Tokens;
 use crate::values::Values;
 use plan::Plan;
 
@@ -12,7 +14,10 @@ impl RequestRehearsal {
     /// Makes them ready, as a worker does before a run.
     #[must_use]
     pub fn new(plan: &Plan) -> RequestRehearsal {
-        RequestRehearsal(Http1Requests::new(plan))
+        RequestRehearsal(Http1Requests::new(
+            plan,
+            &ValueSources::new(plan, &Tokens::default()),
+        ))
     }
 
     /// Appends the plan's first request, as operation `seq` sends it, to `out`.

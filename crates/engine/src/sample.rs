@@ -5,6 +5,7 @@ use crate::request::Http1Requests;
 use crate::request_bytes::end_head;
 use crate::script::Script;
 use crate::template::ValueSources;
+use crate::tokens::Tokens;
 use crate::values::Values;
 use plan::{Close, End, Owner, Plan, RequestsPerConnection, Seats};
 
@@ -42,9 +43,9 @@ pub fn sample_requests(plan: &Plan, most: u64) -> Vec<SampleRequest> {
     }
     // What is shown takes its rows as what is sent does: a request whose only column is hidden
     // takes one too.
-    let sources = ValueSources::new(plan);
-    let sent = Http1Requests::with(plan, &sources);
-    let shown = Http1Requests::with(&plan.with_secrets_hidden(), &sources);
+    let sources = ValueSources::new(plan, &Tokens::default());
+    let sent = Http1Requests::new(plan, &sources);
+    let shown = Http1Requests::new(&plan.with_secrets_hidden(), &sources);
     let script = Script::new(plan);
     let users = u64::from(Seats::new(plan.load(), Owner::ALONE).number()).max(1);
     let mut random = Random::new(plan.load().seed, 0);

@@ -1,6 +1,7 @@
 //! Templates of a plan as pieces of its requests.
 
 use crate::fill::{ComposedSource, Fill, GeneratedSource, Placeholder, literal};
+use crate::tokens::Tokens;
 use crate::values::{ColumnSource, Values};
 use plan::{Composition, Digest, MadePlaceholder, MadeSource, Piece, Plan, RowSources, Template};
 use std::sync::Arc;
@@ -11,13 +12,16 @@ pub(crate) struct ValueSources {
     /// One for each data file.
     rows: RowSources,
     seed: u64,
+    tokens: Tokens,
 }
 
 impl ValueSources {
-    pub(crate) fn new(plan: &Plan) -> ValueSources {
+    /// The sources of `plan`. Where `tokens` has none of its tokens, requests show `***`.
+    pub(crate) fn new(plan: &Plan, tokens: &Tokens) -> ValueSources {
         ValueSources {
             rows: plan.row_sources(),
             seed: plan.load().seed,
+            tokens: tokens.clone(),
         }
     }
 
@@ -34,6 +38,13 @@ impl ValueSources {
                     pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
                 }
                 Piece::Made(made) => self.made(made, pieces),
+                Piece::Token(name) => match self.tokens.shelf(name) {
+                    Some(shelf) => {
+                        let token = Placeholder::Token(Arc::clone(shelf));
+                        pieces.push(Fill::Value(token));
+                    }
+                    None => literal(pieces, b"***"),
+                },
                 Piece::Secret { value, escape, .. } => {
                     let mut text = Vec::new();
                     escape.put(value.reveal().as_bytes(), &mut text);
@@ -116,7 +127,10 @@ mod tests {
     #[test]
     fn every_length_is_that_of_the_text_and_every_part_is_a_part_of_it() {
         let plan = Plan::parse(PLAN, &mut NoFiles).expect("a plan");
-        let (sources, request) = (ValueSources::new(&plan), &plan.requests()[0]);
+        let (sources, request) = (
+            ValueSources::new(&plan, &Tokens::default()),
+            &plan.requests()[0],
+        );
         let mut pieces = Vec::new();
         sources.template(request.path.as_ref().expect("a path"), &mut pieces);
         sources.template(request.headers[0].1.reveal(), &mut pieces);

@@ -31,8 +31,8 @@ mod verifier;
 
 pub(crate) use advance::Broken;
 pub(crate) use chains::Chains;
-pub use config::check_certificates;
 pub(crate) use config::{Materials, WorkerTls};
+pub use config::{check_certificates, roots_beside_target};
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::{RecordDoor, RecordForge};
 #[cfg(feature = "rehearsal")]

@@ -44,6 +44,7 @@ use crate::source::{LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::timers::Timers;
 use crate::tls::WorkerTls;
+use crate::tokens::Tokens;
 use connector::{ConnectionRules, Connector};
 use deadlines::Deadlines;
 pub(crate) use handover::Handover;
@@ -80,6 +81,7 @@ enum WorkerPhase {
 pub(crate) struct WorkerSetup {
     pub(crate) number: usize,
     pub(crate) plan: Arc<Plan>,
+    pub(crate) tokens: Tokens,
     pub(crate) clock: RunClock,
     pub(crate) lease: FiringLease,
     pub(crate) order: StopOrder,
@@ -164,7 +166,7 @@ impl Worker {
         let rules = ConnectionRules::new(plan);
         Worker {
             script: Script::new(plan),
-            requests: PlanRequests::new(plan),
+            requests: PlanRequests::new(plan, &setup.tokens),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,

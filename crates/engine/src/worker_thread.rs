@@ -9,6 +9,7 @@ use crate::random::Random;
 use crate::source::{Duty, LoadSource, Timeline};
 use crate::spin::Spin;
 use crate::tls::WorkerTls;
+use crate::tokens::Tokens;
 use crate::worker::{Handover, Worker, WorkerSetup};
 use measure::{Recorder, Spare};
 use plan::Plan;
@@ -24,6 +25,7 @@ pub(crate) struct WorkerResources {
     pub(crate) tls: Option<WorkerTls>,
     pub(crate) endpoints: Endpoints,
     pub(crate) spin: Spin,
+    pub(crate) tokens: Tokens,
 }
 
 /// A worker's thread before it runs: everything except what the thread makes itself.
@@ -108,6 +110,7 @@ impl WorkerThread {
             handover: self.handover,
             spares: self.spares,
             plan: self.plan,
+            tokens: resources.tokens,
             cpu: self.cpu,
         })
         .run();

@@ -3,6 +3,7 @@
 
 use crate::{
     Composition, Digest, Encoding, MadePlaceholder, MadeSource, MadeValue, Piece, Template,
+    TokenRequest,
 };
 use data::Escape;
 use secret::Secret;
@@ -34,17 +35,16 @@ pub enum AuthScheme {
     },
     /// A token (RFC 6750).
     Bearer(Secret<Template>),
+    /// A token that is fetched, and renewed before it expires.
+    OAuth2(Box<TokenRequest>),
 }
 
 impl Auth {
     pub(crate) fn new(name: &str, scheme: AuthScheme) -> Auth {
         let value = match &scheme {
             AuthScheme::Basic { user, password } => basic(name, user, password.reveal()),
-            AuthScheme::Bearer(token) => {
-                let scheme = [Piece::Literal("Bearer ".into())];
-                let pieces = scheme.into_iter().chain(token.reveal().pieces.clone());
-                Template::of_pieces(pieces.collect())
-            }
+            AuthScheme::Bearer(token) => bearer(token.reveal().pieces.clone()),
+            AuthScheme::OAuth2(_) => bearer(vec![Piece::Token(name.into())]),
         };
         Auth {
             name: name.to_owned(),
@@ -65,6 +65,28 @@ impl Auth {
     pub(crate) fn value(&self) -> &Template {
         self.value.reveal()
     }
+
+    /// Its texts: what is sent, and what a token is asked for with.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
+        let request = self.token_request();
+        let asked = request.into_iter().flat_map(TokenRequest::templates);
+        [self.value()].into_iter().chain(asked)
+    }
+
+    /// How its token is fetched, if it has one that is.
+    #[must_use]
+    pub fn token_request(&self) -> Option<&TokenRequest> {
+        match &self.scheme {
+            AuthScheme::Basic { .. } | AuthScheme::Bearer(_) => None,
+            AuthScheme::OAuth2(request) => Some(request),
+        }
+    }
+}
+
+/// `Bearer` and a token (RFC 6750 §2.1).
+fn bearer(token: Vec<Piece>) -> Template {
+    let scheme = [Piece::Literal("Bearer ".into())];
+    Template::of_pieces(scheme.into_iter().chain(token).collect())
 }
 
 /// `Basic`, and the name and the password in base64 (RFC 7617 §2).

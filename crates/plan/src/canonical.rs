@@ -6,7 +6,7 @@ use crate::{
     Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load,
     MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, Request,
     RequestsPerConnection, Resumption, ServerNames, Sha256, Shape, Target, Template, Threshold,
-    Tls, Words, data_file, duration, mask, quote,
+    Tls, TokenRequest, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use std::fmt::{Display, Write as _};
@@ -223,7 +223,28 @@ fn auth(out: &mut TomlText, auth: &Auth) {
             out.field("basic", basic);
         }
         AuthScheme::Bearer(token) => out.field("bearer", text(token.reveal())),
+        AuthScheme::OAuth2(request) => out.field("oauth2", oauth2(request)),
     }
+}
+
+fn oauth2(request: &TokenRequest) -> String {
+    let text = |template: &Template| quote(&template.to_string());
+    let url = quote(&request.token_url.to_string());
+    let (client, secret) = (text(&request.client), text(request.secret.reveal()));
+    let client_auth = word(request.client_auth);
+    let scope = request.scope.as_ref();
+    let scope = scope.map_or_else(String::new, |scope| format!(", scope = {}", quote(scope)));
+    let parameter =
+        |(name, value): &(String, Template)| format!("{} = {}", quote(name), text(value));
+    let parameters: Vec<String> = request.parameters.iter().map(parameter).collect();
+    let parameters = match parameters.as_slice() {
+        [] => String::new(),
+        some => format!(", parameters = {{ {} }}", some.join(", ")),
+    };
+    format!(
+        "{{ token_url = {url}, client = {client}, secret = {secret}, client_auth = \
+         {client_auth}{scope}{parameters} }}"
+    )
 }
 
 fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerConnection) {

@@ -225,6 +225,9 @@ fn multipart_bytes(parts: &Multipart) -> usize {
     heads + texts + files + parts.end().len()
 }
 
+/// Bytes of a token that is not known yet: a signed one (RFC 7519) with some claims.
+const TOKEN_BYTES: usize = 800;
+
 /// Bytes of a template, with placeholders as long as in a run of some minutes.
 fn template_bytes(template: &Template) -> usize {
     let length = |piece: &Piece| match piece {
@@ -242,6 +245,7 @@ fn template_bytes(template: &Template) -> usize {
             MadeSource::Generated(generator) => generator.length(Instance::SOME),
             MadeSource::Composed(made) => made.length(template_bytes(&made.of)),
         },
+        Piece::Token(_) => TOKEN_BYTES,
         Piece::Secret { value, escape, .. } => escape.length(value.reveal().as_bytes()),
     };
     template.pieces.iter().map(length).sum()

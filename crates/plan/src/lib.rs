@@ -60,6 +60,7 @@ mod threshold;
 mod threshold_metric;
 mod time_format;
 mod tls;
+mod token_request;
 mod toml_text;
 mod url;
 mod user_operations;
@@ -122,6 +123,7 @@ pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,
     SignatureScheme, Tls, TlsVersion, Verify,
 };
+pub use token_request::{ClientAuth, TokenRequest};
 pub use toml_text::quote;
 pub use url::UrlError;
 pub use user_operations::UserOperations;
@@ -130,4 +132,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 6;
+pub const LANGUAGE: u32 = 7;

@@ -18,7 +18,7 @@ const SECRET: &str = "secret";
 
 /// The section of credentials, and those of its keys that are not secret.
 const CREDENTIALS: &str = "auth";
-const PUBLIC: [&str; 1] = ["user"];
+const PUBLIC: [&str; 6] = ["user", "token_url", "client", "client_auth", "scope", "per"];
 
 /// Returns those of `names` that are secret headers, each once.
 pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {
@@ -87,8 +87,12 @@ pub(crate) fn is_secret_path(path: &str) -> bool {
 /// Whether `path` is that of credentials. Unknown keys are taken for some, since their names may be
 /// typing errors.
 fn is_credential(path: &str) -> bool {
-    let mut parts = within_plan(path).split('.');
-    parts.next() == Some(CREDENTIALS) && parts.next_back().is_some_and(|key| !PUBLIC.contains(&key))
+    let parts: Vec<&str> = within_plan(path).split('.').collect();
+    match parts.as_slice() {
+        [CREDENTIALS, _, "oauth2", "parameters", _] => false,
+        [CREDENTIALS, .., key] => !PUBLIC.contains(key),
+        _ => false,
+    }
 }
 
 /// Whether `path` is that of a variable's secret value.

@@ -30,6 +30,8 @@ pub enum Piece {
     Column(DataColumn),
     /// A value that is made for each operation.
     Made(MadePlaceholder),
+    /// The token of credentials with this name, which is fetched beside the load.
+    Token(Arc<str>),
     /// The value of a variable that is secret. Texts show `{name}`.
     Secret {
         /// Name of the variable.

@@ -3,7 +3,7 @@
 use crate::{
     Auth, Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load,
     MadeValue, Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats, Sha256, Shape,
-    Share, Target, Threshold, Tls, mask,
+    Share, Target, Template, Threshold, Tls, TokenRequest, mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -61,7 +61,8 @@ impl Plan {
     pub(crate) fn secret_variables(&self) -> BTreeMap<&str, &str> {
         let of_requests = self.requests.iter().flat_map(Request::all_pieces);
         let made = self.made.iter().flat_map(|made| made.templates());
-        let auth = self.auth.iter().flat_map(|auth| auth.value().all_pieces());
+        let auth = self.auth.iter().flat_map(|auth| auth.templates());
+        let auth = auth.flat_map(Template::all_pieces);
         let pieces = of_requests.chain(auth);
         let pieces = pieces.chain(made.flat_map(|template| &template.pieces));
         let mut secrets = BTreeMap::new();
@@ -220,6 +221,16 @@ impl Plan {
     #[must_use]
     pub fn auth(&self) -> &[Arc<Auth>] {
         &self.auth
+    }
+
+    /// The tokens that are fetched for its requests: names of credentials, and how.
+    pub fn token_requests(&self) -> impl Iterator<Item = (&str, &TokenRequest)> {
+        let is_sent = |auth: &&Arc<Auth>| {
+            let mut requests = self.requests.iter();
+            requests.any(|request| request.auth.as_ref() == Some(auth))
+        };
+        let sent = self.auth.iter().filter(is_sent);
+        sent.filter_map(|auth| Some((auth.name.as_str(), auth.token_request()?)))
     }
 
     /// At least one request; with `connection.requests = 0` only the name of one is used.

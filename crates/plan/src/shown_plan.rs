@@ -20,7 +20,7 @@ impl Plan {
         pieces.any(|piece| {
             matches!(
                 piece,
-                Piece::Column(_) | Piece::Made(_) | Piece::Secret { .. }
+                Piece::Column(_) | Piece::Made(_) | Piece::Token(_) | Piece::Secret { .. }
             )
         })
     }

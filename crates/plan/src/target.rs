@@ -42,10 +42,7 @@ impl Target {
                 .iter()
                 .all(|it| it.ip.to_canonical().is_loopback());
         }
-        match &self.url.host {
-            Host::Name(name) => name == "localhost",
-            Host::Ip(ip) => ip.to_canonical().is_loopback(),
-        }
+        self.url.is_on_loopback()
     }
 }
 
@@ -60,6 +57,16 @@ pub struct Url {
     pub port: u16,
     /// Path with query, beginning with `/`.
     pub path: String,
+}
+
+impl Url {
+    /// Whether its host is the machine that asks.
+    pub(crate) fn is_on_loopback(&self) -> bool {
+        match &self.host {
+            Host::Name(name) => name == "localhost",
+            Host::Ip(ip) => ip.to_canonical().is_loopback(),
+        }
+    }
 }
 
 /// The scheme of a URL: the protocol below HTTP.

@@ -78,6 +78,7 @@ impl fmt::Display for Template {
             Piece::Random => f.write_str("{random}"),
             Piece::Column(column) => column.fmt(f),
             Piece::Made(made) => made.fmt(f),
+            Piece::Token(name) => write!(f, "{{auth.{name}}}"),
             Piece::Secret { name, .. } => write!(f, "{{{name}}}"),
         })
     }

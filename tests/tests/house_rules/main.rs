@@ -30,7 +30,7 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
     ("target", &[]),
     ("host", &[]),
     ("control", &["measure", "proto", "secret"]),
-    ("engine", &["data", "plan", "measure"]),
+    ("engine", &["data", "plan", "measure", "secret"]),
     ("analysis", &["plan", "measure"]),
     ("report", &["measure", "analysis"]),
     ("traffic", &["measure"]),

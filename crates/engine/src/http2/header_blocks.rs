@@ -58,6 +58,8 @@ enum Part {
     Bytes(Vec<u8>),
     /// A string, preceded by its length.
     Text(Vec<Fill>),
+    /// A string whose length is known once it is written.
+    UnsteadyText(Vec<Fill>),
     /// The body's length as a string.
     BodyLength,
     /// Path, authority and fields that a log has.
@@ -69,12 +71,12 @@ enum Part {
 }
 
 impl HeaderBlocks {
-    pub(crate) fn new(plan: &Plan) -> HeaderBlocks {
-        let sources = ValueSources::new(plan);
+    /// The blocks of `plan`, whose placeholders take their texts from `sources`.
+    pub(crate) fn new(plan: &Plan, sources: &ValueSources) -> HeaderBlocks {
         HeaderBlocks(
             plan.requests()
                 .iter()
-                .map(|request| RequestBlocks::new((plan, request, &sources)))
+                .map(|request| RequestBlocks::new((plan, request, sources)))
                 .collect(),
         )
     }
@@ -261,6 +263,9 @@ impl Block {
                 bytes.extend_from_slice(fixed);
                 self.bytes(&bytes);
             }
+            unsteady if unsteady.iter().any(Fill::is_unsteady) => {
+                self.0.push(Part::UnsteadyText(value));
+            }
             _ => self.0.push(Part::Text(value)),
         }
     }
@@ -285,6 +290,9 @@ impl Part {
                 hpack::put_length(block, pieces.iter().map(|piece| piece.length(values)).sum());
                 pieces.iter().for_each(|piece| piece.fill(values, block));
             }
+            Part::UnsteadyText(pieces) => put_string(block, |text| {
+                pieces.iter().for_each(|piece| piece.fill(values, text));
+            }),
             Part::BodyLength => put_number(body_length.unwrap_or(0), block),
             Part::Replayed(request) => put_recorded(request, values, block),
             Part::OptionalLength => {

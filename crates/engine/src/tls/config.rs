@@ -171,22 +171,42 @@ impl WorkerTls {
     }
 }
 
-fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
-    let Some(ca) = &tls.ca else {
-        let mut roots = RootCertStore::empty();
-        let found = rustls_native_certs::load_native_certs();
-        // Some machines have unreadable roots; a single readable one is enough.
-        let (added, _) = roots.add_parsable_certificates(found.certs);
-        if added == 0 {
-            let reason = found
-                .errors
-                .first()
-                .map_or("there are none".to_owned(), ToString::to_string);
-            return Err(TlsError::PlatformRoots(reason));
-        }
-        return Ok(roots);
+/// What servers beside the target are verified by, such as those that hand out tokens: the CA of
+/// `tls.ca`, if the plan has one, and the machine's roots.
+///
+/// # Errors
+/// There is neither, or the CA cannot be read.
+pub fn roots_beside_target(plan: &Plan) -> Result<RootCertStore, TlsError> {
+    let Some(ca) = plan.tls().and_then(|tls| tls.ca.as_ref()) else {
+        return platform_roots();
     };
-    read_roots(ca)
+    let mut roots = read_roots(ca)?;
+    if let Ok(platform) = platform_roots() {
+        roots.extend(platform.roots);
+    }
+    Ok(roots)
+}
+
+fn roots(tls: &Tls) -> Result<RootCertStore, TlsError> {
+    match &tls.ca {
+        Some(ca) => read_roots(ca),
+        None => platform_roots(),
+    }
+}
+
+fn platform_roots() -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    // Some machines have unreadable roots; a single readable one is enough.
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    if added == 0 {
+        let reason = found
+            .errors
+            .first()
+            .map_or("there are none".to_owned(), ToString::to_string);
+        return Err(TlsError::PlatformRoots(reason));
+    }
+    Ok(roots)
 }
 
 fn read_roots(ca: &File) -> Result<RootCertStore, TlsError> {
