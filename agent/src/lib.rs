@@ -18,6 +18,7 @@ mod second_watch;
 mod service_manager;
 mod stay;
 mod token_file;
+mod tokens;
 mod version;
 
 pub use calibrate::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};

@@ -5,6 +5,7 @@ use crate::link::RunnerEnd;
 use crate::preflight::{MachineRemark, Severity, Undertaking};
 use crate::sampling::{Sampling, own_machine};
 use crate::second_watch::Tell;
+use crate::tokens::{TellOfToken, TokenKeeper};
 use control::{
     Assignment, Digest, EndCause, Finding, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
 };
@@ -74,6 +75,7 @@ enum RunnerState {
     Prepared {
         run: RunId,
         prepared: Box<PreparedEngine>,
+        tokens: Option<TokenKeeper>,
     },
     Firing {
         run: RunId,
@@ -118,8 +120,14 @@ impl Runner {
     fn prepare(&mut self, assignment: Assignment) {
         let run = assignment.run;
         self.state = RunnerState::Idle;
-        let report = match prepare(&assignment, &self.resources) {
-            Ok((plan, prepared, findings)) => {
+        let tell = tell_of_tokens(run, self.reports.clone());
+        let report = match prepare(&assignment, &self.resources, tell) {
+            Ok(Preparation {
+                plan,
+                prepared,
+                tokens,
+                findings,
+            }) => {
                 let report = Report::Prepared {
                     run,
                     plan_digest: Digest(plan.digest().0),
@@ -134,6 +142,7 @@ impl Runner {
                 self.state = RunnerState::Prepared {
                     run,
                     prepared: Box::new(prepared),
+                    tokens,
                 };
                 report
             }
@@ -146,6 +155,7 @@ impl Runner {
         let RunnerState::Prepared {
             run: prepared_run,
             prepared,
+            tokens,
         } = std::mem::replace(&mut self.state, RunnerState::Idle)
         else {
             return self.fail(run, "asked to start a run that was not prepared");
@@ -155,8 +165,12 @@ impl Runner {
         }
         let tell = report_seconds(run, self.reports.clone());
         let machine = own_machine(prepared.port_pairs());
+        if let Some(tokens) = &tokens {
+            tokens.run_starts_at(at);
+        }
         let mut reporter = EventReporter {
             run,
+            tokens,
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun(), machine, tell),
         };
@@ -246,6 +260,22 @@ pub(crate) fn report_seconds(run: RunId, reports: Sender<Report>) -> Tell {
     })
 }
 
+/// Notes what happens to a run's tokens. A sentence is dropped if a busy link has no room for it:
+/// the one at the end has the counts.
+fn tell_of_tokens(run: RunId, reports: Sender<Report>) -> TellOfToken {
+    Box::new(move |text| {
+        let _ = reports.try_send(token_note(run, text));
+    })
+}
+
+fn token_note(run: RunId, text: String) -> Report {
+    Report::Note {
+        run: Some(run),
+        event: "token".to_owned(),
+        text,
+    }
+}
+
 /// The end of a run that recorded nothing.
 fn end_without_data(run: RunId, cause: EndCause) -> Report {
     let totals = Bytes::from(measure::Totals::default().encode());
@@ -257,10 +287,19 @@ fn end_without_data(run: RunId, cause: EndCause) -> Report {
     }
 }
 
+/// A run that can start.
+struct Preparation {
+    plan: Arc<Plan>,
+    prepared: PreparedEngine,
+    tokens: Option<TokenKeeper>,
+    findings: Vec<Finding>,
+}
+
 fn prepare(
     assignment: &Assignment,
     resources: &Resources,
-) -> Result<(Arc<Plan>, PreparedEngine, Vec<Finding>), String> {
+    tell: TellOfToken,
+) -> Result<Preparation, String> {
     let content = |wanted: Sha256| {
         let file = assignment
             .files
@@ -292,8 +331,15 @@ fn prepare(
         )
     };
     let findings = judge_machine(undertaking.remarks_here(), assignment.force)?;
+    let fetching = (&resources.policy, assignment.agent_index);
+    let tokens = TokenKeeper::start(&plan, checked.tokens(), fetching, tell)?;
     let prepared = checked.prepare().map_err(|error| error.to_string())?;
-    Ok((plan, prepared, findings))
+    Ok(Preparation {
+        plan,
+        prepared,
+        tokens,
+        findings,
+    })
 }
 
 /// What the coordinator is told about a machine, or why the run is refused.
@@ -331,11 +377,15 @@ struct EventReporter {
     run: RunId,
     reports: Sender<Report>,
     sampling: Sampling,
+    tokens: Option<TokenKeeper>,
 }
 
 impl EventReporter {
     fn report(&mut self, event: Event) {
         let run = self.run;
+        if let Event::Ended { .. } = event {
+            self.note_tokens();
+        }
         let report = match event {
             Event::Began { at } => Report::Began { run, at: Mono(at) },
             Event::Interval { number, snapshot } => Report::Interval {
@@ -358,6 +408,14 @@ impl EventReporter {
         };
         // A link that has ended wants no report.
         let _ = self.reports.blocking_send(report);
+    }
+
+    /// Ends the renewal of tokens, and notes what became of them.
+    fn note_tokens(&mut self) {
+        let kept = self.tokens.take().map(TokenKeeper::finish);
+        for text in kept.into_iter().flatten() {
+            let _ = self.reports.blocking_send(token_note(self.run, text));
+        }
     }
 }
 
