@@ -5,9 +5,10 @@ use crate::read::columns;
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::header;
+use crate::read::oauth2;
 use crate::read::section::PlanSection;
 use crate::read::variables::is_fit;
-use crate::{Piece, Request, Template};
+use crate::{Request, Template};
 use secret::Secret;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 pub(crate) const SECTION: &str = "auth";
 const MAX_CREDENTIALS: usize = 100;
 /// The keys of which credentials have one.
-const KINDS: [&str; 2] = ["basic", "bearer"];
+const KINDS: [&str; 3] = ["basic", "bearer", "oauth2"];
 
 /// Reads all credentials; `None` if any are wrong and were reported.
 pub(crate) fn read(root: &PlanSection<'_>) -> Option<Vec<Arc<Auth>>> {
@@ -44,20 +45,13 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
         return None;
     }
     let section = field.section()?;
-    if section.has("oauth2") {
-        section.problem_at(
-            "oauth2",
-            "tokens are not fetched; fetch one before the start, and write bearer = \"{token}\" \
-             and vars.token = \"env:TOKEN\" (docs/TRAFFIC.md, \"Tokens\")",
-        );
-        return None;
-    }
     let given: Vec<&str> = KINDS
         .into_iter()
         .filter(|kind| section.field(kind).is_some())
         .collect();
     let [kind] = given.as_slice() else {
-        let cure = "write basic = { user = \"…\", password = \"…\" } or bearer = \"…\"";
+        let cure = "write basic = { user = \"…\", password = \"…\" }, bearer = \"…\" or oauth2 = { \
+                    token_url = \"…\", client = \"…\", secret = \"…\" }";
         section.problem(match given.as_slice() {
             [] => format!("has no credentials; {cure}"),
             given => format!(
@@ -70,8 +64,11 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
     };
     let scheme = match *kind {
         "basic" => section.read("basic", |field| basic(&field)),
+        "oauth2" => section.read("oauth2", |field| {
+            oauth2::read(&field).map(|request| AuthScheme::OAuth2(Box::new(request)))
+        }),
         _ => section.read("bearer", |field| {
-            let token = text(&field, "a token such as \"{token}\"")?;
+            let token = header::text(&field, "a token such as \"{token}\"")?;
             Some(AuthScheme::Bearer(Secret::new(token)))
         }),
     };
@@ -90,7 +87,9 @@ fn basic(field: &Field<'_>) -> Option<AuthScheme> {
         }
     }
     let user = section.read("user", |field| user(&field));
-    let password = section.read("password", |field| text(&field, "the password in quotes"));
+    let password = section.read("password", |field| {
+        header::text(&field, "the password in quotes")
+    });
     section.finish();
     Some(AuthScheme::Basic {
         user: user?,
@@ -100,7 +99,7 @@ fn basic(field: &Field<'_>) -> Option<AuthScheme> {
 
 /// Reads a name, which ends at the first colon (RFC 7617 §2).
 fn user(field: &Field<'_>) -> Option<Template> {
-    let user = text(field, "the name in quotes")?;
+    let user = header::text(field, "the name in quotes")?;
     let whole = field.reveal(field.template_text("")?)?;
     if whole.reveal().contains(':') {
         field.problem("holds a colon, at which a server ends the name; remove it (RFC 7617 §2)");
@@ -113,18 +112,6 @@ fn user(field: &Field<'_>) -> Option<Template> {
         "a colon, at which a server ends the name",
     );
     Some(user)
-}
-
-/// Reads a text that becomes part of a header field.
-fn text(field: &Field<'_>, example: &str) -> Option<Template> {
-    let value = header::value(field, example)?;
-    let is_empty =
-        |piece: &Piece| matches!(piece, Piece::Secret { value, .. } if value.reveal().is_empty());
-    if value.pieces.iter().all(is_empty) {
-        field.problem("is empty; write a text, or a variable that has one");
-        return None;
-    }
-    Some(value)
 }
 
 /// Reads which credentials a request has.

@@ -6,7 +6,7 @@ use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
-use crate::{MASK, Template};
+use crate::{MASK, Piece, Template};
 use secret::Secret;
 
 const MAX_HEADERS: usize = 200;
@@ -125,4 +125,16 @@ pub(crate) fn value(field: &Field<'_>, example: &str) -> Option<Template> {
         return Some(value);
     }
     None
+}
+
+/// Reads a text that has something in it and becomes part of a field's value.
+pub(crate) fn text(field: &Field<'_>, example: &str) -> Option<Template> {
+    let value = value(field, example)?;
+    let is_empty =
+        |piece: &Piece| matches!(piece, Piece::Secret { value, .. } if value.reveal().is_empty());
+    if value.pieces.iter().all(is_empty) {
+        field.problem("is empty; write a text, or a variable that has one");
+        return None;
+    }
+    Some(value)
 }

@@ -34,6 +34,7 @@ mod method;
 mod named_file;
 mod node;
 mod number_range;
+mod oauth2;
 mod overlay;
 mod overload;
 mod plan_names;

@@ -59,6 +59,68 @@ fn plan_without_credentials_has_none_in_its_text() {
 }
 
 #[test]
+fn token_is_asked_for_with_what_the_plan_says() {
+    let texts = |more: &str| {
+        let plan = plan(&format!(
+            "vars.key = {{ secret = \"p1anted +/\" }}\nvars.site = \"https://a.test\"\n\
+             request.auth = \"api\"\n\
+             auth.api.oauth2 = {{ token_url = \"{{site}}/token\", client = \"lo:ad\", secret = \
+             \"{{key}}\"{more} }}\n"
+        ));
+        let masked = plan.masked_text();
+        assert!(!masked.contains("p1anted"), "{masked}");
+        assert!(!format!("{plan:?}").contains("p1anted"));
+        assert_eq!(plan.secrets(), ["authorization", "{key}"]);
+        assert!(plan.has_declared_texts());
+        let (name, request) = plan.token_requests().next().expect("a token");
+        assert_eq!(
+            (name, request.token_url.to_string().as_str()),
+            ("api", "https://a.test/token")
+        );
+        let basic = request.basic().map(|basic| basic.reveal().clone());
+        (request.body().reveal().clone(), basic)
+    };
+    let basic = Some("lo%3Aad:p1anted%20%2B%2F".to_owned());
+    let grant = "grant_type=client_credentials";
+    assert_eq!(texts(""), (grant.to_owned(), basic.clone()));
+    let more = ", scope = \"read write\", parameters = { audience = \"https://b.test/\" }";
+    let body = format!("{grant}&scope=read%20write&audience=https%3A%2F%2Fb.test%2F");
+    assert_eq!(texts(more), (body, basic));
+    let body = format!("{grant}&client_id=lo%3Aad&client_secret=p1anted%20%2B%2F");
+    assert_eq!(
+        texts(", client_auth = \"body\", per = \"agent\""),
+        (body, None)
+    );
+}
+
+#[test]
+fn secret_that_goes_out_unencrypted_is_noted() {
+    let oauth2 = |url: &str| {
+        plan(&format!(
+            "request.auth = \"a\"\n\
+             auth.a.oauth2 = {{ token_url = \"{url}\", client = \"c\", secret = \"s\" }}"
+        ))
+    };
+    let note = "auth.a.oauth2.token_url: the client's secret goes there unencrypted; write \
+                https:// (RFC 6749 §3.2)";
+    assert_eq!(oauth2("http://b.test/token").notes(), [note]);
+    for url in [
+        "https://b.test/token",
+        "http://127.0.0.1:8080/",
+        "http://localhost/",
+    ] {
+        assert!(oauth2(url).notes().is_empty(), "{url}");
+    }
+}
+
+#[test]
+fn tokens_that_no_request_sends_are_not_fetched() {
+    let plan =
+        plan("auth.a.oauth2 = { token_url = \"https://b.test/\", client = \"c\", secret = \"s\" }");
+    assert_eq!(plan.token_requests().count(), 0);
+}
+
+#[test]
 fn rows_of_credentials_are_taken() {
     let plan = plan(
         "data.users = { file = \"users.csv\", order = \"user\", secret = [\"password\"] }\n\
@@ -80,6 +142,12 @@ fn variable_of_credentials_no_request_has_stays_in_the_text() {
 
 #[test]
 fn what_cannot_be_is_refused_with_its_cure() {
+    let oauth2 = |more: &str| {
+        format!(
+            "auth.a.oauth2 = {{ token_url = \"https://a.test/token\", client = \"c\", secret = \
+             \"p1anted\"{more} }}"
+        )
+    };
     for (text, expected) in [
         (
             "request.auth = \"api\"",
@@ -91,7 +159,7 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ),
         (
             "auth.a = {}",
-            "auth.a: has no credentials; write basic = { user = \"…\", password = \"…\" } or",
+            "auth.a: has no credentials; write basic = { user = \"…\", password = \"…\" }, bearer",
         ),
         (
             "auth.a = { basic = { user = \"u\", password = \"p\" }, bearer = \"t\" }",
@@ -103,7 +171,41 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ),
         (
             "auth.a.oauth2 = { token_url = \"https://a.test/token\", secret = \"p1anted\" }",
-            "auth.a.oauth2: tokens are not fetched; fetch one before the start, and write bearer",
+            "auth.a.oauth2: has no client; write client = \"load\"",
+        ),
+        (
+            &oauth2(", per = \"fleet\""),
+            "auth.a.oauth2.per: one token for all agents is not offered: each agent fetches its \
+             own; remove it",
+        ),
+        (
+            &oauth2(", per = \"user\""),
+            "\"user\" is not known here; write \"agent\", or leave it out",
+        ),
+        (
+            &oauth2(", client_auth = \"post\""),
+            "\"post\" is not known here; write \"basic\" or \"body\"",
+        ),
+        (
+            &oauth2(", scope = \"a  b\""),
+            "\"a  b\" is not a scope; write words of ASCII with one space between",
+        ),
+        (
+            &oauth2(", parameters.scope = \"a\""),
+            "auth.a.oauth2.parameters.scope: is sent by itself; remove it",
+        ),
+        (
+            &oauth2(", parameters.user = \"{user}\""),
+            "has a placeholder that differs between operations, and a token is fetched for all",
+        ),
+        (
+            "vars.s = \"p1anted\"\nauth.a.oauth2 = { token_url = \"https://a.test/\", client = \
+             \"c\", secret = \"{s}\" }",
+            "has the variable {s}, whose value is saved, and this value must not be",
+        ),
+        (
+            "auth.a.oauth2 = { token_url = \"a.test\", client = \"c\", secret = \"p1anted\" }",
+            "\"a.test\" has no scheme; write \"https://a.test\"",
         ),
         ("auth.a.bearr = \"p1anted\"", "unknown key; write bearer"),
         ("auth.a.bearer = \"\"", "auth.a.bearer: is empty"),
