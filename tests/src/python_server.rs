@@ -1,6 +1,6 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
 //! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
-//! `lines.py`; and one whose token runs out, `expiring.py`.
+//! `lines.py`; one whose token runs out, `expiring.py`; and one that hands out tokens, `tokens.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -14,6 +14,7 @@ const SLEEPING: &str = include_str!("../servers/python/sleeping.py");
 const BODIES: &str = include_str!("../servers/python/bodies.py");
 const LINES: &str = include_str!("../servers/python/lines.py");
 const EXPIRING: &str = include_str!("../servers/python/expiring.py");
+const TOKENS: &str = include_str!("../servers/python/tokens.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
@@ -54,6 +55,15 @@ impl PythonServer {
     pub fn expiring(ip: IpAddr, seen: &Path, times: u64) -> Option<PythonServer> {
         let arguments = [seen.to_str().unwrap(), TOKEN, &times.to_string()];
         PythonServer::start_script(EXPIRING, ip, &arguments)
+    }
+
+    /// Starts one on `ip` that hands out at most `most` tokens, each of which lasts `life` seconds,
+    /// takes them, and writes each answer as a line of the file `seen`: path, status and number of
+    /// the token. `None` if Python is not installed.
+    #[must_use]
+    pub fn granting(ip: IpAddr, seen: &Path, life: f64, most: u64) -> Option<PythonServer> {
+        let arguments = [seen.to_str().unwrap(), &life.to_string(), &most.to_string()];
+        PythonServer::start_script(TOKENS, ip, &arguments)
     }
 
     /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.

@@ -34,6 +34,7 @@ mod replay;
 mod replay_connections;
 mod signatures;
 mod streams;
+mod tokens;
 mod variables;
 
 use analysis::{Document, Figures, RunState};
