@@ -4,6 +4,11 @@ use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, Instant};
+
+/// A command that this process has just started holds copies of its files until exec(2), so a file
+/// that was closed meanwhile can stay locked for a moment.
+const LEFT_BY_A_COMMAND: Duration = Duration::from_millis(200);
 
 /// Why a file is not held.
 #[derive(Debug)]
@@ -15,10 +20,16 @@ pub(super) enum HoldError {
 
 /// Keeps every other coordinator out until the file is closed, however this one ends.
 pub(super) fn hold(file: &File) -> Result<(), HoldError> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(HoldError::Taken(holder(file))),
-        Err(error) => Err(HoldError::Failed(error.into())),
+    let since = Instant::now();
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if since.elapsed() < LEFT_BY_A_COMMAND => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(HoldError::Taken(holder(file))),
+            Err(error) => return Err(HoldError::Failed(error.into())),
+        }
     }
 }
 
@@ -39,4 +50,27 @@ fn holder(file: &File) -> Option<u32> {
         is_it.then(|| words.get(4)?.parse().ok()).flatten()
     };
     locks.lines().find_map(pid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_that_is_closed_soon_takes_nothing() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        let open = || File::open(path.path()).unwrap();
+        let held = open();
+        hold(&held).unwrap();
+        assert!(matches!(hold(&open()), Err(HoldError::Taken(_))));
+        let copy = held.try_clone().unwrap();
+        drop(held);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(20));
+                drop(copy);
+            });
+            hold(&open()).unwrap();
+        });
+    }
 }
