@@ -468,7 +468,7 @@ mod tests {
             (with(",\"body_base64\":\"secret\""), "not Base64"),
             (with(",\"body\":\"\",\"body_base64\":\"\""), "keep one"),
             (with("").replace("\"/\"", "\"secret\""), "percent-encode"),
-            (with("").replace("GET", "CONNECT"), "method is none"),
+            (with("").replace("GET", "CONNECT"), "method is not one"),
             (
                 with("") + "\n" + &with("").replace(":1", ":0"),
                 "sort the file",
