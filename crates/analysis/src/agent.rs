@@ -1,12 +1,12 @@
 //! An agent in the result: its identity, its machine, its clock and how busy it was.
 
 use crate::{TimeFigure, Unstored};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// An agent in the result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentResult {
     /// Index of its share of the plan, from 0.
     pub index: u32,
@@ -69,7 +69,8 @@ impl AgentResult {
 }
 
 /// An agent's machine: hardware and limits.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineFacts {
     /// The machine's name.
     pub hostname: String,
@@ -93,7 +94,8 @@ pub struct MachineFacts {
 }
 
 /// Why an agent's run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AgentEndCause {
     /// All of its share was done.
@@ -110,7 +112,8 @@ pub enum AgentEndCause {
 
 /// How busy an agent was in a part of its run, from one sample per second. The shares of threads
 /// and of the process are of one CPU.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuFigures {
     /// Number of samples behind the means.
     pub samples: u32,

@@ -11,7 +11,6 @@ use crate::cell_tally::CellTally;
 use crate::counts::not_sent;
 use crate::{PlanRecord, Series};
 use load_seconds::LoadSeconds;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Operations that were due and had not ended, over the measured part.
@@ -19,7 +18,8 @@ use serde::{Deserialize, Serialize};
 /// A load that is carried has as many operations under way at its end as in its middle. One that is
 /// not carried piles up, at the server or in front of it. It proves nothing that a drain, or a
 /// stage with a lower rate, works the pile off later.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Backlog {
     /// Operations that were due in the second half, sent or not.
     pub due: u64,

@@ -6,15 +6,15 @@ use crate::{
     CapacityRow, Comparison, Document, Judgement, LimitOutcome, LimitResult, PercentileFigure,
     PlanDifference, RunState, Scaling, SearchAnswer, SearchRecord, TimeFigure, Verdict,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A result of several runs. Fields that a reader of schema 1 knows keep their place and meaning; a
 /// change that breaks such a reader raises `schema`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CampaignDocument {
     /// Version of this layout: [`CampaignDocument::SCHEMA`].
-    #[schemars(extend("const" = CampaignDocument::SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = CampaignDocument::SCHEMA)))]
     pub schema: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
@@ -54,7 +54,8 @@ pub struct CampaignDocument {
 }
 
 /// Summary of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunSummary {
     /// Name of its variant.
     pub variant: String,
@@ -96,7 +97,8 @@ pub struct RunSummary {
 }
 
 /// The search of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantSearch {
     /// Name of the variant.
     pub variant: String,
@@ -107,7 +109,8 @@ pub struct VariantSearch {
 }
 
 /// The runs of a variant with 1, 2, … agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VariantScaling {
     /// Name of the variant.
     pub variant: String,

@@ -6,7 +6,6 @@ use crate::search::Standing;
 use crate::{
     ChangeFinding, Knee, LimitOutcome, LimitResult, LoadUnit, RegressionLimit, SearchRecord,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From this ratio on, a factor is easier to read than a percentage.
@@ -17,7 +16,8 @@ const FACTOR_FROM: f64 = 2.0;
 /// A search ends between two amounts that were held, and knows nothing beyond that: its limit has
 /// no distribution, and only another search can show how much searches differ. If there are
 /// several, the outermost ends count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityRow {
     /// Name of the variant.
     pub variant: String,
@@ -37,7 +37,8 @@ pub struct CapacityRow {
 }
 
 /// A variant's limit compared with that of the first variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CapacityChange {
     /// Lower bound of the ratio; 0 if there is none.
     pub low: f64,

@@ -2,11 +2,11 @@
 
 use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::Client;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Figures of the agents' load loops themselves, in the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClientFigures {
     /// Upper bound on the time from a socket becoming ready until it was handled: the client's own
     /// part of response times. Absent if no socket became ready.

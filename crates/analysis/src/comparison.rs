@@ -19,7 +19,6 @@ use crate::{Document, Unit, Verdict};
 use evidence::Evidence;
 use figure::{FIGURES, Figure, FigureValue, LowerBound};
 use matrix::{ChangesOfPair, MatrixPair};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// With fewer repeats than this, a comparison is called weak.
@@ -44,7 +43,8 @@ pub enum Pairing {
 }
 
 /// Basis of the intervals.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
     /// Ratios within rounds of interleaved runs.
@@ -56,7 +56,8 @@ pub enum Method {
 }
 
 /// Variants side by side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Names of the variants; every other one is compared with the first.
     pub variants: Vec<String>,
@@ -78,7 +79,8 @@ pub struct Comparison {
 }
 
 /// A figure of every variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedFigure {
     /// Its name, which is that of thresholds if they have the figure.
     pub name: String,
@@ -91,7 +93,8 @@ pub struct ComparedFigure {
 }
 
 /// A figure of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedCell {
     /// Mean over its runs (geometric for times and rates); absent if it was not measured.
     pub value: Option<f64>,

@@ -4,12 +4,12 @@ use crate::counts;
 use crate::figures::is_zero;
 use measure::{Counters, FailedRow, FailedRows};
 use plan::{DataColumn, Plan, RowOrder, Tls, Words as _};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What the measured part of a run took of a data file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataFigures {
     /// Name in the plan.
     pub name: String,
@@ -36,7 +36,8 @@ pub struct DataFigures {
 }
 
 /// A row whose operations failed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedRowFigure {
     /// Number of the row, from 1, without the header.
     pub row: u64,

@@ -9,15 +9,15 @@ use crate::{
 };
 use measure::Period;
 use measure::calendar;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A run's result. Fields that a reader of schema 1 knows keep their place and meaning; a change
 /// that breaks such a reader raises `schema`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
     /// Version of this layout: [`Document::SCHEMA`].
-    #[schemars(extend("const" = Document::SCHEMA))]
+    #[cfg_attr(feature = "schema", schemars(extend("const" = Document::SCHEMA)))]
     pub schema: u32,
     /// Version of the program that wrote it.
     pub tool_version: String,
@@ -201,7 +201,8 @@ impl Document {
 }
 
 /// The identity of a run, its time and how it ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunRecord {
     /// The run's id.
     pub id: String,
@@ -227,7 +228,8 @@ pub struct RunRecord {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
     /// It completed its plan.
@@ -239,7 +241,8 @@ pub enum RunState {
 }
 
 /// How far apart the agents began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StartSkew {
     /// Time between the first instants of the first and the last agent.
     pub skew_ns: u64,
@@ -248,7 +251,8 @@ pub struct StartSkew {
 }
 
 /// Figures of a part of the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FigureGroup {
     /// Name of the part: a request, an address, an agent, a label.
     pub name: String,

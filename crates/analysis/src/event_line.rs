@@ -4,12 +4,12 @@
 //! written in this order.
 
 use crate::{AgentEndCause, Judgement, RunState, Unit, Verdict};
-use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// A line of `events.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventLine {
     /// When the coordinator learned of it, UTC, RFC 3339.
     pub at: String,
@@ -19,7 +19,8 @@ pub struct EventLine {
 }
 
 /// An agent by its name, or by its index in the run if no name is known.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum AgentMention {
     /// Its name.
@@ -29,7 +30,8 @@ pub enum AgentMention {
 }
 
 /// An agent and its id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamedAgent {
     /// Its name.
     pub agent: String,
@@ -38,7 +40,8 @@ pub struct NamedAgent {
 }
 
 /// What a machine reports about itself when it joins.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentIntroduction {
     /// Its name.
     pub agent: String,
@@ -53,7 +56,8 @@ pub struct AgentIntroduction {
 }
 
 /// An agent's clock offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ClockFigure {
     /// Error bound of the offset.
     pub bound_ns: u64,
@@ -62,7 +66,8 @@ pub struct ClockFigure {
 }
 
 /// Something that an agent's machine may lack.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineFinding {
     /// Whether the agent would have refused the plan because of it, had it not been forced.
     pub forced: bool,
@@ -71,7 +76,8 @@ pub struct MachineFinding {
 }
 
 /// How a run ended, before its result is judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FleetEnding {
     /// It began, and every agent's part is over.
@@ -88,7 +94,8 @@ pub enum FleetEnding {
 
 /// An event of a run. Instants on the coordinator's clock (`_at_ns`, `from_ns`) can be compared
 /// only with each other, and only within a run.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Happened {
     /// An agent joined and is available.

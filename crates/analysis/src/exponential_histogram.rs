@@ -3,14 +3,14 @@
 //! every run.
 
 use measure::Distribution;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A histogram with the base `2^(2^-scale)`. Bucket `offset + n` of
 /// [`ExponentialHistogram::counts`] holds times above `base^(offset + n)` ns, up to and including
 /// the next power. Values read from it are off by up to 4.5 % (at scale 3); percentiles of the
 /// result are exact to 0.1 %.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExponentialHistogram {
     /// Buckets per doubling, as a power of two.
     pub scale: u32,

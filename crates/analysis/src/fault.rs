@@ -6,7 +6,6 @@ use measure::tls::alert_name;
 use measure::{
     CertificateFault, Counters, Failure, FailureStage, HttpViolation, Kind, RedirectFault,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// TLS alert `certificate_required` (RFC 8446 §6.2).
@@ -15,7 +14,8 @@ const CERTIFICATE_REQUIRED: u8 = 116;
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
 /// Failures of one stage and kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorFigure {
     /// Stage and kind, separated by dots; a threshold can name it, or any prefix of it that ends at
     /// a dot.

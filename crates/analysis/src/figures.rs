@@ -9,7 +9,6 @@ use crate::{
     RatioFigure, StapleFigure, StreamFigures, TimeFigure,
 };
 use measure::{Counters, HandshakeKind};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,7 +16,8 @@ use std::collections::BTreeMap;
 const CURVES: [&str; 2] = ["response_time", "service_time"];
 
 /// The figures of a set of operations.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Figures {
     /// Counts of operations by how they ended.
     pub operations: Operations,
@@ -61,7 +61,8 @@ pub struct Figures {
 }
 
 /// Counts of operations by how they ended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Operations {
     /// Begun and sent.
     pub started: u64,
@@ -84,7 +85,8 @@ pub struct Operations {
 }
 
 /// Rates per second of the measured part.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Open loop: operations due per second, sent or not, which is the load that was asked for.
     /// Closed loop: same as `operations_per_second`.
@@ -108,7 +110,8 @@ pub struct Rates {
 }
 
 /// Bytes of bodies, on sockets and in handshakes, over the whole part of the run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ByteFigures {
     /// Bytes of response bodies.
     pub payload_bytes: u64,
@@ -123,7 +126,8 @@ pub struct ByteFigures {
 }
 
 /// Connections opened, reused and waited for.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConnectionFigures {
     /// TCP connects begun.
     pub attempted: u64,
@@ -146,7 +150,8 @@ pub struct ConnectionFigures {
 }
 
 /// HTTP/2 counts; all zero with HTTP/1.1.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Http2Figures {
     /// GOAWAY frames received.
     pub go_aways: u64,
@@ -165,7 +170,8 @@ pub struct Http2Figures {
 }
 
 /// Handshakes and TLS session resumption.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumptionFigures {
     /// Completed handshakes.
     pub handshakes: u64,
@@ -188,7 +194,8 @@ pub struct ResumptionFigures {
 }
 
 /// Requests sent as early data (TLS 1.3's 0-RTT), over completed handshakes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EarlyDataFigures {
     /// Requests sent before the handshake was complete.
     pub offered: u64,

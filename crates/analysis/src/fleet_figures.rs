@@ -3,7 +3,6 @@
 use crate::agent_run::Charge;
 use crate::whole_seconds::WholeRule;
 use plan::{LostAgents, Words as _};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -11,7 +10,8 @@ use std::collections::BTreeSet;
 const CONTRIBUTIONS_MAX: usize = 200;
 
 /// The plan's settings for the fleet, and the changes of the fleet.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetFigures {
     /// `fail`, `continue` or `redistribute`: what happens to the run if an agent is lost. Empty in
     /// results of versions that knew `fail` only.
@@ -34,7 +34,8 @@ pub struct FleetFigures {
 }
 
 /// How many agents contributed to a stretch of seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contribution {
     /// First second, on the run clock.
     pub from_second: u32,
@@ -48,7 +49,8 @@ pub struct Contribution {
 }
 
 /// A lost agent's share that others fired.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Takeover {
     /// The lost agent, by index.
     pub agent: u32,
@@ -59,7 +61,8 @@ pub struct Takeover {
 }
 
 /// A stretch of time without a coordinator.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unattended {
     /// Its start, run clock.
     pub from_ns: u64,

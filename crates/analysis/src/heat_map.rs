@@ -1,7 +1,6 @@
 //! Response times over time as a table of counts that is small enough to draw.
 
 use measure::Distribution;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -15,7 +14,8 @@ const ROWS_PER_DOUBLING: f64 = 3.0;
 const ROWS_MAX: usize = 100;
 
 /// Response times by the second in which their operations were intended.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeatMap {
     /// Seconds that a column holds.
     pub column_seconds: u32,
@@ -26,7 +26,8 @@ pub struct HeatMap {
 }
 
 /// A stretch of time in a heat map.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeatColumn {
     /// First second, on the run clock.
     pub second: u32,

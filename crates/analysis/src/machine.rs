@@ -1,12 +1,12 @@
 //! Machines over the time of a run: those of the agents, and those watched by monitors.
 
 use crate::MachineFacts;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A machine in the result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineResult {
     /// Name of the agent or of the monitor.
     pub name: String,
@@ -28,7 +28,8 @@ pub struct MachineResult {
 }
 
 /// Activity of a machine without load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct BeforeLoadRow {
     /// Time covered.
@@ -43,7 +44,8 @@ pub struct BeforeLoadRow {
 }
 
 /// Activity of a process without load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ProcessBeforeLoadRow {
     /// Process id.
@@ -57,7 +59,8 @@ pub struct ProcessBeforeLoadRow {
 }
 
 /// A CPU profile saved beside the result.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProfileResult {
     /// The processes profiled, in words.
     pub process: String,
@@ -77,7 +80,8 @@ pub struct ProfileResult {
 }
 
 /// A function in a CPU profile.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HotFunction {
     /// Its name in the profile; the file if it has no name.
     pub name: String,
@@ -86,7 +90,8 @@ pub struct HotFunction {
 }
 
 /// The program that ran on a machine.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MachineRole {
     /// An agent, which fired from it.
@@ -98,7 +103,8 @@ pub enum MachineRole {
 
 /// Activity of a machine in one second. Shares are 0 to 1 unless stated otherwise; values that its
 /// kernel does not report are absent. JSON also leaves out zeros, since there can be many rows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct MachineRow {
     /// First second, on the run clock.
@@ -194,7 +200,8 @@ pub struct MachineRow {
 }
 
 /// Effects of a control group's limits.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct GroupRow {
     /// CPU time it may use, in CPUs.
@@ -221,7 +228,8 @@ pub struct GroupRow {
 }
 
 /// Traffic of a network interface.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct InterfaceRow {
     /// Its name in the kernel.
@@ -241,7 +249,8 @@ pub struct InterfaceRow {
 }
 
 /// TCP activity.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TcpRow {
     /// Segments sent.
@@ -280,7 +289,8 @@ pub struct TcpRow {
 }
 
 /// An accept queue.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct QueueRow {
     /// The listening address.
@@ -310,7 +320,8 @@ pub struct QueueRow {
 }
 
 /// Activity of a process.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ProcessRow {
     /// Its name, which the kernel cuts to 15 bytes.

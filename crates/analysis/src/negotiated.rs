@@ -3,11 +3,11 @@
 use crate::counts::{share, sum};
 use measure::tls::{group_name, signature_scheme_name, suite_name, version_name};
 use measure::{Chain, Counters, HandshakeKind, Negotiated};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Handshakes that agreed on the same parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NegotiatedFigure {
     /// TLS version, such as `TLS 1.3`.
     pub version: String,
@@ -30,7 +30,8 @@ pub struct NegotiatedFigure {
 }
 
 /// Full handshakes in which the server sent the same chain.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ChainFigure {
     /// Hash over the DER certificates, one after another, hexadecimal.
     pub sha256: String,

@@ -2,12 +2,12 @@
 
 use crate::{Headline, HistogramColumns, TimeFigure};
 use measure::{Distribution, PathCounts};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The network path to the server in the measured part, as the agents' kernels see it (TCP_INFO): a
 /// few of the connections with an operation under way were sampled several times a second.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathFigures {
     /// Smoothed round trips.
     pub round_trip: TimeFigure,

@@ -1,10 +1,10 @@
 //! A percentile of times.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A percentile of times, exact or a lower bound.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PercentileFigure {
     /// 0 to 100.
     pub percentile: f64,

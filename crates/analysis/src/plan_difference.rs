@@ -1,7 +1,6 @@
 //! The differences between two plans that matter to a comparison of their runs.
 
 use crate::PlanRecord;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +21,8 @@ const AMOUNTS: [&str; 2] = ["load.rate", "load.connections"];
 const BUILTIN_CA: &str = "tls.ca";
 
 /// A field that differs between two plans.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanDifference {
     /// Path of the field, such as `tls.versions` or `request[1].method`.
     pub path: String,

@@ -6,11 +6,11 @@ use plan::{
     HttpVersion, KeyExchange, Load, Plan, RequestsPerConnection, Resumption, Shape, Stage, Verify,
     Words as _,
 };
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The plan in the result.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanRecord {
     /// The text as the user wrote it, with [`plan::MASK`] in place of secrets.
     #[serde(deserialize_with = "mask_secrets")]
@@ -41,7 +41,8 @@ pub struct PlanRecord {
 }
 
 /// The load, as far as a reader of the figures has to know it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "loop", rename_all = "snake_case")]
 pub enum LoadRecord {
     /// Closed loop: virtual users with one operation each at a time.
@@ -67,7 +68,8 @@ pub enum LoadRecord {
 }
 
 /// A ramp; or a hold, if both amounts are equal; or a step, if both instants are equal.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StageRecord {
     /// Start of the stage, on the run clock (the warm-up begins at 0).
     pub from_ns: u64,
@@ -80,7 +82,8 @@ pub struct StageRecord {
 }
 
 /// The client's TLS settings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TlsRecord {
     /// `full`, `once` or `none`.
     pub verify: String,

@@ -1,10 +1,10 @@
 //! Findings of the agents' preflight that did not stop the run.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A finding of an agent's preflight that did not stop the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PreflightFinding {
     /// Name of the agent.
     pub agent: String,

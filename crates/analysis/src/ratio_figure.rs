@@ -1,7 +1,6 @@
 //! A quantity that is a ratio, measured per connection.
 
 use measure::{Distribution, HandshakeKind, Metric};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -9,7 +8,8 @@ use std::collections::BTreeMap;
 const UNIT: f64 = 1000.0;
 
 /// A distribution of ratios. Percentiles are above the true ones by at most 0.1 % or 0.001.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioFigure {
     /// Number of values.
     pub count: u64,

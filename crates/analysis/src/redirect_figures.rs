@@ -2,13 +2,13 @@
 
 use crate::counts;
 use measure::FollowedRedirects;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Redirects that operations of one request followed in the measured part. These answers are among
 /// no other statuses, which are those that operations ended with.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RedirectFigures {
     /// Name of the request.
     pub request: String,

@@ -3,11 +3,11 @@
 use crate::counts;
 use measure::{Counters, Kind};
 use plan::Plan;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What was sent of a log.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayFigures {
     /// Name of the file.
     pub file: String,

@@ -5,7 +5,6 @@ use crate::counts::{errors, sent_and_ended};
 use crate::response_times::ResponseTimes;
 use measure::{Cell, Snapshot};
 use plan::Request;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,7 +19,8 @@ const ROWS_MAX: usize = 200;
 const ROWS_OPEN: u32 = 4;
 
 /// One request over time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestSeries {
     /// Its name.
     pub request: String,
@@ -31,7 +31,8 @@ pub struct RequestSeries {
 }
 
 /// One request in a few seconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestRow {
     /// First second, on the run clock.
     pub second: u32,

@@ -1,7 +1,6 @@
 //! Runs with the same load per agent and one agent, then two, …: where throughput stops rising.
 
 use crate::{Document, LimitOf, LimitShown, Verdict, human, verdict};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Throughput has stopped rising if it rises by less than this share of what the added agents would
@@ -9,7 +8,8 @@ use serde::{Deserialize, Serialize};
 const RISES_SHARE: f64 = 0.1;
 
 /// Series of runs with 1, 2, … agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scaling {
     /// Runs by number of agents, ascending.
     pub rows: Vec<ScalingRow>,
@@ -24,7 +24,8 @@ pub struct Scaling {
 }
 
 /// The limit of throughput as agents are added.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RiseLimit {
     /// The agents, or the load that each of them offers.
@@ -42,7 +43,8 @@ pub enum RiseLimit {
 }
 
 /// A run with a certain number of agents.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingRow {
     /// Number of agents that fired.
     pub agents: u32,

@@ -7,7 +7,6 @@ use crate::counts::{begun_and_sent, errors, is_not_sent, sent_and_ended};
 use crate::response_times::ResponseTimes;
 use crate::stretches::Stretches;
 use measure::{Cell, Counters, Failure, Metric, Outcome, Snapshot};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,7 +19,8 @@ const ROWS_MAX: usize = 3600;
 const ROWS_OPEN: u32 = 40;
 
 /// The run over time.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// Length of a row: 1 second, or in long runs a power of two of seconds.
     pub row_seconds: u32,
@@ -33,7 +33,8 @@ pub struct Series {
 }
 
 /// One second, or a few seconds in a long run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Row {
     /// First second, on the run clock (the warm-up begins at 0).
     pub second: u32,

@@ -2,12 +2,12 @@
 //! the coordinator starts, and for the processes that monitors watched.
 
 use crate::Figures;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// CPU time of the server's process, from before the first connection of the run until after its
 /// last.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServerFigures {
     /// User and system time, in nanoseconds, with a resolution of 10 ms.
     pub cpu_ns: u64,
@@ -41,7 +41,8 @@ impl ServerFigures {
 
 /// Resources that processes of the same name used in the measured part, on a machine watched by a
 /// monitor.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessFigures {
     /// The monitor's name.
     pub machine: String,

@@ -2,7 +2,6 @@
 
 use crate::cell_tally::CellTally;
 use measure::CellKey;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,7 +10,8 @@ use std::net::SocketAddr;
 const OTHERS: &str = "others";
 
 /// Sessions issued by one address that were offered to one address, in completed handshakes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SessionOffers {
     /// Address that issued them; `others` beyond the first 64.
     pub issued_by: String,

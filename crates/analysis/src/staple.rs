@@ -3,13 +3,13 @@
 use crate::counts::share;
 use measure::calendar;
 use measure::{Counters, Staple};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Full handshakes in which the server stapled the same OCSP response, by the times it states (RFC
 /// 6960 §4.2.1).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StapleFigure {
     /// When its content was known to be correct, UTC, RFC 3339; absent if the response could not be
     /// read.

@@ -2,12 +2,12 @@
 
 use crate::cell_tally::CellTally;
 use crate::span::Span;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Streamed answers, of requests with `request.stream`. Their times are `first_event`,
 /// `first_event_service` and `event_gap`.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StreamFigures {
     /// Events that came, whatever became of their answers; end markers are not among them.
     pub events: u64,

@@ -6,12 +6,12 @@ use crate::span::Span;
 use crate::{Headline, Unit, human};
 use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
 use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A threshold and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// Name of the figure, as the plan has it.
     pub metric: String,

@@ -2,7 +2,6 @@
 
 use crate::{ExponentialHistogram, PercentileFigure, human};
 use measure::{Distribution, Histogram, Metric, Outcome, Percentile};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Percentiles of every figure.
@@ -39,7 +38,8 @@ pub struct Headline {
 }
 
 /// A column of a histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Column {
     /// Upper bound: the column holds values above the column before, up to and including this.
     pub to_ns: u64,
@@ -55,7 +55,8 @@ pub(crate) enum HistogramColumns {
 }
 
 /// Figures of one quantity's times, in nanoseconds.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeFigure {
     /// Number of values.
     pub count: u64,

@@ -1,11 +1,11 @@
 //! Units of thresholds' figures.
 
 use crate::human;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Unit of a threshold's numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Times in nanoseconds.

@@ -1,10 +1,10 @@
 //! What a lost agent may have done that the record does not have.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a lost agent may have done and nobody stored.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unstored {
     /// Begin of its first second that never came, run clock.
     pub from_ns: u64,

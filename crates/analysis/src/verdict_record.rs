@@ -1,10 +1,10 @@
 //! The verdict as a result has it; `verdict` reaches it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the numbers are about.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The server could not do more.
@@ -27,7 +27,8 @@ pub enum Verdict {
 }
 
 /// A verdict with its reasons.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerdictRecord {
     /// What the numbers are about.
     pub verdict: Verdict,

@@ -1,7 +1,6 @@
 //! The replay format: one request a line, as JSON, in order of time. It knows nothing of the logs
 //! that it is made from.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 
@@ -11,7 +10,8 @@ const NS: f64 = 1e9;
 /// A line of a replay file: a request and when it is due.
 ///
 /// Lines are in order of `at`. A field is left out if the log does not have it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayEntry {
     /// When the request arrived, in seconds from the first request of the file; exact to a
     /// nanosecond for the first 11 days.
@@ -20,7 +20,7 @@ pub struct ReplayEntry {
         serialize_with = "write_seconds",
         deserialize_with = "read_seconds"
     )]
-    #[schemars(with = "f64", range(min = 0))]
+    #[cfg_attr(feature = "schema", schemars(with = "f64", range(min = 0)))]
     pub at_ns: u64,
     /// The request.
     #[serde(flatten)]
@@ -28,12 +28,13 @@ pub struct ReplayEntry {
 }
 
 /// What was asked for, on which connection, and how the server answered.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReplayRequest {
     /// Method, such as `GET`.
     pub method: String,
     /// Path with query; begins with `/`, and has only printable ASCII characters.
-    #[schemars(regex(pattern = r"^/[!-~]*$"))]
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = r"^/[!-~]*$")))]
     pub path: String,
     /// The Host field or authority, with the port if it was there.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -3,7 +3,6 @@
 use super::OfferedLoad;
 use super::load_seconds::LoadSeconds;
 use super::part_growth::{PartGrowth, Slowing};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 const SECOND: f64 = 1e9;
@@ -39,9 +38,8 @@ const PIECES_MAX: usize = 8;
 const PIECE_SECONDS: usize = 4;
 
 /// The outcome of a part of the load.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadOutcome {
     /// Operations ended as fast as they were due.
@@ -54,7 +52,8 @@ pub enum LoadOutcome {
 }
 
 /// A stage, or a piece of one.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadPart {
     /// Start of the part, run clock.
     pub from_ns: u64,

@@ -5,7 +5,6 @@ use super::evidence::Evidence;
 use super::figure::{Better, Figure};
 use super::{Method, REPEATS_ENOUGH};
 use crate::Unit;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// From this ratio on, a factor is easier to read than a percentage.
@@ -15,7 +14,8 @@ const FACTOR_FROM: f64 = 2.0;
 const FACTOR_MAX: f64 = 100.0;
 
 /// A change against the first variant.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// Ratio to the first variant, or for shares the difference.
     pub estimate: Option<f64>,
@@ -33,7 +33,8 @@ pub struct Change {
 }
 
 /// An interval that contains the true change.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfidenceInterval {
     /// Lower end, in the unit of `estimate`.
     pub low: f64,
@@ -42,7 +43,8 @@ pub struct ConfidenceInterval {
 }
 
 /// The conclusion about a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeFinding {
     /// No difference beyond the noise.

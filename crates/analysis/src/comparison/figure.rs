@@ -2,11 +2,11 @@
 //! and by row.
 
 use crate::{AgentResult, Document, Row, TimeFigure, Unit};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether a higher or a lower figure is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Better {
     /// Rates: more is better.

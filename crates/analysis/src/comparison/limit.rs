@@ -3,7 +3,6 @@
 use super::figure::{Better, FIGURES, Figure};
 use super::{Change, ChangeFinding, Comparison, Pairing, VariantRuns};
 use crate::Unit;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
@@ -11,7 +10,8 @@ use std::str::FromStr;
 pub(crate) const CAPACITY: &str = "capacity";
 
 /// How much worse a figure may become.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RegressionLimit {
     /// Name of the figure.
     pub figure: String,
@@ -41,7 +41,8 @@ pub enum LimitError {
 }
 
 /// A limit and its outcome.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitResult {
     /// The limit that was judged.
     pub limit: RegressionLimit,
@@ -54,7 +55,8 @@ pub struct LimitResult {
 }
 
 /// The outcome of a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOutcome {
     /// The interval of the change excludes everything that is worse by more than the limit.

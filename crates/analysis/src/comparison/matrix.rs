@@ -3,11 +3,11 @@
 
 use super::figure::Figure;
 use super::{Change, NotComparable, ObservedChange, Pairing, VariantRuns, change, compare, values};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Two variants that differ in one axis of a matrix only.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ComparedPair {
     /// Name of the variant.
     pub variant: String,
@@ -18,7 +18,8 @@ pub struct ComparedPair {
 }
 
 /// How much a variant differs from another in a figure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PairChange {
     /// Name of the figure.
     pub name: String,

@@ -3,7 +3,6 @@
 
 use super::KNEE_HOLDS_MAX;
 use crate::human;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Factor from hold to hold while nothing has failed yet.
@@ -25,7 +24,8 @@ const LAST_RESORT: u32 = 3;
 const RATE_DIGITS: i32 = 5;
 
 /// The quantity that a search varies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadUnit {
     /// Arrivals per second of an open loop.
@@ -35,7 +35,8 @@ pub enum LoadUnit {
 }
 
 /// The range and precision of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bounds {
     amount: LoadUnit,
     from: f64,

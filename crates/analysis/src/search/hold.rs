@@ -1,7 +1,6 @@
 //! One hold of a search: its purpose, its outcome and the reasons.
 
 use crate::{Document, Judgement, LimitShown, RunState, Verdict, human, verdict};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// CPU use at which a worker still has some room: the use per agent assumed when estimating how
@@ -20,7 +19,8 @@ pub struct Hold {
 }
 
 /// Why a hold is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To find an amount that fails.
@@ -34,7 +34,8 @@ pub enum Purpose {
 }
 
 /// The conclusion from a hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
 pub enum HoldOutcome {
     /// All of the load was sent, and every threshold held.
@@ -59,7 +60,8 @@ pub enum HoldOutcome {
 }
 
 /// Figures of a hold.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldFigures {
     /// Operations begun per second.
     pub started_per_second: f64,
@@ -82,7 +84,8 @@ pub struct HoldFigures {
 }
 
 /// The result of a hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldResult {
     /// The conclusion.
     #[serde(flatten)]
@@ -97,7 +100,8 @@ pub struct HoldResult {
 }
 
 /// A hold that was made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HoldRecord {
     /// Which, from 1.
     pub step: u32,

@@ -1,7 +1,6 @@
 //! The knee of a closed loop: where throughput stops following the load.
 
 use crate::human;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Share of the plateau from which throughput has reached it.
@@ -12,7 +11,8 @@ const REACHED_SHARE: f64 = 0.97;
 const BEYOND_FACTOR: f64 = 1.5;
 
 /// The point where throughput stops following the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// Fewest users that reach 97 % of the plateau.
     pub users: f64,

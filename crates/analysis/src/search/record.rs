@@ -2,11 +2,11 @@
 
 use super::{Bounds, HoldOutcome, HoldRecord, Knee, LoadUnit, Standing};
 use crate::{LimitShown, human};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A search up to now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchRecord {
     /// The range and precision of the search.
     pub bounds: Bounds,
@@ -24,7 +24,8 @@ pub struct SearchRecord {
 }
 
 /// What a search found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SearchAnswer {
     /// The highest load that keeps every threshold.

@@ -1,12 +1,10 @@
 //! What a rule of the verdict is about.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The subject of a rule: what it would blame, or describe.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitOf {
     /// The numbers themselves, and whether they can be trusted at all.

@@ -1,11 +1,11 @@
 //! A limit that a run shows, in the form in which analyses of several runs cite it.
 
 use super::{LimitOf, RuleId, RuleReading};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A limit that a rule of a run's verdict shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitShown {
     /// The side whose limit it is.
     pub limit_of: LimitOf,
