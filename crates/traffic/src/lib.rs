@@ -34,7 +34,7 @@ pub use import::import;
 pub use import_error::ImportError;
 pub use import_rules::{ImportRules, MissingBody, MissingBodyError};
 pub use log_format::{LogFormat, LogFormatError};
-pub use replay_log::{ReplayLog, ReplayLogError};
+pub use replay_log::{LoggedHandshake, ReplayLog, ReplayLogError};
 pub use skip::{LineError, SkipReason};
 pub use stamp::Stamp;
 pub use summary::{ImportSummary, SkippedLines};

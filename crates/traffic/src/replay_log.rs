@@ -51,7 +51,21 @@ struct LogParts {
     text: Vec<u8>,
     entries: Vec<LoggedEntry>,
     methods: Vec<String>,
-    connections: u32,
+    /// By connection: the place of its handshake.
+    connections: Vec<u32>,
+    /// Different ones, in the order in which they come first.
+    handshakes: Vec<LoggedHandshake>,
+}
+
+/// What a log has of a connection's TLS handshake.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct LoggedHandshake {
+    /// The server name that the client sent (SNI), in lower case.
+    pub server_name: Option<String>,
+    /// Whether it resumed a session.
+    pub resumed: Option<bool>,
+    /// TLS version by OpenSSL's name, such as `TLSv1.3`.
+    pub protocol: Option<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -93,6 +107,7 @@ impl ReplayLog {
         let mut log = reader.log;
         log.text.shrink_to_fit();
         log.entries.shrink_to_fit();
+        log.connections.shrink_to_fit();
         if log.entries.is_empty() {
             return Err(ReplayLogError::Empty);
         }
@@ -114,7 +129,27 @@ impl ReplayLog {
     /// Connections of the log are numbered below this.
     #[must_use]
     pub fn connections(&self) -> u32 {
-        self.0.connections
+        self.0.connections.len() as u32
+    }
+
+    /// The different handshakes of its connections.
+    #[must_use]
+    pub fn handshakes(&self) -> &[LoggedHandshake] {
+        &self.0.handshakes
+    }
+
+    /// The place, among [`ReplayLog::handshakes`], of that of `connection`, as its first entry has
+    /// it.
+    #[must_use]
+    pub fn handshake(&self, connection: u32) -> u32 {
+        self.0.connections[connection as usize]
+    }
+
+    /// Bytes of the entry's path, header fields and body.
+    #[must_use]
+    pub fn bytes(&self, entry: usize) -> u64 {
+        let of = &self.0.entries[entry];
+        [of.path, of.fields, of.body].map(u64::from).iter().sum()
     }
 
     /// When `entry` (from 0) is due, in nanoseconds from the beginning of the file; ascending.
@@ -205,7 +240,8 @@ impl ReplayLog {
     ) -> ReplayLog {
         let mut log = LogParts {
             methods: self.0.methods.clone(),
-            connections: self.0.connections,
+            connections: self.0.connections.clone(),
+            handshakes: self.0.handshakes.clone(),
             ..LogParts::default()
         };
         for entry in entries {
@@ -256,6 +292,7 @@ struct ReplayReader {
     log: LogParts,
     /// Numbers of connections by the log's name.
     connections: HashMap<String, u32>,
+    handshakes: HashMap<LoggedHandshake, u32>,
 }
 
 impl ReplayReader {
@@ -286,11 +323,13 @@ impl ReplayReader {
             return Err(why);
         }
         let body = self.put(&body(&request)?);
-        let connection = request.connection.map_or(NO_CONNECTION, |name| {
-            let next = self.connections.len() as u32;
-            *self.connections.entry(name).or_insert(next)
-        });
-        self.log.connections = self.connections.len() as u32;
+        let handshake = LoggedHandshake {
+            server_name: request.server_name.map(|name| name.to_ascii_lowercase()),
+            resumed: request.resumed,
+            protocol: request.protocol,
+        };
+        let name = request.connection;
+        let connection = name.map_or(NO_CONNECTION, |name| self.connection(name, handshake));
         self.log.entries.push(LoggedEntry {
             at_ns: entry.at_ns,
             begin,
@@ -309,6 +348,21 @@ impl ReplayReader {
     fn put(&mut self, part: &[u8]) -> u32 {
         self.log.text.extend_from_slice(part);
         part.len() as u32
+    }
+
+    /// The number of the connection of this name, which begins with `handshake` if it is new.
+    fn connection(&mut self, name: String, handshake: LoggedHandshake) -> u32 {
+        let next = self.connections.len() as u32;
+        let connection = *self.connections.entry(name).or_insert(next);
+        if connection == next {
+            let handshakes = &mut self.log.handshakes;
+            let place = self.handshakes.entry(handshake).or_insert_with_key(|new| {
+                handshakes.push(new.clone());
+                handshakes.len() as u32 - 1
+            });
+            self.log.connections.push(*place);
+        }
+        connection
     }
 
     fn method(&mut self, method: &str) -> Result<u16, String> {
@@ -443,6 +497,34 @@ mod tests {
         assert_eq!(log.body(1), b"x=1\r\n");
         assert_eq!((log.body(2), log.body(3)), (&[0, 1, 255][..], &[][..]));
         assert!(!format!("{log:?}").contains("a.test"));
+    }
+
+    #[test]
+    fn handshake_of_a_connection_is_that_of_its_first_entry() {
+        let line = |connection: &str, rest: &str| {
+            let request = "\"at\":0,\"method\":\"GET\",\"path\":\"/\"";
+            format!("{{{request},\"connection\":\"{connection}\"{rest}}}\n")
+        };
+        let full = ",\"server_name\":\"A.test\",\"resumed\":false,\"protocol\":\"TLSv1.3\"";
+        let resumed = full.replace("false", "true");
+        let lines = [
+            line("a", full),
+            line("b", &resumed),
+            line("a", &resumed),
+            line("c", full),
+            line("d", ""),
+        ];
+        let log = ReplayLog::read(lines.concat().as_bytes()).unwrap();
+        let places: Vec<u32> = (0..4).map(|number| log.handshake(number)).collect();
+        assert_eq!(places, [0, 1, 0, 2]);
+        let of_a = LoggedHandshake {
+            server_name: Some("a.test".to_owned()),
+            resumed: Some(false),
+            protocol: Some("TLSv1.3".to_owned()),
+        };
+        assert_eq!(log.handshakes()[0], of_a);
+        assert_eq!(log.handshakes()[1].resumed, Some(true));
+        assert_eq!(log.handshakes()[2], LoggedHandshake::default());
     }
 
     #[test]
