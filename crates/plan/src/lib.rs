@@ -41,6 +41,7 @@ mod proxy_protocol;
 mod random;
 mod rate;
 mod read;
+mod recorded_handshakes;
 mod repeat;
 mod replay;
 mod request;
@@ -103,8 +104,11 @@ pub use problem::{Problem, Problems};
 pub use profile::Profile;
 pub use proxy_protocol::{ClientNetwork, ClientNetworkError, ProxyProtocol, ProxyVersion};
 pub use rate::{Rate, RateError};
+pub use recorded_handshakes::{
+    HandshakeFacts, RecordedHandshake, RecordedHandshakes, RecordedName,
+};
 pub use repeat::{Repeat, Run};
-pub use replay::{RecordedArrivals, Replay, ReplayConnections, ReplayStatus};
+pub use replay::{RecordedArrivals, Replay, ReplayConnections, ReplayHandshakes, ReplayStatus};
 pub use request::{Body, Request, SECRET_HEADERS};
 pub use rows::{RowSource, RowSources};
 pub use schedule::{Bookmark, Instants, Schedule};

@@ -2,6 +2,7 @@
 //! together.
 
 use crate::portion::PortionDeal;
+use crate::recorded_handshakes::{HandshakeFacts, RecordedHandshakes};
 use crate::words::words;
 use crate::{File, Portion};
 use std::fmt;
@@ -34,6 +35,8 @@ pub struct Replay {
     pub status: ReplayStatus,
     /// Which connections carry its requests.
     pub connections: ReplayConnections,
+    /// How these connections begin.
+    pub handshakes: ReplayHandshakes,
     /// When its requests are due.
     pub arrivals: Arc<RecordedArrivals>,
 }
@@ -71,6 +74,20 @@ words!(ReplayConnections {
     Recorded => "recorded",
 });
 
+/// How the connections of a replay begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReplayHandshakes {
+    /// As `[tls]` says.
+    Planned,
+    /// As those of the log: with the same server name and TLS version, resumed or full.
+    Recorded,
+}
+
+words!(ReplayHandshakes {
+    Planned => "planned",
+    Recorded => "recorded",
+});
+
 /// When the requests of a replay are due, and which of them belong together. They are numbered from
 /// 0: turn by turn, each in the log's order.
 #[derive(Clone)]
@@ -87,6 +104,8 @@ pub struct RecordedArrivals {
     /// By connection: the place in a turn of its last request. `None` if connections are not
     /// repeated.
     last_requests: Option<Arc<[u32]>>,
+    /// `None` if handshakes are not repeated, or if the file is not at hand.
+    handshakes: Option<Arc<RecordedHandshakes>>,
     pace: ReplayPace,
 }
 
@@ -110,6 +129,8 @@ pub(crate) struct LogFacts {
     pub(crate) length_ns: u64,
     /// Connections of the log that a turn repeats; 0 if the log does not have them.
     pub(crate) connections: u32,
+    /// Their handshakes; `None` if these are not repeated.
+    pub(crate) handshakes: Option<HandshakeFacts>,
     /// Requests in each of as many equal parts of a turn.
     pub(crate) counts: Vec<u64>,
 }
@@ -142,6 +163,7 @@ impl RecordedArrivals {
                 requests: entries.len() as u64,
                 length_ns,
                 connections: recorded,
+                handshakes: None,
                 counts,
             },
             methods: methods(log, &entries),
@@ -149,6 +171,7 @@ impl RecordedArrivals {
             connections,
             connections_number,
             last_requests: None,
+            handshakes: None,
             pace,
         })
     }
@@ -170,6 +193,33 @@ impl RecordedArrivals {
         }
     }
 
+    /// The same, to be sent over connections that begin as those of the log. Valid if connections
+    /// are repeated.
+    ///
+    /// # Errors
+    /// A server name that no ClientHello can have.
+    pub(crate) fn repeating_handshakes(self) -> Result<RecordedArrivals, String> {
+        if self.entries.is_empty() {
+            return Ok(self); // the facts have them
+        }
+        let mut of_log = Vec::with_capacity(self.connections_number as usize);
+        for (entry, &connection) in self.entries.clone().zip(self.connections.iter()) {
+            // They are numbered in the order in which they begin.
+            if connection as usize == of_log.len() {
+                of_log.push(self.log.connection(entry));
+            }
+        }
+        let handshakes = RecordedHandshakes::new(&self.log, &of_log)?;
+        Ok(RecordedArrivals {
+            facts: LogFacts {
+                handshakes: Some(handshakes.facts()),
+                ..self.facts.clone()
+            },
+            handshakes: Some(Arc::new(handshakes)),
+            ..self
+        })
+    }
+
     /// The arrivals of a log that is not at hand, as far as they are known: evenly over a turn.
     pub(crate) fn elsewhere(facts: LogFacts, pace: ReplayPace) -> RecordedArrivals {
         RecordedArrivals {
@@ -180,6 +230,7 @@ impl RecordedArrivals {
             connections: Arc::from([]),
             connections_number: 0,
             last_requests: None,
+            handshakes: None,
             pace,
         }
     }
@@ -243,6 +294,26 @@ impl RecordedArrivals {
         (before + u64::from(connection), is_last)
     }
 
+    /// The handshakes of the log's connections, if they are repeated and the file is at hand.
+    #[must_use]
+    pub fn handshakes(&self) -> Option<&RecordedHandshakes> {
+        self.handshakes.as_deref()
+    }
+
+    /// The place, among the kinds of handshakes, of that of the connection which request `number`
+    /// goes over. `None` if handshakes are not repeated.
+    #[must_use]
+    pub fn handshake(&self, number: u64) -> Option<u32> {
+        let connection = self.connections[(number % self.facts.requests) as usize];
+        Some(self.handshakes.as_ref()?.kind(connection))
+    }
+
+    /// The handshakes of a turn, if they are repeated.
+    #[must_use]
+    pub fn handshake_facts(&self) -> Option<HandshakeFacts> {
+        self.facts.handshakes
+    }
+
     /// The most connections that are open at once if they are repeated and each answer comes at
     /// once; 0 if the file is not at hand.
     #[must_use]
@@ -269,6 +340,16 @@ impl RecordedArrivals {
         let names = self.log.methods();
         let is_of = |entry: &usize| names[usize::from(self.log.method(*entry))] == method;
         self.entries().filter(is_of).count() as u64
+    }
+
+    /// Bytes of paths, header fields and bodies that a turn sends for this method; 0 if the file is
+    /// not at hand.
+    #[must_use]
+    pub fn bytes_of(&self, method: &str) -> u64 {
+        let names = self.log.methods();
+        let is_of = |entry: &usize| names[usize::from(self.log.method(*entry))] == method;
+        let entries = self.entries().filter(is_of);
+        entries.map(|entry| self.log.bytes(entry)).sum()
     }
 
     /// Seconds of the log in a second of the run.
@@ -339,7 +420,7 @@ impl RecordedArrivals {
         begins_at.saturating_add(passed)
     }
 
-    /// The requests of `portion`: those of its connections.
+    /// The requests of `portion`: those of its connections, or of its lineages of handshakes.
     pub(crate) fn own(&self, portion: &Portion) -> OwnRequests {
         let requests = self.facts.requests;
         if self.entries.is_empty() {
@@ -349,13 +430,16 @@ impl RecordedArrivals {
                 .map(|place| place as u32);
             return OwnRequests::new(own.collect(), self);
         }
-        let deal = PortionDeal::new(portion, Some(u64::from(self.connections_number)));
-        let mut is_own = vec![false; self.connections_number as usize];
-        for connection in (0..).map_while(|nth| deal.item(nth)) {
-            is_own[connection as usize] = true;
+        let handshakes = self.handshakes.as_deref();
+        let all = handshakes.map_or(self.connections_number, RecordedHandshakes::lineages);
+        let deal = PortionDeal::new(portion, Some(u64::from(all)));
+        let mut is_own = vec![false; all as usize];
+        for one in (0..).map_while(|nth| deal.item(nth)) {
+            is_own[one as usize] = true;
         }
+        let dealt = |connection: u32| handshakes.map_or(connection, |it| it.lineage(connection));
         let places = (0..).zip(self.connections.iter());
-        let own = places.filter(|(_, connection)| is_own[**connection as usize]);
+        let own = places.filter(|(_, connection)| is_own[dealt(**connection) as usize]);
         OwnRequests::new(own.map(|(place, _)| place).collect(), self)
     }
 }

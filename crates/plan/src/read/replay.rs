@@ -4,10 +4,13 @@ use crate::load::{MAX_RATE, rate};
 use crate::read::field::Field;
 use crate::read::section::PlanSection;
 use crate::replay::{LogFacts, RecordedArrivals, ReplayPace};
-use crate::{File, Rate, Replay, ReplayConnections, ReplayStatus, duration};
+use crate::{
+    File, HandshakeFacts, Rate, Replay, ReplayConnections, ReplayHandshakes, ReplayStatus, duration,
+};
 use measure::nanoseconds;
 use std::sync::Arc;
 use std::time::Duration;
+use traffic::LoggedHandshake;
 
 /// Most bytes of a file as it is on the disk: agents take no more of all files together.
 const MAX_FILE_BYTES: usize = 512 << 20;
@@ -28,11 +31,18 @@ pub(crate) const KEYS: &[&str] = &[
     "replay.to",
     "replay.status",
     "replay.connections",
+    "replay.handshakes",
     "replay.log",
     "replay.log.requests",
     "replay.log.length",
     "replay.log.connections",
     "replay.log.counts",
+    "replay.log.handshakes",
+    "replay.log.handshakes.full",
+    "replay.log.handshakes.resumed",
+    "replay.log.handshakes.names",
+    "replay.log.handshakes.tls12",
+    "replay.log.handshakes.tls13",
 ];
 
 pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
@@ -56,8 +66,11 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
         ReplayConnections::Pooled,
         |field| field.choice(),
     );
+    let handshakes = given(&section, "handshakes", ReplayHandshakes::Planned, |field| {
+        field.choice()
+    });
     let facts = section.read("log", |field| field.section().and_then(facts));
-    let (from, to, connections) = (from?, to?, connections?);
+    let (from, to, connections, handshakes) = (from?, to?, connections?, handshakes?);
     if to.is_some_and(|to| to <= from) {
         section.problem_at("to", "is not after from; write a later time");
         return None;
@@ -73,6 +86,9 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
         check_connections(&section, &arrivals)?;
         arrivals = arrivals.repeating_connections();
     }
+    if handshakes == ReplayHandshakes::Recorded {
+        arrivals = repeating_handshakes(&section, arrivals)?;
+    }
     section.finish();
     Some(Replay {
         file: file?,
@@ -80,6 +96,7 @@ pub(crate) fn read(section: PlanSection<'_>) -> Option<Replay> {
         to,
         status: status?,
         connections,
+        handshakes,
         arrivals: Arc::new(arrivals),
     })
 }
@@ -124,7 +141,11 @@ fn facts(section: PlanSection<'_>) -> Option<LogFacts> {
             count.whole(0..=u64::from(u32::MAX))
         })
     });
+    let handshakes = section.read("handshakes", |field| {
+        field.section().and_then(handshake_facts)
+    });
     let facts = LogFacts {
+        handshakes,
         requests: requests?,
         length_ns: nanoseconds(length?).max(1),
         connections: connections?,
@@ -139,6 +160,20 @@ fn facts(section: PlanSection<'_>) -> Option<LogFacts> {
     Some(facts)
 }
 
+fn handshake_facts(section: PlanSection<'_>) -> Option<HandshakeFacts> {
+    let number = |key| section.read(key, |field| field.whole32(0..=u32::MAX));
+    let [full, resumed, names, tls12, tls13] =
+        ["full", "resumed", "names", "tls12", "tls13"].map(number);
+    section.finish();
+    Some(HandshakeFacts {
+        full: full?,
+        resumed: resumed?,
+        names: names?,
+        tls12: tls12?,
+        tls13: tls13?,
+    })
+}
+
 fn arrivals(
     section: &PlanSection<'_>,
     file: &File,
@@ -147,7 +182,10 @@ fn arrivals(
 ) -> Option<RecordedArrivals> {
     if !section.context.is_to_run() {
         if facts.is_none() {
-            section.problem("has no log, which a saved plan says of its file");
+            section.problem(
+                "has no log, which a saved plan says of its file; give the run's own plan, or \
+                 start it with its file",
+            );
         }
         return Some(RecordedArrivals::elsewhere(facts?, pace));
     }
@@ -176,6 +214,42 @@ fn check_connections(section: &PlanSection<'_>, arrivals: &RecordedArrivals) -> 
          %{remote}p in Apache), or write \"pooled\"",
     );
     None
+}
+
+/// The same with the handshakes of the log, if it has them; `None` if not, which was reported.
+fn repeating_handshakes(
+    section: &PlanSection<'_>,
+    arrivals: RecordedArrivals,
+) -> Option<RecordedArrivals> {
+    if !arrivals.repeats_connections() {
+        section.problem_at(
+            "handshakes",
+            "is \"recorded\", and each handshake belongs to a connection of the log; write \
+             connections = \"recorded\" beside it, or \"planned\"",
+        );
+        return None;
+    }
+    let is_known = |one: &LoggedHandshake| *one != LoggedHandshake::default();
+    let log = arrivals.log();
+    if log.entries() > 0 && !log.handshakes().iter().any(is_known) {
+        section.problem_at(
+            "handshakes",
+            "is \"recorded\", and the log does not have them; log them ($ssl_session_reused, \
+             $ssl_protocol and $ssl_server_name in nginx), or write \"planned\"",
+        );
+        return None;
+    }
+    let repeating = arrivals.repeating_handshakes();
+    let refuse = |name: String| {
+        section.problem_at(
+            "file",
+            format_args!(
+                "has the server name {name:?}, which is not a DNS name, so no ClientHello can \
+                 have it (RFC 6066 §3); remove server_name, or the requests of that connection"
+            ),
+        );
+    };
+    repeating.map_err(refuse).ok()
 }
 
 /// The mean rate of a replay that can be.
