@@ -190,7 +190,18 @@ fn replayed_load(replay: &Replay, load: &Load) -> Vec<String> {
             arrivals.open_at_once()
         ),
     };
-    vec![
+    let handshakes = arrivals.handshake_facts().map(|facts| {
+        format!(
+            "handshakes of a turn as in the log: {} full and {} resumed, {} over TLS 1.2 and {} \
+             over TLS 1.3, with {}",
+            facts.full,
+            facts.resumed,
+            facts.tls12,
+            facts.tls13,
+            human::counted(u64::from(facts.names), "server name")
+        )
+    });
+    let mut lines = vec![
         format!(
             "{}: {requests}{connections} within {} s of the log{repeated}",
             replay.file.name,
@@ -206,7 +217,9 @@ fn replayed_load(replay: &Replay, load: &Load) -> Vec<String> {
             ),
             significant(peak)
         ),
-    ]
+    ];
+    lines.extend(handshakes);
+    lines
 }
 
 /// What an answer must have beside its status.
@@ -424,6 +437,7 @@ fn care(tls: &Tls, roots: &str) -> String {
         KeyShare::Remembered => " for the group that an address took last",
     };
     let resumed = match tls.resumption {
+        Resumption::Recorded => "resumed as in the log".to_owned(),
         Resumption::Never => "never resumed".to_owned(),
         Resumption::Share { share, kind } => {
             let kind = if kind == ResumptionKind::SessionId {

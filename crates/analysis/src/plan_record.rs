@@ -3,8 +3,7 @@
 
 use measure::nanoseconds;
 use plan::{
-    HttpVersion, KeyExchange, Load, Plan, RequestsPerConnection, Resumption, Shape, Stage, Verify,
-    Words as _,
+    HttpVersion, KeyExchange, Load, Plan, RequestsPerConnection, Shape, Stage, Verify, Words as _,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -122,7 +121,9 @@ impl PlanRecord {
                 HttpVersion::Http11 => None,
                 HttpVersion::Http2 { streams } => Some(streams),
             },
-            tls: plan.tls().map(TlsRecord::from_tls),
+            tls: plan
+                .tls()
+                .map(|tls| TlsRecord::from_tls(tls, plan.resumption_share())),
         }
     }
 
@@ -229,15 +230,12 @@ impl StageRecord {
 }
 
 impl TlsRecord {
-    fn from_tls(tls: &plan::Tls) -> TlsRecord {
+    fn from_tls(tls: &plan::Tls, resumption_share: f64) -> TlsRecord {
         TlsRecord {
             verify: tls.verify.word().to_owned(),
             key_exchange: tls.key_exchange.word().to_owned(),
             key_share: tls.key_share.word().to_owned(),
-            resumption_share: match tls.resumption {
-                Resumption::Never => 0.0,
-                Resumption::Share { share, .. } => share,
-            },
+            resumption_share,
             early_data: tls.early_data,
         }
     }

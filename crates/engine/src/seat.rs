@@ -6,6 +6,7 @@ use crate::connection::WorkerConnection;
 use crate::connection_key::ConnectionKey;
 use crate::live_operation::LiveOperation;
 use crate::slot::Slot;
+use crate::tls::Offer;
 use crate::unique_stack::UniqueStack;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,8 +22,8 @@ pub(crate) struct Seat {
     pub(crate) failures: u32,
     /// Counts connections, so that events of a closed one are recognised.
     pub(crate) generation: u32,
-    /// Whether the next handshake is to offer a session; `None` until that is settled.
-    pub(crate) offering: Option<bool>,
+    /// What the next handshake is to offer; `None` until that is settled.
+    pub(crate) offering: Option<Offer>,
     /// Until when the user may begin operations, nanoseconds of the run clock.
     pub(crate) active_until: u64,
     pub(crate) role: SeatRole,

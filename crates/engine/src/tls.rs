@@ -17,9 +17,11 @@ mod hkdf;
 mod identity;
 mod keys;
 mod named_places;
+mod offer;
 mod pem;
 mod record_cipher;
 mod record_layer;
+mod recorded_hellos;
 #[cfg(feature = "rehearsal")]
 mod rehearsal;
 mod sessions;
@@ -31,10 +33,11 @@ mod verifier;
 
 pub(crate) use advance::Broken;
 pub(crate) use chains::Chains;
-pub(crate) use config::{Materials, WorkerTls};
+pub(crate) use config::{Materials, Offering, WorkerTls};
 pub use config::{check_certificates, roots_beside_target};
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::{RecordDoor, RecordForge};
+pub(crate) use offer::{Hello, Offer, SessionVersions};
 #[cfg(feature = "rehearsal")]
 pub use rehearsal::Rehearsal;
 pub(crate) use stream::{FRAGMENT, TlsStream};

@@ -4,7 +4,7 @@ use crate::toml_text::array;
 use crate::{
     Auth, AuthScheme, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition,
     Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load,
-    MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, Request,
+    MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, ReplayHandshakes, Request,
     RequestsPerConnection, Resumption, ServerNames, Sha256, Shape, Target, Template, Threshold,
     Tls, TokenRequest, Words, data_file, duration, mask, quote,
 };
@@ -296,7 +296,16 @@ fn replay(out: &mut TomlText, replay: &Replay) {
     if replay.connections != ReplayConnections::Pooled {
         out.field("connections", word(replay.connections));
     }
+    if replay.handshakes != ReplayHandshakes::Planned {
+        out.field("handshakes", word(replay.handshakes));
+    }
     let facts = replay.arrivals.facts();
+    let handshakes = facts.handshakes.map_or(String::new(), |of| {
+        format!(
+            ", handshakes = {{ full = {}, resumed = {}, names = {}, tls12 = {}, tls13 = {} }}",
+            of.full, of.resumed, of.names, of.tls12, of.tls13
+        )
+    });
     let (requests, connections) = (facts.requests, facts.connections);
     let length = time(Duration::from_nanos(facts.length_ns));
     let counts = array(&facts.counts, ToString::to_string);
@@ -304,7 +313,7 @@ fn replay(out: &mut TomlText, replay: &Replay) {
         "log",
         format_args!(
             "{{ requests = {requests}, length = {length}, connections = {connections}, counts = \
-             {counts} }}"
+             {counts}{handshakes} }}"
         ),
     );
 }
@@ -410,7 +419,9 @@ fn tls(out: &mut TomlText, tls: &Tls) {
         out.field("signatures", signatures);
     }
     out.field("key_share", word(tls.key_share));
-    out.field("resumption", resumption(tls.resumption));
+    if tls.resumption != Resumption::Recorded {
+        out.field("resumption", resumption(tls.resumption));
+    }
     out.field("early_data", tls.early_data);
     out.field("verify", word(tls.verify));
     out.field("key_exchange", word(tls.key_exchange));

@@ -75,15 +75,15 @@ impl Plan {
         let connections = match self.connection.requests {
             RequestsPerConnection::HandshakeOnly => per_s(1.0),
             RequestsPerConnection::Limited(number) => per_s(1.0 / f64::from(number.get())),
-            RequestsPerConnection::Unlimited => Some(0.0),
+            RequestsPerConnection::Unlimited => match self.repeated_connections() {
+                Some(each) => per_s(each),
+                None => Some(0.0),
+            },
         };
         let has_requests = self.connection.requests != RequestsPerConnection::HandshakeOnly;
         let of_requests = |each: f64| if has_requests { per_s(each) } else { Some(0.0) };
         // What the plan asks for; the server may resume fewer.
-        let resumed = match self.tls.as_ref().map(|tls| tls.resumption) {
-            Some(Resumption::Share { share, .. }) => share,
-            Some(Resumption::Never) | None => 0.0,
-        };
+        let resumed = self.resumption_share();
         let handshakes = |part: f64| match self.tls {
             Some(_) => connections.map(|connections| connections * part),
             None => Some(0.0),
@@ -114,6 +114,33 @@ impl Plan {
         }
     }
 
+    /// Connections per request of a replay that repeats those of its log.
+    fn repeated_connections(&self) -> Option<f64> {
+        let arrivals = &self.replay.as_ref()?.arrivals;
+        let each = f64::from(arrivals.connections()) / arrivals.requests() as f64;
+        arrivals.repeats_connections().then_some(each)
+    }
+
+    /// The share of new connections that are to offer a session; 0 without TLS.
+    #[must_use]
+    pub fn resumption_share(&self) -> f64 {
+        match self.tls.as_ref().map(|tls| tls.resumption) {
+            Some(Resumption::Share { share, .. }) => share,
+            Some(Resumption::Recorded) => self.recorded_resumption(),
+            Some(Resumption::Never) | None => 0.0,
+        }
+    }
+
+    /// The share of a log's connections that resumed a session.
+    fn recorded_resumption(&self) -> f64 {
+        let replay = self.replay.as_ref();
+        let facts = replay.and_then(|replay| replay.arrivals.handshake_facts());
+        facts.map_or(0.0, |facts| {
+            let all = f64::from(facts.full) + f64::from(facts.resumed);
+            f64::from(facts.resumed) / all.max(1.0)
+        })
+    }
+
     /// The server's key, if it is known.
     fn builtin_key(&self) -> Option<BuiltinKey> {
         let builtin = self.target.builtin.as_ref();
@@ -141,7 +168,13 @@ impl Plan {
     fn connections_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
         let open = u64::from(share.peak_connections.or(share.max_connections)?);
         match self.connection.requests {
-            RequestsPerConnection::Unlimited => Some(open),
+            RequestsPerConnection::Unlimited => match self.repeated_connections() {
+                Some(each) => {
+                    let operations = self.operations_in_all(portion, share)?;
+                    Some((operations as f64 * each).ceil() as u64)
+                }
+                None => Some(open),
+            },
             RequestsPerConnection::HandshakeOnly => self.operations_in_all(portion, share),
             RequestsPerConnection::Limited(number) => {
                 let operations = self.operations_in_all(portion, share)?;
@@ -171,9 +204,15 @@ impl Plan {
 
     /// Bytes of a request as it is sent, averaged by the requests' weights.
     fn sent_bytes(&self) -> f64 {
+        let logged = |request: &Request| {
+            let arrivals = &self.replay.as_ref()?.arrivals;
+            let number = arrivals.requests_of(&request.method).max(1);
+            Some(arrivals.bytes_of(&request.method) as f64 / number as f64)
+        };
         let bytes = |request: &Request| {
             let path = match &request.path {
                 Some(path) => template_bytes(path),
+                None if self.replay.is_some() => 0, // it is the log's
                 None => self.target.url.path.len(),
             };
             let field = |(name, value): (&str, &Template)| {
@@ -186,7 +225,8 @@ impl Plan {
                 Some(Body::Multipart(parts)) => multipart_bytes(parts),
                 None => 0,
             };
-            Some((request.method.len() + path + fields + body) as f64 + HEAD_BYTES)
+            let own = (request.method.len() + path + fields + body) as f64;
+            Some(own + logged(request).unwrap_or(0.0) + HEAD_BYTES)
         };
         self.mean_of_requests(bytes).unwrap_or(0.0)
     }
@@ -205,14 +245,26 @@ impl Plan {
         })
     }
 
-    /// Mean over the requests by weight; `None` if the value is unknown for one of them.
+    /// Mean over the requests by weight, in a replay by their number in the log; `None` if the
+    /// value is unknown for one of them.
     fn mean_of_requests(&self, each: impl Fn(&Request) -> Option<f64>) -> Option<f64> {
         let weigh = |(sum, weights): (f64, f64), request: &Request| {
-            let weight = f64::from(request.weight);
+            let weight = self.weight(request);
             Some((sum + weight * each(request)?, weights + weight))
         };
         let (sum, weights) = self.requests.iter().try_fold((0.0, 0.0), weigh)?;
         (weights > 0.0).then_some(sum / weights)
+    }
+
+    fn weight(&self, request: &Request) -> f64 {
+        let replay = self
+            .replay
+            .as_ref()
+            .filter(|replay| replay.arrivals.log().entries() > 0);
+        match replay {
+            Some(replay) => replay.arrivals.requests_of(&request.method) as f64,
+            None => f64::from(request.weight),
+        }
     }
 }
 

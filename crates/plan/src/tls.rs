@@ -117,6 +117,9 @@ pub enum Resumption {
         /// The kind of session.
         kind: ResumptionKind,
     },
+    /// Those connections of a replay that resumed one in its log; not written, since
+    /// `replay.handshakes` says it.
+    Recorded,
 }
 
 impl Resumption {

@@ -3,9 +3,9 @@
 use super::WorkerConnection;
 use super::state::ConnectionState;
 use crate::key_log::OperationEnding;
-use crate::tls::{Broken, TlsStream, WorkerTls};
+use crate::tls::{Broken, Hello, TlsStream, WorkerTls};
 use measure::{HandshakeKind, Negotiated};
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::CertificateDer;
 
 /// ALPN's name of HTTP/2 over TLS (RFC 9113 §3.2).
 const H2: &str = "h2";
@@ -28,19 +28,16 @@ pub(crate) struct FinishedHandshake<'a> {
 }
 
 impl WorkerConnection {
-    /// Starts the handshake with `name`: the ClientHello goes to `outgoing`, followed by the
-    /// `early` data. Returns whether that went with it.
+    /// Starts the handshake: the `hello` goes to `outgoing`, followed by its early data. Returns
+    /// whether that went with it.
     pub(crate) fn begin_handshake(
         &mut self,
         tls: &WorkerTls,
-        name: ServerName<'static>,
-        offering: bool,
-        early: Option<&[u8]>,
+        hello: Hello<'_>,
         outgoing: &mut Vec<u8>,
     ) -> Result<bool, Broken> {
         self.state = ConnectionState::Handshaking;
-        self.transport
-            .start_tls(tls, name, offering, early, outgoing)
+        self.transport.start_tls(tls, hello, outgoing)
     }
 
     /// What the handshake agreed on, with `unsent` bytes of it still to be sent; `None` if there

@@ -4,10 +4,9 @@
 use crate::body;
 use crate::path_mark::PathMark;
 use crate::socket::{Delivery, Io, Socket};
-use crate::tls::{Broken, TlsStream, WorkerTls};
+use crate::tls::{Broken, Hello, TlsStream, WorkerTls};
 use measure::{Kind, PathSample};
 use rustix::fd::OwnedFd;
-use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 
 /// A socket, its TLS, and what waits on the way through them.
@@ -114,17 +113,15 @@ impl Transport {
         self.received_bytes
     }
 
-    /// Starts TLS with `name`: the ClientHello goes to `outgoing`, followed by the `early` data.
-    /// Returns whether that went with it.
+    /// Starts TLS: the `hello` goes to `outgoing`, followed by its early data. Returns whether that
+    /// went with it.
     pub(super) fn start_tls(
         &mut self,
         tls: &WorkerTls,
-        name: ServerName<'static>,
-        offering: bool,
-        early: Option<&[u8]>,
+        hello: Hello<'_>,
         outgoing: &mut Vec<u8>,
     ) -> Result<bool, Broken> {
-        let stream = TlsStream::new(tls, name, offering, early, outgoing)?;
+        let stream = TlsStream::new(tls, hello, outgoing)?;
         Ok(self.tls.insert(stream).early_data().is_some())
     }
 

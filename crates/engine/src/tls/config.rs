@@ -4,8 +4,10 @@ use super::accepted_chains::AcceptedChains;
 use super::connection_names::ConnectionNames;
 use super::identity::{Credentials, Identities, pair};
 use super::keys::Keys;
+use super::offer::{Offer, SessionVersions};
 use super::pem::certificates;
-use super::sessions::Sessions;
+use super::recorded_hellos::{HelloFormat, RecordedHellos};
+use super::sessions::{SessionOwners, Sessions};
 use super::tls_error::TlsError;
 use super::verifier::Verifier;
 use super::{cheap, hkdf};
@@ -56,10 +58,9 @@ pub(crate) struct Materials {
 /// TLS of one worker. It has one configuration, one verifier and one resolver for the whole run,
 /// since rustls silently drops a session unless verifier and resolver are those it was made with.
 pub(crate) struct WorkerTls {
-    pub(crate) config: Arc<ClientConfig>,
-    /// The same for connections whose request goes out as early data, if the plan asks for that:
-    /// rustls announces early data with every session that allows it.
-    pub(crate) early_config: Option<Arc<ClientConfig>>,
+    configs: HelloConfigs,
+    /// Those of a log's handshakes, by their kind.
+    recorded_configs: Vec<HelloConfigs>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) identities: Arc<Identities>,
@@ -68,8 +69,25 @@ pub(crate) struct WorkerTls {
     pub(crate) keys: Option<Arc<Keys>>,
     /// Whether connections carry more than one request.
     pub(crate) lasts: bool,
-    /// The share of new connections that offer a session.
-    pub(crate) offering_share: f64,
+    pub(crate) offering: Offering,
+}
+
+/// Which new connections offer a session.
+pub(crate) enum Offering {
+    Never,
+    /// This share of them.
+    Share(f64),
+    /// Those that did in a log.
+    Recorded(Arc<RecordedHellos>),
+}
+
+/// The configurations for one kind of ClientHello.
+#[derive(Clone)]
+struct HelloConfigs {
+    config: Arc<ClientConfig>,
+    /// The same for connections whose request goes out as early data, if the plan asks for that:
+    /// rustls announces early data with every session that allows it.
+    early: Option<Arc<ClientConfig>>,
 }
 
 impl Materials {
@@ -110,60 +128,98 @@ impl WorkerTls {
         sink: Option<KeySink>,
     ) -> Result<WorkerTls, TlsError> {
         let tls = &materials.tls;
+        let recorded = materials.names.recorded();
         let provider = Arc::new(provider(tls)?);
         let verifier = Arc::new(verifier(materials, &provider)?);
         let identities = Arc::new(materials.credentials.identities(places, &provider)?);
         let sessions = Arc::new(Sessions::new(
             tls.resumption != Resumption::Never,
+            match recorded {
+                Some(_) => SessionOwners::Names,
+                None => SessionOwners::Users,
+            },
             tls.key_share,
             materials.names.differ(),
         ));
-        let mut config = ClientConfig::builder_with_provider(provider)
-            .with_protocol_versions(&versions(tls))?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
-            .with_client_cert_resolver(Arc::clone(&identities) as _);
-        config.alpn_protocols = tls
-            .alpn
-            .iter()
-            .map(|protocol| protocol.clone().into_bytes())
-            .collect();
-        // Lasting connections are taken over from rustls after their handshake: see `record_layer`.
-        config.enable_secret_extraction = true;
-        config.resumption = resumption(tls, Arc::clone(&sessions) as _);
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
-        if let Some(keys) = &keys {
-            config.key_log = Arc::clone(keys) as _;
-        }
-        let early_config = tls.early_data.then(|| {
-            let mut early = config.clone();
-            early.enable_early_data = true;
-            Arc::new(early)
-        });
-        let offering_share = match tls.resumption {
-            Resumption::Never => 0.0,
-            Resumption::Share { share, .. } => share,
+        let configs = |format: &HelloFormat| {
+            let mut config = ClientConfig::builder_with_provider(of_versions(&provider, format))
+                .with_protocol_versions(&versions(&format.versions))?
+                .dangerous()
+                .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
+                .with_client_cert_resolver(Arc::clone(&identities) as _);
+            config.alpn_protocols = tls
+                .alpn
+                .iter()
+                .map(|protocol| protocol.clone().into_bytes())
+                .collect();
+            config.enable_sni = format.names_server;
+            // Lasting connections are taken over from rustls after their handshake: see
+            // `record_layer`.
+            config.enable_secret_extraction = true;
+            config.resumption = resumption(tls, Arc::clone(&sessions) as _);
+            if let Some(keys) = &keys {
+                config.key_log = Arc::clone(keys) as _;
+            }
+            Ok::<_, TlsError>(HelloConfigs::new(config, tls.early_data))
+        };
+        let own = HelloFormat {
+            versions: tls.versions.clone(),
+            names_server: true,
         };
         Ok(WorkerTls {
-            config: Arc::new(config),
-            early_config,
+            configs: configs(&own)?,
+            recorded_configs: match recorded {
+                Some(recorded) => for_each(recorded.formats(), configs)?,
+                None => Vec::new(),
+            },
+            offering: match (tls.resumption, recorded) {
+                (_, Some(recorded)) => Offering::Recorded(Arc::clone(recorded)),
+                (Resumption::Share { share, .. }, None) => Offering::Share(share),
+                (Resumption::Never | Resumption::Recorded, None) => Offering::Never,
+            },
             sessions,
             verifier,
             identities,
             names: materials.names.clone(),
             keys,
             lasts: materials.lasts,
-            offering_share,
         })
     }
 }
 
 impl WorkerTls {
+    /// The configuration for a ClientHello, followed by early data or not.
+    pub(super) fn config(&self, offer: Offer, is_early: bool) -> &Arc<ClientConfig> {
+        let configs = match offer {
+            Offer::Recorded(kind) => &self.recorded_configs[kind as usize],
+            Offer::Nothing | Offer::Session => &self.configs,
+        };
+        let early = configs.early.as_ref();
+        early.filter(|_| is_early).unwrap_or(&configs.config)
+    }
+
+    /// The versions whose sessions may be offered.
+    pub(crate) fn sessions_of(&self, offer: Offer) -> SessionVersions {
+        match (offer, &self.offering) {
+            (Offer::Nothing, _) => SessionVersions::NONE,
+            (Offer::Session, _) => SessionVersions::ANY,
+            (Offer::Recorded(kind), Offering::Recorded(hellos)) => hellos.sessions(kind),
+            (Offer::Recorded(_), _) => SessionVersions::NONE,
+        }
+    }
+
+    /// Whether the plan sends requests as early data.
+    pub(crate) fn sends_early_data(&self) -> bool {
+        self.configs.early.is_some()
+    }
+
     /// Draws random bytes on this thread. aws-lc seeds a generator per thread at its first use,
     /// from CPU jitter, which takes milliseconds that no operation should see.
     pub(crate) fn seed_thread(&self) {
         // A source that fails now will fail again in the first handshake, and is counted there.
         let _ = self
+            .configs
             .config
             .crypto_provider()
             .secure_random
@@ -296,8 +352,52 @@ fn group(
     Ok(cheap.or_else(fresh))
 }
 
-fn versions(tls: &Tls) -> Vec<&'static SupportedProtocolVersion> {
-    let mut versions: Vec<_> = tls.versions.clone();
+impl HelloConfigs {
+    fn new(config: ClientConfig, has_early_data: bool) -> HelloConfigs {
+        let early = has_early_data.then(|| {
+            let mut early = config.clone();
+            early.enable_early_data = true;
+            Arc::new(early)
+        });
+        HelloConfigs {
+            config: Arc::new(config),
+            early,
+        }
+    }
+}
+
+/// What is made for each format, once for those that are equal.
+fn for_each<'a>(
+    formats: impl Iterator<Item = &'a HelloFormat>,
+    make: impl Fn(&HelloFormat) -> Result<HelloConfigs, TlsError>,
+) -> Result<Vec<HelloConfigs>, TlsError> {
+    let mut made: Vec<(&HelloFormat, HelloConfigs)> = Vec::new();
+    let mut of_formats = Vec::new();
+    for format in formats {
+        let known = made.iter().find(|(known, _)| *known == format);
+        let configs = match known {
+            Some((_, configs)) => configs.clone(),
+            None => make(format)?,
+        };
+        if known.is_none() {
+            made.push((format, configs.clone()));
+        }
+        of_formats.push(configs);
+    }
+    Ok(of_formats)
+}
+
+/// The provider without suites of versions that are not offered.
+fn of_versions(provider: &Arc<CryptoProvider>, format: &HelloFormat) -> Arc<CryptoProvider> {
+    let offered: Vec<_> = versions(&format.versions);
+    let mut own = CryptoProvider::clone(provider);
+    own.cipher_suites
+        .retain(|suite| offered.contains(&suite.version()));
+    Arc::new(own)
+}
+
+fn versions(versions: &[TlsVersion]) -> Vec<&'static SupportedProtocolVersion> {
+    let mut versions = versions.to_vec();
     versions.sort_unstable();
     versions.dedup();
     versions
@@ -318,7 +418,8 @@ fn resumption(tls: &Tls, store: Arc<dyn ClientSessionStore>) -> RustlsResumption
             kind: ResumptionKind::SessionId,
             ..
         } => Tls12Resumption::SessionIdOnly,
-        Resumption::Share {
+        Resumption::Recorded
+        | Resumption::Share {
             kind: ResumptionKind::Any,
             ..
         } => Tls12Resumption::SessionIdOrTickets,

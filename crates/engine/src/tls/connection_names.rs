@@ -1,5 +1,6 @@
 //! The names that a worker's connections are for.
 
+use super::recorded_hellos::RecordedHellos;
 use super::tls_error::TlsError;
 use crate::values::{ColumnSource, Values};
 use plan::{Host, Plan, ServerNames, Tls};
@@ -13,35 +14,33 @@ pub(crate) enum ConnectionNames {
     One(ServerName<'static>),
     /// Each has that of its first operation's row, in a column of DNS names.
     OfRows(Arc<ColumnSource>),
+    /// Each has that of its connection in the log that is replayed.
+    Recorded(Arc<RecordedHellos>),
 }
 
 impl ConnectionNames {
     /// The names of the plan's connections.
     pub(super) fn new(plan: &Plan, tls: &Tls) -> Result<ConnectionNames, TlsError> {
-        let given = match (&tls.server_name, &plan.target().url.host) {
-            (ServerNames::Column(column), _) => {
-                let source = ColumnSource::new(column, &plan.row_sources());
-                return match source.find_wrong(|cell| DnsName::try_from(cell).is_ok()) {
-                    Some(row) => Err(TlsError::RowName(column.to_string(), row)),
-                    None => Ok(ConnectionNames::OfRows(Arc::new(source))),
-                };
-            }
-            (ServerNames::Given(given), _) => given,
-            (ServerNames::OfUrl, Host::Name(host)) => host,
-            // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
-            (ServerNames::OfUrl, Host::Ip(ip)) => {
-                return Ok(ConnectionNames::One(ServerName::IpAddress((*ip).into())));
-            }
-        };
-        match ServerName::try_from(given.clone()) {
-            Ok(name) => Ok(ConnectionNames::One(name)),
-            Err(_) => Err(TlsError::ServerName(given.clone())),
+        if let ServerNames::Column(column) = &tls.server_name {
+            let source = ColumnSource::new(column, &plan.row_sources());
+            return match source.find_wrong(|cell| DnsName::try_from(cell).is_ok()) {
+                Some(row) => Err(TlsError::RowName(column.to_string(), row)),
+                None => Ok(ConnectionNames::OfRows(Arc::new(source))),
+            };
         }
+        let name = server_name(plan, tls)?;
+        Ok(match RecordedHellos::new(plan, tls, &name)? {
+            Some(recorded) => ConnectionNames::Recorded(Arc::new(recorded)),
+            None => ConnectionNames::One(name),
+        })
     }
 
     /// Whether connections have different names.
     pub(crate) fn differ(&self) -> bool {
-        matches!(self, ConnectionNames::OfRows(_))
+        matches!(
+            self,
+            ConnectionNames::OfRows(_) | ConnectionNames::Recorded(_)
+        )
     }
 
     /// The name of a connection that an operation with these values opens.
@@ -54,6 +53,26 @@ impl ConnectionNames {
                     .to_owned();
                 ServerName::DnsName(name)
             }
+            ConnectionNames::Recorded(recorded) => recorded.name(&values()),
         }
     }
+
+    /// The handshakes of the log, if a replay repeats them.
+    pub(super) fn recorded(&self) -> Option<&Arc<RecordedHellos>> {
+        match self {
+            ConnectionNames::Recorded(recorded) => Some(recorded),
+            ConnectionNames::One(_) | ConnectionNames::OfRows(_) => None,
+        }
+    }
+}
+
+/// The name that the plan has for all connections.
+fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> {
+    let given = match (&tls.server_name, &plan.target().url.host) {
+        (ServerNames::Given(given), _) => given,
+        (_, Host::Name(host)) => host,
+        // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
+        (_, Host::Ip(ip)) => return Ok(ServerName::IpAddress((*ip).into())),
+    };
+    ServerName::try_from(given.clone()).map_err(|_| TlsError::ServerName(given.clone()))
 }

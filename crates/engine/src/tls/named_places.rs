@@ -1,6 +1,6 @@
 //! Places, in a list, of what belongs to a number and a server name.
 
-use rustls::pki_types::{DnsName, ServerName};
+use rustls::pki_types::ServerName;
 use std::collections::HashMap;
 
 /// Most pairs of a number and a name that a worker keeps anything for. A pair with nginx's two
@@ -11,15 +11,16 @@ const MOST: usize = 65_536;
 
 /// Numbers pairs of a number and a name, in the order in which they come.
 #[derive(Default)]
-pub(super) struct NamedPlaces(HashMap<(u32, DnsName<'static>), usize>);
+pub(super) struct NamedPlaces(HashMap<(u32, ServerName<'static>), usize>);
 
 impl NamedPlaces {
     /// The place of a pair; `None` if it has none.
     pub(super) fn find(&self, number: u32, name: &ServerName<'_>) -> Option<usize> {
-        let ServerName::DnsName(name) = name else {
-            return None; // names that differ are DNS names
+        let name = match name {
+            ServerName::DnsName(name) => ServerName::DnsName(name.borrow()),
+            other => other.to_owned(), // an address, which is no allocation
         };
-        self.0.get(&(number, name.borrow())).copied()
+        self.0.get(&(number, name)).copied()
     }
 
     /// The place of a pair, a new one if it has none yet; `None` if there are too many.
@@ -27,9 +28,6 @@ impl NamedPlaces {
         if let Some(place) = self.find(number, name) {
             return Some(place);
         }
-        let ServerName::DnsName(name) = name else {
-            return None;
-        };
         let place = self.0.len();
         (place < MOST).then(|| {
             self.0.insert((number, name.to_owned()), place);

@@ -1,7 +1,8 @@
 //! Handshakes of a worker's TLS without a socket, for benches: their cost alone, and whether
 //! workers disturb each other. Runs do not use it.
 
-use super::{Broken, Materials, TlsError, TlsStream, WorkerTls};
+use super::config::Offering;
+use super::{Broken, Hello, Materials, Offer, TlsError, TlsStream, WorkerTls};
 use crate::values::Values;
 use measure::{HandshakeKind, Kind};
 use plan::Plan;
@@ -41,15 +42,22 @@ impl Rehearsal {
         &mut self,
         mut peer: impl FnMut(&[u8], &mut Vec<u8>),
     ) -> Result<HandshakeKind, Kind> {
-        let offering = self.tls.offering_share > 0.0;
-        self.tls.sessions.begin(0, 0, offering);
+        let offer = match self.tls.offering {
+            Offering::Share(_) => Offer::Session,
+            Offering::Never | Offering::Recorded(_) => Offer::Nothing,
+        };
+        let sessions = self.tls.sessions_of(offer);
+        self.tls.sessions.begin(0, 0, sessions);
         self.tls.identities.select(0);
         self.incoming.clear();
         self.outgoing.clear();
         let broken = |Broken(kind)| kind;
-        let name = self.tls.names.name(Values::default);
-        let mut stream =
-            TlsStream::new(&self.tls, name, offering, None, &mut self.outgoing).map_err(broken)?;
+        let hello = Hello {
+            name: self.tls.names.name(Values::default),
+            offer,
+            early: None,
+        };
+        let mut stream = TlsStream::new(&self.tls, hello, &mut self.outgoing).map_err(broken)?;
         loop {
             let before = self.incoming.len();
             peer(&self.outgoing, &mut self.incoming);

@@ -1,18 +1,25 @@
 //! Sessions belong to virtual users, so that resuming is a decision and never an accident. If
-//! connections have different names, a user has sessions for each.
+//! connections have different names, a user has sessions for each. A replay of handshakes has no
+//! users: its sessions belong to names.
 
 use super::named_places::NamedPlaces;
+use super::offer::SessionVersions;
 use plan::KeyShare;
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 
 /// TLS 1.3 tickets kept per user. Servers send one to four at a time, and each can be used once.
 const TICKETS: usize = 4;
+/// Those kept per name in a replay of handshakes, if there are few names: as many as there can be
+/// connections between their hello and their own ticket.
+const TICKETS_OF_NAME: usize = 4096;
+/// Those kept of all names together, as far as each can have [`TICKETS`]; each takes some 1.2 kB.
+const TICKETS_OF_ALL_NAMES: usize = 65_536;
 
 /// One worker's session store. rustls asks it for "the" session, and gets that of the worker's
 /// current user.
@@ -23,13 +30,14 @@ const TICKETS: usize = 4;
 pub(crate) struct Sessions {
     /// Whether new sessions are kept.
     keeping: bool,
+    owners: SessionOwners,
     key_share: KeyShare,
     // Only one thread ever touches what follows; rustls wants Sync.
     current: AtomicUsize,
     /// Index, in the recorder, of the address that the current connection goes to.
     address: AtomicU16,
-    /// The connection being opened is to offer a session.
-    offering: AtomicBool,
+    /// The versions whose sessions the connection being opened may offer, as bits.
+    offering: AtomicU8,
     received: AtomicU64,
     stored: Mutex<StoredSessions>,
 }
@@ -44,6 +52,15 @@ struct StoredSessions {
     users: Vec<User>,
     /// The places; `None` if all connections have the same name.
     places: Option<Box<SessionPlaces>>,
+}
+
+/// What a session belongs to beside its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionOwners {
+    /// The virtual user that got it.
+    Users,
+    /// All of the worker's connections with that name.
+    Names,
 }
 
 /// Where something is that belongs to a name.
@@ -62,10 +79,21 @@ pub(crate) enum OfferedSession {
     Tls13,
 }
 
-#[derive(Default)]
 struct User {
+    /// Most tickets.
+    room: usize,
     tickets: VecDeque<Issued<Tls13ClientSessionValue>>,
     tls12: Option<Issued<Tls12ClientSessionValue>>,
+}
+
+impl Default for User {
+    fn default() -> User {
+        User {
+            room: TICKETS,
+            tickets: VecDeque::new(),
+            tls12: None,
+        }
+    }
 }
 
 /// A session and the index of the address that issued it.
@@ -74,27 +102,33 @@ type Issued<T> = (T, u16);
 impl Sessions {
     /// Creates a store; it keeps sessions only if the plan resumes at all, and tells names apart if
     /// `names_differ`.
-    pub(crate) fn new(keeping: bool, key_share: KeyShare, names_differ: bool) -> Sessions {
+    pub(super) fn new(
+        keeping: bool,
+        owners: SessionOwners,
+        key_share: KeyShare,
+        names_differ: bool,
+    ) -> Sessions {
         let stored = StoredSessions {
             places: names_differ.then(Box::default),
             ..StoredSessions::default()
         };
         Sessions {
             keeping,
+            owners,
             key_share,
             current: AtomicUsize::new(0),
             address: AtomicU16::new(0),
-            offering: AtomicBool::new(false),
+            offering: AtomicU8::new(0),
             received: AtomicU64::new(0),
             stored: Mutex::new(stored),
         }
     }
 
-    /// Starts `user`'s connection to `address`, which offers a session or not: whatever rustls asks
-    /// for or stores from now on belongs to it.
-    pub(crate) fn begin(&self, user: u32, address: u16, offering: bool) {
+    /// Starts `user`'s connection to `address`, which may offer a session of `offering`: whatever
+    /// rustls asks for or stores from now on belongs to it.
+    pub(crate) fn begin(&self, user: u32, address: u16, offering: SessionVersions) {
         self.select(user, address);
-        self.offering.store(offering, Relaxed);
+        self.offering.store(offering.bits(), Relaxed);
         self.lock().found = None;
     }
 
@@ -111,18 +145,26 @@ impl Sessions {
         self.lock().found
     }
 
-    /// The address (its index in the recorder) that issued the session which `user` would offer
-    /// next to `name`; 0 if the user has none. Asks for the name only if names differ.
-    pub(crate) fn issuer(&self, user: u32, name: impl FnOnce() -> ServerName<'static>) -> u16 {
+    /// The address (its index in the recorder) that issued the session of `versions` which `user`
+    /// would offer next to `name`; 0 if the user has none. Asks for the name only if names differ.
+    pub(crate) fn issuer(
+        &self,
+        user: u32,
+        versions: SessionVersions,
+        name: impl FnOnce() -> ServerName<'static>,
+    ) -> u16 {
+        let user = self.owner(user as usize);
         let stored = self.lock();
         let place = match &stored.places {
-            None => Some(user as usize),
-            Some(places) => places.users.find(user, &name()),
+            None => Some(user),
+            Some(places) => places.users.find(user as u32, &name()),
         };
         let user = place.and_then(|place| stored.users.get(place));
         let session = user.and_then(|user| {
             let ticket = user.tickets.back().map(|(_, issuer)| *issuer);
+            let ticket = ticket.filter(|_| versions.has(SessionVersions::TLS13));
             let tls12 = user.tls12.as_ref().map(|(_, issuer)| *issuer);
+            let tls12 = tls12.filter(|_| versions.has(SessionVersions::TLS12));
             // rustls asks for a ticket first.
             ticket.or(tls12)
         });
@@ -132,11 +174,11 @@ impl Sessions {
     /// Bytes of early data that the session allows which the connection being opened will offer to
     /// `name`; 0 if it offers none.
     pub(crate) fn early_data_room(&self, name: &ServerName<'_>) -> usize {
-        if !self.offering.load(Relaxed) {
+        if !self.is_offering(SessionVersions::TLS13) {
             return 0;
         }
         let mut stored = self.lock();
-        let user = stored.user(self.current.load(Relaxed), name);
+        let user = stored.user(self.current(), name);
         let ticket = user.and_then(|user| user.tickets.back());
         ticket.map_or(0, |(ticket, _)| ticket.max_early_data_size() as usize)
     }
@@ -150,20 +192,37 @@ impl Sessions {
         }
     }
 
+    fn is_offering(&self, version: SessionVersions) -> bool {
+        SessionVersions::from_bits(self.offering.load(Relaxed)).has(version)
+    }
+
+    /// The number of the current user, or of all if sessions belong to names.
+    fn current(&self) -> usize {
+        self.owner(self.current.load(Relaxed))
+    }
+
+    fn owner(&self, user: usize) -> usize {
+        match self.owners {
+            SessionOwners::Users => user,
+            SessionOwners::Names => 0,
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, StoredSessions> {
         self.stored
             .lock()
             .expect("no thread panics while it holds a worker's sessions")
     }
 
-    /// Keeps a session of the current user with `name`, if sessions are kept.
+    /// Keeps a session of the current user with `name`, if sessions are kept. `keep` gets the
+    /// address that issued it.
     fn keep(&self, name: &ServerName<'_>, keep: impl FnOnce(&mut User, u16)) {
         self.received.fetch_add(1, Relaxed);
         // Counted as received, but never offered.
         if !self.keeping {
             return;
         }
-        let current = self.current.load(Relaxed);
+        let current = self.current();
         let mut stored = self.lock();
         let place = match &mut stored.places {
             None => current,
@@ -175,6 +234,10 @@ impl Sessions {
         if stored.users.len() <= place {
             stored.users.resize_with(place + 1, User::default);
         }
+        if self.owners == SessionOwners::Names {
+            let each = TICKETS_OF_ALL_NAMES / stored.users.len();
+            stored.users[place].room = each.clamp(TICKETS, TICKETS_OF_NAME);
+        }
         keep(&mut stored.users[place], self.address.load(Relaxed));
     }
 
@@ -184,13 +247,14 @@ impl Sessions {
         &self,
         name: &ServerName<'_>,
         found: OfferedSession,
+        version: SessionVersions,
         take: impl FnOnce(&mut User) -> Option<Issued<T>>,
     ) -> Option<T> {
-        if !self.offering.load(Relaxed) {
+        if !self.is_offering(version) {
             return None;
         }
         let mut stored = self.lock();
-        let (session, issuer) = take(stored.user(self.current.load(Relaxed), name)?)?;
+        let (session, issuer) = take(stored.user(self.current(), name)?)?;
         stored.found = Some((found, issuer));
         Some(session)
     }
@@ -244,11 +308,20 @@ impl ClientSessionStore for Sessions {
     }
 
     fn tls12_session(&self, name: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.offer(name, OfferedSession::Tls12, |user| user.tls12.clone())
+        let version = SessionVersions::TLS12;
+        self.offer(name, OfferedSession::Tls12, version, |user| {
+            user.tls12.clone()
+        })
     }
 
     fn remove_tls12_session(&self, name: &ServerName<'static>) {
-        let current = self.current.load(Relaxed);
+        // rustls asks for that after each handshake with TLS 1.3 too, and names have connections of
+        // both versions. A session that a server has refused is replaced by that of the full
+        // handshake.
+        if self.owners == SessionOwners::Names {
+            return;
+        }
+        let current = self.current();
         if let Some(user) = self.lock().user(current, name) {
             user.tls12 = None;
         }
@@ -257,7 +330,7 @@ impl ClientSessionStore for Sessions {
     fn insert_tls13_ticket(&self, name: ServerName<'static>, value: Tls13ClientSessionValue) {
         self.keep(&name, |user, issuer| {
             // The oldest one goes: the newest ones are valid longest.
-            if user.tickets.len() == TICKETS {
+            while user.tickets.len() >= user.room {
                 user.tickets.pop_front();
             }
             user.tickets.push_back((value, issuer));
@@ -265,7 +338,10 @@ impl ClientSessionStore for Sessions {
     }
 
     fn take_tls13_ticket(&self, name: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.offer(name, OfferedSession::Tls13, |user| user.tickets.pop_back())
+        let version = SessionVersions::TLS13;
+        self.offer(name, OfferedSession::Tls13, version, |user| {
+            user.tickets.pop_back()
+        })
     }
 }
 

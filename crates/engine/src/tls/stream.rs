@@ -6,6 +6,7 @@ use super::client_hello::offers_session;
 use super::config::WorkerTls;
 use super::early_data::{EarlyDataFate, is_end_of_early_data, put_early};
 use super::keys::Keys;
+use super::offer::{Hello, SessionVersions};
 use super::record_cipher::RECORD_OVERHEAD;
 use super::record_layer::RecordLayer;
 use super::verifier::{Seen, Verifier};
@@ -13,7 +14,6 @@ use crate::key_log::OperationEnding;
 use measure::{CertificateFault, HandshakeKind, Kind, Negotiated};
 use rustls::Error;
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
-use rustls::pki_types::ServerName;
 use rustls::unbuffered::{ConnectionState, EncodeTlsData, UnbufferedStatus, WriteTraffic};
 use std::sync::Arc;
 
@@ -64,21 +64,16 @@ enum Side {
 }
 
 impl TlsStream {
-    /// Starts a handshake with `name` for the worker's current user. The ClientHello goes to
-    /// `outgoing`, followed by the `early` data, which is at most one record and fits into
+    /// Starts a handshake for the worker's current user. The `hello` goes to `outgoing`, followed
+    /// by its early data, which is at most one record and fits into
     /// [`Sessions::early_data_room`](super::sessions::Sessions::early_data_room).
     pub(crate) fn new(
         tls: &WorkerTls,
-        name: ServerName<'static>,
-        offering: bool,
-        early: Option<&[u8]>,
+        hello: Hello<'_>,
         outgoing: &mut Vec<u8>,
     ) -> Result<TlsStream, Broken> {
-        let config = tls
-            .early_config
-            .as_ref()
-            .filter(|_| early.is_some())
-            .unwrap_or(&tls.config);
+        let Hello { name, offer, early } = hello;
+        let config = tls.config(offer, early.is_some());
         let connection = UnbufferedClientConnection::new(Arc::clone(config), name);
         let connection = connection.map_err(|error| Broken(kind(&error, None, None)))?;
         let mut stream = TlsStream {
@@ -102,7 +97,8 @@ impl TlsStream {
             .found()
             .filter(|(found, _)| offers_session(&outgoing[before..], *found));
         stream.offered = found.map(|(_, issuer)| issuer);
-        stream.none_at_hand = offering && stream.offered.is_none();
+        let offers = tls.sessions_of(offer) != SessionVersions::NONE;
+        stream.none_at_hand = offers && stream.offered.is_none();
         Ok(stream)
     }
 

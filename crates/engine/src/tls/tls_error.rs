@@ -59,6 +59,12 @@ pub enum TlsError {
     /// A cell that is to name connections is not a valid name.
     #[error("tls.server_name: {0} is no DNS name in row {1} of the file")]
     RowName(String, u64),
+    /// A server name of a log is not a valid name.
+    #[error(
+        "replay.handshakes: the log's server name {0:?} is no DNS name; remove server_name from \
+         its lines in replay.file"
+    )]
+    RecordedName(String),
     /// rustls refuses the combination.
     #[error("tls: {0}")]
     Rustls(#[from] rustls::Error),

@@ -5,6 +5,7 @@ use crate::connection::{ConnectionUse, WorkerConnection};
 use crate::endpoints::Endpoints;
 use crate::local_ports::LocalPorts;
 use crate::socket::Socket;
+use crate::tls::Offer;
 use measure::{CellId, Kind};
 use plan::{Close, HttpVersion, Plan, ProxyProtocol, RequestsPerConnection};
 use std::net::SocketAddr;
@@ -78,15 +79,15 @@ impl Connector {
         }
     }
 
-    /// Whether one more handshake is to offer a session, so that `share` of them do: carrying the
+    /// What one more handshake is to offer, so that `share` of them offer a session: carrying the
     /// remainder makes the share exact over many.
-    pub(super) fn offers(&mut self, share: f64) -> bool {
+    pub(super) fn offer(&mut self, share: f64) -> Offer {
         self.offering += share;
-        let offers = self.offering >= 1.0;
-        if offers {
-            self.offering -= 1.0;
+        if self.offering < 1.0 {
+            return Offer::Nothing;
         }
-        offers
+        self.offering -= 1.0;
+        Offer::Session
     }
 
     /// Starts to connect.

@@ -8,7 +8,7 @@ use crate::live_operation::{AttemptState, Early, LiveOperation};
 use crate::proxy_header;
 use crate::resolver::Question;
 use crate::seat::Opener;
-use crate::tls::{Broken, FRAGMENT, WorkerTls};
+use crate::tls::{Broken, FRAGMENT, Hello, Offer, Offering, SessionVersions, WorkerTls};
 use crate::values::Values;
 use measure::{FailureStage, Kind, OperationEnd};
 use plan::{Close, ProxyProtocol};
@@ -45,27 +45,39 @@ impl Worker {
     /// the sessions of all others.
     fn issuer(&mut self, slot: u32) -> u16 {
         let seat = self.seats.seat_of(slot);
-        let Some(tls) = self.tls.as_ref().filter(|tls| tls.offering_share != 0.0) else {
+        let Some(tls) = &self.tls else {
             return 0;
         };
-        let settled = self.seats.seat(seat).offering;
-        let offering = settled.unwrap_or_else(|| self.connector.offers(tls.offering_share));
-        self.seats.seat(seat).offering = Some(offering);
-        if offering {
-            let name = || self.connection_name(tls, slot);
-            tls.sessions.issuer(self.seats.owner(seat), name)
-        } else {
-            0
+        let offer = match &tls.offering {
+            Offering::Never => return 0,
+            Offering::Share(share) => {
+                let settled = self.seats.seat(seat).offering;
+                settled.unwrap_or_else(|| self.connector.offer(*share))
+            }
+            // A seat stands for one connection of the log after the other.
+            Offering::Recorded(hellos) => hellos.offer(&self.values(slot)),
+        };
+        self.seats.seat(seat).offering = Some(offer);
+        match tls.sessions_of(offer) {
+            SessionVersions::NONE => 0,
+            versions => {
+                let name = || self.connection_name(tls, slot);
+                let owner = self.seats.owner(seat);
+                tls.sessions.issuer(owner, versions, name)
+            }
         }
+    }
+
+    /// What the slot's operation is known by.
+    fn values(&self, slot: u32) -> Values {
+        let user = self.seats.user(self.seats.seat_of(slot));
+        let operation = self.seats.operation(slot);
+        operation.map_or_else(Values::default, |operation| Values::new(user, operation))
     }
 
     /// The name of the connection that the slot's operation opens.
     fn connection_name(&self, tls: &WorkerTls, slot: u32) -> ServerName<'static> {
-        tls.names.name(|| {
-            let user = self.seats.user(self.seats.seat_of(slot));
-            let operation = self.seats.operation(slot);
-            operation.map_or_else(Values::default, |operation| Values::new(user, operation))
-        })
+        tls.names.name(|| self.values(slot))
     }
 
     /// Handles a finished lookup. If the operation has given up waiting, neither it nor the slot's
@@ -147,20 +159,21 @@ impl Worker {
         let number = self.seats.seat_of(slot);
         let owner = self.seats.owner(number);
         let seat = self.seats.seat(number);
-        let offering = seat.offering.take().unwrap_or(false);
+        let offer = seat.offering.take().unwrap_or_default();
         let user = seat.user;
         let Some(tls) = &self.tls else {
             return; // begun only if the plan has TLS
         };
         let name = self.connection_name(tls, slot);
         if let Some(connection) = self.seats.connection(number) {
-            tls.sessions.begin(owner, connection.id().address, offering);
+            let address = connection.id().address;
+            tls.sessions.begin(owner, address, tls.sessions_of(offer));
             tls.identities.select(user);
         }
         let latest = self.latest_end(slot);
         self.deadlines.await_handshake(slot, now, latest);
         let is_early = self.may_be_early(slot, &name);
-        match self.say_hello(number, name, offering, is_early) {
+        match self.say_hello(number, name, offer, is_early) {
             Ok(true) => {
                 let now = self.clock.now();
                 self.note_early(slot, now);
@@ -177,7 +190,7 @@ impl Worker {
         &mut self,
         seat: u32,
         name: ServerName<'static>,
-        offering: bool,
+        offer: Offer,
         is_early: bool,
     ) -> Result<bool, Broken> {
         self.sender.forget();
@@ -189,7 +202,8 @@ impl Worker {
         };
         let (plain, outgoing) = self.sender.written_and_outgoing(seat);
         let early = is_early.then_some(plain);
-        connection.begin_handshake(tls, name, offering, early, outgoing)
+        let hello = Hello { name, offer, early };
+        connection.begin_handshake(tls, hello, outgoing)
     }
 
     /// Writes the header that the seat's connection begins with.
@@ -206,7 +220,7 @@ impl Worker {
     /// written.
     fn may_be_early(&mut self, slot: u32, name: &ServerName<'_>) -> bool {
         let tls = self.tls.as_ref();
-        let Some(tls) = tls.filter(|tls| tls.early_config.is_some()) else {
+        let Some(tls) = tls.filter(|tls| tls.sends_early_data()) else {
             return false;
         };
         // Early data is a single record: see `TlsStream::new`.
