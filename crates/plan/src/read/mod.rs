@@ -63,8 +63,8 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 use crate::rows::RowTakers;
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Replay,
-    ReplayConnections, Request, RequestsPerConnection, Scheme, Settings, Shape, Target, Tls,
-    duration,
+    ReplayConnections, ReplayHandshakes, Request, RequestsPerConnection, Scheme, Settings, Shape,
+    Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -157,7 +157,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let requests = request::read(root.context, root.field("request"), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
     check_builtin(&root, target.as_ref(), connection.as_ref(), context.http);
-    let tls = tls(&root, target.as_ref(), context);
+    let tls = tls(&root, target.as_ref(), (context, rest.replay.flatten()));
     let own_tls = tls.as_ref().and_then(Option::as_ref);
     if let (Some(requests), Some(tls)) = (&requests, own_tls) {
         certificate::check_files(&root, requests, &tls.client_certificates);
@@ -366,12 +366,18 @@ fn is_of_name(c: char) -> bool {
 fn tls(
     root: &PlanSection<'_>,
     target: Option<&Target>,
-    connection: tls::ConnectionContext,
+    (connection, replay): (tls::ConnectionContext, Option<&Replay>),
 ) -> Option<Option<Tls>> {
+    let of_log = replay.filter(|replay| replay.handshakes == ReplayHandshakes::Recorded);
     if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
         if root.field("tls").is_some() {
             root.context
                 .note("[tls] is ignored: the target is plain http".to_owned());
+        }
+        if of_log.is_some() {
+            let message = "has handshakes = \"recorded\", and the target is plain http; write an \
+                           https URL, or remove it";
+            root.problem_at("replay", message);
         }
         return Some(None);
     }
@@ -384,7 +390,7 @@ fn tls(
             "given for the built-in target, which brings its own; remove it",
         );
     }
-    tls::read(section, connection).map(Some)
+    tls::read(section, connection, of_log).map(Some)
 }
 
 /// Reports sections that turn a file into several plans; single plans are read without them.

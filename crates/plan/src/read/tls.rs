@@ -6,7 +6,7 @@ use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::{certificate, identities, server_names};
 use crate::{
-    CipherSuite, ClientCertificates, Connection, Group, HttpVersion, KeyExchange, KeyShare,
+    CipherSuite, ClientCertificates, Connection, Group, HttpVersion, KeyExchange, KeyShare, Replay,
     RequestsPerConnection, Resumption, ResumptionKind, ServerNames, SignatureScheme, Tls,
     TlsVersion, Verify, Words as _,
 };
@@ -54,7 +54,12 @@ pub(crate) const KEYS: &[&str] = &[
     "tls.key_log",
 ];
 
-pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> Option<Tls> {
+/// Reads the section. `of_log` is the replay whose log says how connections begin, if one does.
+pub(crate) fn read(
+    section: PlanSection<'_>,
+    connection: ConnectionContext,
+    of_log: Option<&Replay>,
+) -> Option<Tls> {
     let versions = versions(&section);
     let cipher_suites = cipher_suites(&section, versions.as_deref());
     // Suites alone determine the versions: each suite belongs to one of them (RFC 8446, appendix
@@ -71,7 +76,7 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
     check_signatures(&section, &versions, signatures.as_deref());
     let resumption = section
         .read("resumption", resumption)
-        .unwrap_or(Resumption::Never);
+        .unwrap_or(of_log.map_or(Resumption::Never, |_| Resumption::Recorded));
     check_resumption(&section, &versions, resumption);
     let early_data = section
         .read("early_data", |field| field.flag())
@@ -92,6 +97,7 @@ pub(crate) fn read(section: PlanSection<'_>, connection: ConnectionContext) -> O
     let server_name = server_name.map_or(Some(ServerNames::OfUrl), |field| {
         server_names::read(&field, connection.per_connection, connection.http)
     });
+    check_recorded(&section, &versions, (server_name.as_ref(), of_log));
     let alpn = section
         .read("alpn", |field| alpn(&field, connection))
         .unwrap_or_else(|| default_alpn(connection));
@@ -341,6 +347,53 @@ fn check_resumption(section: &PlanSection<'_>, versions: &[TlsVersion], resumpti
                 .to_owned(),
         ),
         _ => {}
+    }
+}
+
+/// Reports what the handshakes of a log leave no room for, if there are any.
+fn check_recorded(
+    section: &PlanSection<'_>,
+    versions: &[TlsVersion],
+    (server_name, of_log): (Option<&ServerNames>, Option<&Replay>),
+) {
+    let Some(replay) = of_log else { return };
+    if section.has("resumption") {
+        section.problem_at(
+            "resumption",
+            "decides which connections resume, and with replay.handshakes = \"recorded\" the log \
+             does; remove one of them",
+        );
+    }
+    let facts = replay.arrivals.handshake_facts().unwrap_or_default();
+    if matches!(server_name, Some(ServerNames::Given(_))) && facts.names > 0 {
+        section.problem_at(
+            "server_name",
+            format_args!(
+                "names connections, and with replay.handshakes = \"recorded\" the log does ({} of \
+                 them); remove one of them",
+                facts.names
+            ),
+        );
+    }
+    if let Some(ServerNames::Column(_)) = server_name {
+        section.problem_at(
+            "server_name",
+            "is a column, and with replay.handshakes = \"recorded\" connections have the names of \
+             the log; write one name for those that it does not have, or remove it",
+        );
+    }
+    for (version, number) in [
+        (TlsVersion::V12, facts.tls12),
+        (TlsVersion::V13, facts.tls13),
+    ] {
+        if number > 0 && !versions.is_empty() && !versions.contains(&version) {
+            let message = format!(
+                "does not offer TLS {version}, and with replay.handshakes = \"recorded\" {number} \
+                 connections of the log use it; add \"{version}\", or leave out versions and \
+                 cipher_suites"
+            );
+            section.problem_at("versions", message);
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Replays of logs: what is read, what is refused, and who sends what and when.
 
 use crate::support::{again, campaign, parse};
-use plan::{Owner, Plan, Profile, Schedule};
+use plan::{HandshakeFacts, Owner, Plan, Profile, Schedule};
+use std::collections::BTreeSet;
 
 const BASE: &str = "target.url = \"http://a.test/\"\n";
 
@@ -96,6 +97,102 @@ fn replay_of_more_connections_than_the_plan_has_says_so() {
     );
     let part = problem(&recorded.replace(" }", ", from = \"2s\" }"));
     assert!(part.contains("the log does not have them"), "{part}");
+}
+
+const HANDSHAKES: &str = "target.url = \"https://c.test/\"\nreplay = { file = \
+                          \"handshakes.jsonl\", connections = \"recorded\", handshakes = \
+                          \"recorded\" }\n";
+
+#[test]
+fn handshakes_of_a_log_are_those_of_its_connections() {
+    let plan = parse(HANDSHAKES).expect("a plan");
+    let arrivals = &plan.replay().expect("a replay").arrivals;
+    let facts = HandshakeFacts {
+        full: 2,
+        resumed: 1,
+        names: 2,
+        tls12: 1,
+        tls13: 2,
+    };
+    assert_eq!(arrivals.handshake_facts(), Some(facts));
+    let kinds: Vec<_> = (0..4).map(|number| arrivals.handshake(number)).collect();
+    assert_eq!(kinds, [Some(0), Some(1), Some(2), Some(0)]);
+    // The connection that resumes goes where the first one goes.
+    let shares = (0..3).map(|agent| plan.share(agent, 3).requests);
+    assert_eq!(shares.flatten().collect::<BTreeSet<_>>(), [0, 1, 3].into());
+    let read = again(&plan).expect("the same plan");
+    assert_eq!(
+        (&read, read.canonical_text()),
+        (&plan, plan.canonical_text())
+    );
+    let saved = Plan::parse_saved(&plan.canonical_text()).expect("the same plan");
+    let saved = &saved.replay().expect("a replay").arrivals;
+    assert_eq!(saved.handshake_facts(), Some(facts));
+    let demand = plan.demand(&Owner::ALONE.into());
+    assert_eq!(demand.connections_in_all, Some(3));
+    let each = |share: f64| demand.operations_per_s.map(|all| all * share);
+    assert_eq!(demand.connections_per_s, each(0.75));
+    let full = demand.full_handshakes_per_s.expect("handshakes");
+    assert!((full - each(0.5).expect("a rate")).abs() < 1e-9, "{full}");
+    // GET, two bytes of path, and 30 bytes around them.
+    assert_eq!(demand.sent_bytes_per_s, each(35.0));
+}
+
+#[test]
+fn what_contradicts_the_handshakes_of_a_log_is_refused() {
+    let with = |more: &str| parse(&format!("{HANDSHAKES}{more}")).expect_err("problems");
+    let cases = [
+        ("tls.resumption = \"always\"\n", "the log does; remove one"),
+        ("tls.server_name = \"a.test\"\n", "(2 of them)"),
+        (
+            "tls.versions = [\"1.3\"]\n",
+            "1 connections of the log use it",
+        ),
+        (
+            "tls.cipher_suites = [\"TLS_AES_128_GCM_SHA256\"]\n",
+            "add \"1.2\"",
+        ),
+    ];
+    for (more, expected) in cases {
+        let problem = with(more);
+        assert!(problem.contains(expected), "{more}: {problem}");
+        assert_eq!(problem.lines().count(), 1, "{more}: {problem}");
+    }
+    let instead =
+        |from: &str, to: &str| parse(&HANDSHAKES.replace(from, to)).expect_err("problems");
+    let cases = [
+        ("https://", "http://", "the target is plain http"),
+        (
+            "handshakes.jsonl",
+            "replay.jsonl",
+            "the log does not have them; log",
+        ),
+        (
+            "handshakes.jsonl",
+            "names.jsonl",
+            "no ClientHello can have it",
+        ),
+        (
+            "connections = \"recorded\"",
+            "connections = \"pooled\"",
+            "belongs to a connection",
+        ),
+    ];
+    for (from, to, expected) in cases {
+        let problem = instead(from, to);
+        assert!(problem.contains(expected), "{to}: {problem}");
+        assert_eq!(problem.lines().count(), 1, "{to}: {problem}");
+    }
+    let column = HANDSHAKES.replace("handshakes.jsonl", "unnamed.jsonl")
+        + "data.d = { file = \"sites.csv\", order = \"user\" }\ntls.server_name = \"{d.host}\"\n";
+    let problem = parse(&column).expect_err("problems");
+    assert!(problem.contains("is a column"), "{problem}");
+    // The plan's name is for a log without names, and its early data for sessions of the log.
+    let names = HANDSHAKES.replace("handshakes.jsonl", "unnamed.jsonl");
+    parse(&format!(
+        "{names}tls = {{ server_name = \"a.test\", early_data = true }}\n"
+    ))
+    .expect("a plan");
 }
 
 #[test]

@@ -53,6 +53,34 @@ impl Folder {
 "#,
             ),
             (
+                "handshakes.jsonl",
+                concat!(
+                    r#"{"at": 0, "method": "GET", "path": "/a", "connection": "1", "#,
+                    r#""server_name": "a.test", "resumed": false, "protocol": "TLSv1.3"}"#,
+                    "\n",
+                    r#"{"at": 0.5, "method": "GET", "path": "/b", "connection": "2", "#,
+                    r#""server_name": "a.test", "resumed": true, "protocol": "TLSv1.3"}"#,
+                    "\n",
+                    r#"{"at": 1, "method": "GET", "path": "/c", "connection": "3", "#,
+                    r#""server_name": "b.test", "resumed": false, "protocol": "TLSv1.2"}"#,
+                    "\n",
+                    r#"{"at": 2, "method": "GET", "path": "/d", "connection": "1"}"#,
+                    "\n",
+                ),
+            ),
+            (
+                "unnamed.jsonl",
+                r#"{"at": 0, "method": "GET", "path": "/a", "connection": "1", "resumed": true}
+"#,
+            ),
+            (
+                "names.jsonl",
+                concat!(
+                    r#"{"at": 0, "method": "GET", "path": "/a", "connection": "1", "#,
+                    r#""server_name": "10.0.0.1"}"#,
+                ),
+            ),
+            (
                 "heads.jsonl",
                 r#"{"at": 0, "method": "HEAD", "path": "/a"}
 {"at": 8726400, "method": "GET", "path": "/b"}
