@@ -101,7 +101,7 @@ pub use plan_record::{LoadRecord, PlanRecord, StageRecord, TlsRecord};
 pub use preflight::PreflightFinding;
 pub use ratio_figure::RatioFigure;
 pub use redirect_figures::RedirectFigures;
-pub use replay_figures::ReplayFigures;
+pub use replay_figures::{ReplayFigures, ReplayedHandshakes};
 pub use request_series::{RequestRow, RequestSeries};
 pub use scaling::{RiseLimit, Scaling, ScalingRow};
 pub use search::{

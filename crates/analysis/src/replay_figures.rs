@@ -1,9 +1,13 @@
 //! What a run sent of the log that it replayed.
 
 use crate::counts;
-use measure::{Counters, Kind};
-use plan::Plan;
+use measure::{Counters, Kind, Negotiated};
+use plan::{Plan, RecordedArrivals};
 use serde::{Deserialize, Serialize};
+
+/// Code points of versions (RFC 8446 §4.2.1).
+const TLS12: u16 = 0x0303;
+const TLS13: u16 = 0x0304;
 
 /// What was sent of a log.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,6 +27,9 @@ pub struct ReplayFigures {
     /// last request.
     #[serde(default)]
     pub opened_connections: u64,
+    /// The handshakes of these connections; absent if the run does not repeat those of the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handshakes: Option<ReplayedHandshakes>,
     /// Length of this part in the log's time.
     pub length_ns: u64,
     /// How much faster than in the log it was sent.
@@ -35,6 +42,68 @@ pub struct ReplayFigures {
     pub not_sent: u64,
     /// Answers with another status than the log's.
     pub other_status: u64,
+}
+
+/// The handshakes of a log's connections over all turns, and those that the run made in their
+/// place. Both are the same if each connection was opened once, and each session was there and
+/// accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReplayedHandshakes {
+    /// Full handshakes of the log.
+    pub planned_full: u64,
+    /// Full handshakes completed.
+    pub full: u64,
+    /// Resumed handshakes of the log.
+    pub planned_resumed: u64,
+    /// Resumed handshakes completed.
+    pub resumed: u64,
+    /// Handshakes that were to resume and were made in full, since there was no session yet.
+    pub none_at_hand: u64,
+    /// Handshakes that were to resume and were made in full by the server, which refused the
+    /// session.
+    pub refused: u64,
+    /// Different server names of the log.
+    pub names: u32,
+    /// Connections of the log over TLS 1.2.
+    pub planned_tls12: u64,
+    /// Handshakes completed over TLS 1.2.
+    pub tls12: u64,
+    /// Connections of the log over TLS 1.3.
+    pub planned_tls13: u64,
+    /// Handshakes completed over TLS 1.3.
+    pub tls13: u64,
+}
+
+impl ReplayedHandshakes {
+    fn planned(arrivals: &RecordedArrivals) -> Option<ReplayedHandshakes> {
+        let facts = arrivals.handshake_facts()?;
+        let of_turns = |number: u32| u64::from(number) * u64::from(arrivals.turns());
+        Some(ReplayedHandshakes {
+            planned_full: of_turns(facts.full),
+            planned_resumed: of_turns(facts.resumed),
+            names: facts.names,
+            planned_tls12: of_turns(facts.tls12),
+            planned_tls13: of_turns(facts.tls13),
+            ..ReplayedHandshakes::default()
+        })
+    }
+
+    fn with(&self, counters: &Counters) -> ReplayedHandshakes {
+        let made = |is_counted: fn(&Negotiated) -> bool| {
+            let agreed = counters.negotiated.iter();
+            counts::sum(agreed.filter(|(of, _)| is_counted(of)).map(|(_, n)| n))
+        };
+        ReplayedHandshakes {
+            full: made(|of| !of.kind.is_resumed()),
+            resumed: made(|of| of.kind.is_resumed()),
+            none_at_hand: counters.resumption.none_at_hand,
+            refused: counters.resumption.refused,
+            tls12: made(|of| of.version == TLS12),
+            tls13: made(|of| of.version == TLS13),
+            ..self.clone()
+        }
+    }
 }
 
 impl ReplayFigures {
@@ -50,6 +119,7 @@ impl ReplayFigures {
                 .repeats_connections()
                 .then(|| u64::from(arrivals.connections()) * u64::from(arrivals.turns())),
             opened_connections: 0,
+            handshakes: ReplayedHandshakes::planned(arrivals),
             length_ns: arrivals.length_ns(),
             speed: arrivals.speed(),
             turns: arrivals.turns(),
@@ -66,6 +136,7 @@ impl ReplayFigures {
             failures.filter(|(failure, _)| matches!(failure.kind, Kind::NotAsRecorded(_)));
         ReplayFigures {
             opened_connections: counters.connections.opened,
+            handshakes: self.handshakes.as_ref().map(|of| of.with(counters)),
             sent: counts::begun_and_sent(counters),
             not_sent: counts::not_sent(counters),
             other_status: counts::sum(other_status.map(|(_, number)| number)),
@@ -103,6 +174,7 @@ mod tests {
             connections: 0,
             planned_connections: None,
             opened_connections: 0,
+            handshakes: None,
             length_ns: 1,
             speed: 1.0,
             turns: 1,
