@@ -126,7 +126,10 @@ fn processes(workers: u32) -> String {
 fn http_server(input: &Input<'_>, server: NginxServer, port: u16) -> String {
     let http2 = matches!(
         server,
-        NginxServer::Http2 | NginxServer::Http2Plain | NginxServer::Http2Limited
+        NginxServer::Http2
+            | NginxServer::Http2Plain
+            | NginxServer::Http2Limited
+            | NginxServer::AnyTlsTickets
     );
     let (ssl, http2) = (
         if server.is_tls() { " ssl" } else { "" },

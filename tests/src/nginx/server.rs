@@ -24,6 +24,8 @@ pub enum NginxServer {
     Tls13Cache,
     /// TLS 1.2 and 1.3, P-256 and RSA-2048, every suite of its OpenSSL, never resumes.
     AnyTls,
+    /// TLS 1.2 and 1.3, P-256, tickets, HTTP/2 if the client offers it by ALPN.
+    AnyTlsTickets,
     /// TLS 1.2 and 1.3, P-256, client certificate required. Without one, nginx completes the
     /// handshake and then answers 400.
     ClientCertificate,
@@ -63,7 +65,7 @@ enum Resumes {
 
 impl NginxServer {
     /// Every server.
-    pub const ALL: [NginxServer; 21] = [
+    pub const ALL: [NginxServer; 22] = [
         NginxServer::Plain,
         NginxServer::Tls12Rsa,
         NginxServer::Tls12Tickets,
@@ -72,6 +74,7 @@ impl NginxServer {
         NginxServer::Tls13Tickets,
         NginxServer::Tls13Cache,
         NginxServer::AnyTls,
+        NginxServer::AnyTlsTickets,
         NginxServer::ClientCertificate,
         NginxServer::ClientCertificateTickets,
         NginxServer::EarlyData,
@@ -140,7 +143,7 @@ impl NginxServer {
             S::Tls13Cache => (V13, Resumes::ByCache),
             S::AnyTls => (ANY, Resumes::Never),
             S::ClientCertificate => (BOTH, Resumes::Never),
-            S::ClientCertificateTickets => (BOTH, Resumes::ByTicket),
+            S::AnyTlsTickets | S::ClientCertificateTickets => (BOTH, Resumes::ByTicket),
         };
         let kind = if version == V12 {
             KeyKind::Rsa2048

@@ -32,6 +32,7 @@ mod quick;
 mod redirects;
 mod replay;
 mod replay_connections;
+mod replay_handshakes;
 mod signatures;
 mod streams;
 mod tokens;

@@ -1,0 +1,168 @@
+//! Replays that repeat the handshakes of a log: nginx's log of the replay has the same server
+//! names, versions and resumptions.
+
+use analysis::ReplayedHandshakes;
+use interop::{
+    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan,
+};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+const NAMES: [&str; 4] = ["", "a.test", "b.test", "c.test"];
+
+/// What a connection's handshake was like.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct SeenHandshake {
+    server_name: String,
+    protocol: String,
+    resumed: bool,
+    requests: usize,
+}
+
+/// The handshake of a connection of [`log`]. The first ones of each name and version are full.
+fn handshake(connection: u64) -> SeenHandshake {
+    let kind = connection % 8;
+    SeenHandshake {
+        server_name: NAMES[(kind % 4) as usize].to_owned(),
+        protocol: if kind < 4 { "TLSv1.3" } else { "TLSv1.2" }.to_owned(),
+        resumed: connection / 8 % 5 > 1,
+        requests: requests_of(connection) as usize,
+    }
+}
+
+fn requests_of(connection: u64) -> u64 {
+    1 + connection % 3
+}
+
+/// A log of `connections`, which begin `gap_ms` apart and have requests 50 ms apart. Paths say
+/// which connection it is.
+fn log(connections: u64, gap_ms: u64) -> String {
+    let mut lines: BTreeMap<(u64, u64), Value> = BTreeMap::new();
+    for connection in 0..connections {
+        let made = handshake(connection);
+        for nth in 0..requests_of(connection) {
+            let at_ms = connection * gap_ms + nth * 50;
+            let mut line = json!({
+                "at": at_ms as f64 / 1e3,
+                "method": "GET",
+                "path": format!("/204?c={connection}"),
+                "host": "a.test",
+                "connection": format!("c{connection}"),
+                "status": 204,
+                "resumed": made.resumed,
+                "protocol": made.protocol,
+            });
+            if !made.server_name.is_empty() {
+                line["server_name"] = made.server_name.clone().into();
+            }
+            lines.insert((at_ms, connection), line);
+        }
+    }
+    lines.values().map(|line| format!("{line}\n")).collect()
+}
+
+fn requests(connections: u64) -> usize {
+    (0..connections).map(requests_of).sum::<u64>() as usize
+}
+
+/// The connections to nginx, by the number in their paths: each path has one of them.
+fn by_connection(seen: &[NginxRequest]) -> BTreeMap<u64, Vec<SeenHandshake>> {
+    let mut connections: BTreeMap<(u64, u64), SeenHandshake> = BTreeMap::new();
+    for request in seen {
+        let number: u64 = request.path["/204?c=".len()..].parse().unwrap();
+        let made = connections.entry((number, request.connection));
+        let made = made.or_insert_with(|| SeenHandshake {
+            server_name: request.server_name.clone(),
+            protocol: request.protocol.clone(),
+            resumed: request.resumed,
+            requests: 0,
+        });
+        made.requests += 1;
+    }
+    let mut by_number: BTreeMap<u64, Vec<SeenHandshake>> = BTreeMap::new();
+    for ((number, _), made) in connections {
+        by_number.entry(number).or_default().push(made);
+    }
+    by_number
+}
+
+fn expected(connections: u64, turns: usize) -> BTreeMap<u64, Vec<SeenHandshake>> {
+    let of = |connection| (connection, vec![handshake(connection); turns]);
+    (0..connections).map(of).collect()
+}
+
+const RECORDED: &str = "replay = { file = \"replay.jsonl\", connections = \"recorded\", handshakes \
+                        = \"recorded\" }\nload.max_connections = 400\ntls.verify = \"none\"\n";
+
+fn run(url: &str, pki: &Pki, log: &str, agents: u32, more: &str) -> Finished {
+    let plan = plan(url, pki, more);
+    let command = CoordinatorCommand::local(agents, &plan).file("replay.jsonl", log.as_bytes());
+    let finished = command.run();
+    // A busy machine can make a run invalid, which changes no connection.
+    assert!(matches!(finished.code, 0 | 3), "{finished}");
+    finished
+}
+
+fn handshakes(finished: &Finished) -> ReplayedHandshakes {
+    let document = finished.document();
+    let replay = document.replay.expect("what was replayed");
+    replay.handshakes.expect("handshakes")
+}
+
+/// Shows only what differs.
+fn assert_same(
+    seen: &BTreeMap<u64, Vec<SeenHandshake>>,
+    expected: &BTreeMap<u64, Vec<SeenHandshake>>,
+    finished: &Finished,
+) {
+    let differs = |&(number, made): &(&u64, &Vec<SeenHandshake>)| seen.get(number) != Some(made);
+    let other: Vec<_> = expected.iter().filter(differs).take(3).collect();
+    let found: Vec<_> = other.iter().map(|(number, _)| seen.get(number)).collect();
+    assert!(other.is_empty(), "{other:?}\n{found:?}\n{finished}");
+    assert_eq!(seen.len(), expected.len());
+}
+
+#[test]
+fn handshakes_of_a_log_are_repeated_with_any_number_of_agents() {
+    const CONNECTIONS: u64 = 400;
+    let pki = Pki::new();
+    let log = log(CONNECTIONS, 10);
+    let planned = (0..CONNECTIONS).map(handshake);
+    let resumed = planned.filter(|made| made.resumed).count() as u64;
+    let cases = [
+        (1, 2, ""),
+        (2, 1, ""),
+        (4, 1, ""),
+        (2, 1, "connection = { http = \"2\", streams = 3 }\n"),
+    ];
+    for (agents, turns, more) in cases {
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+            return;
+        };
+        let url = nginx.url(NginxServer::AnyTlsTickets, "/");
+        let recorded = RECORDED.replace(" }", &format!(", loop = {turns} }}"));
+        let finished = run(&url, &pki, &log, agents, &format!("{recorded}{more}"));
+        let turns = turns as u64;
+        let seen = nginx.wait_for_requests(requests(CONNECTIONS) * turns as usize);
+        let made = handshakes(finished.clean());
+        assert_same(
+            &by_connection(&seen),
+            &expected(CONNECTIONS, turns as usize),
+            &finished,
+        );
+        let expected = ReplayedHandshakes {
+            planned_full: (CONNECTIONS - resumed) * turns,
+            full: (CONNECTIONS - resumed) * turns,
+            planned_resumed: resumed * turns,
+            resumed: resumed * turns,
+            none_at_hand: 0,
+            refused: 0,
+            names: 3,
+            planned_tls12: CONNECTIONS / 2 * turns,
+            tls12: CONNECTIONS / 2 * turns,
+            planned_tls13: CONNECTIONS / 2 * turns,
+            tls13: CONNECTIONS / 2 * turns,
+        };
+        assert_eq!(made, expected, "{finished}");
+    }
+}
