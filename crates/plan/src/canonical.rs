@@ -269,6 +269,12 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         Some(Body::Multipart(parts)) => out.field("multipart", array(&parts.parts, part)),
         None => {}
     }
+    if let Some(bytes) = request.transfer.chunk_bytes {
+        out.field("chunk_bytes", bytes);
+    }
+    if let Some(wait) = request.transfer.continue_within {
+        out.field("expect_continue", time(wait));
+    }
     if request.redirects > 0 {
         out.field("redirects", request.redirects);
     }

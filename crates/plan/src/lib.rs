@@ -3,6 +3,7 @@
 //! files that a plan names are read through [`Files`].
 
 mod auth;
+mod body_transfer;
 mod calibration;
 mod campaign;
 mod canonical;
@@ -68,6 +69,7 @@ mod user_operations;
 mod words;
 
 pub use auth::{Auth, AuthScheme};
+pub use body_transfer::BodyTransfer;
 pub use calibration::{
     CalibratedWork, Calibration, CalibrationError, CalibrationRow, Expense, Fingerprint,
 };

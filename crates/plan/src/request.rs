@@ -1,7 +1,7 @@
 //! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
 use crate::auth::AUTHORIZATION;
-use crate::{Auth, Piece, Template};
+use crate::{Auth, BodyTransfer, Piece, Template};
 use secret::Secret;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub struct Request {
     pub auth: Option<Arc<Auth>>,
     /// Request body.
     pub body: Option<Body>,
+    /// How the body is sent.
+    pub transfer: BodyTransfer,
     /// Share of all operations: weight over the sum of weights.
     pub weight: u32,
     /// Most redirects that an operation follows; 0 if it takes a redirect as its answer.
@@ -45,6 +47,7 @@ impl Request {
             headers: Vec::new(),
             auth: None,
             body: None,
+            transfer: BodyTransfer::default(),
             weight: 1,
             redirects: 0,
             expect: crate::Expect::default(),
@@ -89,6 +92,7 @@ impl Request {
             method: "GET".to_owned(),
             headers: headers.cloned().collect(),
             body: None,
+            transfer: BodyTransfer::default(),
             ..self.clone()
         }
     }
@@ -96,7 +100,10 @@ impl Request {
     /// Whether more is looked at of its answer than status and length.
     #[must_use]
     pub fn is_watched(&self) -> bool {
-        !self.expect.checks.is_empty() || self.redirects > 0 || self.stream.is_some()
+        !self.expect.checks.is_empty()
+            || self.redirects > 0
+            || self.stream.is_some()
+            || self.transfer.continue_within.is_some()
     }
 
     /// Whether a timestamp is part of it.

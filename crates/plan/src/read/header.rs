@@ -18,7 +18,7 @@ const RESERVED: [(&str, &str); 4] = [
     ("content-length", "is counted from the body; remove it"),
     (
         "transfer-encoding",
-        "frames the body, which is sent with its length; remove it",
+        "frames the body; remove it, and write chunk_bytes to send the body in chunks",
     ),
     (
         "connection",

@@ -207,6 +207,14 @@ const RENAMED: &[(&[&str], &str)] = &[
     (&["data", "payload"], "write body in [request]"),
     (&["h2"], "write http = \"2\" in [connection]"),
     (
+        &["chunked", "chunk_size", "transfer_encoding"],
+        "write chunk_bytes in [request], the bytes of each chunk of the body",
+    ),
+    (
+        &["expect_100", "continue", "expect_100_continue"],
+        "write expect_continue in [request], how long the body waits",
+    ),
+    (
         &["redirects", "max_redirects", "follow_redirects"],
         "write redirects in [request], the most that an operation follows",
     ),

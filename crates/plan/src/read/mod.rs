@@ -8,6 +8,7 @@
 mod auth;
 mod axis;
 mod body;
+mod body_transfer;
 mod builtin;
 mod campaign;
 mod certificate;

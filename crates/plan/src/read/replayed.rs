@@ -12,6 +12,9 @@ use crate::{CheckPlace, Replay, Request};
 
 const FROM_LOG: &str = "comes from the log with [replay]; remove it";
 
+const BODY_AT_ONCE: &str = "does not go with [replay], whose bodies are sent at once and with \
+                            their length; remove it";
+
 /// Each request that a redirect led to stands in the log by itself.
 const HOPS_IN_LOG: &str = "would send twice what a redirect led to, since the log has that request \
                            too; remove it";
@@ -31,6 +34,7 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
         FROM_LOG,
     );
     section.refuse(&["redirects"], HOPS_IN_LOG);
+    section.refuse(&["chunk_bytes", "expect_continue"], BODY_AT_ONCE);
     let method = section.read("method", method);
     let headers = section.read("headers", |field| field.section().map(header::all));
     let headers = headers.unwrap_or_default();

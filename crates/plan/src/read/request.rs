@@ -2,6 +2,7 @@
 
 use crate::read::auth;
 use crate::read::body;
+use crate::read::body_transfer;
 use crate::read::columns;
 use crate::read::context::Context;
 use crate::read::event_stream;
@@ -51,6 +52,8 @@ pub(crate) const KEYS: &[&str] = &[
     "request.form",
     "request.json",
     "request.multipart",
+    "request.chunk_bytes",
+    "request.expect_continue",
     "request.multipart.name",
     "request.multipart.text",
     "request.multipart.file",
@@ -199,6 +202,8 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "form",
             "json",
             "multipart",
+            "chunk_bytes",
+            "expect_continue",
             "expect",
             "stream",
         ],
@@ -223,6 +228,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
             "\"TRACE\" must not have a body (RFC 9110 §9.3.8); remove the body",
         );
     }
+    let transfer = body_transfer::read(section, &headers, body.is_some());
     let weight = section
         .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
         .unwrap_or(1);
@@ -237,6 +243,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         headers,
         auth,
         body,
+        transfer,
         weight,
         redirects: redirects.unwrap_or(0),
         expect,

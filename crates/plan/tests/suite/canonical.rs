@@ -376,6 +376,21 @@ fn redirects_stand_in_the_text_only_if_some_are_followed() {
 }
 
 #[test]
+fn transfer_stands_in_the_text_only_if_it_is_not_the_usual_one() {
+    let text = |transfer: &str| {
+        let plan = format!(
+            "target.url = \"https://a.test/\"\nload = {{ connections = 1, requests = 1 }}\n\
+             [request]\nmethod = \"POST\"\nbody = \"a\"\n{transfer}"
+        );
+        parse(&plan).unwrap().canonical_text()
+    };
+    assert!(!text("").contains("chunk_bytes") && !text("").contains("expect_continue"));
+    let given = text("chunk_bytes = 1000\nexpect_continue = \"1500ms\"\n");
+    assert!(given.contains("chunk_bytes = 1000\nexpect_continue = \"1500ms\"\n"));
+    assert_eq!(parse(&given).unwrap().canonical_text(), given);
+}
+
+#[test]
 fn saved_text_is_read_without_files_and_secrets() {
     let secret = FULL.replace("accept = ", "authorization = \"s3cret\", accept = ");
     let plan = parse(&secret).unwrap();
