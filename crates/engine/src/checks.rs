@@ -3,6 +3,7 @@
 //! connection.
 
 mod answer_watch;
+mod body_leave;
 mod body_reader;
 mod body_search;
 mod content_decoder;
@@ -14,7 +15,9 @@ mod watched_body;
 mod zstd_decoder;
 
 pub(crate) use answer_watch::AnswerWatch;
+pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
+use measure::nanoseconds;
 use memchr::memmem::Finder;
 use plan::{Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
 use std::sync::Arc;
@@ -33,6 +36,8 @@ pub(crate) struct AnswerChecks {
     keeps_location: bool,
     /// How the events of the answer are read, if that is a stream of them.
     stream: Option<Arc<EventStream>>,
+    /// How long the request's body waits for leave, nanoseconds; `None` if it does not.
+    continue_within: Option<u64>,
 }
 
 impl AnswerChecks {
@@ -46,6 +51,7 @@ impl AnswerChecks {
             let ready = || AnswerChecks {
                 keeps_location: request.redirects > 0,
                 stream: request.stream.clone().map(Arc::new),
+                continue_within: request.transfer.continue_within.map(nanoseconds),
                 ..AnswerChecks::new(first, checks)
             };
             request.is_watched().then(|| Arc::new(ready()))
@@ -75,6 +81,11 @@ impl AnswerChecks {
             }
         }
         ready
+    }
+
+    /// How long the request's body waits for leave, nanoseconds; `None` if it does not.
+    pub(crate) fn continue_within(&self) -> Option<u64> {
+        self.continue_within
     }
 
     /// Whether the answer is a stream of events.

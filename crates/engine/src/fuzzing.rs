@@ -140,6 +140,7 @@ impl Http2Door {
             | LaneEvent::Ready
             | LaneEvent::Limited { .. }
             | LaneEvent::FirstByte { .. }
+            | LaneEvent::Continued
             | LaneEvent::GoingAway
             | LaneEvent::Unsolicited
             | LaneEvent::Overdue { .. } => None,

@@ -11,6 +11,8 @@ pub(crate) enum LaneEvent {
     Ready,
     /// The peer allows `lanes` lanes at once, fewer than there are, and fewer than before.
     Limited { lanes: u32, is_first: bool },
+    /// The server wants the body of the only lane's request, which has waited for that.
+    Continued,
     /// An answer has begun to arrive.
     FirstByte { lane: u32 },
     /// Events of a streamed answer have come, before it was complete.

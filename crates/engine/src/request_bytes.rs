@@ -6,7 +6,7 @@ use crate::replayed_request::ReplayedRequest;
 use crate::request_rules::{authority, takes_body};
 use crate::template::ValueSources;
 use crate::values::Values;
-use plan::{Multipart, PartContent, Plan};
+use plan::{BodyTransfer, Multipart, PartContent, Plan};
 use std::sync::Arc;
 
 /// The bytes of a request, or the pieces that they are made from.
@@ -20,6 +20,8 @@ pub(crate) enum RequestBytes {
         /// A timestamp is part of it.
         has_time: bool,
     },
+    /// The same of a body that waits for leave, or is sent in chunks.
+    Framed(Box<FramedBytes>),
     /// What a log has, with the plan's own header fields as `lines`.
     Replayed {
         method: Vec<u8>,
@@ -27,6 +29,16 @@ pub(crate) enum RequestBytes {
         request: Arc<ReplayedRequest>,
         has_time: bool,
     },
+}
+
+/// The pieces of a request whose body is not sent at once with its length.
+#[derive(Debug)]
+pub(crate) struct FramedBytes {
+    pieces: Vec<Fill>,
+    body: Arc<RequestBody>,
+    /// The body waits for `100 Continue`.
+    awaits_leave: bool,
+    has_time: bool,
 }
 
 /// What a head says of the connection.
@@ -54,7 +66,7 @@ impl RequestBytes {
             literal(&mut pieces, host.as_bytes());
         }
         lines(&mut pieces, (request, sources), |_| true, end);
-        RequestBytes::with_body(pieces, body, request.has_time())
+        RequestBytes::with_body(pieces, body, request)
     }
 
     /// Appends the bytes to `out`, with at most a window of the body; returns the rest of the body
@@ -79,6 +91,7 @@ impl RequestBytes {
                 pieces.iter().for_each(|piece| piece.fill(&values, out));
                 put_body(body.as_ref()?, &values, out)
             }
+            RequestBytes::Framed(framed) => framed.write(&values(), out),
             RequestBytes::Replayed {
                 method,
                 lines,
@@ -124,10 +137,20 @@ impl RequestBytes {
     fn with_body(
         mut pieces: Vec<Fill>,
         body: Option<Arc<RequestBody>>,
-        has_time: bool,
+        request: &plan::Request,
     ) -> RequestBytes {
-        if body.is_none() {
-            literal(&mut pieces, b"\r\n");
+        let has_time = request.has_time();
+        match &body {
+            None => literal(&mut pieces, b"\r\n"),
+            Some(body) if request.transfer != BodyTransfer::default() => {
+                return RequestBytes::Framed(Box::new(FramedBytes {
+                    pieces,
+                    body: Arc::clone(body),
+                    awaits_leave: request.transfer.continue_within.is_some(),
+                    has_time,
+                }));
+            }
+            Some(_) => {}
         }
         match constant(&pieces, body.as_deref()) {
             Some(bytes) => RequestBytes::Fixed(bytes),
@@ -137,6 +160,35 @@ impl RequestBytes {
                 has_time,
             },
         }
+    }
+}
+
+impl FramedBytes {
+    /// Appends the head to `out`, with at most a window of the body unless that waits; returns the
+    /// rest of it.
+    #[inline(never)]
+    fn write(&self, values: &Values, out: &mut Vec<u8>) -> Option<BodyUpload> {
+        let values = values.at_once(self.has_time);
+        self.pieces
+            .iter()
+            .for_each(|piece| piece.fill(&values, out));
+        let length = self.body.length(&values);
+        // Without content there is nothing to wait with (RFC 9110 §10.1.1).
+        let awaits_leave = self.awaits_leave && length > 0;
+        if awaits_leave {
+            out.extend_from_slice(b"Expect: 100-continue\r\n");
+        }
+        if self.body.is_chunked() {
+            out.extend_from_slice(b"Transfer-Encoding: chunked\r\n\r\n");
+        } else {
+            end_head(length, out);
+        }
+        let mut upload = BodyUpload::new(Arc::clone(&self.body), &values);
+        if awaits_leave {
+            return Some(upload);
+        }
+        upload.put_window(out);
+        (upload.left() > 0).then_some(upload)
     }
 }
 
@@ -179,7 +231,7 @@ pub(crate) fn body_of(request: &plan::Request, sources: &ValueSources) -> Option
         None if takes_body(&request.method) => {}
         None => return None,
     }
-    Some(RequestBody::new(pieces))
+    Some(RequestBody::new(pieces).in_chunks(request.transfer.chunk_bytes))
 }
 
 fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, sources: &ValueSources) {

@@ -29,6 +29,9 @@ pub(crate) trait ResponseSink {
     /// Whether it wants to be told anything.
     const IS_WATCHING: bool;
 
+    /// Status of an interim head.
+    fn take_interim(&mut self, status: u16);
+
     /// Status and fields of the final head.
     fn take_head(&mut self, status: u16, fields: &[httparse::Header<'_>]);
 
@@ -41,6 +44,8 @@ struct Counted;
 
 impl ResponseSink for Counted {
     const IS_WATCHING: bool = false;
+
+    fn take_interim(&mut self, _: u16) {}
 
     fn take_head(&mut self, _: u16, _: &[httparse::Header<'_>]) {}
 
@@ -303,6 +308,7 @@ impl ResponseParser {
             // Interim; the answer follows (RFC 9110 §15.2).
             100..=199 => {
                 self.interim += 1;
+                sink.take_interim(status);
                 return if self.interim > MAX_INTERIM {
                     Err(InterimFlood)
                 } else {

@@ -76,9 +76,13 @@ pub fn sample_requests(plan: &Plan, most: u64) -> Vec<SampleRequest> {
 impl Written {
     fn new(requests: &Http1Requests, index: u16, closes: bool, values: Values) -> Written {
         let mut bytes = Vec::new();
-        let upload = requests.request(index).write(closes, || values, &mut bytes);
+        let mut upload = requests.request(index).write(closes, || values, &mut bytes);
         let mut ends = bytes.windows(END_OF_HEAD.len());
         let head = ends.position(|bytes| bytes == END_OF_HEAD).unwrap_or(0) + END_OF_HEAD.len();
+        // A body that waits for leave is shown as one that has it.
+        if let Some(upload) = upload.as_mut().filter(|_| bytes.len() == head) {
+            upload.put_window(&mut bytes);
+        }
         Written {
             bytes,
             head,

@@ -44,6 +44,12 @@ impl Timers {
         }
     }
 
+    /// Moves the instant of `slot` to `at` if that is sooner.
+    pub(crate) fn set_sooner(&mut self, slot: u32, at: u64) {
+        let due = self.slots.get(slot as usize).map_or(NEVER, |due| due.at);
+        self.set(slot, due.min(at));
+    }
+
     /// Removes the instant of `slot`.
     pub(crate) fn clear(&mut self, slot: u32) {
         if let Some(due) = self.slots.get_mut(slot as usize) {

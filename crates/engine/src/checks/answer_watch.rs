@@ -1,6 +1,7 @@
 //! One answer under watch: its fields and body go past, and a verdict remains.
 
 use super::AnswerChecks;
+use super::body_leave::BodyLeave;
 use super::body_reader::BodyReader;
 use super::event_watch::EventWatch;
 use super::value_tests::passes_as_field;
@@ -18,6 +19,8 @@ pub(crate) struct AnswerWatch {
     /// The first field `Location`, cut where it is longer than any that is followed.
     location: Option<Vec<u8>>,
     body: WatchedBody,
+    /// Whether the request's body may be sent.
+    leave: BodyLeave,
 }
 
 impl AnswerWatch {
@@ -28,7 +31,18 @@ impl AnswerWatch {
             failed_header: None,
             location: None,
             body: WatchedBody::Ignored,
+            leave: BodyLeave::NotNeeded,
         }
+    }
+
+    /// Takes the status of an interim head.
+    pub(crate) fn take_interim(&mut self, status: u16) {
+        self.leave.take_interim(status);
+    }
+
+    /// Whether the request's body may be sent.
+    pub(crate) fn body_leave(&mut self) -> &mut BodyLeave {
+        &mut self.leave
     }
 
     /// Takes the final head: its status, and its fields as names and values. Only an answer with
@@ -38,6 +52,7 @@ impl AnswerWatch {
         status: u16,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) {
+        self.leave.take_answer();
         let named = |wanted: &str| {
             let wanted = wanted.as_bytes().to_vec();
             let fields = fields.clone();

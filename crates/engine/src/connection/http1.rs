@@ -1,7 +1,7 @@
 //! HTTP/1.1 as a protocol of one lane: plaintext in, events out.
 
-use crate::body::{self, BodyUpload};
-use crate::checks::{AnswerChecks, AnswerWatch};
+use crate::body::BodyUpload;
+use crate::checks::{AnswerChecks, AnswerWatch, BodyLeave};
 use crate::lane_event::LaneEvent;
 use crate::response::{ReceivedResponse, ResponseParser, ResponseSink};
 use measure::Kind;
@@ -34,6 +34,8 @@ enum LaneExchange {
     Arrived,
     /// The same, with events of a streamed answer.
     Streamed,
+    /// Some of the answer has arrived: the leave to send the body.
+    Continued,
     /// The answer is incomplete, and what has arrived of it was reported.
     Reported,
     /// No request is under way, and none can follow.
@@ -96,6 +98,8 @@ impl Http1Lane {
         let taken = taken.map_err(|why| why.kind())?;
         if watch.has_news() {
             self.exchange = LaneExchange::Streamed;
+        } else if !self.parser.is_whole() && watch.body_leave().take_given() {
+            self.exchange = LaneExchange::Continued;
         } else if taken > 0 {
             self.exchange = LaneExchange::Arrived;
         }
@@ -109,6 +113,10 @@ impl Http1Lane {
             LaneExchange::Streamed => {
                 self.exchange = LaneExchange::Arrived;
                 Some(LaneEvent::Events { lane: 0 })
+            }
+            LaneExchange::Continued => {
+                self.exchange = LaneExchange::Arrived;
+                Some(LaneEvent::Continued)
             }
             LaneExchange::Arrived if self.parser.is_whole() => {
                 self.exchange = LaneExchange::Idle;
@@ -134,7 +142,10 @@ impl Http1Lane {
     pub(super) fn withdraw(&mut self) {
         self.unsolicited |= matches!(
             self.exchange,
-            LaneExchange::Arrived | LaneExchange::Streamed | LaneExchange::Reported
+            LaneExchange::Arrived
+                | LaneExchange::Streamed
+                | LaneExchange::Continued
+                | LaneExchange::Reported
         );
         self.exchange = LaneExchange::Idle;
     }
@@ -189,6 +200,13 @@ impl Http1Lane {
         self.upload = upload;
     }
 
+    /// Lets the body of the request, which was just begun, wait for leave.
+    pub(super) fn hold_body(&mut self) {
+        if let Some(watch) = &mut self.watch {
+            *watch.body_leave() = BodyLeave::Awaited;
+        }
+    }
+
     #[inline]
     pub(super) fn has_upload(&self) -> bool {
         self.upload.is_some()
@@ -199,7 +217,11 @@ impl Http1Lane {
         let Some(upload) = &mut self.upload else {
             return false;
         };
-        upload.put(body::WINDOW, plain);
+        let watch = self.watch.as_mut();
+        if watch.is_some_and(|watch| watch.body_leave().is_missing()) {
+            return false;
+        }
+        upload.put_window(plain);
         if upload.left() == 0 {
             self.upload = None;
         }
@@ -209,6 +231,10 @@ impl Http1Lane {
 
 impl ResponseSink for AnswerWatch {
     const IS_WATCHING: bool = true;
+
+    fn take_interim(&mut self, status: u16) {
+        AnswerWatch::take_interim(self, status);
+    }
 
     fn take_head(&mut self, status: u16, fields: &[httparse::Header<'_>]) {
         let fields = fields.iter();

@@ -16,6 +16,8 @@ pub(crate) enum RequestDeparture {
     AtOnce,
     /// Together with the requests of other lanes, when frames are sent next.
     Together,
+    /// Its head leaves in one of these ways, and its body waits for leave, `within` nanoseconds.
+    HeadFirst { within: u64 },
 }
 
 impl WorkerConnection {
@@ -116,26 +118,62 @@ impl WorkerConnection {
         let request = requests.request_of(operation);
         if let Http::Two(session) = &mut self.http {
             let body = requests.write_http2(user, operation, plain);
-            session.open(lane, plain, body, request.is_head);
-            session.watch(lane, request.checks.as_ref());
+            let mut departure = RequestDeparture::Together;
+            match &request.checks {
+                None => session.open(lane, plain, body, request.is_head),
+                Some(checks) => {
+                    let waits = session.open_watched(lane, plain, body, (request.is_head, checks));
+                    if let Some(within) = checks.continue_within().filter(|_| waits) {
+                        departure = RequestDeparture::HeadFirst { within };
+                    }
+                }
+            }
             self.note_begun(lane);
-            return Ok(RequestDeparture::Together);
+            return Ok(departure);
         }
         let upload = requests.write_http1(self.is_next_closing(requests), user, operation, plain);
-        // The rest of a connection's only request would otherwise wait for an acknowledgement.
-        if upload.is_some() && self.requests_each == 1 {
-            self.transport.send_at_once();
-        }
-        let mut ahead = Ok(());
+        let (mut ahead, mut departure) = (Ok(()), RequestDeparture::AtOnce);
         if let Http::One(lane) = &mut self.http {
             ahead = lane.expect(request.is_head, request.checks.as_ref());
-            lane.keep_upload(upload);
+            if upload.is_some() {
+                lane.keep_upload(upload);
+                departure = self.note_upload(request);
+            }
         }
         self.note_begun(lane);
         self.transport.wrap(plain, outgoing)?;
-        ahead
-            .map(|()| RequestDeparture::AtOnce)
-            .map_err(TransferFault::Http)
+        ahead.map(|()| departure).map_err(TransferFault::Http)
+    }
+
+    /// Notes that the body of the request that was just begun, or the rest of it, follows.
+    #[cold]
+    fn note_upload(&mut self, request: &Http1Request) -> RequestDeparture {
+        // The rest of a connection's only request would otherwise wait for an acknowledgement.
+        if self.requests_each == 1 {
+            self.transport.send_at_once();
+        }
+        let checks = request.checks.as_ref();
+        match (
+            checks.and_then(|checks| checks.continue_within()),
+            &mut self.http,
+        ) {
+            (Some(within), Http::One(lane)) => {
+                lane.hold_body();
+                RequestDeparture::HeadFirst { within }
+            }
+            _ => RequestDeparture::AtOnce,
+        }
+    }
+
+    /// Stops waiting for leave to send the body of the lane's request. Returns whether it waited.
+    pub(crate) fn stop_waiting(&mut self, lane: u32) -> bool {
+        match &mut self.http {
+            Http::One(lane) => {
+                let watch = lane.watch();
+                watch.is_some_and(|watch| watch.body_leave().give_up())
+            }
+            Http::Two(session) => session.stop_waiting(lane),
+        }
     }
 
     /// Writes the operation's request into `plain`, to go out as early data. Returns whether all of

@@ -12,7 +12,7 @@ use super::hpack;
 use super::known_block::KnownBlock;
 use super::peer::Peer;
 use crate::body::BodyUpload;
-use crate::checks::{AnswerChecks, AnswerWatch};
+use crate::checks::{AnswerChecks, AnswerWatch, BodyLeave};
 use crate::lane_event::LaneEvent;
 use crate::response::ReceivedResponse;
 use measure::Kind;
@@ -22,6 +22,10 @@ use std::sync::Arc;
 /// Most bytes of answers to the peer's requests that may wait. A peer that keeps asking and never
 /// reads is broken.
 pub(super) const MAX_WAITING: usize = 1024 * 1024;
+
+/// The window of a stream is so much smaller while its body waits for leave, more than the peer can
+/// widen it: then nothing else has to know of the wait.
+const SHUT: i64 = i64::MAX / 2;
 
 /// The client's side of a connection; its requests are in [`HeaderBlocks`](super::HeaderBlocks).
 #[derive(Debug)]
@@ -199,6 +203,48 @@ impl Http2Connection {
         body: Option<BodyUpload>,
         head_only: bool,
     ) {
+        self.put_request(lane, block, body, head_only);
+        self.send_body(lane);
+    }
+
+    /// Does the same, and watches the answer. Returns whether the body waits for leave.
+    pub(crate) fn open_watched(
+        &mut self,
+        lane: u32,
+        block: &[u8],
+        body: Option<BodyUpload>,
+        (head_only, checks): (bool, &Arc<AnswerChecks>),
+    ) -> bool {
+        self.put_request(lane, block, body, head_only);
+        let stream = &mut self.streams[lane as usize];
+        let watch = stream.watch.insert(Box::new(AnswerWatch::new(checks)));
+        let waits = checks.continue_within().is_some() && stream.upload.is_some();
+        if waits {
+            *watch.body_leave() = BodyLeave::Awaited;
+            stream.window -= SHUT;
+        }
+        self.send_body(lane);
+        waits
+    }
+
+    /// Stops waiting for leave to send the lane's body. Returns whether the body waited.
+    pub(crate) fn stop_waiting(&mut self, lane: u32) -> bool {
+        let watch = self.streams[lane as usize].watch.as_mut();
+        let waited = watch.is_some_and(|watch| watch.body_leave().give_up());
+        if waited {
+            self.let_body_go(lane);
+        }
+        waited
+    }
+
+    /// Sends the lane's body, which has waited.
+    fn let_body_go(&mut self, lane: u32) {
+        self.streams[lane as usize].window += SHUT;
+        self.send_body(lane);
+    }
+
+    /// Opens a stream with its header block.
+    fn put_request(&mut self, lane: u32, block: &[u8], body: Option<BodyUpload>, head_only: bool) {
         let id = self.next_id;
         // A client's streams have odd ids (RFC 9113 §5.1.1).
         self.next_id += 2;
@@ -211,6 +257,7 @@ impl Http2Connection {
         stream.head_only = head_only;
         stream.window = self.peer.window;
         stream.received = 0;
+        stream.watch = None;
         stream.upload = body.filter(|body| body.left() > 0);
         let ends_stream = stream.upload.is_none();
         if self.peer.wants_size_update() {
@@ -219,14 +266,6 @@ impl Http2Connection {
         } else {
             frame::put_headers(&mut self.out, id, block, ends_stream, self.peer.max_frame);
         }
-        self.send_body(lane);
-    }
-
-    /// Watches the answer on the lane's stream, which was just opened, if there are `checks`.
-    #[inline]
-    pub(crate) fn watch(&mut self, lane: u32, checks: Option<&Arc<AnswerChecks>>) {
-        let watch = checks.map(|checks| Box::new(AnswerWatch::new(checks)));
-        self.streams[lane as usize].watch = watch;
     }
 
     /// What watches the answer on the lane's latest stream, if its request wants that.

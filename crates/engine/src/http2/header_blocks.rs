@@ -66,6 +66,8 @@ enum Part {
     Replayed(Arc<ReplayedRequest>),
     /// The field with the body's length, if there is a body.
     OptionalLength,
+    /// The field with which a body waits for leave, if that has content (RFC 9110 §10.1.1).
+    OptionalExpect,
     /// The path that a redirect leads to, as a string.
     HopTarget,
 }
@@ -154,9 +156,14 @@ impl PrebuiltBlock {
         let body = body_of(request, sources).map(Arc::new);
         if replayed.is_some() {
             block.0.push(Part::OptionalLength);
-        } else if body.is_some() {
-            block.put_name(CONTENT_LENGTH);
-            block.0.push(Part::BodyLength);
+        } else if let Some(body) = &body {
+            if request.transfer.continue_within.is_some() {
+                block.0.push(Part::OptionalExpect);
+            }
+            if !body.is_chunked() {
+                block.put_name(CONTENT_LENGTH);
+                block.0.push(Part::BodyLength);
+            }
         }
         PrebuiltBlock {
             block: block.0,
@@ -295,6 +302,16 @@ impl Part {
             }),
             Part::BodyLength => put_number(body_length.unwrap_or(0), block),
             Part::Replayed(request) => put_recorded(request, values, block),
+            Part::OptionalExpect => {
+                if body_length.unwrap_or(0) > 0 {
+                    let mut field = Block::default();
+                    field.field("expect", vec![Fill::Bytes(b"100-continue".to_vec())]);
+                    field
+                        .0
+                        .iter()
+                        .for_each(|part| part.put(values, &[], None, block));
+                }
+            }
             Part::OptionalLength => {
                 if let Some(length) = body_length {
                     hpack::put_name(block, CONTENT_LENGTH);

@@ -42,6 +42,11 @@ impl Deadlines {
         self.timers.set(slot, self.answer_due(from));
     }
 
+    /// Looks at the slot at `until`, unless its answer is due before: its body waits for leave.
+    pub(super) fn await_leave(&mut self, slot: u32, until: u64) {
+        self.timers.set_sooner(slot, until);
+    }
+
     /// When the server should at the latest have done what it was asked for at `from`.
     #[inline]
     pub(super) fn answer_due(&self, from: u64) -> u64 {

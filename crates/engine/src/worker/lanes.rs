@@ -50,8 +50,44 @@ impl Worker {
                     self.dirty.push(seat);
                 }
             }
+            Ok(RequestDeparture::HeadFirst { within }) => self.send_head(slot, now, within),
             Err(fault) => self.lose(seat, fault),
         }
+    }
+
+    /// Sends the head of the slot's request, whose body waits for leave.
+    #[cold]
+    fn send_head(&mut self, slot: u32, now: u64, within: u64) {
+        let seat = self.seats.seat_of(slot);
+        self.deadlines.await_leave(slot, now + within);
+        let connection = self.seats.connection(seat);
+        if connection.is_some_and(|connection| connection.is_shared()) {
+            self.dirty.push(seat);
+        } else {
+            self.flush(seat);
+        }
+    }
+
+    /// The time is up of an operation whose request was sent at `sent_at`. Returns whether that was
+    /// only the time for which its body waited for leave, or might have.
+    #[cold]
+    fn stop_waiting(&mut self, slot: u32, sent_at: u64, now: u64) -> bool {
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return false;
+        };
+        let since = self.requests.timeout_from(operation, sent_at);
+        if self.deadlines.answer_due(since) <= now {
+            return false;
+        }
+        self.deadlines.await_answer(slot, since);
+        if connection.stop_waiting(lane) {
+            match connection.is_shared() {
+                true => self.dirty.push(seat),
+                false => self.upload(seat),
+            }
+        }
+        true
     }
 
     /// Acts on what a connection reports after a read at `at`, or after its own time was up.
@@ -83,6 +119,7 @@ impl Worker {
             LaneEvent::FirstByte { lane } | LaneEvent::Progress { lane } => {
                 self.on_progress(first + lane, at)
             }
+            LaneEvent::Continued => self.upload(seat),
             LaneEvent::Opened => self.on_opened(seat),
             LaneEvent::Failed { lane, kind } => self.fail_alone(first + lane, kind),
             LaneEvent::Refused { lane, kind } => self.on_refused(first + lane, kind),
@@ -199,6 +236,9 @@ impl Worker {
             return; // it ended in this turn
         };
         let sent_at = operation.sent().map(|sent| sent.at);
+        if sent_at.is_some_and(|at| self.stop_waiting(slot, at, now)) {
+            return;
+        }
         let opens = self.seats.seat(seat).opening_slot() == Some(slot);
         let is_for_one_name = self.is_for_one_name();
         let connection = self.seats.connection(seat);

@@ -218,7 +218,7 @@ impl Http2Connection {
         }
         let stream = &mut self.streams[lane as usize];
         match (stream.answer.status, fields.status) {
-            (None, Some(100..=199)) if !ends_stream => self.take_interim(id, lane),
+            (None, Some(status @ 100..=199)) if !ends_stream => self.take_interim(id, lane, status),
             (None, Some(status @ 200..)) => {
                 let is_bodiless = stream.head_only || matches!(status, 204 | 304);
                 let no_body = is_bodiless.then_some(0);
@@ -244,14 +244,21 @@ impl Http2Connection {
     }
 
     /// Counts an interim response (RFC 9110 §15.2); the final one follows.
-    fn take_interim(&mut self, id: u32, lane: u32) {
+    fn take_interim(&mut self, id: u32, lane: u32, status: u16) {
         let stream = &mut self.streams[lane as usize];
         stream.interim += 1;
+        let has_leave = stream.watch.as_mut().is_some_and(|watch| {
+            watch.take_interim(status);
+            watch.body_leave().take_given()
+        });
         if stream.interim == 1 {
             self.events.push(LaneEvent::FirstByte { lane });
         }
         if stream.interim > MAX_INTERIM {
-            self.break_off(id, lane, HttpViolation::InterimFlood);
+            return self.break_off(id, lane, HttpViolation::InterimFlood);
+        }
+        if has_leave {
+            self.let_body_go(lane);
         }
     }
 
