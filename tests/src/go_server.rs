@@ -132,6 +132,8 @@ impl GoServer {
 
     /// The URL of a path, which begins with `/`: `/` (356 bytes), `/big` (1.9 MB), `/chunked` (356
     /// bytes in two chunks), `/204`, `/500`, `/length` (returns the length of the request body),
+    /// `/received` (reads the body, and tells length, framing, expectation and SHA-256), `/refused`
+    /// (417 without reading the body), `/onwards` (307 to `/received`),
     /// `/events?n=5&gap=10ms` (server-sent events, the first one after a gap too, and `[DONE]`;
     /// with `&gzip` compressed, with `&stall` without an end), `/elsewhere` (redirects to
     /// `/events`). All others are like `/`.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"compress/gzip"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -149,6 +150,21 @@ func routes() http.Handler {
 		if err == nil {
 			fmt.Fprint(w, length)
 		}
+	})
+	mux.HandleFunc("/received", func(w http.ResponseWriter, r *http.Request) {
+		atomic.AddUint64(&counts.Requests, 1)
+		hash := sha256.New()
+		length, err := io.Copy(hash, r.Body)
+		if err == nil {
+			fmt.Fprintf(w, "%d bytes, said %d, %v, %q, %x", length, r.ContentLength, r.TransferEncoding,
+				r.Header.Get("Expect"), hash.Sum(nil))
+		}
+	})
+	// Answers without reading the body.
+	mux.Handle("/refused", sized(417, body))
+	mux.HandleFunc("/onwards", func(w http.ResponseWriter, r *http.Request) {
+		atomic.AddUint64(&counts.Requests, 1)
+		http.Redirect(w, r, "/received", http.StatusTemporaryRedirect)
 	})
 	mux.HandleFunc("/events", streamEvents)
 	mux.HandleFunc("/elsewhere", func(w http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,7 @@
 mod addresses;
 mod auth;
 mod bodies;
+mod body_transfer;
 mod cheap;
 mod checks;
 mod connections;

@@ -1,6 +1,7 @@
 //! Tests of the engine against sound and broken servers from the `target` crate.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod expect_continue;
 mod faults;
 mod hand_written;
 mod http2_servers;
