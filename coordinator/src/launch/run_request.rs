@@ -2,10 +2,11 @@
 
 use crate::mint::{self, Mint};
 use crate::planned_run::PlannedRun;
-use control::{Audience, Digest, FleetRules, LostPolicy, PLAN_MAX_BYTES, RunFile, RunRequest};
+use control::{Audience, Digest, FILES_MAX_BYTES, FleetRules, LostPolicy};
+use control::{PLAN_MAX_BYTES, RunFile, RunRequest};
 use measure::Totals;
 use plan::{
-    Campaign, Capacity, End, FleetPlan, LostAgents, Owner, Plan, Search, SearchRange, Sha256,
+    Campaign, Capacity, End, File, FleetPlan, LostAgents, Owner, Plan, Search, SearchRange, Sha256,
 };
 use proto::Bytes;
 use std::collections::btree_map::Entry;
@@ -17,7 +18,8 @@ pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
     let plans = || campaign.variants().iter().map(|variant| &variant.plan);
     let problem = plans().find_map(|plan| {
         let size = too_large(plan).or_else(|| too_many_cells(plan));
-        size.or_else(|| mint::problem(plan))
+        size.or_else(|| too_large_files(plan.files()))
+            .or_else(|| mint::problem(plan))
             .or_else(|| too_narrow(plan, campaign.search(), agents))
     });
     problem
@@ -71,6 +73,24 @@ fn too_large(plan: &Plan) -> Option<String> {
         format!(
             "the plan has {bytes} bytes with its defaults written out; {PLAN_MAX_BYTES} is the \
              most: put bodies into files"
+        )
+    })
+}
+
+/// Agents refuse more than they hold in memory, and would say so only once they are to get ready.
+fn too_large_files(mut files: Vec<&File>) -> Option<String> {
+    files.sort_by_key(|file| file.sha256);
+    files.dedup_by_key(|file| file.sha256);
+    let bytes: u64 = files.iter().map(|file| file.content.len() as u64).sum();
+    let largest = files.iter().max_by_key(|file| file.content.len())?;
+    (bytes > FILES_MAX_BYTES).then(|| {
+        format!(
+            "the plan names {} files of {bytes} bytes in all, {} of them in {:?}, and an agent \
+             takes at most {FILES_MAX_BYTES}: name fewer or smaller files; data files and the log \
+             of a replay may be packed by gzip",
+            files.len(),
+            largest.content.len(),
+            largest.name
         )
     })
 }
@@ -204,10 +224,10 @@ fn identities(plan: &Plan, agent: u32, agents: u32) -> BTreeSet<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::new;
+    use super::{new, too_large_files};
     use crate::planned_run::PlannedRun;
     use control::{Audience, Digest, FleetRules, LostPolicy, RunRequest};
-    use plan::{Files, Plan};
+    use plan::{File, Files, Plan, Sha256};
     use std::time::Duration;
 
     /// Holds a certificate or key for each name; `same.key` has the content of `0.key`.
@@ -290,6 +310,28 @@ mod tests {
         let shared = format!("target.url = \"https://a.test\"\nload = {closed}\n{shared}");
         let request = request(&Plan::parse(&shared, &mut Folder).unwrap(), 2).unwrap();
         assert_eq!(audience(&request, "0.key"), Some(vec![0, 1]));
+    }
+
+    #[test]
+    fn more_bytes_of_files_than_agents_take_are_told_before_the_start() {
+        let file = |name: &str, bytes: usize| File {
+            name: name.to_owned(),
+            sha256: Sha256::hash(name.as_bytes()),
+            content: std::iter::repeat_n(0, bytes).collect(),
+        };
+        let large = file("large.csv", 64 << 20);
+        let mut files: Vec<File> = (0..8).map(|_| large.clone()).collect();
+        let told = |files: &[File]| too_large_files(files.iter().collect());
+        files.push(file("small.csv", 1));
+        assert_eq!(told(&files), None, "one content is sent once");
+        for (nth, file) in files.iter_mut().enumerate() {
+            file.sha256 = Sha256::hash(&[nth as u8]);
+        }
+        let problem = told(&files).unwrap();
+        let told_of = "9 files of 536870913 bytes in all, 67108864 of them in \"large.csv\"";
+        assert!(problem.contains(told_of), "{problem}");
+        files.pop();
+        assert_eq!(told(&files), None);
     }
 
     #[test]
