@@ -529,7 +529,7 @@ mod tests {
             (&["-n", "10k", URL], "write a whole number from 1 to "),
             (&["-w", "5", URL], "--workers N for load threads"),
             (&["-w"], "--workers N for load threads"),
-            (&["-L", URL], "redirects are not followed"),
+            (&["-L", URL], "follows no redirects"),
             (&["-disable-compression", URL], "nothing is compressed"),
             (&["-C", "a=b", URL], "-H \"Cookie: NAME=VALUE\""),
             (&["--latency", URL], "percentiles are printed anyway"),

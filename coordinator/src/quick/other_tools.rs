@@ -41,7 +41,7 @@ const CURES: [(&[&str], &str); 23] = [
             "--redirect",
             "--disable-redirects",
         ],
-        "redirects are not followed; write the URL that they lead to",
+        "quick follows no redirects; write the URL that they lead to, or a plan with request.redirects",
     ),
     (
         &["--disable-compression", "--compressed"],
