@@ -9,7 +9,9 @@ use rustls::ServerConfig;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -169,6 +171,16 @@ impl Material {
     }
 }
 
+/// Whether a file of `owner` with these permission bits can be read by others than `reader`, both
+/// user ids.
+///
+/// root may lend it to a group: a secret that Kubernetes mounts for a user without rights is so. It
+/// is the rule that PostgreSQL has for its keys.
+fn may_be_read_by_others(mode: u32, owner: u32, reader: u32) -> bool {
+    let is_lent = owner == 0 && reader != 0;
+    mode & if is_lent { 0o037 } else { 0o077 } != 0
+}
+
 /// Reads the file's text; `None` if there is no file.
 fn read(path: &Path) -> Result<Option<String>, EnrolmentError> {
     let failed = |error| EnrolmentError::Read {
@@ -180,8 +192,10 @@ fn read(path: &Path) -> Result<Option<String>, EnrolmentError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
-    let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o7777;
-    if mode & 0o077 != 0 {
+    let metadata = file.metadata().map_err(failed)?;
+    let mode = metadata.permissions().mode() & 0o7777;
+    let reader = rustix::process::geteuid().as_raw();
+    if may_be_read_by_others(mode, metadata.uid(), reader) {
         return Err(EnrolmentError::Open {
             path: path.to_owned(),
             mode,
@@ -350,6 +364,23 @@ mod tests {
             error.contains("0644") && error.contains("chmod 600"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn group_may_read_what_root_lends_to_it() {
+        let (root, user) = (0, 1_000);
+        for (mode, owner, reader, expected) in [
+            (0o600, user, user, false),
+            (0o640, user, user, true),
+            (0o400, root, root, false),
+            (0o440, root, root, true),
+            (0o440, root, user, false),
+            (0o460, root, user, true),
+            (0o444, root, user, true),
+        ] {
+            let open = may_be_read_by_others(mode, owner, reader);
+            assert_eq!(open, expected, "{mode:o} {owner} {reader}");
+        }
     }
 
     #[test]

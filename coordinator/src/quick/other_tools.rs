@@ -41,7 +41,8 @@ const CURES: [(&[&str], &str); 23] = [
             "--redirect",
             "--disable-redirects",
         ],
-        "quick follows no redirects; write the URL that they lead to, or a plan with request.redirects",
+        "quick follows no redirects; write the URL that they lead to, or a plan with \
+         request.redirects",
     ),
     (
         &["--disable-compression", "--compressed"],
