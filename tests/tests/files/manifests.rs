@@ -52,6 +52,37 @@ fn units_start_what_the_programs_understand() {
     }
 }
 
+/// The words of each list `args:` in a manifest that `.ci/kubernetes` wrote: one on each line.
+fn argument_lists(manifest: &str) -> Vec<Vec<String>> {
+    let mut lists = Vec::new();
+    let mut lines = manifest.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.trim() == "args:" {
+            let word = |line: &&str| line.trim().strip_prefix("- ").map(str::to_owned);
+            let mut words = Vec::new();
+            while let Some(word) = lines.peek().and_then(word) {
+                words.push(word.trim_matches('"').to_owned());
+                lines.next();
+            }
+            lists.push(words);
+        }
+    }
+    lists
+}
+
+#[test]
+fn pods_start_what_the_programs_understand() {
+    for part in ["agents", "run", "monitors"] {
+        let path = format!("packaging/kustomize/{part}/{part}.yaml");
+        let lists = argument_lists(&read(of_the_repository(&path)));
+        let [words] = lists.as_slice() else {
+            panic!("{path}: {lists:?}");
+        };
+        assert!(words.len() > 5, "{path}: {words:?}");
+        assert_eq!(parse(words), Ok(()), "{path}");
+    }
+}
+
 #[test]
 fn command_line_with_a_flag_that_is_gone_is_noticed() {
     let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
