@@ -21,7 +21,7 @@ use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{
     Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, Snapshot,
-    nanoseconds,
+    WithheldBodies, nanoseconds,
 };
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
@@ -57,6 +57,7 @@ pub struct ResultCollector {
     sums: KeySums,
     failed_rows: FailedRows,
     redirects: FollowedRedirects,
+    withheld: WithheldBodies,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
@@ -156,6 +157,7 @@ impl ResultCollector {
             sums: KeySums::default(),
             failed_rows: FailedRows::default(),
             redirects: FollowedRedirects::default(),
+            withheld: WithheldBodies::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
@@ -185,6 +187,7 @@ impl ResultCollector {
         self.sums.add(snapshot);
         self.failed_rows.merge(&snapshot.failed_rows);
         self.redirects.merge(&snapshot.redirects);
+        self.withheld.merge(&snapshot.withheld);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {

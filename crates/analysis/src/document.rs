@@ -6,6 +6,7 @@ use crate::{
     AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap, Judgement,
     MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RedirectFigures,
     ReplayFigures, RequestSeries, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
+    WithheldFigures,
 };
 use measure::Period;
 use measure::calendar;
@@ -63,6 +64,10 @@ pub struct Document {
     /// Redirects that were followed, by request in the plan's order; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redirects: Vec<RedirectFigures>,
+    /// Bodies that were not sent because the server answered before it gave leave, by request in
+    /// the plan's order; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld_bodies: Vec<WithheldFigures>,
     /// Figures by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
     /// Figures by address; operations that never got one are under `none`.

@@ -58,6 +58,7 @@ mod unstored;
 mod verdict;
 mod verdict_record;
 mod whole_seconds;
+mod withheld_figures;
 
 pub use agent::{AgentEndCause, AgentResult, CpuFigures, MachineFacts};
 pub use agent_run::AgentEnd;
@@ -122,6 +123,7 @@ pub use verdict::{
     BoundNumber, LimitOf, LimitShown, RuleBound, RuleId, RuleReading, explain, has_many_errors,
     shares_full_machine,
 };
+pub use withheld_figures::WithheldFigures;
 
 pub use verdict_record::{Verdict, VerdictRecord};
 

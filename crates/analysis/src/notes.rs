@@ -18,6 +18,7 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
         note_left_open,
         note_resent,
         note_redirects,
+        note_withheld,
         note_stream_limit,
         draining,
         note_unconfirmed,
@@ -225,6 +226,17 @@ fn note_redirects(document: &Document) -> Option<String> {
             human::counted(followed, "redirect"),
             human::one_or_many(followed, "was", "were"),
             by_status.join(", ")
+        )
+    })
+}
+
+fn note_withheld(document: &Document) -> Option<String> {
+    let bodies = document.withheld_bodies.iter();
+    let number = sum(bodies.map(|each| &each.bodies));
+    (number > 0).then(|| {
+        format!(
+            "{number} {} not sent, since the server answered before it gave leave (100 Continue)",
+            human::one_or_many(number, "body was", "bodies were"),
         )
     })
 }

@@ -1,7 +1,7 @@
 //! What a worker hands over each second by a swap; the receiving thread makes a snapshot of it.
 
 use crate::hot::HotCell;
-use crate::{CellKey, Client, FailedRows, FollowedRedirects, Period, Snapshot};
+use crate::{CellKey, Client, FailedRows, FollowedRedirects, Period, Snapshot, WithheldBodies};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ pub struct Interval {
     client: Client,
     failed_rows: FailedRows,
     redirects: FollowedRedirects,
+    withheld: WithheldBodies,
 }
 
 /// An emptied interval. The recorder takes it back, so that the next interval allocates nothing.
@@ -45,7 +46,7 @@ impl Interval {
         addresses: Arc<Vec<Option<SocketAddr>>>,
         cells: Cells,
         client: Client,
-        (failed_rows, redirects): (FailedRows, FollowedRedirects),
+        (failed_rows, redirects, withheld): (FailedRows, FollowedRedirects, WithheldBodies),
     ) -> Interval {
         Interval {
             number,
@@ -55,6 +56,7 @@ impl Interval {
             client,
             failed_rows,
             redirects,
+            withheld,
         }
     }
 
@@ -71,6 +73,7 @@ impl Interval {
             && self.client == Client::default()
             && self.failed_rows.is_empty()
             && self.redirects.is_empty()
+            && self.withheld.is_empty()
     }
 
     /// Merges what was recorded into `snapshot`, so that one snapshot can gather all workers.
@@ -88,6 +91,7 @@ impl Interval {
         snapshot.client.merge(&self.client);
         snapshot.failed_rows.merge(&self.failed_rows);
         snapshot.redirects.merge(&self.redirects);
+        snapshot.withheld.merge(&self.withheld);
         self.client.clear();
         Spare {
             cells,

@@ -38,6 +38,7 @@ mod totals;
 mod unprintable;
 mod window;
 mod wire;
+mod withheld_bodies;
 mod zigzag;
 
 pub use client::Client;
@@ -70,6 +71,7 @@ pub use totals::{Totals, TotalsError};
 pub use unprintable::is_unprintable;
 pub use window::Window;
 pub use wire::{DecodeError, SnapshotDecoder};
+pub use withheld_bodies::WithheldBodies;
 
 /// Number of the encodings of snapshots and totals together, which differs where one of them does.
 /// Coordinator and agent compare it when the agent joins.

@@ -11,7 +11,7 @@ use crate::session_offer::HotOffer;
 use crate::{
     CellId, CellKey, EventsRead, FailedRows, Failure, FollowedRedirects, Handshake, Http2Counts,
     Interval, Metric, NotSent, Operation, Outcome, PathSample, Period, RowId, Spare, StreamEnd,
-    Window,
+    Window, WithheldBodies,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -35,6 +35,7 @@ pub struct Recorder {
     client: HotClient,
     failed_rows: FailedRows,
     redirects: FollowedRedirects,
+    withheld: WithheldBodies,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -56,6 +57,7 @@ impl Recorder {
             client: HotClient::default(),
             failed_rows: FailedRows::default(),
             redirects: FollowedRedirects::default(),
+            withheld: WithheldBodies::default(),
         }
     }
 
@@ -142,6 +144,7 @@ impl Recorder {
             (
                 std::mem::take(&mut self.failed_rows),
                 std::mem::take(&mut self.redirects),
+                std::mem::take(&mut self.withheld),
             ),
         )
     }
@@ -216,6 +219,14 @@ impl Recorder {
             self.redirects.count(key.request, status, 1);
         }
         ended::record_opening(self.cell(key), Outcome::Ok, so_far);
+    }
+
+    /// The answer came in place of the leave to send a body, which will not be sent.
+    #[cold]
+    pub fn count_withheld_body(&mut self, key: CellId) {
+        if key.period == Period::Measured {
+            self.withheld.count(key.request, 1);
+        }
     }
 
     /// Events of a streamed answer came.

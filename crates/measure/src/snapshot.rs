@@ -3,7 +3,7 @@
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
     CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Metric, Outcome,
-    StreamCounts,
+    StreamCounts, WithheldBodies,
 };
 use std::collections::BTreeMap;
 
@@ -21,6 +21,8 @@ pub struct Snapshot {
     pub failed_rows: FailedRows,
     /// Redirects that were followed.
     pub redirects: FollowedRedirects,
+    /// Bodies that were not sent.
+    pub withheld: WithheldBodies,
 }
 
 /// Figures of one key.
@@ -45,6 +47,7 @@ impl Snapshot {
         self.client.merge(&other.client);
         self.failed_rows.merge(&other.failed_rows);
         self.redirects.merge(&other.redirects);
+        self.withheld.merge(&other.withheld);
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
@@ -60,6 +63,7 @@ impl Snapshot {
             && self.client == Client::default()
             && self.failed_rows.is_empty()
             && self.redirects.is_empty()
+            && self.withheld.is_empty()
     }
 }
 

@@ -10,7 +10,7 @@ use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
     Histogram, HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, Snapshot,
-    StreamCounts,
+    StreamCounts, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -18,10 +18,11 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 10;
+pub(crate) const VERSION: u8 = 11;
 
-/// The versions before, of which run logs are read: without streamed answers, before that without
-/// followed redirects, and before that without failed rows.
+/// The versions before, of which run logs are read: without withheld bodies, before that without
+/// streamed answers, then without followed redirects, and then without failed rows.
+const WITHOUT_WITHHELD: u8 = 10;
 const WITHOUT_STREAMS: u8 = 9;
 const WITHOUT_REDIRECTS: u8 = 8;
 const WITHOUT_ROWS: u8 = 7;
@@ -78,8 +79,9 @@ impl Snapshot {
         let rows: Vec<_> = self.failed_rows.iter().collect();
         let redirects: Vec<_> = self.redirects.iter().collect();
         let streams: Vec<_> = self.streams().collect();
+        let withheld: Vec<_> = self.withheld.iter().collect();
         let client = WireClient::new(&self.client);
-        let plain = postcard::to_allocvec(&(cells, client, rows, redirects, streams))
+        let plain = postcard::to_allocvec(&(cells, client, rows, redirects, streams, withheld))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -170,6 +172,9 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     }
     if version > WITHOUT_STREAMS {
         reader.streams_into(&mut snapshot.cells)?;
+    }
+    if version > WITHOUT_WITHHELD {
+        snapshot.withheld = reader.withheld()?;
     }
     reader.0.end()?;
     Ok(snapshot)
@@ -304,6 +309,7 @@ impl SnapshotReader<'_> {
             client,
             failed_rows: FailedRows::default(),
             redirects: FollowedRedirects::default(),
+            withheld: WithheldBodies::default(),
         })
     }
 
@@ -315,6 +321,16 @@ impl SnapshotReader<'_> {
             redirects.count(request, status, number);
         }
         Ok(redirects)
+    }
+
+    fn withheld(&mut self) -> Result<WithheldBodies, DecodeError> {
+        let mut withheld = WithheldBodies::default();
+        for _ in 0..self.0.take::<usize>()? {
+            let (request, number) = self.0.take()?;
+            self.0.keep(entry_bytes::<u16, u64>())?;
+            withheld.count(request, number);
+        }
+        Ok(withheld)
     }
 
     /// More rows of a file than are kept are left out, as in any sum.

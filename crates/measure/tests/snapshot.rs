@@ -10,7 +10,7 @@ use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, EventsRead, FailedRows,
     Failure, FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation, Kind,
     Metric, Negotiated, NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period,
-    Recorder, RowId, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, Window,
+    Recorder, RowId, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, Window, WithheldBodies,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -263,6 +263,7 @@ fn before_streams() -> Snapshot {
 /// Something of everything, the same for ever: what the encoding is pinned with.
 fn everything() -> Snapshot {
     let (mut recorder, key) = filled();
+    recorder.count_withheld_body(key);
     recorder.events(&EventsRead {
         key,
         intended_at: MS,
@@ -382,8 +383,14 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v10.bin");
+    let golden = include_bytes!("golden/snapshot-v11.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_withheld = Snapshot {
+        withheld: WithheldBodies::default(),
+        ..everything()
+    };
+    let golden = include_bytes!("golden/snapshot-v10.bin");
+    assert_eq!(Snapshot::decode(golden), Ok(without_withheld));
     let golden = include_bytes!("golden/snapshot-v9.bin");
     assert_eq!(Snapshot::decode(golden), Ok(before_streams()));
     let without_redirects = Snapshot {
@@ -401,24 +408,24 @@ fn versions_are_read_as_they_were_written() {
 }
 
 #[test]
-fn version_10_is_written_as_it_was() {
+fn version_11_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v10.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v11.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v10.bin");
+    let golden = include_bytes!("golden/snapshot-v11.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [10, 10]);
+    assert_eq!([written[0], golden[0]], [11, 11]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[11, 0]).unwrap_err().to_string(),
-        "snapshot of version 11, only versions 7 to 10 are understood; agents and coordinator \
+        Snapshot::decode(&[12, 0]).unwrap_err().to_string(),
+        "snapshot of version 12, only versions 7 to 11 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -536,7 +543,8 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
     // The last bytes are the histogram, and nothing of the rest: the client, rows, redirects,
-    // streamed answers. Three times a value is the counter 6; 0x80 is the first byte of a longer.
+    // streamed answers, bodies. Three times a value is the counter 6; 0x80 is the first byte of a
+    // longer one.
     let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;
@@ -577,9 +585,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     encoded(&plain)
 }
 
-/// Bytes of a client that says nothing, of no failed row, no redirect and no streamed answer:
-/// absent distributions, and numbers that are 0.
-const EMPTY_CLIENT: usize = 16;
+/// Bytes of a client that says nothing, of no failed row, no redirect, no streamed answer and no
+/// withheld body: absent distributions, and numbers that are 0.
+const EMPTY_CLIENT: usize = 17;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -637,7 +645,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![10], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![11], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

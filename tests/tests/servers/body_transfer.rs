@@ -105,6 +105,12 @@ fn body_that_is_not_wanted_is_not_sent() {
         let more = format!("connection.http = {http:?}\n{more}{body}\" }}\n");
         let document = run_to(0, &plan(&server.url("/"), &pki, &more));
         assert_eq!(document.measured.operations.ok, REQUESTS);
+        let withheld: Vec<_> = document
+            .withheld_bodies
+            .iter()
+            .map(|each| each.bodies)
+            .collect();
+        assert_eq!(withheld, [REQUESTS], "HTTP/{http}");
         let counts = server.counts();
         assert_eq!(
             (counts.requests, counts.connections),

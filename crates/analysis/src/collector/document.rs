@@ -14,7 +14,7 @@ use crate::{
     AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
     FleetFigures, HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures,
     ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers,
-    StartSkew, Unstored,
+    StartSkew, Unstored, WithheldFigures,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -55,6 +55,7 @@ impl ResultCollector {
                 .map(|replay| replay.with(&whole.counters)),
             data: self.data(),
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
+            withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),

@@ -3,6 +3,7 @@
 use super::Worker;
 use super::lanes::failed;
 use super::operation::ending;
+use crate::checks::{AnswerWatch, BodyLeave};
 use crate::connection::AfterAnswer;
 use measure::{FailureStage, Kind, OperationEnd};
 
@@ -30,6 +31,10 @@ impl Worker {
         self.ledger.count_body(connection, lane, operation, at);
         let so_far = operation.ended(connection.answer(lane), OperationEnd::Ok, now);
         self.ledger.recorder.count_redirect(&so_far, redirect.0);
+        let leave = connection.watch(lane).map(AnswerWatch::body_leave);
+        if leave.is_some_and(|leave| *leave == BodyLeave::Refused) {
+            self.ledger.recorder.count_withheld_body(operation.id);
+        }
         let after = connection.after_answer(self.rules.close);
         if after != AfterAnswer::Stays {
             // The operation ends on another connection, so this one is judged now.

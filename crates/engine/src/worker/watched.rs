@@ -3,7 +3,7 @@
 use super::Worker;
 use super::lanes::failed;
 use super::operation::fault_of;
-use crate::checks::EventWatch;
+use crate::checks::{BodyLeave, EventWatch};
 use crate::connection::Cancelled;
 use crate::live_operation::LiveOperation;
 use measure::{EventsRead, Failure, FailureStage, Kind, OperationEnd, Recorder};
@@ -60,6 +60,9 @@ impl Worker {
             return OperationEnd::Ok;
         };
         let failure = watch.end();
+        if *watch.body_leave() == BodyLeave::Refused {
+            self.ledger.recorder.count_withheld_body(operation.id);
+        }
         if let Some(events) = watch.events() {
             let recorder = &mut self.ledger.recorder;
             // Some events end with their answer only.
