@@ -7,7 +7,7 @@ use interop::{
     Signal, plan, wait_until,
 };
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 
 const REQUESTS: u64 = 300;
@@ -223,23 +223,21 @@ fn agent_that_is_killed_in_a_replay_has_its_requests_sent_by_others() {
         (nginx.requests().len() >= 100).then_some(())
     });
     agents[1].signal(Signal::KILL);
-    let finished = invited.coordinator.wait();
-    let document = finished.clean().document();
+    let ended = invited.coordinator.wait();
+    let finished = ended.clean();
     let mut times: BTreeMap<u64, u64> = BTreeMap::new();
     for request in nginx.requests() {
         *times.entry(number_of(&request)).or_default() += 1;
     }
     assert!(times.values().all(|&times| times == 1), "{finished}");
     let missing: Vec<u64> = (0..requests).filter(|nr| !times.contains_key(nr)).collect();
-    // Only until its part is taken over, and only what it had.
-    let lost = document.agents.iter().filter_map(|agent| agent.unstored);
-    let most: u64 = lost.filter_map(|unstored| unstored.arrivals).sum();
+    // Only until its part is taken over, and only what it had: a third of the connections.
     let late = missing.iter().filter(|&&nr| nr > requests * 3 / 4).count();
-    assert!(
-        late == 0 && !missing.is_empty(),
-        "{missing:?}, {most}\n{finished}"
-    );
-    let connections: std::collections::BTreeSet<u64> =
-        missing.iter().map(|nr| nr * nr % CONNECTIONS).collect();
-    assert!(connections.len() < CONNECTIONS as usize, "{missing:?}");
+    assert!(late == 0 && !missing.is_empty(), "{missing:?}\n{finished}");
+    let connections = |numbers: &[u64]| -> BTreeSet<u64> {
+        numbers.iter().map(|nr| nr * nr % CONNECTIONS).collect()
+    };
+    let all = connections(&(0..requests).collect::<Vec<_>>()).len();
+    let missed = connections(&missing);
+    assert!(missed.len() <= all.div_ceil(3), "{missed:?} of {all}");
 }
