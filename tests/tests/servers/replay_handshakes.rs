@@ -3,10 +3,12 @@
 
 use analysis::ReplayedHandshakes;
 use interop::{
-    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan,
+    CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxRequest, NginxServer, Pki,
+    Signal, plan, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
 
 const NAMES: [&str; 4] = ["", "a.test", "b.test", "c.test"];
 
@@ -165,4 +167,153 @@ fn handshakes_of_a_log_are_repeated_with_any_number_of_agents() {
         };
         assert_eq!(made, expected, "{finished}");
     }
+}
+
+#[test]
+fn replay_of_a_replays_own_log_has_the_same_handshakes() {
+    const CONNECTIONS: u64 = 1500;
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let url = nginx.url(NginxServer::AnyTlsTickets, "/");
+    let fast = RECORDED.replace(" }", ", speed = 2 }");
+    let first = run(&url, &pki, &log(CONNECTIONS, 12), 2, &fast);
+    let lines = requests(CONNECTIONS);
+    assert!(lines >= 3000, "{lines}");
+    let seen = by_connection(&nginx.wait_for_requests(lines));
+    assert_same(&seen, &expected(CONNECTIONS, 1), &first);
+    let path = nginx.access_log();
+    let arguments = [
+        "import",
+        "--strict",
+        "--log-format",
+        Nginx::log_format(),
+        path.to_str().unwrap(),
+    ];
+    let second = CoordinatorCommand::new(&arguments).run().expect(0).stdout;
+    let finished = run(&url, &pki, &second, 1, RECORDED);
+    let seen = nginx.wait_for_requests(2 * lines);
+    let repeated = by_connection(&seen[lines..]);
+    assert_same(&repeated, &expected(CONNECTIONS, 1), &finished);
+}
+
+/// A log of one name whose connections all resume, `gap_ms` apart.
+fn resumed_log(connections: u64, gap_ms: u64, protocol: &str) -> String {
+    let line = |number: u64| {
+        let line = json!({
+            "at": (number * gap_ms) as f64 / 1e3,
+            "method": "GET",
+            "path": format!("/204?c={number}"),
+            "connection": number.to_string(),
+            "server_name": "a.test",
+            "resumed": true,
+            "protocol": protocol,
+        });
+        format!("{line}\n")
+    };
+    (0..connections).map(line).collect()
+}
+
+#[test]
+fn sessions_older_than_the_log_are_counted_and_are_there_in_the_next_turn() {
+    const CONNECTIONS: u64 = 20;
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let cases = [
+        // The first of all makes a session for the others, whatever the number of agents.
+        (NginxServer::Tls13Tickets, "TLSv1.3", 1, 0),
+        (NginxServer::Tls12Tickets, "TLSv1.2", 1, 0),
+        (NginxServer::Tls12Cache, "TLSv1.2", 1, 0),
+        // There never is one.
+        (NginxServer::Tls12Rsa, "TLSv1.2", 2 * CONNECTIONS, 0),
+        // It sends tickets that it does not take.
+        (NginxServer::Tls13, "TLSv1.3", 1, 2 * CONNECTIONS - 1),
+    ];
+    for (server, protocol, none_at_hand, refused) in cases {
+        let more = RECORDED.replace(" }", ", loop = 2 }");
+        let log = resumed_log(CONNECTIONS, 50, protocol);
+        let finished = run(&nginx.url(server, "/"), &pki, &log, 2, &more);
+        let made = handshakes(finished.clean());
+        let failed = (made.none_at_hand, made.refused);
+        assert_eq!(failed, (none_at_hand, refused), "{finished}");
+        assert_eq!(made.planned_resumed, 2 * CONNECTIONS, "{finished}");
+        assert_eq!(made.full, none_at_hand + refused, "{finished}");
+        assert_eq!(made.full + made.resumed, 2 * CONNECTIONS, "{finished}");
+        assert!(
+            finished.stdout.contains("asked to resume, made full"),
+            "{finished}"
+        );
+    }
+}
+
+#[test]
+fn early_data_goes_with_the_connections_that_resumed_in_the_log() {
+    const CONNECTIONS: u64 = 20;
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let url = nginx.url(NginxServer::EarlyData, "/");
+    let log = resumed_log(CONNECTIONS, 50, "TLSv1.3");
+    let more = format!("{RECORDED}tls.early_data = true\n");
+    let finished = run(&url, &pki, &log, 1, &more);
+    let made = handshakes(finished.clean());
+    // The answer to early data comes before the ticket, and ends the connection here: sessions come
+    // from full handshakes only.
+    assert_eq!(
+        (made.full, made.refused),
+        (made.none_at_hand, 0),
+        "{finished}"
+    );
+    assert_eq!(made.full + made.resumed, CONNECTIONS, "{finished}");
+    assert!(made.resumed >= CONNECTIONS / 2, "{finished}");
+    let seen = nginx.wait_for_requests(CONNECTIONS as usize);
+    let early = seen.iter().filter(|request| request.is_early).count();
+    assert_eq!(early as u64, made.resumed, "{finished}");
+}
+
+#[test]
+fn handshakes_of_an_agent_that_is_killed_are_made_by_others() {
+    const CONNECTIONS: u64 = 600;
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let (folder, state) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = folder.path().join("replay.jsonl");
+    std::fs::write(&file, log(CONNECTIONS, 25)).unwrap();
+    let plan = format!(
+        "name = \"interop\"\ntarget.url = {:?}\n\
+         fleet = {{ lost = \"redistribute\", lease = \"3s\", max_skew = \"1s\" }}\n{}",
+        nginx.url(NginxServer::AnyTlsTickets, "/"),
+        RECORDED.replace("\"replay.jsonl\"", &format!("{file:?}"))
+    );
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let invited = Invited::start(3, listen, state.path(), &plan);
+    let agents: Vec<_> = (0..3)
+        .map(|n| invited.agent(&format!("agent-{n}")))
+        .collect();
+    wait_until("300 requests", || {
+        (nginx.requests().len() >= 300).then_some(())
+    });
+    agents[1].signal(Signal::KILL);
+    let finished = invited.coordinator.wait();
+    let seen = by_connection(&nginx.requests());
+    let mut made_full = 0;
+    for (number, made) in &seen {
+        let planned = handshake(*number);
+        for one in made {
+            assert_eq!(one.server_name, planned.server_name, "{number}");
+            assert_eq!(one.protocol, planned.protocol, "{number}");
+            assert!(planned.resumed || !one.resumed, "{number}\n{finished}");
+            made_full += usize::from(planned.resumed && !one.resumed);
+        }
+    }
+    // The sessions of an eighth of all connections each, in lineages of a third.
+    assert!((1..=100).contains(&made_full), "{made_full}\n{finished}");
+    let late = (CONNECTIONS * 3 / 4..CONNECTIONS).filter(|number| !seen.contains_key(number));
+    assert_eq!(late.count(), 0, "{finished}");
 }
