@@ -104,6 +104,10 @@ impl Http1Lane {
             self.exchange = LaneExchange::Arrived;
         }
         self.unsolicited |= taken < bytes.len();
+        if *watch.body_leave() == BodyLeave::Refused {
+            // The server may wait for the body, so it need not be the one that closes.
+            self.spoil();
+        }
         Ok(())
     }
 

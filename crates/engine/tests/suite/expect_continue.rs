@@ -114,6 +114,22 @@ fn answer_in_place_of_the_leave_ends_the_connection_without_the_body() {
     }
 }
 
+/// The server waits for the body that was announced, and so does not close.
+#[test]
+fn connection_that_the_server_should_close_is_closed_without_it() {
+    let address = listen(|stream| {
+        let mut reader = BufReader::new(&stream);
+        if read_head(&mut reader) == Some(true) {
+            (&stream).write_all(REFUSED).unwrap();
+            let _ = reader.read_to_end(&mut Vec::new());
+        }
+    });
+    let more = "expect_continue = \"1m\" }\nconnection = { close = \"server\", requests = 1";
+    let counters = post(address, more);
+    let connections = &counters.connections;
+    assert_eq!((counters.ok, connections.left_open), (3, 0), "{counters:?}");
+}
+
 #[test]
 fn time_out_and_lost_connections_are_those_of_any_request() {
     let address = listen(|stream| {
