@@ -148,14 +148,8 @@ impl TokenClient {
     }
 
     fn request(&self) -> Result<Request<String>, String> {
-        let Url { host, port, .. } = &self.url;
-        let authority = if *port == self.url.scheme.default_port() {
-            host.to_string()
-        } else {
-            format!("{host}:{port}")
-        };
         let mut request = Request::post(self.url.path.as_str())
-            .header(HOST, authority)
+            .header(HOST, self.url.authority())
             .header(ACCEPT, "application/json")
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
         if let Some(basic) = &self.basic {

@@ -7,6 +7,10 @@ pub enum Escape {
     None,
     /// A segment of a path: all but `pchar` is percent-encoded (RFC 3986 §3.3).
     Segment,
+    /// A path that may have slashes: all but `unreserved` and `/` is percent-encoded.
+    Path,
+    /// Bytes of a [`Escape::Segment`], encoded once more like a part of a query.
+    SegmentTwice,
     /// A part of a query or of a form: all but `unreserved` is percent-encoded (RFC 3986 §2.3).
     Query,
     /// Within a JSON string (RFC 8259 §7).
@@ -17,6 +21,8 @@ pub enum Escape {
 type Widths = [u8; 256];
 
 static SEGMENT: Widths = percent(b"-._~!$&'()*+,;=:@");
+static PATH: Widths = percent(b"-._~/");
+static SEGMENT_TWICE: Widths = twice();
 static QUERY: Widths = percent(b"-._~");
 static JSON: Widths = json();
 
@@ -27,6 +33,8 @@ impl Escape {
         match self {
             Escape::None => None,
             Escape::Segment => Some(&SEGMENT),
+            Escape::Path => Some(&PATH),
+            Escape::SegmentTwice => Some(&SEGMENT_TWICE),
             Escape::Query => Some(&QUERY),
             Escape::Json => Some(&JSON),
         }
@@ -71,6 +79,10 @@ impl Escape {
                 out.extend_from_slice(b"\\u00");
                 out.extend_from_slice(&digits);
             }
+            (Escape::SegmentTwice, byte) if SEGMENT[usize::from(byte)] != 1 => {
+                out.extend_from_slice(b"%25");
+                out.extend_from_slice(&digits);
+            }
             _ => {
                 out.push(b'%');
                 out.extend_from_slice(&digits);
@@ -93,6 +105,18 @@ const fn percent(others: &[u8]) -> Widths {
     while other < others.len() {
         widths[others[other] as usize] = 1;
         other += 1;
+    }
+    widths
+}
+
+/// A byte that a segment encodes has its `%` encoded too.
+const fn twice() -> Widths {
+    let (mut widths, segment, mut byte) = (percent(b"-._~"), percent(b"-._~!$&'()*+,;=:@"), 0);
+    while byte < 256 {
+        if segment[byte] != 1 {
+            widths[byte] = 5;
+        }
+        byte += 1;
     }
     widths
 }
@@ -136,6 +160,14 @@ mod tests {
         assert_eq!(
             put(Escape::Query, text),
             "a%2Fb%20c%3F%26%3D%2B%22%5C%0A%01%C3%A9%25"
+        );
+        assert_eq!(
+            put(Escape::Path, text),
+            "a/b%20c%3F%26%3D%2B%22%5C%0A%01%C3%A9%25"
+        );
+        assert_eq!(
+            put(Escape::SegmentTwice, text),
+            "a%252Fb%2520c%253F%26%3D%2B%2522%255C%250A%2501%25C3%25A9%2525"
         );
         assert_eq!(put(Escape::Json, text), "a/b c?&=+\\\"\\\\\\n\\u0001é%");
     }

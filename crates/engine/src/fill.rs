@@ -1,6 +1,7 @@
 //! Pieces of requests: fixed bytes, and placeholders with where their text comes from. Knows
 //! nothing of HTTP.
 
+use crate::day_key::DayKey;
 use crate::digest::{self, HmacKey};
 use crate::tokens::TokenShelf;
 use crate::values::{ColumnSource, Values, digits};
@@ -64,6 +65,7 @@ enum SourceKey {
     /// It is the same for every operation.
     Fixed(Box<HmacKey>),
     Filled(HashFunction, Vec<Fill>),
+    OfDay(Box<DayKey>),
 }
 
 thread_local! {
@@ -265,6 +267,11 @@ impl ComposedSource {
             made: made.clone(),
             of,
             key: match (&made.digest, constant(&key, usize::MAX)) {
+                (Digest::Signature(signing), key) => {
+                    let scope = [signing.region.as_str(), signing.service.as_str()];
+                    let key = key.expect("the keys of a signature are the same for all");
+                    SourceKey::OfDay(Box::new(DayKey::new(&key, scope)))
+                }
                 (Digest::None | Digest::Hash(_), _) => SourceKey::None,
                 (Digest::Hmac { hash, .. }, None) => SourceKey::Filled(*hash, key),
                 (Digest::Hmac { hash, .. }, Some(key)) => {
@@ -279,7 +286,7 @@ impl ComposedSource {
     pub(crate) fn is_constant(&self) -> bool {
         let has_fixed_key = match self.key {
             SourceKey::None | SourceKey::Fixed(_) => true,
-            SourceKey::Filled(..) => false,
+            SourceKey::Filled(..) | SourceKey::OfDay(_) => false,
         };
         has_fixed_key && self.of.iter().all(|piece| piece.constant().is_some())
     }
@@ -287,7 +294,7 @@ impl ComposedSource {
     fn length(&self, values: &Values) -> usize {
         let of = match self.made.digest {
             Digest::None => self.of.iter().map(|piece| piece.length(values)).sum(),
-            Digest::Hash(_) | Digest::Hmac { .. } => 0,
+            Digest::Hash(_) | Digest::Hmac { .. } | Digest::Signature(_) => 0,
         };
         self.made.length(of)
     }
@@ -302,14 +309,19 @@ impl ComposedSource {
                 out.truncate(before);
                 Some(key)
             }
-            SourceKey::None | SourceKey::Fixed(_) => None,
+            SourceKey::None | SourceKey::Fixed(_) | SourceKey::OfDay(_) => None,
         };
         self.of.iter().for_each(|piece| piece.fill(values, out));
         let of = &out[before..];
         let encoding = self.made.encoding;
+        if let SourceKey::OfDay(key) = &self.key {
+            let code = key.sign(values.unix_ns, of);
+            out.truncate(before);
+            return digest::encode(code.as_ref(), encoding, out);
+        }
         let key = match &self.key {
             SourceKey::Fixed(key) => Some(&**key),
-            SourceKey::None | SourceKey::Filled(..) => filled.as_ref(),
+            SourceKey::None | SourceKey::Filled(..) | SourceKey::OfDay(_) => filled.as_ref(),
         };
         match (&self.made.digest, key) {
             (Digest::Hash(hash), _) => {

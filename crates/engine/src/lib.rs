@@ -9,6 +9,7 @@ mod clock;
 mod collector;
 mod connection;
 mod connection_key;
+mod day_key;
 mod death_notice;
 mod digest;
 mod endpoints;

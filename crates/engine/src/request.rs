@@ -70,7 +70,7 @@ impl Http1Request {
         let replayed = ReplayedRequest::new(plan, request, sources);
         let bytes = |end| {
             if let Some(replayed) = &replayed {
-                return RequestBytes::from_log((request, sources), replayed, end);
+                return RequestBytes::from_log(of, replayed, end);
             }
             let mut pieces = Vec::new();
             literal(&mut pieces, request.method.as_bytes());

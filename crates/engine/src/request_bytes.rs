@@ -65,7 +65,7 @@ impl RequestBytes {
             let host = format!("Host: {}\r\n", authority(plan));
             literal(&mut pieces, host.as_bytes());
         }
-        lines(&mut pieces, (request, sources), |_| true, end);
+        lines(&mut pieces, (plan, request, sources), |_| true, end);
         RequestBytes::with_body(pieces, body, request)
     }
 
@@ -119,13 +119,13 @@ impl RequestBytes {
 
     /// Bytes that a log has, with the plan's own fields.
     pub(crate) fn from_log(
-        (request, sources): (&plan::Request, &ValueSources),
+        (plan, request, sources): PlannedRequest<'_>,
         replayed: &Arc<ReplayedRequest>,
         end: HeadEnd,
     ) -> RequestBytes {
         let mut own = Vec::new();
         let is_own = |name: &str| !name.eq_ignore_ascii_case("host");
-        lines(&mut own, (request, sources), is_own, end);
+        lines(&mut own, (plan, request, sources), is_own, end);
         RequestBytes::Replayed {
             method: format!("{} ", request.method).into_bytes(),
             lines: own,
@@ -195,11 +195,14 @@ impl FramedBytes {
 /// Appends the request's header fields, those whose name is `wanted`, as lines.
 fn lines(
     pieces: &mut Vec<Fill>,
-    (request, sources): (&plan::Request, &ValueSources),
+    (plan, request, sources): PlannedRequest<'_>,
     wanted: impl Fn(&str) -> bool,
     end: HeadEnd,
 ) {
-    for (name, value) in request.fields().filter(|(name, _)| wanted(name)) {
+    let signature = plan.signature(request);
+    let signature = signature.iter().map(|(name, value)| (*name, value));
+    let own = request.fields().filter(|(name, _)| wanted(name));
+    for (name, value) in own.chain(signature) {
         literal(pieces, name.as_bytes());
         literal(pieces, b": ");
         sources.template(value, pieces);

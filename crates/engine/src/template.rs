@@ -80,8 +80,10 @@ impl ValueSources {
     fn texts(&self, made: &Composition) -> (Vec<Fill>, Vec<Fill>) {
         let (mut of, mut key) = (Vec::new(), Vec::new());
         self.template(&made.of, &mut of);
-        if let Digest::Hmac { key: given, .. } = &made.digest {
-            self.template(given, &mut key);
+        match &made.digest {
+            Digest::None | Digest::Hash(_) => {}
+            Digest::Hmac { key: given, .. } => self.template(given, &mut key),
+            Digest::Signature(signing) => self.template(signing.secret.reveal(), &mut key),
         }
         (of, key)
     }

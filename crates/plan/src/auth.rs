@@ -2,8 +2,8 @@
 //! become.
 
 use crate::{
-    Composition, Digest, Encoding, MadePlaceholder, MadeSource, MadeValue, Piece, Template,
-    TokenRequest,
+    AwsCredentials, Composition, Digest, Encoding, MadePlaceholder, MadeSource, MadeValue, Piece,
+    Template, TokenRequest,
 };
 use data::Escape;
 use secret::Secret;
@@ -19,8 +19,8 @@ pub struct Auth {
     pub name: String,
     /// What the credentials are.
     pub scheme: AuthScheme,
-    /// The value of `authorization`.
-    value: Secret<Template>,
+    /// The value of `authorization`; `None` if it follows from the request, which is signed.
+    value: Option<Secret<Template>>,
 }
 
 /// What credentials are.
@@ -37,47 +37,63 @@ pub enum AuthScheme {
     Bearer(Secret<Template>),
     /// A token that is fetched, and renewed before it expires.
     OAuth2(Box<TokenRequest>),
+    /// Keys of AWS, with which each request is signed.
+    Aws(Box<AwsCredentials>),
 }
 
 impl Auth {
     pub(crate) fn new(name: &str, scheme: AuthScheme) -> Auth {
         let value = match &scheme {
-            AuthScheme::Basic { user, password } => basic(name, user, password.reveal()),
-            AuthScheme::Bearer(token) => bearer(token.reveal().pieces.clone()),
-            AuthScheme::OAuth2(_) => bearer(vec![Piece::Token(name.into())]),
+            AuthScheme::Basic { user, password } => Some(basic(name, user, password.reveal())),
+            AuthScheme::Bearer(token) => Some(bearer(token.reveal().pieces.clone())),
+            AuthScheme::OAuth2(_) => Some(bearer(vec![Piece::Token(name.into())])),
+            AuthScheme::Aws(_) => None,
         };
         Auth {
             name: name.to_owned(),
             scheme,
-            value: Secret::new(value),
+            value: value.map(Secret::new),
         }
     }
 
     /// The same credentials with another value.
     pub(crate) fn with_value(&self, value: Template) -> Auth {
         Auth {
-            value: Secret::new(value),
+            value: Some(Secret::new(value)),
             ..self.clone()
         }
     }
 
-    /// The value of `authorization`.
-    pub(crate) fn value(&self) -> &Template {
-        self.value.reveal()
+    /// The value of `authorization`; `None` if its requests are signed.
+    pub(crate) fn value(&self) -> Option<&Template> {
+        self.value.as_ref().map(Secret::reveal)
     }
 
     /// Its texts: what is sent, and what a token is asked for with.
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let request = self.token_request();
         let asked = request.into_iter().flat_map(TokenRequest::templates);
-        [self.value()].into_iter().chain(asked)
+        let keys = self
+            .signing()
+            .into_iter()
+            .flat_map(AwsCredentials::templates);
+        self.value().into_iter().chain(asked).chain(keys)
+    }
+
+    /// What its requests are signed with, if they are.
+    #[must_use]
+    pub fn signing(&self) -> Option<&AwsCredentials> {
+        match &self.scheme {
+            AuthScheme::Aws(aws) if self.value().is_none() => Some(aws),
+            _ => None,
+        }
     }
 
     /// How its token is fetched, if it has one that is.
     #[must_use]
     pub fn token_request(&self) -> Option<&TokenRequest> {
         match &self.scheme {
-            AuthScheme::Basic { .. } | AuthScheme::Bearer(_) => None,
+            AuthScheme::Basic { .. } | AuthScheme::Bearer(_) | AuthScheme::Aws(_) => None,
             AuthScheme::OAuth2(request) => Some(request),
         }
     }

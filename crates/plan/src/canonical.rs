@@ -2,13 +2,14 @@
 
 use crate::toml_text::array;
 use crate::{
-    Auth, AuthScheme, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates, Composition,
-    Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion, Load,
-    MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, ReplayHandshakes, Request,
-    RequestsPerConnection, Resumption, ServerNames, Sha256, Shape, Target, Template, Threshold,
-    Tls, TokenRequest, Words, data_file, duration, mask, quote,
+    Auth, AuthScheme, AwsCredentials, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates,
+    Composition, Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion,
+    Load, MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, ReplayHandshakes,
+    Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape, Target, Template,
+    Threshold, Tls, TokenRequest, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
+use secret::Secret;
 use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
@@ -206,6 +207,8 @@ fn composition_table(composition: &Composition) -> String {
             let hash = word(*hash);
             format!("{{ digest = {hash}, of = {of}, as = {encoding} }}")
         }
+        // No text of a plan has one.
+        Digest::Signature(_) => String::new(),
         Digest::Hmac { hash, key } => {
             let (hash, key) = (word(*hash), quote(&key.to_string()));
             format!("{{ hmac = {hash}, key = {key}, of = {of}, as = {encoding} }}")
@@ -223,8 +226,23 @@ fn auth(out: &mut TomlText, auth: &Auth) {
             out.field("basic", basic);
         }
         AuthScheme::Bearer(token) => out.field("bearer", text(token.reveal())),
+        AuthScheme::Aws(aws) => out.field("aws", aws_table(aws)),
         AuthScheme::OAuth2(request) => out.field("oauth2", oauth2(request)),
     }
+}
+
+fn aws_table(aws: &AwsCredentials) -> String {
+    let text = |template: &Secret<Template>| quote(&template.reveal().to_string());
+    let (region, service) = (quote(&aws.region), quote(&aws.service));
+    let (access_key, secret_key) = (text(&aws.access_key), text(&aws.secret_key));
+    let session = aws.session_token.as_ref();
+    let session = session.map_or_else(String::new, |token| {
+        format!(", session_token = {}", text(token))
+    });
+    format!(
+        "{{ region = {region}, service = {service}, access_key = {access_key}, secret_key = \
+         {secret_key}{session} }}"
+    )
 }
 
 fn oauth2(request: &TokenRequest) -> String {

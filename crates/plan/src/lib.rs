@@ -3,10 +3,12 @@
 //! files that a plan names are read through [`Files`].
 
 mod auth;
+mod aws_credentials;
 mod body_transfer;
 mod calibration;
 mod campaign;
 mod canonical;
+mod canonical_target;
 mod cipher_suite;
 mod client_certificates;
 mod connection;
@@ -53,6 +55,7 @@ mod seats;
 mod settings;
 mod share;
 mod shown_plan;
+mod signature;
 mod signature_scheme;
 mod status_set;
 mod subject;
@@ -69,6 +72,7 @@ mod user_operations;
 mod words;
 
 pub use auth::{Auth, AuthScheme};
+pub use aws_credentials::AwsCredentials;
 pub use body_transfer::BodyTransfer;
 pub use calibration::{
     CalibratedWork, Calibration, CalibrationError, CalibrationRow, Expense, Fingerprint,
@@ -98,7 +102,7 @@ pub use owner::Owner;
 pub use pattern::{Pattern, PatternError, PatternState};
 pub use piece::{
     Composition, Digest, Encoding, HashFunction, MadePlaceholder, MadeSource, MadeValue, Piece,
-    Template,
+    SigningKey, Template,
 };
 pub use plan::Plan;
 pub use portion::Portion;

@@ -18,7 +18,16 @@ const SECRET: &str = "secret";
 
 /// The section of credentials, and those of its keys that are not secret.
 const CREDENTIALS: &str = "auth";
-const PUBLIC: [&str; 6] = ["user", "token_url", "client", "client_auth", "scope", "per"];
+const PUBLIC: [&str; 8] = [
+    "user",
+    "token_url",
+    "client",
+    "client_auth",
+    "scope",
+    "per",
+    "region",
+    "service",
+];
 
 /// Returns those of `names` that are secret headers, each once.
 pub(crate) fn secret_headers<'n>(names: impl Iterator<Item = &'n str>) -> Vec<&'static str> {

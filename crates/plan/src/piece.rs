@@ -86,6 +86,19 @@ pub enum Digest {
         /// The key's bytes.
         key: Template,
     },
+    /// Its signature for AWS: an authentication code whose key is derived anew each day.
+    Signature(Box<SigningKey>),
+}
+
+/// What the key of a signature is derived from: a new one each day (UTC).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SigningKey {
+    /// The secret key.
+    pub secret: Secret<Template>,
+    /// Region of the service.
+    pub region: String,
+    /// Name of the service.
+    pub service: String,
 }
 
 /// A hash function.
@@ -147,6 +160,7 @@ impl Composition {
         self.encoding.length(match self.digest {
             Digest::None => bytes,
             Digest::Hash(hash) | Digest::Hmac { hash, .. } => hash.bytes(),
+            Digest::Signature(_) => HashFunction::Sha256.bytes(),
         })
     }
 }
@@ -184,6 +198,7 @@ impl MadeValue {
         let key = composition.and_then(|composition| match &composition.digest {
             Digest::None | Digest::Hash(_) => None,
             Digest::Hmac { key, .. } => Some(key),
+            Digest::Signature(key) => Some(key.secret.reveal()),
         });
         let of = composition.map(|composition| &composition.of);
         key.into_iter().chain(of)

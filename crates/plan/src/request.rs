@@ -62,12 +62,15 @@ impl Request {
         headers.chain(&self.path).chain(body)
     }
 
-    /// The header fields to send: those of the plan, and credentials.
+    /// The header fields to send: those of the plan, and credentials. [`Plan::signature`] has those
+    /// that follow from the rest of the request.
+    ///
+    /// [`Plan::signature`]: crate::Plan::signature
     pub fn fields(&self) -> impl Iterator<Item = (&str, &Template)> {
         let headers = self.headers.iter();
         let headers = headers.map(|(name, value)| (name.as_str(), value.reveal()));
         let auth = self.auth.iter();
-        headers.chain(auth.map(|auth| (AUTHORIZATION, auth.value())))
+        headers.chain(auth.filter_map(|auth| Some((AUTHORIZATION, auth.value()?))))
     }
 
     /// The pieces of these texts, and those that their made values are made of.
@@ -109,7 +112,11 @@ impl Request {
     /// Whether a timestamp is part of it.
     #[must_use]
     pub fn has_time(&self) -> bool {
-        self.templates().any(Template::has_time)
+        let is_signed = self
+            .auth
+            .as_ref()
+            .is_some_and(|auth| auth.signing().is_some());
+        is_signed || self.templates().any(Template::has_time)
     }
 }
 

@@ -31,6 +31,13 @@ impl From<&str> for Template {
 }
 
 impl Template {
+    /// A text without placeholders.
+    pub(crate) fn literal(text: &str) -> Template {
+        Template {
+            pieces: literal(text).into_iter().collect(),
+        }
+    }
+
     /// Parses a text that may have placeholders of the plan's own.
     pub(crate) fn with(text: &str, placeholders: &dyn Placeholders) -> Template {
         let mut pieces = Vec::new();

@@ -149,7 +149,7 @@ impl TimeFormat {
     }
 
     /// Appends the timestamp for an instant, in nanoseconds since 1970, to `out`.
-    pub(crate) fn put(&self, unix_ns: u64, out: &mut Vec<u8>) {
+    pub fn put(&self, unix_ns: u64, out: &mut Vec<u8>) {
         let (seconds, fraction) = (unix_ns / 1_000_000_000, unix_ns % 1_000_000_000);
         let day = CivilDay::new(seconds / 86_400);
         let time = seconds % 86_400;

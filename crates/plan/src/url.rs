@@ -145,6 +145,18 @@ impl FromStr for Address {
     }
 }
 
+impl Url {
+    /// `host[:port]`; the port only if it is not the scheme's default (RFC 9110 §7.2).
+    #[must_use]
+    pub fn authority(&self) -> String {
+        if self.port == self.scheme.default_port() {
+            self.host.to_string()
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
 impl Scheme {
     /// The port of a URL without one.
     #[must_use]
@@ -235,11 +247,7 @@ fn percent_encoded(character: char) -> String {
 impl fmt::Display for Url {
     /// The URL, without a port that is its scheme's default.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}", self.scheme, self.host)?;
-        if self.port != self.scheme.default_port() {
-            write!(f, ":{}", self.port)?;
-        }
-        f.write_str(&self.path)
+        write!(f, "{}://{}{}", self.scheme, self.authority(), self.path)
     }
 }
 

@@ -145,10 +145,11 @@ impl PrebuiltBlock {
             None => block.target(of, path),
         }
         // Names are lower case (RFC 9113 §8.2.1); `host` has become `:authority`.
-        for (name, given) in request
-            .fields()
-            .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
-        {
+        let signature = plan.signature(request);
+        let signature = signature.iter().map(|(name, value)| (*name, value));
+        let fields = request.fields();
+        let fields = fields.filter(|(name, _)| !name.eq_ignore_ascii_case("host"));
+        for (name, given) in fields.chain(signature) {
             let mut value = Vec::new();
             sources.template(given, &mut value);
             block.field(&name.to_ascii_lowercase(), value);
