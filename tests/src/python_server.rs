@@ -1,6 +1,7 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
 //! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
-//! `lines.py`; one whose token runs out, `expiring.py`; and one that hands out tokens, `tokens.py`.
+//! `lines.py`; one whose token runs out, `expiring.py`; one that hands out tokens, `tokens.py`;
+//! and one that verifies requests signed for AWS, `signed.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -15,6 +16,7 @@ const BODIES: &str = include_str!("../servers/python/bodies.py");
 const LINES: &str = include_str!("../servers/python/lines.py");
 const EXPIRING: &str = include_str!("../servers/python/expiring.py");
 const TOKENS: &str = include_str!("../servers/python/tokens.py");
+const SIGNED: &str = include_str!("../servers/python/signed.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
@@ -64,6 +66,13 @@ impl PythonServer {
     pub fn granting(ip: IpAddr, seen: &Path, life: f64, most: u64) -> Option<PythonServer> {
         let arguments = [seen.to_str().unwrap(), &life.to_string(), &most.to_string()];
         PythonServer::start_script(TOKENS, ip, &arguments)
+    }
+
+    /// Starts one on `ip` that verifies requests signed for the `service` of AWS, and writes each
+    /// answer as a line of the file `seen`: path and status. `None` if Python is not installed.
+    #[must_use]
+    pub fn verifying(ip: IpAddr, seen: &Path, service: &str) -> Option<PythonServer> {
+        PythonServer::start_script(SIGNED, ip, &[seen.to_str().unwrap(), service])
     }
 
     /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.

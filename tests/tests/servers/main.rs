@@ -35,6 +35,7 @@ mod replay;
 mod replay_connections;
 mod replay_handshakes;
 mod signatures;
+mod signed;
 mod streams;
 mod tokens;
 mod variables;

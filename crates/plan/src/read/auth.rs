@@ -1,6 +1,7 @@
 //! Reads `[auth.NAME]`, and which of these credentials a request has.
 
 use crate::auth::{AUTHORIZATION, Auth, AuthScheme};
+use crate::read::aws;
 use crate::read::columns;
 use crate::read::context::Context;
 use crate::read::field::Field;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 pub(crate) const SECTION: &str = "auth";
 const MAX_CREDENTIALS: usize = 100;
 /// The keys of which credentials have one.
-const KINDS: [&str; 3] = ["basic", "bearer", "oauth2"];
+const KINDS: [&str; 4] = ["basic", "bearer", "oauth2", "aws"];
 
 /// Reads all credentials; `None` if any are wrong and were reported.
 pub(crate) fn read(root: &PlanSection<'_>) -> Option<Vec<Arc<Auth>>> {
@@ -50,8 +51,9 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
         .filter(|kind| section.field(kind).is_some())
         .collect();
     let [kind] = given.as_slice() else {
-        let cure = "write basic = { user = \"…\", password = \"…\" }, bearer = \"…\" or oauth2 = { \
-                    token_url = \"…\", client = \"…\", secret = \"…\" }";
+        let cure = "write basic = { user = \"…\", password = \"…\" }, bearer = \"…\", oauth2 = { \
+                    token_url = \"…\", client = \"…\", secret = \"…\" } or aws = { region = \
+                    \"…\", service = \"…\", access_key = \"…\", secret_key = \"…\" }";
         section.problem(match given.as_slice() {
             [] => format!("has no credentials; {cure}"),
             given => format!(
@@ -64,6 +66,9 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
     };
     let scheme = match *kind {
         "basic" => section.read("basic", |field| basic(&field)),
+        "aws" => section.read("aws", |field| {
+            aws::read(&field).map(|aws| AuthScheme::Aws(Box::new(aws)))
+        }),
         "oauth2" => section.read("oauth2", |field| {
             oauth2::read(&field).map(|request| AuthScheme::OAuth2(Box::new(request)))
         }),

@@ -138,3 +138,16 @@ pub(crate) fn text(field: &Field<'_>, example: &str) -> Option<Template> {
     }
     Some(value)
 }
+
+/// Reads a text that is the same for every operation.
+pub(crate) fn fixed(field: &Field<'_>, example: &str) -> Option<Template> {
+    let fixed = text(field, example)?;
+    if fixed.is_literal() {
+        return Some(fixed);
+    }
+    field.problem(
+        "has a placeholder that differs between operations, and is the same for all of them; write \
+         a text, or a variable",
+    );
+    None
+}

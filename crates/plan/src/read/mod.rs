@@ -6,6 +6,7 @@
 //! reads the plan once per variant.
 
 mod auth;
+mod aws;
 mod axis;
 mod body;
 mod body_transfer;

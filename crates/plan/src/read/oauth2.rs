@@ -1,7 +1,7 @@
 //! Reads `auth.NAME.oauth2`: where a token is fetched, and with which credentials.
 
 use crate::read::field::Field;
-use crate::read::header::{is_token, text};
+use crate::read::header::{fixed, is_token};
 use crate::read::section::PlanSection;
 use crate::read::target_url;
 use crate::{ClientAuth, Scheme, Template, TokenRequest, Url};
@@ -53,19 +53,6 @@ fn url(field: Field<'_>) -> Option<Url> {
         ));
     }
     Some(url)
-}
-
-/// Reads a text that is the same for every operation.
-fn fixed(field: &Field<'_>, example: &str) -> Option<Template> {
-    let fixed = text(field, example)?;
-    if fixed.is_literal() {
-        return Some(fixed);
-    }
-    field.problem(
-        "has a placeholder that differs between operations, and a token is fetched for all of \
-         them; write a text, or a variable",
-    );
-    None
 }
 
 /// Reads what a token is to be good for: words with one space between (RFC 6749 §3.3).

@@ -2,6 +2,7 @@
 //! what the log says of them.
 
 use crate::read::auth;
+use crate::read::aws;
 use crate::read::event_stream;
 use crate::read::expect;
 use crate::read::field::Field;
@@ -43,13 +44,15 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     let answered = method.as_deref().unwrap_or("GET");
     let expect = expect::read(expect, answered);
     let stream = event_stream::of_request(section, answered, &expect);
-    Some(Request {
+    let request = Request {
         headers,
         auth,
         expect,
         stream,
         ..Request::of_method(&method.unwrap_or_default())
-    })
+    };
+    aws::check_replayed(section, &request);
+    Some(request)
 }
 
 /// A request for each method of the log, as `given` says; `None` if that is wrong and was reported.

@@ -1,6 +1,7 @@
 //! Reads `[request]` and `[[request]]`.
 
 use crate::read::auth;
+use crate::read::aws;
 use crate::read::body;
 use crate::read::body_transfer;
 use crate::read::columns;
@@ -236,7 +237,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
     let expect = section.section("expect")?;
     let expect = expect::read(expect, &method);
     let stream = event_stream::of_request(section, &method, &expect);
-    Some(Request {
+    let request = Request {
         name: String::new(),
         method,
         path,
@@ -248,7 +249,9 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         redirects: redirects.unwrap_or(0),
         expect,
         stream,
-    })
+    };
+    aws::check(section, &request, rest.url);
+    Some(request)
 }
 
 /// A connection that the server is to close cannot carry the request that a redirect leads to, and

@@ -94,6 +94,44 @@ fn token_is_asked_for_with_what_the_plan_says() {
 }
 
 #[test]
+fn keys_of_aws_are_neither_saved_nor_shown() {
+    let plan = plan(
+        "vars.key = { secret = \"p1anted\" }\n\
+         auth.s.aws = { region = \"eu-west-1\", service = \"s3\", access_key = \"p1anted\", \
+         secret_key = \"{key}\", session_token = \"p1anted\" }\n\
+         request = { path = \"/a?b\", auth = \"s\" }",
+    );
+    let masked = plan.masked_text();
+    assert!(!masked.contains("p1anted"), "{masked}");
+    assert!(
+        masked.contains("region = \"eu-west-1\", service = \"s3\""),
+        "{masked}"
+    );
+    assert!(!format!("{plan:?}").contains("p1anted"));
+    assert!(
+        plan.secrets().contains(&"{key}".to_owned()),
+        "{:?}",
+        plan.secrets()
+    );
+    let names = |plan: &Plan| -> Vec<&str> {
+        let signature = plan.signature(&plan.requests()[0]);
+        signature.into_iter().map(|(name, _)| name).collect()
+    };
+    let own = [
+        "x-amz-date",
+        "x-amz-content-sha256",
+        "x-amz-security-token",
+        "authorization",
+    ];
+    assert_eq!(names(&plan), own);
+    assert!(plan.requests()[0].has_time());
+    let hidden = plan.with_secrets_hidden();
+    assert!(names(&hidden).is_empty());
+    let (name, value) = hidden.requests()[0].fields().last().unwrap();
+    assert_eq!((name, value.to_string().as_str()), ("authorization", "***"));
+}
+
+#[test]
 fn secret_that_goes_out_unencrypted_is_noted() {
     let oauth2 = |url: &str| {
         plan(&format!(
@@ -148,10 +186,53 @@ fn what_cannot_be_is_refused_with_its_cure() {
              \"p1anted\"{more} }}"
         )
     };
+    let aws = |more: &str| {
+        format!(
+            "auth.a.aws = {{ region = \"eu-west-1\", service = \"iam\", access_key = \"p1anted\", \
+             secret_key = \"p1anted\" }}\n{more}"
+        )
+    };
     for (text, expected) in [
         (
             "request.auth = \"api\"",
             "\"api\" names no credentials of the plan; declare them below [auth.api]",
+        ),
+        (
+            &aws("request = { auth = \"a\", redirects = 1 }"),
+            "request.redirects: a signature is for one path",
+        ),
+        (
+            &aws("request = { auth = \"a\", headers.X-Amz-Date = \"x\" }"),
+            "request.headers: X-Amz-Date is part of the signature; remove it",
+        ),
+        (
+            &aws("request = { auth = \"a\", path = \"/a//b\" }"),
+            "request.path: has \"//\", \".\" or \"..\", which the service reads as a shorter path",
+        ),
+        (
+            &aws("request = { auth = \"a\", path = \"/?{user}=1\" }"),
+            "request.path: has a placeholder in the name of a parameter",
+        ),
+        (
+            &aws("request = { auth = \"a\", path = \"/?a={user}&a=1\" }"),
+            "request.path: has a parameter twice, once with a placeholder",
+        ),
+        (
+            &aws("request = { auth = \"a\", path = \"/%2\" }"),
+            "request.path: has a % without two digits behind it; write %25",
+        ),
+        (
+            &aws("request = { auth = \"a\", method = \"POST\", \
+                 multipart = [{ name = \"a\", text = \"b\" }] }"),
+            "request.multipart: parts are not signed for AWS",
+        ),
+        (
+            "auth.a.aws = { region = \"EU West\", service = \"s3\", access_key = \"a\" }",
+            "auth.a.aws.region: \"EU West\" is not such a name; write one such as \"eu-west-1\"",
+        ),
+        (
+            "auth.a.aws = { region = \"eu\", service = \"s3\", access_key = \"a\" }",
+            "auth.a.aws: has no secret_key; write secret_key = \"{secret_key}\"",
         ),
         (
             "auth.a.bearer = \"t\"\nrequest.auth = \"b\"",
@@ -196,7 +277,7 @@ fn what_cannot_be_is_refused_with_its_cure() {
         ),
         (
             &oauth2(", parameters.user = \"{user}\""),
-            "has a placeholder that differs between operations, and a token is fetched for all",
+            "has a placeholder that differs between operations, and is the same for all of them",
         ),
         (
             "vars.s = \"p1anted\"\nauth.a.oauth2 = { token_url = \"https://a.test/\", client = \
