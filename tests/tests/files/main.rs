@@ -4,6 +4,7 @@
 mod ci_examples;
 mod command_line;
 mod earlier_folders;
+mod fleet_script;
 mod interval_log;
 mod manifests;
 mod reloaded_server;
