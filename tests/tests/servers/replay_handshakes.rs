@@ -317,3 +317,24 @@ fn handshakes_of_an_agent_that_is_killed_are_made_by_others() {
     let late = (CONNECTIONS * 3 / 4..CONNECTIONS).filter(|number| !seen.contains_key(number));
     assert_eq!(late.count(), 0, "{finished}");
 }
+
+#[test]
+#[ignore = "takes a minute on a quiet machine, and measures: run it with --release"]
+fn ten_minutes_in_one_are_sent_within_a_millisecond() {
+    const CONNECTIONS: u64 = 50_000;
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let lines = requests(CONNECTIONS);
+    assert!((99_990..=100_000).contains(&lines), "{lines}");
+    let url = nginx.url(NginxServer::AnyTlsTickets, "/");
+    let fast = RECORDED.replace(" }", ", speed = 10 }");
+    let finished = run(&url, &pki, &log(CONNECTIONS, 12), 1, &fast);
+    let seen = by_connection(&nginx.wait_for_requests(lines));
+    assert_same(&seen, &expected(CONNECTIONS, 1), &finished);
+    let document = finished.document();
+    let p99 = document.measured.times["lateness"].percentile(99.0);
+    let p99_ns = p99.expect("lateness").value_ns;
+    assert!(p99_ns <= 1_000_000, "{p99_ns} ns\n{finished}");
+}
