@@ -14,7 +14,7 @@ const EARLY: &str = "tls.resumption = \"always\"\ntls.early_data = true\nconnect
 
 /// nginx only marks a request as early if it has answered it before it reads our Finished; if it is
 /// slow to read, it finds both at once, and does not mark it.
-fn assert_seen(seen: u64, accepted: u64) {
+pub(crate) fn assert_seen(seen: u64, accepted: u64) {
     assert!(
         seen <= accepted && (seen > 0) == (accepted > 0),
         "{seen} seen of {accepted} accepted"
