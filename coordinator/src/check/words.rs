@@ -258,6 +258,13 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         1 => ", 1 header".to_owned(),
         many => format!(", {many} headers"),
     };
+    let credentials = request.auth.as_ref();
+    let credentials =
+        credentials.map_or_else(String::new, |auth| format!(", credentials {:?}", auth.name));
+    let redirects = match request.redirects {
+        0 => String::new(),
+        most => format!(", up to {}", human::counted(u64::from(most), "redirect")),
+    };
     let more = beside_status(&request.expect);
     let ranges: Vec<String> = request
         .expect
@@ -279,7 +286,7 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         )
     };
     format!(
-        "{share}{line}{name}{body}{headers}; ok: status {}{more}",
+        "{share}{line}{name}{body}{headers}{credentials}{redirects}; ok: status {}{more}",
         ranges.join(", ")
     )
 }
@@ -568,4 +575,26 @@ fn list(items: &[impl Display]) -> String {
         .map(ToString::to_string)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{NoFiles, Plan};
+
+    #[test]
+    fn credentials_and_redirects_of_a_request_are_told() {
+        let text = r#"
+target.url = "http://a.test/"
+auth.api.bearer = "secret"
+request = { auth = "api", redirects = 5 }
+load = { connections = 1, duration = "1s" }
+"#;
+        let plan = Plan::parse(text, &mut NoFiles).expect("a plan");
+        let line = request(&plan.requests()[0], plan.target(), 1);
+        assert_eq!(
+            line,
+            "GET /, credentials \"api\", up to 5 redirects; ok: status 100-399"
+        );
+    }
 }
