@@ -96,8 +96,13 @@ impl TokenKeeper {
 
     /// Ends, and says what became of each token.
     pub(crate) fn finish(mut self) -> Vec<String> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Vec<String> {
         self.stop = None;
         let thread = self.thread.take();
+        // It has said why, if it died.
         thread
             .and_then(|thread| thread.join().ok())
             .unwrap_or_default()
@@ -106,11 +111,7 @@ impl TokenKeeper {
 
 impl Drop for TokenKeeper {
     fn drop(&mut self) {
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // It has said why, if it died.
-            let _ = thread.join();
-        }
+        self.end();
     }
 }
 

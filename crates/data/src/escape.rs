@@ -20,10 +20,15 @@ pub enum Escape {
 /// Bytes that a character stands for once it is escaped: 1 as it is, by table.
 type Widths = [u8; 256];
 
-static SEGMENT: Widths = percent(b"-._~!$&'()*+,;=:@");
+/// What a segment keeps beside letters and digits: `pchar`.
+const PCHAR: &[u8] = b"-._~!$&'()*+,;=:@";
+/// What a query keeps: `unreserved`.
+const UNRESERVED: &[u8] = b"-._~";
+
+static SEGMENT: Widths = percent(PCHAR);
 static PATH: Widths = percent(b"-._~/");
 static SEGMENT_TWICE: Widths = twice();
-static QUERY: Widths = percent(b"-._~");
+static QUERY: Widths = percent(UNRESERVED);
 static JSON: Widths = json();
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
@@ -111,7 +116,7 @@ const fn percent(others: &[u8]) -> Widths {
 
 /// A byte that a segment encodes has its `%` encoded too.
 const fn twice() -> Widths {
-    let (mut widths, segment, mut byte) = (percent(b"-._~"), percent(b"-._~!$&'()*+,;=:@"), 0);
+    let (mut widths, segment, mut byte) = (percent(UNRESERVED), percent(PCHAR), 0);
     while byte < 256 {
         if segment[byte] != 1 {
             widths[byte] = 5;

@@ -20,11 +20,16 @@ pub(super) enum HoldError {
 
 /// Keeps every other coordinator out until the file is closed, however this one ends.
 pub(super) fn hold(file: &File) -> Result<(), HoldError> {
+    hold_within(file, LEFT_BY_A_COMMAND)
+}
+
+/// The same, for as long as another holder may take to go.
+fn hold_within(file: &File, longest: Duration) -> Result<(), HoldError> {
     let since = Instant::now();
     loop {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
-            Err(rustix::io::Errno::WOULDBLOCK) if since.elapsed() < LEFT_BY_A_COMMAND => {
+            Err(rustix::io::Errno::WOULDBLOCK) if since.elapsed() < longest => {
                 std::thread::sleep(Duration::from_millis(5));
             }
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(HoldError::Taken(holder(file))),
@@ -70,7 +75,7 @@ mod tests {
                 std::thread::sleep(Duration::from_millis(20));
                 drop(copy);
             });
-            hold(&open()).unwrap();
+            hold_within(&open(), Duration::from_secs(60)).unwrap();
         });
     }
 }

@@ -61,7 +61,8 @@ fn expected(connections: u64, turns: u64) -> Vec<Vec<String>> {
     paths
 }
 
-fn run(url: &str, pki: &Pki, log: &str, agents: u32, more: &str) -> Finished {
+/// Replays `log` with this many local agents and `more` of a plan.
+pub(crate) fn run(url: &str, pki: &Pki, log: &str, agents: u32, more: &str) -> Finished {
     let plan = plan(url, pki, more);
     let command = CoordinatorCommand::local(agents, &plan).file("replay.jsonl", log.as_bytes());
     let finished = command.run();

@@ -2,10 +2,11 @@
 //! names, versions and resumptions.
 
 use crate::early_data::assert_seen;
+use crate::replay_connections::run;
 use analysis::ReplayedHandshakes;
 use interop::{
     CoordinatorCommand, Finished, Invited, Nginx, NginxOptions, NginxRequest, NginxServer, Pki,
-    Signal, plan, wait_until,
+    Signal, wait_until,
 };
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -96,15 +97,6 @@ fn expected(connections: u64, turns: usize) -> BTreeMap<u64, Vec<SeenHandshake>>
 
 const RECORDED: &str = "replay = { file = \"replay.jsonl\", connections = \"recorded\", handshakes \
                         = \"recorded\" }\nload.max_connections = 400\ntls.verify = \"none\"\n";
-
-fn run(url: &str, pki: &Pki, log: &str, agents: u32, more: &str) -> Finished {
-    let plan = plan(url, pki, more);
-    let command = CoordinatorCommand::local(agents, &plan).file("replay.jsonl", log.as_bytes());
-    let finished = command.run();
-    // A busy machine can make a run invalid, which changes no connection.
-    assert!(matches!(finished.code, 0 | 3), "{finished}");
-    finished
-}
 
 fn handshakes(finished: &Finished) -> ReplayedHandshakes {
     let document = finished.document();
