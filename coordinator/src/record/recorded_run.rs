@@ -61,7 +61,7 @@ pub(super) enum RecordChange {
     Counted {
         agent: u32,
         interval: u32,
-        snapshot: Snapshot,
+        snapshot: Box<Snapshot>,
     },
     /// A second that an agent delivered but that cannot be read.
     Unreadable { agent: u32, interval: u32 },
@@ -317,7 +317,7 @@ impl RecordedRun {
                 (added == Added::Counted).then_some(RecordChange::Counted {
                     agent,
                     interval,
-                    snapshot,
+                    snapshot: Box::new(snapshot),
                 })
             }
             Err(error) => {

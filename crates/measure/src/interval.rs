@@ -1,7 +1,8 @@
 //! What a worker hands over each second by a swap; the receiving thread makes a snapshot of it.
 
+use crate::beside_cells::BesideCells;
 use crate::hot::HotCell;
-use crate::{CellKey, Client, FailedRows, FollowedRedirects, Period, Snapshot, WithheldBodies};
+use crate::{CellKey, Client, Period, Snapshot};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -15,9 +16,7 @@ pub struct Interval {
     addresses: Arc<Vec<Option<SocketAddr>>>,
     cells: Cells,
     client: Client,
-    failed_rows: FailedRows,
-    redirects: FollowedRedirects,
-    withheld: WithheldBodies,
+    beside: BesideCells,
 }
 
 /// An emptied interval. The recorder takes it back, so that the next interval allocates nothing.
@@ -46,7 +45,7 @@ impl Interval {
         addresses: Arc<Vec<Option<SocketAddr>>>,
         cells: Cells,
         client: Client,
-        (failed_rows, redirects, withheld): (FailedRows, FollowedRedirects, WithheldBodies),
+        beside: BesideCells,
     ) -> Interval {
         Interval {
             number,
@@ -54,9 +53,7 @@ impl Interval {
             addresses,
             cells,
             client,
-            failed_rows,
-            redirects,
-            withheld,
+            beside,
         }
     }
 
@@ -71,9 +68,7 @@ impl Interval {
     pub fn is_empty(&self) -> bool {
         self.cells.iter().flatten().all(|cell| !cell.touched)
             && self.client == Client::default()
-            && self.failed_rows.is_empty()
-            && self.redirects.is_empty()
-            && self.withheld.is_empty()
+            && self.beside.is_empty()
     }
 
     /// Merges what was recorded into `snapshot`, so that one snapshot can gather all workers.
@@ -89,9 +84,7 @@ impl Interval {
             );
         }
         snapshot.client.merge(&self.client);
-        snapshot.failed_rows.merge(&self.failed_rows);
-        snapshot.redirects.merge(&self.redirects);
-        snapshot.withheld.merge(&self.withheld);
+        self.beside.merge_into(snapshot);
         self.client.clear();
         Spare {
             cells,

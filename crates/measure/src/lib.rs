@@ -2,6 +2,7 @@
 //! encoding. Pure: no clock, no thread, no I/O; instants are nanoseconds of the run clock, given by
 //! the caller.
 
+mod beside_cells;
 mod bucket;
 pub mod calendar;
 mod client;
@@ -29,11 +30,13 @@ mod pieces;
 mod recorder;
 mod seconds;
 mod session_offer;
+mod signing;
 mod snapshot;
 mod split_mix;
 mod streams;
 mod tally;
 pub mod tls;
+mod token_tallies;
 mod totals;
 mod unprintable;
 mod window;
@@ -63,10 +66,12 @@ pub use path_counts::{PathCounts, PathSample, PathSums};
 pub use percentile::Percentile;
 pub use recorder::Recorder;
 pub use session_offer::SessionOffer;
+pub use signing::SigningTally;
 pub use snapshot::{Cell, Snapshot};
 pub use split_mix::SplitMix;
 pub use streams::{EventsRead, StreamCounts, StreamEnd};
 pub use tls::{Chain, HandshakeKind, Negotiated, Staple};
+pub use token_tallies::{RequestsByPart, TokenTallies, TokenTally};
 pub use totals::{Totals, TotalsError};
 pub use unprintable::is_unprintable;
 pub use window::Window;

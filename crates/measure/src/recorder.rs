@@ -4,14 +4,15 @@
 mod ended;
 mod streamed;
 
+use crate::beside_cells::BesideCells;
 use crate::client::HotClient;
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, EventsRead, FailedRows, Failure, FollowedRedirects, Handshake, Http2Counts,
-    Interval, Metric, NotSent, Operation, Outcome, PathSample, Period, RowId, Spare, StreamEnd,
-    Window, WithheldBodies,
+    CellId, CellKey, EventsRead, Failure, Handshake, Http2Counts, Interval, Metric, NotSent,
+    Operation, Outcome, PathSample, Period, RowId, SigningTally, Spare, StreamEnd, TokenTally,
+    Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -33,9 +34,7 @@ pub struct Recorder {
     cells: Cells,
     window: Window,
     client: HotClient,
-    failed_rows: FailedRows,
-    redirects: FollowedRedirects,
-    withheld: WithheldBodies,
+    beside: BesideCells,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -55,9 +54,7 @@ impl Recorder {
             cells: Cells::new(),
             window: Window::ALWAYS,
             client: HotClient::default(),
-            failed_rows: FailedRows::default(),
-            redirects: FollowedRedirects::default(),
-            withheld: WithheldBodies::default(),
+            beside: BesideCells::default(),
         }
     }
 
@@ -141,11 +138,7 @@ impl Recorder {
             Arc::clone(&self.addresses),
             cells,
             client,
-            (
-                std::mem::take(&mut self.failed_rows),
-                std::mem::take(&mut self.redirects),
-                std::mem::take(&mut self.withheld),
-            ),
+            std::mem::take(&mut self.beside),
         )
     }
 
@@ -204,7 +197,7 @@ impl Recorder {
 
     /// A measured operation failed that had this row of a data file, which begins in `line`.
     pub fn row_failed(&mut self, id: RowId, line: u64, failure: Failure) {
-        self.failed_rows.count(id, line, failure, 1);
+        self.beside.failed_rows.count(id, line, failure, 1);
     }
 
     /// An operation follows a redirect, the answer with this status: what it has opened so far is
@@ -216,7 +209,7 @@ impl Recorder {
         }
         let key = so_far.key;
         if key.period == Period::Measured {
-            self.redirects.count(key.request, status, 1);
+            self.beside.redirects.count(key.request, status, 1);
         }
         ended::record_opening(self.cell(key), Outcome::Ok, so_far);
     }
@@ -225,8 +218,18 @@ impl Recorder {
     #[cold]
     pub fn count_withheld_body(&mut self, key: CellId) {
         if key.period == Period::Measured {
-            self.withheld.count(key.request, 1);
+            self.beside.withheld.count(key.request, 1);
         }
+    }
+
+    /// Adds what became of the token of the credential at this place.
+    pub fn add_tokens(&mut self, place: u16, tally: &TokenTally) {
+        self.beside.tokens.add(place, tally);
+    }
+
+    /// Adds digests and signatures that were made.
+    pub fn add_signing(&mut self, tally: &SigningTally) {
+        self.beside.signing.merge(tally);
     }
 
     /// Events of a streamed answer came.

@@ -3,7 +3,7 @@
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
     CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Metric, Outcome,
-    StreamCounts, WithheldBodies,
+    SigningTally, StreamCounts, TokenTallies, WithheldBodies,
 };
 use std::collections::BTreeMap;
 
@@ -23,6 +23,10 @@ pub struct Snapshot {
     pub redirects: FollowedRedirects,
     /// Bodies that were not sent.
     pub withheld: WithheldBodies,
+    /// What became of the tokens that requests carry.
+    pub tokens: TokenTallies,
+    /// Digests and signatures that were made.
+    pub signing: SigningTally,
 }
 
 /// Figures of one key.
@@ -48,6 +52,8 @@ impl Snapshot {
         self.failed_rows.merge(&other.failed_rows);
         self.redirects.merge(&other.redirects);
         self.withheld.merge(&other.withheld);
+        self.tokens.merge(&other.tokens);
+        self.signing.merge(&other.signing);
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
@@ -64,6 +70,8 @@ impl Snapshot {
             && self.failed_rows.is_empty()
             && self.redirects.is_empty()
             && self.withheld.is_empty()
+            && self.tokens.is_empty()
+            && self.signing == SigningTally::default()
     }
 }
 

@@ -2,17 +2,20 @@
 //! figures exact, of each histogram one number in the place of its buckets.
 
 use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
+use crate::wire::read_tokens;
 use crate::{
-    CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, PathSums, Snapshot,
-    SplitMix, StreamCounts,
+    CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, PathSums, SigningTally,
+    Snapshot, SplitMix, StreamCounts, TokenTallies,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 4;
+pub(crate) const VERSION: u8 = 5;
 
-/// The version before, which had no streamed answers. Run logs of it are read.
+/// The versions before, of which run logs are read: without tokens and signing, and before that
+/// without streamed answers.
+const WITHOUT_TOKENS: u8 = 4;
 const WITHOUT_STREAMS: u8 = 3;
 
 /// The sum of any number of snapshots, response times of all seconds together.
@@ -30,6 +33,8 @@ pub struct Totals {
     client: ClientTotals,
     /// The counts of cells that have streamed answers.
     streams: BTreeMap<CellKey, StreamCounts>,
+    tokens: TokenTallies,
+    signing: SigningTally,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +86,7 @@ pub enum TotalsError {
     },
     /// The bytes have another version.
     #[error(
-        "totals of version {found}, only versions {WITHOUT_STREAMS} and {VERSION} are \
+        "totals of version {found}, only versions {WITHOUT_STREAMS} to {VERSION} are \
          understood; agents and coordinator must be of one version"
     )]
     Version {
@@ -127,6 +132,8 @@ impl Totals {
             }
         }
         self.add_client(&snapshot.client);
+        self.tokens.merge(&snapshot.tokens);
+        self.signing.merge(&snapshot.signing);
     }
 
     /// Adds what load loops say of themselves.
@@ -207,11 +214,17 @@ impl Totals {
             pieces.keep(entry_bytes::<CellKey, StreamCounts>())?;
             streams.insert(key, counts);
         }
+        let (tokens, signing) = match version {
+            WITHOUT_STREAMS | WITHOUT_TOKENS => Default::default(),
+            _ => (read_tokens(&mut pieces)?, pieces.take()?),
+        };
         pieces.end()?;
         Ok(Totals {
             cells,
             client,
             streams,
+            tokens,
+            signing,
         })
     }
 
@@ -234,6 +247,8 @@ impl PartialEq for Totals {
     fn eq(&self, other: &Totals) -> bool {
         self.client == other.client
             && self.streams == other.streams
+            && self.tokens == other.tokens
+            && self.signing == other.signing
             && self.non_empty_cells().eq(other.non_empty_cells())
     }
 }

@@ -9,8 +9,8 @@ use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
-    Histogram, HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, Snapshot,
-    StreamCounts, WithheldBodies,
+    Histogram, HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, SigningTally,
+    Snapshot, StreamCounts, TokenTallies, TokenTally, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -18,10 +18,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 11;
+pub(crate) const VERSION: u8 = 12;
 
-/// The versions before, of which run logs are read: without withheld bodies, before that without
-/// streamed answers, then without followed redirects, and then without failed rows.
+/// The versions before, of which run logs are read: without tokens and signing, before that without
+/// withheld bodies, then without streamed answers, without followed redirects, and without failed
+/// rows.
+const WITHOUT_TOKENS: u8 = 11;
 const WITHOUT_WITHHELD: u8 = 10;
 const WITHOUT_STREAMS: u8 = 9;
 const WITHOUT_REDIRECTS: u8 = 8;
@@ -81,7 +83,8 @@ impl Snapshot {
         let streams: Vec<_> = self.streams().collect();
         let withheld: Vec<_> = self.withheld.iter().collect();
         let client = WireClient::new(&self.client);
-        let plain = postcard::to_allocvec(&(cells, client, rows, redirects, streams, withheld))
+        let beside = (rows, redirects, streams, withheld);
+        let plain = postcard::to_allocvec(&(cells, client, beside, &self.tokens, self.signing))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -175,6 +178,10 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     }
     if version > WITHOUT_WITHHELD {
         snapshot.withheld = reader.withheld()?;
+    }
+    if version > WITHOUT_TOKENS {
+        snapshot.tokens = read_tokens(&mut reader.0)?;
+        snapshot.signing = reader.0.take()?;
     }
     reader.0.end()?;
     Ok(snapshot)
@@ -291,6 +298,17 @@ fn write<K>(outcome: Outcome, of: K, distribution: &Distribution) -> WireDistrib
     }
 }
 
+/// Reads the tallies of tokens, each with its place.
+pub(crate) fn read_tokens(pieces: &mut Pieces<'_>) -> Result<TokenTallies, PieceError> {
+    let mut tokens = TokenTallies::default();
+    for _ in 0..pieces.take::<usize>()? {
+        let (place, tally): (u16, TokenTally) = pieces.take()?;
+        pieces.keep(entry_bytes::<u16, TokenTally>())?;
+        tokens.add(place, &tally);
+    }
+    Ok(tokens)
+}
+
 /// Turns wire types into ours, one after the other.
 struct SnapshotReader<'a>(Pieces<'a>);
 
@@ -310,6 +328,8 @@ impl SnapshotReader<'_> {
             failed_rows: FailedRows::default(),
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
+            tokens: TokenTallies::default(),
+            signing: SigningTally::default(),
         })
     }
 

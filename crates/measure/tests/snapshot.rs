@@ -10,7 +10,8 @@ use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, EventsRead, FailedRows,
     Failure, FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation, Kind,
     Metric, Negotiated, NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period,
-    Recorder, RowId, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, Window, WithheldBodies,
+    Recorder, RequestsByPart, RowId, SigningTally, Snapshot, SnapshotDecoder, Spare, Staple,
+    StreamEnd, TokenTallies, TokenTally, Window, WithheldBodies,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -27,6 +28,8 @@ enum Event {
     NotSent(CellId),
     PathSampled(u8),
     Streamed(CellId, u8),
+    Tokens(u8),
+    Signed(u8),
 }
 
 fn keys() -> impl Strategy<Value = CellId> {
@@ -85,6 +88,8 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => keys().prop_map(Event::NotSent),
         1 => any::<u8>().prop_map(Event::PathSampled),
         1 => (keys(), any::<u8>()).prop_map(|(key, number)| Event::Streamed(key, number)),
+        1 => any::<u8>().prop_map(Event::Tokens),
+        1 => any::<u8>().prop_map(Event::Signed),
     ];
     proptest::collection::vec(event, 0..60)
 }
@@ -121,6 +126,36 @@ fn record(recorder: &mut Recorder, event: &Event) {
             });
             recorder.stream_ended(key, StreamEnd::Whole, number.into());
         }
+        &Event::Tokens(number) => recorder.add_tokens(u16::from(number % 3), &tokens(number)),
+        &Event::Signed(number) => recorder.add_signing(&signing(number)),
+    }
+}
+
+/// Every figure differs from the others, and from 0 unless `number` is 0.
+fn tokens(number: u8) -> TokenTally {
+    let number = u64::from(number);
+    TokenTally {
+        fetched: number,
+        not_fetched: 2 * number,
+        ran_out: 3 * number,
+        first_ran_out_ns: (number % 2 == 1).then_some(4 * number),
+        requests: RequestsByPart {
+            warm_up: 5 * number,
+            measured: 6 * number,
+        },
+        expired: RequestsByPart {
+            warm_up: 7 * number,
+            measured: 8 * number,
+        },
+    }
+}
+
+fn signing(number: u8) -> SigningTally {
+    let number = u64::from(number);
+    SigningTally {
+        made: number,
+        timed: 2 * number,
+        cpu_ns: 3 * number,
     }
 }
 
@@ -263,6 +298,9 @@ fn before_streams() -> Snapshot {
 /// Something of everything, the same for ever: what the encoding is pinned with.
 fn everything() -> Snapshot {
     let (mut recorder, key) = filled();
+    recorder.add_tokens(0, &tokens(9));
+    recorder.add_tokens(300, &tokens(100));
+    recorder.add_signing(&signing(7));
     recorder.count_withheld_body(key);
     recorder.events(&EventsRead {
         key,
@@ -383,11 +421,18 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v11.bin");
+    let golden = include_bytes!("golden/snapshot-v12.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_tokens = Snapshot {
+        tokens: TokenTallies::default(),
+        signing: SigningTally::default(),
+        ..everything()
+    };
+    let golden = include_bytes!("golden/snapshot-v11.bin");
+    assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_tokens));
     let without_withheld = Snapshot {
         withheld: WithheldBodies::default(),
-        ..everything()
+        ..without_tokens
     };
     let golden = include_bytes!("golden/snapshot-v10.bin");
     assert_eq!(Snapshot::decode(golden), Ok(without_withheld));
@@ -408,24 +453,24 @@ fn versions_are_read_as_they_were_written() {
 }
 
 #[test]
-fn version_11_is_written_as_it_was() {
+fn version_12_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v11.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v12.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v11.bin");
+    let golden = include_bytes!("golden/snapshot-v12.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [11, 11]);
+    assert_eq!([written[0], golden[0]], [12, 12]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[12, 0]).unwrap_err().to_string(),
-        "snapshot of version 12, only versions 7 to 11 are understood; agents and coordinator \
+        Snapshot::decode(&[13, 0]).unwrap_err().to_string(),
+        "snapshot of version 13, only versions 7 to 12 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -572,7 +617,7 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     second.record(0);
     let plain = inflated(&one.encode()[1..]);
     // The number of seconds, and behind it the only one: its outcome, its number, its figures. Then
-    // nothing of the client, no row, no redirect and no streamed answer.
+    // nothing of the client, and nothing of what stands beside the cells.
     let end = [&[1, 0, 0][..], &ONE_ZERO, &[0; EMPTY_CLIENT]].concat();
     let mut plain = plain.strip_suffix(&end[..]).unwrap().to_vec();
     write_varint(number, &mut plain);
@@ -585,9 +630,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
     encoded(&plain)
 }
 
-/// Bytes of a client that says nothing, of no failed row, no redirect, no streamed answer and no
-/// withheld body: absent distributions, and numbers that are 0.
-const EMPTY_CLIENT: usize = 17;
+/// Bytes of a client that says nothing, of no failed row, no redirect, no streamed answer, no
+/// withheld body, no token and nothing signed: absent distributions, and numbers that are 0.
+const EMPTY_CLIENT: usize = 21;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -645,7 +690,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![11], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![12], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

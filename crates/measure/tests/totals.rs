@@ -4,8 +4,8 @@
 mod scene;
 
 use measure::{
-    Cell, CellKey, Distribution, EventsRead, Metric, Outcome, Period, Recorder, Snapshot,
-    StreamEnd, Totals, TotalsError,
+    Cell, CellKey, Distribution, EventsRead, Metric, Outcome, Period, Recorder, SigningTally,
+    Snapshot, StreamEnd, TokenTallies, TokenTally, Totals, TotalsError,
 };
 use scene::{MS, SECOND, operation, recorder};
 
@@ -58,6 +58,37 @@ fn streamed(number: u64) -> Vec<Snapshot> {
         second(&mut recorder, number)
     };
     (0..number).map(&mut with_events).collect()
+}
+
+/// The same with tokens, and with signatures.
+fn signed(number: u64) -> Vec<Snapshot> {
+    let mut seconds = streamed(number);
+    for second in &mut seconds {
+        let tally = TokenTally {
+            fetched: 1,
+            first_ran_out_ns: Some(7),
+            ..TokenTally::default()
+        };
+        second.tokens.add(2, &tally);
+        second.signing.merge(&SigningTally {
+            made: 10,
+            timed: 2,
+            cpu_ns: 30,
+        });
+    }
+    seconds
+}
+
+#[test]
+fn lost_tokens_and_signatures_show_in_the_totals() {
+    let whole = totals(&signed(3));
+    assert_eq!(Totals::decode(&whole.encode()), Ok(whole.clone()));
+    let mut lacking = signed(3);
+    lacking[1].tokens = TokenTallies::default();
+    assert_ne!(totals(&lacking), whole);
+    let mut lacking = signed(3);
+    lacking[2].signing = SigningTally::default();
+    assert_ne!(totals(&lacking), whole);
 }
 
 #[test]
@@ -193,11 +224,13 @@ fn totals_of_a_hundred_requests_at_sixteen_addresses_fit() {
 #[test]
 fn versions_are_read_as_they_were_written() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v4.bin");
-        std::fs::write(path, totals(&streamed(3)).encode()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v5.bin");
+        std::fs::write(path, totals(&signed(3)).encode()).unwrap();
     }
+    let golden = include_bytes!("golden/totals-v5.bin");
+    assert_eq!(totals(&signed(3)).encode(), golden);
+    assert_eq!(Totals::decode(golden), Ok(totals(&signed(3))));
     let golden = include_bytes!("golden/totals-v4.bin");
-    assert_eq!(totals(&streamed(3)).encode(), golden);
     assert_eq!(Totals::decode(golden), Ok(totals(&streamed(3))));
     let golden = include_bytes!("golden/totals-v3.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&seconds(3))));
@@ -228,8 +261,8 @@ fn bytes_that_are_no_totals_are_refused_with_the_reason() {
 #[test]
 fn encoding_covers_both_versions() {
     // Each golden file stands for one version: a new version is added here too.
-    let snapshot = include_bytes!("golden/snapshot-v11.bin")[0];
-    let totals = include_bytes!("golden/totals-v4.bin")[0];
+    let snapshot = include_bytes!("golden/snapshot-v12.bin")[0];
+    let totals = include_bytes!("golden/totals-v5.bin")[0];
     assert_eq!(
         measure::ENCODING,
         u32::from(snapshot) * 256 + u32::from(totals)

@@ -1,0 +1,32 @@
+//! What an interval has beside its cells. All of it is empty in most plans, so it is kept apart
+//! from the cells, which would otherwise grow.
+
+use crate::{FailedRows, FollowedRedirects, SigningTally, Snapshot, TokenTallies, WithheldBodies};
+
+/// What a worker records in an interval that belongs to no cell.
+#[derive(Debug, Default)]
+pub(crate) struct BesideCells {
+    pub(crate) failed_rows: FailedRows,
+    pub(crate) redirects: FollowedRedirects,
+    pub(crate) withheld: WithheldBodies,
+    pub(crate) tokens: TokenTallies,
+    pub(crate) signing: SigningTally,
+}
+
+impl BesideCells {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.failed_rows.is_empty()
+            && self.redirects.is_empty()
+            && self.withheld.is_empty()
+            && self.tokens.is_empty()
+            && self.signing == SigningTally::default()
+    }
+
+    pub(crate) fn merge_into(&self, snapshot: &mut Snapshot) {
+        snapshot.failed_rows.merge(&self.failed_rows);
+        snapshot.redirects.merge(&self.redirects);
+        snapshot.withheld.merge(&self.withheld);
+        snapshot.tokens.merge(&self.tokens);
+        snapshot.signing.merge(&self.signing);
+    }
+}
