@@ -21,7 +21,7 @@ use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{
     Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, Snapshot,
-    WithheldBodies, nanoseconds,
+    TokenTallies, WithheldBodies, nanoseconds,
 };
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
@@ -58,6 +58,7 @@ pub struct ResultCollector {
     failed_rows: FailedRows,
     redirects: FollowedRedirects,
     withheld: WithheldBodies,
+    tokens: TokenTallies,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
@@ -90,6 +91,8 @@ struct RunPlan {
     lost: LostAgents,
     data: Vec<DataUse>,
     replay: Option<ReplayFigures>,
+    /// The credentials whose tokens are fetched.
+    tokens: Vec<String>,
 }
 
 impl RunPlan {
@@ -136,6 +139,10 @@ impl ResultCollector {
             lost: plan.fleet().lost(),
             data: DataUse::all(plan),
             replay: ReplayFigures::planned(plan),
+            tokens: plan
+                .token_requests()
+                .map(|(name, _)| name.to_owned())
+                .collect(),
         };
         let record = PlanRecord::new(plan, setup.plan_text.clone());
         let agents = setup.agents.iter().map(|_| AgentRun::default()).collect();
@@ -158,6 +165,7 @@ impl ResultCollector {
             failed_rows: FailedRows::default(),
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
+            tokens: TokenTallies::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
@@ -188,6 +196,7 @@ impl ResultCollector {
         self.failed_rows.merge(&snapshot.failed_rows);
         self.redirects.merge(&snapshot.redirects);
         self.withheld.merge(&snapshot.withheld);
+        self.tokens.merge(&snapshot.tokens);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {

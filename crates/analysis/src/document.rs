@@ -5,8 +5,8 @@ use crate::natural_order::natural_order;
 use crate::{
     AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap, Judgement,
     MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RedirectFigures,
-    ReplayFigures, RequestSeries, Series, ServerFigures, SessionOffers, Unattended, VerdictRecord,
-    WithheldFigures,
+    ReplayFigures, RequestSeries, Series, ServerFigures, SessionOffers, TokenFigures, Unattended,
+    VerdictRecord, WithheldFigures,
 };
 use measure::Period;
 use measure::calendar;
@@ -68,6 +68,10 @@ pub struct Document {
     /// the plan's order; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld_bodies: Vec<WithheldFigures>,
+    /// What became of the tokens that requests carry, by credential in the plan's order; absent if
+    /// the plan has none fetched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tokens: Vec<TokenFigures>,
     /// Figures by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
     /// Figures by address; operations that never got one are under `none`.

@@ -53,6 +53,7 @@ mod stretches;
 mod student;
 mod threshold;
 mod time_figure;
+mod token_figures;
 mod unit;
 mod unstored;
 mod verdict;
@@ -117,6 +118,7 @@ pub use staple::StapleFigure;
 pub use stream_figures::StreamFigures;
 pub use threshold::Judgement;
 pub use time_figure::{Column, Headline, TimeFigure};
+pub use token_figures::TokenFigures;
 pub use unit::Unit;
 pub use unstored::Unstored;
 pub use verdict::{

@@ -19,6 +19,7 @@ pub(crate) fn sentences(document: &Document) -> Vec<String> {
         note_resent,
         note_redirects,
         note_withheld,
+        note_expired_tokens,
         note_stream_limit,
         draining,
         note_unconfirmed,
@@ -237,6 +238,26 @@ fn note_withheld(document: &Document) -> Option<String> {
         format!(
             "{number} {} not sent, since the server answered before it gave leave (100 Continue)",
             human::one_or_many(number, "body was", "bodies were"),
+        )
+    })
+}
+
+fn note_expired_tokens(document: &Document) -> Option<String> {
+    let expired = document
+        .tokens
+        .iter()
+        .filter(|token| token.expired_requests > 0);
+    let of: Vec<String> = expired
+        .map(|token| {
+            let from = token.first_ran_out_ns.unwrap_or(0) as f64 / 1e9;
+            let (name, number) = (&token.auth, token.expired_requests);
+            format!("{number} with that of auth.{name}, from second {from:.1} on")
+        })
+        .collect();
+    (!of.is_empty()).then(|| {
+        format!(
+            "a token had expired, and requests had it until there was a new one: {}",
+            of.join("; ")
         )
     })
 }

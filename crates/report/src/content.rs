@@ -13,6 +13,7 @@ mod thresholds;
 mod times;
 mod tls;
 mod tls_words;
+mod tokens;
 mod totals;
 
 pub(crate) use load::{what_ran, what_runs, what_was_asked};
@@ -40,6 +41,7 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
         errors::section(document),
         replay::section(document),
         data::section(document),
+        tokens::section(document),
         groups::section(Topic::Requests, "Requests", &document.by_request),
         groups::section(Topic::Addresses, "Addresses", &document.by_address),
         groups::section(Topic::Labels, "Labels", &document.by_label),

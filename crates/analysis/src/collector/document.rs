@@ -14,7 +14,7 @@ use crate::{
     AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
     FleetFigures, HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures,
     ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers,
-    StartSkew, Unstored, WithheldFigures,
+    StartSkew, TokenFigures, Unstored, WithheldFigures,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -56,6 +56,7 @@ impl ResultCollector {
             data: self.data(),
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
+            tokens: TokenFigures::all(&self.run.tokens, &self.tokens),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),

@@ -25,6 +25,8 @@ pub(crate) enum Topic {
     Data,
     /// What was sent of a log.
     Replay,
+    /// What became of the tokens that requests carry.
+    Tokens,
     Requests,
     Addresses,
     Labels,
