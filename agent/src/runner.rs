@@ -165,9 +165,6 @@ impl Runner {
         }
         let tell = report_seconds(run, self.reports.clone());
         let machine = own_machine(prepared.port_pairs());
-        if let Some(tokens) = &tokens {
-            tokens.run_starts_at(at);
-        }
         let mut reporter = EventReporter {
             run,
             tokens,
@@ -261,19 +258,15 @@ pub(crate) fn report_seconds(run: RunId, reports: Sender<Report>) -> Tell {
 }
 
 /// Notes what happens to a run's tokens. A sentence is dropped if a busy link has no room for it:
-/// the one at the end has the counts.
+/// the result has the counts.
 fn tell_of_tokens(run: RunId, reports: Sender<Report>) -> TellOfToken {
     Box::new(move |text| {
-        let _ = reports.try_send(token_note(run, text));
+        let _ = reports.try_send(Report::Note {
+            run: Some(run),
+            event: "token".to_owned(),
+            text,
+        });
     })
-}
-
-fn token_note(run: RunId, text: String) -> Report {
-    Report::Note {
-        run: Some(run),
-        event: "token".to_owned(),
-        text,
-    }
 }
 
 /// The end of a run that recorded nothing.
@@ -384,7 +377,8 @@ impl EventReporter {
     fn report(&mut self, event: Event) {
         let run = self.run;
         if let Event::Ended { .. } = event {
-            self.note_tokens();
+            // Nothing is left to be renewed for.
+            self.tokens = None;
         }
         let report = match event {
             Event::Began { at } => Report::Began { run, at: Mono(at) },
@@ -408,14 +402,6 @@ impl EventReporter {
         };
         // A link that has ended wants no report.
         let _ = self.reports.blocking_send(report);
-    }
-
-    /// Ends the renewal of tokens, and notes what became of them.
-    fn note_tokens(&mut self) {
-        let kept = self.tokens.take().map(TokenKeeper::finish);
-        for text in kept.into_iter().flatten() {
-            let _ = self.reports.blocking_send(token_note(self.run, text));
-        }
     }
 }
 

@@ -1,18 +1,20 @@
 //! Fetches the tokens that a run's requests carry: before the run, and again before they expire, on
-//! a thread beside the load. What is fetched is no part of the run's numbers.
+//! a thread beside the load. What is fetched is counted apart from the load.
 
 mod token_answer;
 mod token_client;
 mod token_course;
 
-use engine::{Policy, RunClock, TokenShelf, Tokens};
+use engine::{Policy, TokenShelf, Tokens, monotonic_ns};
+use measure::nanoseconds;
 use plan::Plan;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use token_answer::TokenAnswer;
 use token_client::TokenClient;
-use token_course::{TokenCounts, TokenCourse};
+use token_course::TokenCourse;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -24,13 +26,8 @@ pub(crate) type TellOfToken = Box<dyn Fn(String) + Send + Sync>;
 pub(crate) struct TokenKeeper {
     /// Ends the thread when it is dropped.
     stop: Option<watch::Sender<()>>,
-    started: Arc<StartedAt>,
-    thread: Option<JoinHandle<Vec<String>>>,
+    thread: Option<JoinHandle<()>>,
 }
-
-/// When the run starts, once that is known: the engine's clock, and the one that a wait has.
-#[derive(Debug, Default)]
-struct StartedAt(OnceLock<Instant>);
 
 /// One credential, and its token.
 struct KeptToken {
@@ -38,7 +35,6 @@ struct KeptToken {
     client: Arc<TokenClient>,
     shelf: Arc<TokenShelf>,
     course: TokenCourse,
-    started: Arc<StartedAt>,
     tell: Arc<TellOfToken>,
 }
 
@@ -53,7 +49,7 @@ impl TokenKeeper {
         (policy, agent): (&Policy, u32),
         tell: TellOfToken,
     ) -> Result<Option<TokenKeeper>, String> {
-        let (started, tell) = (Arc::default(), Arc::new(tell));
+        let tell = Arc::new(tell);
         let kept = |((name, request), shelf): ((&str, _), &Arc<TokenShelf>)| {
             let client = TokenClient::new(plan, request, policy);
             let client = client.map_err(|error| format!("auth.{name}.oauth2: {error}"))?;
@@ -62,7 +58,6 @@ impl TokenKeeper {
                 client: Arc::new(client),
                 shelf: Arc::clone(shelf),
                 course: TokenCourse::new(agent),
-                started: Arc::clone(&started),
                 tell: Arc::clone(&tell),
             })
         };
@@ -82,58 +77,21 @@ impl TokenKeeper {
         fetched.unwrap_or_else(|_| Err("the thread that fetches tokens died".to_owned()))?;
         Ok(Some(TokenKeeper {
             stop: Some(stop),
-            started,
             thread: Some(thread),
         }))
-    }
-
-    /// Says when the run starts, in nanoseconds of the monotonic clock.
-    pub(crate) fn run_starts_at(&self, at: u64) {
-        let until = Duration::from_nanos(RunClock::starting_at(at).until_start());
-        // A run starts once.
-        let _ = self.started.0.set(Instant::now() + until);
-    }
-
-    /// Ends, and says what became of each token.
-    pub(crate) fn finish(mut self) -> Vec<String> {
-        self.end()
-    }
-
-    fn end(&mut self) -> Vec<String> {
-        self.stop = None;
-        let thread = self.thread.take();
-        // It has said why, if it died.
-        thread
-            .and_then(|thread| thread.join().ok())
-            .unwrap_or_default()
     }
 }
 
 impl Drop for TokenKeeper {
     fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl StartedAt {
-    /// An instant as a place in the run.
-    fn place(&self, at: Instant) -> String {
-        let since = self
-            .0
-            .get()
-            .and_then(|start| at.checked_duration_since(*start));
-        since.map_or("before the run began".to_owned(), |since| {
-            format!("{:.1} s into the run", since.as_secs_f64())
-        })
+        self.stop = None;
+        // It has said why, if it died.
+        let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 /// The thread: fetches all tokens, reports that to `ready`, and renews them until `stopped`.
-fn keep(
-    kept: Vec<KeptToken>,
-    stopped: &watch::Receiver<()>,
-    ready: &Sender<Result<(), String>>,
-) -> Vec<String> {
+fn keep(kept: Vec<KeptToken>, stopped: &watch::Receiver<()>, ready: &Sender<Result<(), String>>) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -141,10 +99,10 @@ fn keep(
         Ok(runtime) => runtime,
         Err(error) => {
             let _ = ready.send(Err(format!("cannot set up a thread: {error}")));
-            return Vec::new();
+            return;
         }
     };
-    let sentences = runtime.block_on(async {
+    runtime.block_on(async {
         let fetched = fetch_all(kept).await;
         let (kept, outcome) = match fetched {
             Ok(kept) => (kept, Ok(())),
@@ -156,11 +114,10 @@ fn keep(
         for token in kept {
             renewals.spawn(token.renew_until(stopped.clone()));
         }
-        renewals.join_all().await
+        renewals.join_all().await;
     });
     // A lookup that hangs must not hold up the end of the run.
     runtime.shutdown_background();
-    sentences
 }
 
 /// Fetches all tokens at once; fails with the first failure.
@@ -181,17 +138,16 @@ impl KeptToken {
         let asked_at = Instant::now();
         let answer = self.client.fetch().await;
         let answer = answer.map_err(|why| format!("auth.{}.oauth2: {why}", self.name))?;
-        self.course.on_token(asked_at, answer.life);
-        self.shelf.put(answer.token);
+        self.take(asked_at, answer);
         Ok(self)
     }
 
-    /// Renews the token until the run is over. Returns what became of it.
-    async fn renew_until(mut self, mut stopped: watch::Receiver<()>) -> String {
+    /// Renews the token until the run is over.
+    async fn renew_until(mut self, mut stopped: watch::Receiver<()>) {
         loop {
             tokio::select! {
                 // The sender was dropped.
-                _ = stopped.changed() => return self.describe(),
+                _ = stopped.changed() => return,
                 () = self.renew() => {}
             }
         }
@@ -210,65 +166,43 @@ impl KeptToken {
                 () = until(self.course.expires_at()) => self.expire(),
             }
         };
+        // A timer is late by a millisecond or so.
+        self.expire();
         match answer {
-            Ok(answer) => {
-                self.course.on_token(asked_at, answer.life);
-                self.shelf.put(answer.token);
-            }
+            Ok(answer) => self.take(asked_at, answer),
             Err(why) => {
+                self.shelf.count_not_fetched();
                 if self.course.on_failure(Instant::now()) {
-                    self.tell(&format!(
-                        "could not be renewed, and is asked for again: {why}"
+                    (self.tell)(format!(
+                        "the token of auth.{} could not be renewed, and is asked for again: {why}",
+                        self.name
                     ));
                 }
             }
         }
     }
 
+    fn take(&mut self, asked_at: Instant, answer: TokenAnswer) {
+        self.course.on_token(asked_at, answer.life);
+        self.shelf.count_fetched();
+        let expires_at = self.course.expires_at().map(monotonic);
+        self.shelf.put(answer.token, expires_at);
+    }
+
+    /// Counts that the token has expired, if it has.
     fn expire(&mut self) {
-        let now = Instant::now();
-        self.course.on_expiry(now);
-        self.shelf.expire();
-        let place = self.started.place(now);
-        self.tell(&format!(
-            "expired {place}; requests have it until there is a new one"
-        ));
-    }
-
-    fn tell(&self, what: &str) {
-        (self.tell)(format!("the token of auth.{} {what}", self.name));
-    }
-
-    fn describe(&self) -> String {
-        let TokenCounts {
-            fetched,
-            failed,
-            ran_out,
-            first_ran_out,
-        } = self.course.counts;
-        let mut text = format!(
-            "the token of auth.{} was fetched {}",
-            self.name,
-            times(fetched)
-        );
-        if failed > 0 {
-            text += &format!(", and could not be fetched {}", times(failed));
+        if let Some(at) = self.course.expire(Instant::now()) {
+            self.shelf.count_ran_out(monotonic(at));
         }
-        if let Some(first) = first_ran_out {
-            let (place, times) = (self.started.place(first), times(ran_out));
-            let requests = self.shelf.sent_expired();
-            text += &format!(
-                "; it ran out {times}, first {place}, and {requests} requests had an expired one"
-            );
-        }
-        text
     }
 }
 
-fn times(number: u32) -> String {
-    match number {
-        1 => "once".to_owned(),
-        number => format!("{number} times"),
+/// An instant in nanoseconds of the engine's clock.
+fn monotonic(at: Instant) -> u64 {
+    let (here, now) = (Instant::now(), monotonic_ns());
+    match at.checked_duration_since(here) {
+        Some(ahead) => now.saturating_add(nanoseconds(ahead)),
+        None => now.saturating_sub(nanoseconds(here.duration_since(at))),
     }
 }
 

@@ -1,4 +1,4 @@
-//! When a token is asked for again, and what became of it. Pure: instants are arguments.
+//! When a token is asked for again, and when it expires. Pure: instants are arguments.
 
 use std::time::{Duration, Instant};
 
@@ -17,18 +17,6 @@ pub(super) struct TokenCourse {
     renew_at: Option<Instant>,
     expires_at: Option<Instant>,
     failures_in_row: u32,
-    pub(super) counts: TokenCounts,
-}
-
-/// What is said of a credential's token at the end.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TokenCounts {
-    pub(super) fetched: u32,
-    pub(super) failed: u32,
-    /// How often a token expired before there was a new one.
-    pub(super) ran_out: u32,
-    /// When it first did.
-    pub(super) first_ran_out: Option<Instant>,
 }
 
 impl TokenCourse {
@@ -42,7 +30,6 @@ impl TokenCourse {
             renew_at: None,
             expires_at: None,
             failures_in_row: 0,
-            counts: TokenCounts::default(),
         }
     }
 
@@ -58,7 +45,6 @@ impl TokenCourse {
 
     /// Takes a new token with this life, which was asked for at `asked_at`.
     pub(super) fn on_token(&mut self, asked_at: Instant, life: Option<Duration>) {
-        self.counts.fetched += 1;
         self.failures_in_row = 0;
         // The server counts from an instant between request and answer.
         let renewed_after = |life: Duration| life.mul_f64(self.renewed_after).max(RENEWAL_MIN);
@@ -68,18 +54,15 @@ impl TokenCourse {
 
     /// Takes a failure. Returns whether it is the first since the last token.
     pub(super) fn on_failure(&mut self, now: Instant) -> bool {
-        self.counts.failed += 1;
         let pause = PAUSE_MIN.saturating_mul(1 << self.failures_in_row.min(8));
         self.renew_at = Some(now + pause.min(PAUSE_MAX));
         self.failures_in_row += 1;
         self.failures_in_row == 1
     }
 
-    /// Takes note that the token has expired.
-    pub(super) fn on_expiry(&mut self, now: Instant) {
-        self.expires_at = None;
-        self.counts.ran_out += 1;
-        self.counts.first_ran_out.get_or_insert(now);
+    /// When the token expired, if it has by now. Each token tells that once.
+    pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
+        self.expires_at.take_if(|at| *at <= now)
     }
 }
 
@@ -101,17 +84,11 @@ mod tests {
         }
         (0..40).for_each(|_| assert!(!course.on_failure(now)));
         assert_eq!(course.renew_at(), Some(now + PAUSE_MAX));
-        course.on_expiry(now);
-        assert_eq!(course.expires_at(), None);
+        assert_eq!(course.expire(begin + Duration::from_millis(99_999)), None);
+        assert_eq!(course.expire(now), at(100));
+        assert_eq!((course.expire(now), course.expires_at()), (None, None));
         course.on_token(now, None);
         assert_eq!((course.renew_at(), course.expires_at()), (None, None));
-        let counts = TokenCounts {
-            fetched: 2,
-            failed: 45,
-            ran_out: 1,
-            first_ran_out: Some(now),
-        };
-        assert_eq!(course.counts, counts);
         assert!(course.on_failure(now));
     }
 

@@ -10,6 +10,7 @@ pub(crate) use attendance::{Attendance, Entrance};
 pub use rehearsal::CollectorRehearsal;
 
 use crate::key_log::{self, KeysWritten};
+use crate::tokens::Tokens;
 use crate::worker::{Handover, WorkerFigures};
 use attendance::Left;
 use measure::{Interval, Snapshot, Spare, Totals};
@@ -63,6 +64,8 @@ pub(crate) struct Collector {
     keeps_bookmarks: bool,
     /// Delivers the outcome of the key log.
     keys: Option<Receiver<KeysWritten>>,
+    /// The tokens of the run, and the start instant.
+    tokens: (Tokens, u64),
 }
 
 impl Collector {
@@ -83,6 +86,7 @@ impl Collector {
             totals: Totals::default(),
             keeps_bookmarks: false,
             keys,
+            tokens: (Tokens::default(), 0),
         }
     }
 
@@ -90,6 +94,15 @@ impl Collector {
     pub(crate) fn keeping_bookmarks(self, keeps_bookmarks: bool) -> Collector {
         Collector {
             keeps_bookmarks,
+            ..self
+        }
+    }
+
+    /// Configures it for a run with these tokens that starts at `start_at` (monotonic clock,
+    /// nanoseconds). What became of them is part of its intervals.
+    pub(crate) fn counting_tokens(self, tokens: Tokens, start_at: u64) -> Collector {
+        Collector {
+            tokens: (tokens, start_at),
             ..self
         }
     }
@@ -169,7 +182,9 @@ impl Collector {
             .last_key_value()
             .map_or(0, |(number, _)| number + 1);
         while self.next < complete.min(last) {
-            let snapshot = self.pending.remove(&self.next).unwrap_or_default();
+            let mut snapshot = self.pending.remove(&self.next).unwrap_or_default();
+            let (tokens, start_at) = &self.tokens;
+            tokens.drain_into(*start_at, &mut snapshot.tokens);
             self.totals.add(&snapshot);
             on_event(Event::Interval {
                 number: self.next,

@@ -3,7 +3,7 @@
 
 use crate::day_key::DayKey;
 use crate::digest::{self, HmacKey};
-use crate::tokens::TokenShelf;
+use crate::request_tallies::WorkerToken;
 use crate::values::{ColumnSource, Values, digits};
 use data::Escape;
 use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
@@ -38,7 +38,7 @@ pub(crate) enum Placeholder {
     /// A made value that follows from another text.
     Composed(Arc<ComposedSource>),
     /// A token, which can be another one at the next look.
-    Token(Arc<TokenShelf>),
+    Token(Arc<WorkerToken>),
 }
 
 /// A generator with its seed.
@@ -190,8 +190,8 @@ impl Placeholder {
                 escape_from(before, source.escape, out);
                 Ok(())
             }
-            Placeholder::Token(shelf) => {
-                shelf.write(out);
+            Placeholder::Token(token) => {
+                token.write(values.period(), out);
                 Ok(())
             }
         };

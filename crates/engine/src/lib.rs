@@ -46,6 +46,7 @@ mod request_bytes;
 #[cfg(feature = "rehearsal")]
 mod request_rehearsal;
 mod request_rules;
+mod request_tallies;
 mod resolver;
 mod response;
 mod running_engine;

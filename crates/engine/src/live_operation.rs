@@ -38,8 +38,8 @@ pub(crate) enum StartCount {
 pub(crate) enum Early {
     /// Its request may go out as early data, if its connection offers a session that allows it.
     May,
-    /// Its request went out as early data.
-    Went,
+    /// Its request went out as early data, with a token that had expired if it `has_expired_token`.
+    Went { has_expired_token: bool },
     /// The server wants its request after the handshake.
     MustNot,
 }
@@ -225,7 +225,7 @@ impl LiveOperation {
         } else {
             Trial::OnNewConnection
         };
-        if self.early == Early::Went {
+        if matches!(self.early, Early::Went { .. }) {
             self.early = Early::May;
         }
     }

@@ -7,8 +7,8 @@ use crate::hops::{Hop, HopForm, HopId, Hops};
 use crate::http2;
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
+use crate::request_tallies::RequestTallies;
 use crate::template::ValueSources;
-use crate::tokens::Tokens;
 use crate::values::Values;
 use measure::{RedirectFault, RowId};
 use plan::{Close, HttpVersion, Plan};
@@ -24,8 +24,8 @@ pub(crate) struct PlanRequests {
 }
 
 impl PlanRequests {
-    pub(crate) fn new(plan: &Plan, tokens: &Tokens) -> PlanRequests {
-        let sources = ValueSources::new(plan, tokens);
+    pub(crate) fn new(plan: &Plan, tallies: &RequestTallies) -> PlanRequests {
+        let sources = ValueSources::new(plan, tallies);
         let speaks_http2 = plan.connection().http != HttpVersion::Http11;
         PlanRequests {
             http1: Http1Requests::new(plan, &sources),

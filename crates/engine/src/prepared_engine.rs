@@ -90,8 +90,9 @@ impl PreparedEngine {
         }
         let keys = self.keys.map(KeyFile::write).transpose()?;
         let redistributes = running.outfitter.plan.fleet().lost() == LostAgents::Redistribute;
-        let collector =
-            Collector::new(workers, handed, spare_senders, keys).keeping_bookmarks(redistributes);
+        let collector = Collector::new(workers, handed, spare_senders, keys)
+            .keeping_bookmarks(redistributes)
+            .counting_tokens(running.outfitter.tokens.clone(), start_at);
         // The collector ends when the last worker has dropped its sender. The one in the entrance
         // goes once nothing begins any more, since no worker can join after that.
         running.attendance = Some(collector.attendance());

@@ -1,8 +1,8 @@
 //! Requests without connections, for benches.
 
 use crate::request::Http1Requests;
+use crate::request_tallies::RequestTallies;
 use crate::template::ValueSources;
-use crate::tokens::Tokens;
 use crate::values::Values;
 use plan::Plan;
 
@@ -16,7 +16,7 @@ impl RequestRehearsal {
     pub fn new(plan: &Plan) -> RequestRehearsal {
         RequestRehearsal(Http1Requests::new(
             plan,
-            &ValueSources::new(plan, &Tokens::default()),
+            &ValueSources::new(plan, &RequestTallies::default()),
         ))
     }
 

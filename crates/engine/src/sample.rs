@@ -3,9 +3,9 @@
 use crate::random::Random;
 use crate::request::Http1Requests;
 use crate::request_bytes::end_head;
+use crate::request_tallies::RequestTallies;
 use crate::script::Script;
 use crate::template::ValueSources;
-use crate::tokens::Tokens;
 use crate::values::Values;
 use plan::{Close, End, Owner, Plan, RequestsPerConnection, Seats};
 
@@ -43,7 +43,7 @@ pub fn sample_requests(plan: &Plan, most: u64) -> Vec<SampleRequest> {
     }
     // What is shown takes its rows as what is sent does: a request whose only column is hidden
     // takes one too.
-    let sources = ValueSources::new(plan, &Tokens::default());
+    let sources = ValueSources::new(plan, &RequestTallies::default());
     let sent = Http1Requests::new(plan, &sources);
     let shown = Http1Requests::new(&plan.with_secrets_hidden(), &sources);
     let script = Script::new(plan);

@@ -1,7 +1,7 @@
 //! Templates of a plan as pieces of its requests.
 
 use crate::fill::{ComposedSource, Fill, GeneratedSource, Placeholder, literal};
-use crate::tokens::Tokens;
+use crate::request_tallies::RequestTallies;
 use crate::values::{ColumnSource, Values};
 use plan::{Composition, Digest, MadePlaceholder, MadeSource, Piece, Plan, RowSources, Template};
 use std::sync::Arc;
@@ -12,16 +12,17 @@ pub(crate) struct ValueSources {
     /// One for each data file.
     rows: RowSources,
     seed: u64,
-    tokens: Tokens,
+    tallies: RequestTallies,
 }
 
 impl ValueSources {
-    /// The sources of `plan`. Where `tokens` has none of its tokens, requests show `***`.
-    pub(crate) fn new(plan: &Plan, tokens: &Tokens) -> ValueSources {
+    /// The sources of `plan`, for requests that are counted in `tallies`. Where these have none of
+    /// its tokens, requests show `***`.
+    pub(crate) fn new(plan: &Plan, tallies: &RequestTallies) -> ValueSources {
         ValueSources {
             rows: plan.row_sources(),
             seed: plan.load().seed,
-            tokens: tokens.clone(),
+            tallies: tallies.clone(),
         }
     }
 
@@ -38,9 +39,9 @@ impl ValueSources {
                     pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
                 }
                 Piece::Made(made) => self.made(made, pieces),
-                Piece::Token(name) => match self.tokens.shelf(name) {
-                    Some(shelf) => {
-                        let token = Placeholder::Token(Arc::clone(shelf));
+                Piece::Token(name) => match self.tallies.token(name) {
+                    Some(token) => {
+                        let token = Placeholder::Token(Arc::clone(token));
                         pieces.push(Fill::Value(token));
                     }
                     None => literal(pieces, b"***"),
@@ -130,7 +131,7 @@ mod tests {
     fn every_length_is_that_of_the_text_and_every_part_is_a_part_of_it() {
         let plan = Plan::parse(PLAN, &mut NoFiles).expect("a plan");
         let (sources, request) = (
-            ValueSources::new(&plan, &Tokens::default()),
+            ValueSources::new(&plan, &RequestTallies::default()),
             &plan.requests()[0],
         );
         let mut pieces = Vec::new();

@@ -2,29 +2,39 @@
 //! Others fetch them.
 
 use arc_swap::ArcSwap;
+use measure::{TokenTallies, TokenTally};
 use plan::Plan;
 use secret::Secret;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Stands for an instant that does not come.
+const NEVER: u64 = u64::MAX;
+
 /// The tokens of a run: one for each credential that has its token fetched. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Tokens(Arc<[Arc<TokenShelf>]>);
 
-/// Where the token of a credential is put for the workers.
+/// Where the token of a credential is put for the workers, and what became of it is counted.
 #[derive(Debug)]
 pub struct TokenShelf {
     /// The credential's name.
     name: String,
     token: ArcSwap<RunToken>,
-    /// Requests that had an expired token.
-    sent_expired: AtomicU64,
+    /// Counts that have not been taken yet.
+    fetched: AtomicU64,
+    not_fetched: AtomicU64,
+    ran_out: AtomicU64,
+    /// When it first ran out since the counts were taken.
+    first_ran_out: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct RunToken {
-    text: Secret<String>,
-    has_expired: bool,
+/// A token, as requests have it.
+#[derive(Debug)]
+pub(crate) struct RunToken {
+    pub(crate) text: Secret<String>,
+    /// The first nanosecond of the monotonic clock at which it is of no use.
+    expires_at: u64,
 }
 
 impl Tokens {
@@ -39,9 +49,11 @@ impl Tokens {
         self.0.iter()
     }
 
-    /// Where the token of the credential with this name is.
-    pub(crate) fn shelf(&self, name: &str) -> Option<&Arc<TokenShelf>> {
-        self.shelves().find(|shelf| shelf.name == name)
+    /// Moves what became of them into `tallies`, in a run that started at `start_at`.
+    pub(crate) fn drain_into(&self, start_at: u64, tallies: &mut TokenTallies) {
+        for (place, shelf) in (0..).zip(self.shelves()) {
+            tallies.add(place, &shelf.take_tally(start_at));
+        }
     }
 }
 
@@ -50,41 +62,78 @@ impl TokenShelf {
         TokenShelf {
             name: name.to_owned(),
             token: ArcSwap::default(),
-            sent_expired: AtomicU64::new(0),
+            fetched: AtomicU64::new(0),
+            not_fetched: AtomicU64::new(0),
+            ran_out: AtomicU64::new(0),
+            first_ran_out: AtomicU64::new(NEVER),
         }
     }
 
-    /// Puts a new token there: requests whose bytes are written from now on have it.
-    pub fn put(&self, text: Secret<String>) {
+    /// Puts a new token there, which lasts until `expires_at` (monotonic clock, nanoseconds) or for
+    /// ever: requests whose bytes are written from now on have it.
+    pub fn put(&self, text: Secret<String>, expires_at: Option<u64>) {
         self.token.store(Arc::new(RunToken {
             text,
-            has_expired: false,
+            expires_at: expires_at.unwrap_or(NEVER),
         }));
     }
 
-    /// Notes that the token has expired. Requests go on to have it until there is a new one, and
-    /// are counted.
-    pub fn expire(&self) {
-        let text = self.token.load().text.clone();
-        self.token.store(Arc::new(RunToken {
-            text,
-            has_expired: true,
-        }));
+    /// Counts a token that was fetched.
+    pub fn count_fetched(&self) {
+        self.fetched.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many requests had an expired token so far.
-    #[must_use]
-    pub fn sent_expired(&self) -> u64 {
-        self.sent_expired.load(Ordering::Relaxed)
+    /// Counts a token that was asked for and did not come.
+    pub fn count_not_fetched(&self) {
+        self.not_fetched.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Appends the token to `out`, as part of a request.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let token = self.token.load();
-        out.extend_from_slice(token.text.reveal().as_bytes());
-        if token.has_expired {
-            self.sent_expired.fetch_add(1, Ordering::Relaxed);
+    /// Counts that the token expired at `at` (monotonic clock, nanoseconds), and there was no new
+    /// one. Requests go on to have it.
+    pub fn count_ran_out(&self, at: u64) {
+        self.ran_out.fetch_add(1, Ordering::Relaxed);
+        self.first_ran_out.fetch_min(at, Ordering::Relaxed);
+    }
+
+    /// The credential's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The token for a request whose bytes are written now.
+    pub(crate) fn load(&self) -> arc_swap::Guard<Arc<RunToken>> {
+        self.token.load()
+    }
+
+    /// Takes what was counted since the last time, in a run that started at `start_at`.
+    fn take_tally(&self, start_at: u64) -> TokenTally {
+        let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
+        let first = self.first_ran_out.swap(NEVER, Ordering::Relaxed);
+        TokenTally {
+            fetched: take(&self.fetched),
+            not_fetched: take(&self.not_fetched),
+            ran_out: take(&self.ran_out),
+            first_ran_out_ns: (first != NEVER).then(|| first.saturating_sub(start_at)),
+            ..TokenTally::default()
         }
+    }
+}
+
+impl Default for RunToken {
+    fn default() -> RunToken {
+        RunToken {
+            text: Secret::default(),
+            expires_at: NEVER,
+        }
+    }
+}
+
+impl RunToken {
+    /// Whether it is of no use any more. `now` (monotonic clock, nanoseconds) is asked only if it
+    /// ends at all.
+    #[inline]
+    pub(crate) fn has_expired(&self, now: impl FnOnce() -> u64) -> bool {
+        self.expires_at != NEVER && now() >= self.expires_at
     }
 }
 
@@ -92,44 +141,35 @@ impl TokenShelf {
 mod tests {
     use super::*;
 
-    fn written(shelf: &TokenShelf) -> String {
-        let mut out = Vec::new();
-        shelf.write(&mut out);
-        String::from_utf8(out).expect("a token of ASCII")
-    }
-
     #[test]
-    fn new_token_is_in_the_next_request_and_expired_ones_are_counted() {
+    fn counts_are_taken_once_and_instants_are_of_the_run() {
         let shelf = TokenShelf::new("api");
-        shelf.put(Secret::new("one".to_owned()));
-        assert_eq!((written(&shelf).as_str(), shelf.sent_expired()), ("one", 0));
-        shelf.expire();
-        assert_eq!((written(&shelf).as_str(), shelf.sent_expired()), ("one", 1));
-        shelf.put(Secret::new("two".to_owned()));
-        assert_eq!((written(&shelf).as_str(), shelf.sent_expired()), ("two", 1));
+        shelf.count_fetched();
+        shelf.count_not_fetched();
+        for at in [900, 700, 800] {
+            shelf.count_ran_out(at);
+        }
+        let tally = TokenTally {
+            fetched: 1,
+            not_fetched: 1,
+            ran_out: 3,
+            first_ran_out_ns: Some(200),
+            ..TokenTally::default()
+        };
+        assert_eq!(shelf.take_tally(500), tally);
+        assert_eq!(shelf.take_tally(500), TokenTally::default());
+        shelf.count_ran_out(300);
+        assert_eq!(shelf.take_tally(500).first_ran_out_ns, Some(0));
     }
 
     #[test]
-    fn worker_that_writes_while_tokens_change_has_whole_ones_in_their_order() {
-        let shelf = Arc::new(TokenShelf::new("api"));
-        let text = |number: u64| Secret::new(format!("{number:09}").repeat(100));
-        shelf.put(text(0));
-        let write = {
-            let shelf = Arc::clone(&shelf);
-            move || {
-                let mut last = 0;
-                while last < 2_000 {
-                    let got = written(&shelf);
-                    let number: u64 = got[..9].parse().expect("a number");
-                    assert!(number >= last && got == *text(number).reveal(), "{got}");
-                    last = number;
-                }
-            }
-        };
-        let workers = [0, 1].map(|_| std::thread::spawn(write.clone()));
-        (1..=2_000).for_each(|number| shelf.put(text(number)));
-        for worker in workers {
-            worker.join().expect("no worker fails");
-        }
+    fn token_expires_at_its_instant_and_the_clock_is_asked_only_if_it_does() {
+        let shelf = TokenShelf::new("api");
+        shelf.put(Secret::new("one".to_owned()), Some(100));
+        assert!(!shelf.load().has_expired(|| 99));
+        assert!(shelf.load().has_expired(|| 100));
+        shelf.put(Secret::new("two".to_owned()), None);
+        let unasked = || -> u64 { unreachable!("the token lasts for ever") };
+        assert!(!shelf.load().has_expired(unasked));
     }
 }

@@ -98,6 +98,15 @@ impl Values {
             .unwrap_or(self.seq)
     }
 
+    /// The part of the run that the operation belongs to.
+    pub(crate) fn period(&self) -> Period {
+        if self.seq < Values::WARM_UP_FROM {
+            Period::Measured
+        } else {
+            Period::WarmUp
+        }
+    }
+
     /// The values of an operation whose bytes are written now.
     #[inline]
     pub(crate) fn at_once(self, has_time: bool) -> Values {

@@ -37,6 +37,7 @@ use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::plan_requests::PlanRequests;
 use crate::poller::{Poller, Ready};
 use crate::random::Random;
+use crate::request_tallies::RequestTallies;
 use crate::resolver::Question;
 use crate::script::Script;
 use crate::seat::SeatTable;
@@ -164,9 +165,11 @@ impl Worker {
     pub(crate) fn new(setup: WorkerSetup) -> Worker {
         let plan = &setup.plan;
         let rules = ConnectionRules::new(plan);
+        let tallies = RequestTallies::new(plan, &setup.tokens);
+        let outlets = (setup.handover, setup.spares);
         Worker {
             script: Script::new(plan),
-            requests: PlanRequests::new(plan, &setup.tokens),
+            requests: PlanRequests::new(plan, &tallies),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
             cut: None,
@@ -188,7 +191,7 @@ impl Worker {
             source: setup.source,
             random: setup.random,
             watch: SocketWatch::new(setup.poller, setup.spin, setup.clock),
-            ledger: Ledger::new(setup.recorder, setup.number, setup.handover, setup.spares),
+            ledger: Ledger::new(setup.recorder, tallies, setup.number, outlets),
             rules,
             connector: Connector::new(setup.endpoints),
             tls: setup.tls,

@@ -2,7 +2,8 @@
 server does: tokens.py ADDRESS PORT FILE LIFE MOST. A token lasts LIFE seconds; after MOST of them
 no more are given. The client is "load"; its secret is "p1anted secret+1", percent-encoded as the
 standard says. Writes a line for each answer to FILE: the path, the status, and which token came
-(0 for none). /basic and /body take the client's proof there only; /hang, /html, /big, /moved and
+(0 for none), and for a token that is given the calendar's milliseconds at which it was asked for.
+/basic and /body take the client's proof there only; /hang, /html, /big, /moved and
 /spent answer as a token server should not."""
 
 import base64
@@ -30,6 +31,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(200 if is_good else 401, b"", number)
 
     def do_POST(self):
+        self.asked_at = int(time.time() * 1000)
         length = int(self.headers["content-length"])
         form = urllib.parse.parse_qs(self.rfile.read(length).decode())
         if self.path == "/hang":
@@ -78,7 +80,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status, body, number=0, headers={}):
         with LOCK, open(SEEN, "a") as seen:
-            seen.write(f"{self.path} {status} {number}\n")
+            asked_at = self.asked_at if self.command == "POST" else 0
+            seen.write(f"{self.path} {status} {number} {asked_at}\n")
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)

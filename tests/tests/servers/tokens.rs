@@ -1,6 +1,7 @@
 //! Tokens that are fetched: Python hands them out and takes them, and counts both.
 
 use crate::variables::assert_unseen;
+use analysis::TokenFigures;
 use interop::{CoordinatorCommand, Finished, Pki, PythonServer, plan};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -18,6 +19,10 @@ struct Seen {
     fetches: BTreeMap<u16, u64>,
     /// Requests by the number of their token.
     tokens: BTreeMap<u64, u64>,
+    /// When each request was written, as it says itself, and each token was asked for:
+    /// milliseconds since 1970.
+    written_ms: Vec<u64>,
+    asked_ms: Vec<u64>,
 }
 
 impl Seen {
@@ -27,6 +32,8 @@ impl Seen {
             statuses: BTreeMap::new(),
             fetches: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            written_ms: Vec::new(),
+            asked_ms: Vec::new(),
         };
         for line in text.lines() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -34,11 +41,20 @@ impl Seen {
             if words[0].starts_with("/items") {
                 *seen.statuses.entry(status).or_default() += 1;
                 *seen.tokens.entry(number).or_default() += 1;
+                let (_, written) = words[0].rsplit_once('/').unwrap();
+                seen.written_ms.extend(written.parse::<u64>());
             } else {
                 *seen.fetches.entry(status).or_default() += 1;
+                seen.asked_ms.extend(words[3].parse::<u64>());
             }
         }
         seen
+    }
+
+    /// Requests that were written `ms` after the first token was asked for, or later.
+    fn written_after(&self, ms: u64) -> u64 {
+        let from = self.asked_ms[0] + ms;
+        self.written_ms.iter().filter(|&&at| at >= from).count() as u64
     }
 }
 
@@ -63,19 +79,11 @@ fn run(agents: u32, plan: &str) -> Finished {
     finished
 }
 
-/// The sum of the numbers that stand behind `words` in the run's notes.
-fn noted(finished: &Finished, before: &str) -> u64 {
-    let notes = finished.document().notes;
-    let number = |note: &String| {
-        let (_, rest) = note.split_once(before)?;
-        let word = rest.trim_start().split(' ').next()?;
-        if word.starts_with("once") {
-            Some(1)
-        } else {
-            word.parse().ok()
-        }
-    };
-    notes.iter().filter_map(number).sum::<u64>()
+/// The figures of the only token that the result has.
+fn figures(finished: &Finished) -> TokenFigures {
+    let tokens = finished.document().tokens;
+    assert_eq!(tokens.len(), 1, "{finished}");
+    tokens.into_iter().next().unwrap()
 }
 
 #[test]
@@ -113,10 +121,19 @@ fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
             "{:?}",
             seen.tokens
         );
-        assert_eq!(noted(&finished, "was fetched"), fetched, "{finished}");
+        let expected = TokenFigures {
+            auth: "api".to_owned(),
+            fetched,
+            requests: ok,
+            ..TokenFigures::default()
+        };
+        assert_eq!(figures(&finished), expected, "{finished}");
         assert_unseen(&finished, "p1anted");
     }
 }
+
+/// How long it may take until a server sees that it is asked for a token.
+const ASKING_MS: u64 = 200;
 
 #[test]
 fn token_that_is_not_renewed_runs_out_and_the_result_says_so() {
@@ -127,29 +144,39 @@ fn token_that_is_not_renewed_runs_out_and_the_result_says_so() {
         return;
     };
     let more = "}\nload = { rate = \"100/s\", duration = \"5s\" }\n\
-                request = { path = \"/items/{seq}\", auth = \"api\" }\n";
+                [let]\nwritten = { timestamp = \"unix_ms\" }\n\
+                [request]\npath = \"/items/{seq}/{written}\"\nauth = \"api\"\n";
     let finished = run(1, &tokens_plan(&server, "basic", more));
     let seen = Seen::read(&seen);
     let measured = &finished.document().measured;
     let statuses: BTreeMap<u16, u64> = measured.statuses.clone().into_iter().collect();
     assert_eq!(seen.statuses, statuses, "{finished}");
-    let refused = seen.statuses[&401];
     assert_eq!(measured.operations.ok, seen.statuses[&200], "{finished}");
-    // Agent and server do not end a token at the same instant, and a busy machine is late at both.
-    assert!(refused > 0, "{finished}");
-    assert!(noted(&finished, "s into the run, and") > 0, "{finished}");
-    let failed = seen.fetches[&503];
-    assert_eq!(
-        noted(&finished, "could not be fetched"),
-        failed,
-        "{finished}"
+    let token = figures(&finished);
+    let fetches = BTreeMap::from([(200, token.fetched), (503, token.not_fetched)]);
+    assert_eq!(seen.fetches, fetches, "{finished}");
+    assert_eq!(token.ran_out, 1);
+    assert_eq!(token.requests, statuses.values().sum::<u64>(), "{finished}");
+    // The agent's three seconds begin when it asks, which the server sees a little later.
+    let (least, most) = (
+        seen.written_after(3_000),
+        seen.written_after(3_000 - ASKING_MS),
     );
+    let expired = token.expired_requests;
+    assert!(
+        (least..=most).contains(&expired),
+        "{least} to {most}: {finished}"
+    );
+    // Those that were on their way when it ended are refused too.
+    assert!(seen.statuses[&401] > 0, "{finished}");
     let text = finished.to_string();
     assert!(
         text.contains("answered 503: temporarily_unavailable (no more)"),
         "{text}"
     );
-    assert!(text.contains("it ran out once, first "), "{text}");
+    let note = format!("{expired} with that of auth.api, from second ");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(&note), "{text}");
     assert_unseen(&finished, "p1anted");
 }
 

@@ -4,6 +4,7 @@ use super::handover::{Handover, WorkerFigures};
 use crate::arrival::WaitingArrival;
 use crate::connection::WorkerConnection;
 use crate::live_operation::{LiveOperation, StartCount};
+use crate::request_tallies::RequestTallies;
 use crate::tls::Chains;
 use measure::{CellId, Failure, FailureStage, Handshake, Kind, NotSent, Recorder, Spare};
 use std::collections::VecDeque;
@@ -15,6 +16,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError};
 /// first.
 pub(super) struct Ledger {
     pub(super) recorder: Recorder,
+    /// What is counted while requests are written; it joins the record when a second is cut.
+    pub(super) tallies: RequestTallies,
     worker: usize,
     handover: SyncSender<Handover>,
     spares: Receiver<Spare>,
@@ -33,12 +36,13 @@ pub(super) enum AlpnOutcome {
 impl Ledger {
     pub(super) fn new(
         recorder: Recorder,
+        tallies: RequestTallies,
         worker: usize,
-        handover: SyncSender<Handover>,
-        spares: Receiver<Spare>,
+        (handover, spares): (SyncSender<Handover>, Receiver<Spare>),
     ) -> Ledger {
         Ledger {
             recorder,
+            tallies,
             worker,
             handover,
             spares,
@@ -189,6 +193,7 @@ impl Ledger {
 
     #[cold]
     fn cut(&mut self, now: u64) {
+        self.tallies.drain_into(&mut self.recorder);
         let spare = self.spares.try_recv().ok();
         let (worker, number) = (self.worker, self.recorder.interval());
         let interval = self.recorder.cut(now, spare);

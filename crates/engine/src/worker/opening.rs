@@ -236,7 +236,10 @@ impl Worker {
             return false; // both exist until the connection has failed
         };
         let plain = self.sender.plain();
-        connection.write_early(&self.requests, (user, operation), plain) && plain.len() <= room
+        let is_whole = connection.write_early(&self.requests, (user, operation), plain);
+        // It counts once the server has taken it.
+        self.ledger.tallies.take_back(operation.id);
+        is_whole && plain.len() <= room
     }
 
     /// Notes that the request that was written last went out as early data.
@@ -245,7 +248,9 @@ impl Worker {
         if let Some((connection, operation)) = self.seats.both(slot) {
             connection.note_early(lane, self.requests.request_of(operation));
             operation.send(now, connection.sent_bytes());
-            operation.early = Early::Went;
+            operation.early = Early::Went {
+                has_expired_token: self.ledger.tallies.was_expired(operation.id.request),
+            };
         }
     }
 
@@ -301,6 +306,9 @@ impl Worker {
         {
             let since = self.requests.timeout_from(operation, sent.at);
             self.deadlines.await_answer(slot, since);
+            if let Early::Went { has_expired_token } = operation.early {
+                self.ledger.tallies.count(operation.id, has_expired_token);
+            }
         }
         self.flush(self.seats.seat_of(slot));
     }

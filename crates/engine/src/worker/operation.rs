@@ -75,7 +75,7 @@ impl Worker {
         }
         match fault_of(answer, request, operation.seq) {
             Some(Kind::Status(TOO_EARLY) | Kind::NotAsRecorded(TOO_EARLY))
-                if operation.early == Early::Went =>
+                if matches!(operation.early, Early::Went { .. }) =>
             {
                 self.retry_after_handshake(slot, now)
             }
