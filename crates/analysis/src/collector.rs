@@ -20,8 +20,8 @@ use crate::{
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{
-    Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, Snapshot,
-    TokenTallies, WithheldBodies, nanoseconds,
+    Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, SigningTally,
+    Snapshot, TokenTallies, WithheldBodies, nanoseconds,
 };
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
 use std::collections::BTreeSet;
@@ -59,6 +59,7 @@ pub struct ResultCollector {
     redirects: FollowedRedirects,
     withheld: WithheldBodies,
     tokens: TokenTallies,
+    signing: SigningTally,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
@@ -166,6 +167,7 @@ impl ResultCollector {
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
             tokens: TokenTallies::default(),
+            signing: SigningTally::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
@@ -197,6 +199,7 @@ impl ResultCollector {
         self.redirects.merge(&snapshot.redirects);
         self.withheld.merge(&snapshot.withheld);
         self.tokens.merge(&snapshot.tokens);
+        self.signing.merge(&snapshot.signing);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {

@@ -148,6 +148,7 @@ impl VerdictReadings {
         };
         if !late.is_empty() || !limits.is_empty() {
             let evidence = late.into_iter().chain(of_load).chain(limits);
+            let evidence = evidence.chain(client::describe_signing(document));
             return record(Verdict::ClientBound, evidence, []);
         }
         if is_open && self.is_met() {

@@ -4,6 +4,7 @@
 use crate::day_key::DayKey;
 use crate::digest::{self, HmacKey};
 use crate::request_tallies::WorkerToken;
+use crate::signing_meter::SigningMeter;
 use crate::values::{ColumnSource, Values, digits};
 use data::Escape;
 use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
@@ -56,6 +57,8 @@ pub(crate) struct ComposedSource {
     of: Vec<Fill>,
     key: SourceKey,
     escape: Escape,
+    /// Absent unless it is a digest that is part of no other.
+    meter: Option<SigningMeter>,
 }
 
 /// The key of a [`ComposedSource`].
@@ -279,6 +282,15 @@ impl ComposedSource {
                 }
             },
             escape: own_escape(value, escape),
+            meter: None,
+        }
+    }
+
+    /// The same with a meter of its CPU time.
+    pub(crate) fn with_meter(self, meter: SigningMeter) -> ComposedSource {
+        ComposedSource {
+            meter: Some(meter),
+            ..self
         }
     }
 
@@ -299,8 +311,16 @@ impl ComposedSource {
         self.made.length(of)
     }
 
-    /// Appends the text to `out`, which also has room for what it is made of.
+    /// Appends the text to `out`.
     fn put(&self, values: &Values, out: &mut Vec<u8>) {
+        match &self.meter {
+            None => self.make(values, out),
+            Some(meter) => meter.count(values.period(), || self.make(values, out)),
+        }
+    }
+
+    /// Appends the text to `out`, which also has room for what it is made of.
+    fn make(&self, values: &Values, out: &mut Vec<u8>) {
         let before = out.len();
         let filled = match &self.key {
             SourceKey::Filled(hash, key) => {

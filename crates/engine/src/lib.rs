@@ -53,6 +53,7 @@ mod running_engine;
 mod sample;
 mod script;
 mod seat;
+mod signing_meter;
 mod slot;
 mod socket;
 mod source;

@@ -2,6 +2,7 @@
 //! pay nothing; what was counted is taken once a second.
 
 use crate::clock::monotonic_ns;
+use crate::signing_meter::SigningSum;
 use crate::tokens::{TokenShelf, Tokens};
 use measure::{CellId, Period, Recorder, RequestsByPart, TokenTally};
 use plan::Plan;
@@ -14,6 +15,8 @@ pub(crate) struct RequestTallies {
     tokens: Vec<Arc<WorkerToken>>,
     /// The place in `tokens` of each request's token, if it has one.
     of_requests: Vec<Option<usize>>,
+    /// What digests and signatures cost.
+    pub(crate) signing: Arc<SigningSum>,
 }
 
 /// A token, and the requests of this worker that had it.
@@ -46,6 +49,7 @@ impl RequestTallies {
         RequestTallies {
             of_requests: plan.requests().iter().map(place).collect(),
             tokens: kept,
+            signing: Arc::default(),
         }
     }
 
@@ -83,6 +87,7 @@ impl RequestTallies {
         for (place, token) in (0..).zip(&self.tokens) {
             recorder.add_tokens(place, &token.take_tally());
         }
+        recorder.add_signing(&self.signing.take());
     }
 
     fn of_request(&self, request: u16) -> Option<&WorkerToken> {

@@ -2,6 +2,7 @@
 
 use crate::fill::{ComposedSource, Fill, GeneratedSource, Placeholder, literal};
 use crate::request_tallies::RequestTallies;
+use crate::signing_meter::SigningMeter;
 use crate::values::{ColumnSource, Values};
 use plan::{Composition, Digest, MadePlaceholder, MadeSource, Piece, Plan, RowSources, Template};
 use std::sync::Arc;
@@ -13,6 +14,14 @@ pub(crate) struct ValueSources {
     rows: RowSources,
     seed: u64,
     tallies: RequestTallies,
+}
+
+/// Whether a digest is metered by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Metering {
+    Own,
+    /// It is part of another one, whose time includes it.
+    Outer,
 }
 
 impl ValueSources {
@@ -28,6 +37,10 @@ impl ValueSources {
 
     /// Appends `template` to `pieces`.
     pub(crate) fn template(&self, template: &Template, pieces: &mut Vec<Fill>) {
+        self.put(template, Metering::Own, pieces);
+    }
+
+    fn put(&self, template: &Template, metering: Metering, pieces: &mut Vec<Fill>) {
         for piece in &template.pieces {
             match piece {
                 Piece::Literal(text) => literal(pieces, text.as_bytes()),
@@ -38,7 +51,7 @@ impl ValueSources {
                     let source = ColumnSource::new(column, &self.rows);
                     pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
                 }
-                Piece::Made(made) => self.made(made, pieces),
+                Piece::Made(made) => self.made(made, metering, pieces),
                 Piece::Token(name) => match self.tallies.token(name) {
                     Some(token) => {
                         let token = Placeholder::Token(Arc::clone(token));
@@ -55,36 +68,46 @@ impl ValueSources {
         }
     }
 
-    fn made(&self, made: &MadePlaceholder, pieces: &mut Vec<Fill>) {
+    fn made(&self, made: &MadePlaceholder, metering: Metering, pieces: &mut Vec<Fill>) {
         let (value, escape) = (&*made.value, made.escape);
         let placeholder = match &value.source {
             MadeSource::Generated(generator) => Placeholder::Generated(Arc::new(
                 GeneratedSource::new(value, generator, self.seed, escape),
             )),
             MadeSource::Composed(made) => {
-                let texts = self.texts(made);
+                let inner = match made.digest {
+                    Digest::None => metering,
+                    Digest::Hash(_) | Digest::Hmac { .. } | Digest::Signature(_) => Metering::Outer,
+                };
+                let texts = self.texts(made, inner);
                 let source = ComposedSource::new(value, made, texts, escape);
-                let is_constant = source.is_constant();
-                let placeholder = Placeholder::Composed(Arc::new(source));
-                if is_constant {
+                if source.is_constant() {
                     let mut text = Vec::new();
+                    let placeholder = Placeholder::Composed(Arc::new(source));
                     placeholder.put(&Values::default(), &mut text);
                     return literal(pieces, &text);
                 }
-                placeholder
+                let source = match (metering, inner) {
+                    (Metering::Own, Metering::Outer) => {
+                        let number = pieces.len() as u64;
+                        source.with_meter(SigningMeter::new(&self.tallies.signing, number))
+                    }
+                    _ => source,
+                };
+                Placeholder::Composed(Arc::new(source))
             }
         };
         pieces.push(Fill::Value(placeholder));
     }
 
     /// The text that a value is made of, and its key.
-    fn texts(&self, made: &Composition) -> (Vec<Fill>, Vec<Fill>) {
+    fn texts(&self, made: &Composition, metering: Metering) -> (Vec<Fill>, Vec<Fill>) {
         let (mut of, mut key) = (Vec::new(), Vec::new());
-        self.template(&made.of, &mut of);
+        self.put(&made.of, metering, &mut of);
         match &made.digest {
             Digest::None | Digest::Hash(_) => {}
-            Digest::Hmac { key: given, .. } => self.template(given, &mut key),
-            Digest::Signature(signing) => self.template(signing.secret.reveal(), &mut key),
+            Digest::Hmac { key: given, .. } => self.put(given, metering, &mut key),
+            Digest::Signature(signing) => self.put(signing.secret.reveal(), metering, &mut key),
         }
         (of, key)
     }

@@ -14,7 +14,7 @@ use crate::{
     AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
     FleetFigures, HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures,
     ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers,
-    StartSkew, TokenFigures, Unstored, WithheldFigures,
+    SigningFigures, StartSkew, TokenFigures, Unstored, WithheldFigures,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -46,7 +46,7 @@ impl ResultCollector {
             warm_up: self.warm_up(),
             measured: Figures::new(&whole, span, HistogramColumns::Drawn),
             backlog: None,
-            client: ClientFigures::new(&client),
+            client: ClientFigures::new(&client, SigningFigures::new(self.signing, span.length_ns)),
             path: PathFigures::new(&client.path),
             replay: self
                 .run

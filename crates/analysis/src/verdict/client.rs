@@ -430,11 +430,36 @@ pub(super) fn room(document: &Document) -> Vec<String> {
         0 | 1 => String::new(),
         seconds => format!(" (over {seconds} s)"),
     };
-    vec![format!(
+    let room = format!(
         "workers were at most {} busy (mean {}){machine}{over}",
         human::share(most.worker.max(mean)),
         human::share(mean)
-    )]
+    );
+    let signing = describe_signing(document);
+    [room].into_iter().chain(signing).collect()
+}
+
+/// Describes what digests and signatures cost the client, beside all of its CPU time.
+pub(super) fn describe_signing(document: &Document) -> Option<String> {
+    let signing = document.client.signing?;
+    let agents = document.agents.iter().filter_map(AgentResult::sampled_cpu);
+    let all: f64 = agents.map(|cpu| cpu.process_share_mean).sum();
+    let of_all = if all > 0.0 {
+        format!(", of {} that agents used", human::share(all))
+    } else {
+        String::new()
+    };
+    let what = human::one_or_many(
+        signing.made,
+        "digest or signature",
+        "digests and signatures",
+    );
+    Some(format!(
+        "signing took {} of a CPU{of_all}, by an estimate: {} {what}, {} each",
+        human::share(signing.cpus),
+        signing.made,
+        human::time(signing.mean_ns())
+    ))
 }
 
 /// The fullest second of an agent.
