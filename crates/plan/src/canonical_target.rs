@@ -59,6 +59,17 @@ fn check_literal(text: &str, place: TargetPart, is_once: bool) -> Result<(), &'s
     if !text.match_indices('%').all(|(at, _)| is_escape(at)) {
         return Err("has a % without two digits behind it; write %25");
     }
+    let query = match place {
+        TargetPart::Path => text.split_once('?').map_or("", |(_, query)| query),
+        TargetPart::Name | TargetPart::Value => text,
+    };
+    // Ceph reads it as a space, AWS's own libraries as itself.
+    if query.contains('+') {
+        return Err(
+            "has a + in the query, which servers sign as a space or as a +; write %20 or \
+                    %2B",
+        );
+    }
     let path = text.split('?').next().unwrap_or_default();
     let is_odd = path.contains("//") || path.split('/').any(|part| matches!(part, "." | ".."));
     if place == TargetPart::Path && !is_once && is_odd {

@@ -18,7 +18,7 @@ auth = "s"
 [[request]]
 name = "query"
 auth = "s"
-path = "/p/{odd.a}/{w}/{seq}?z={odd.b}&b={w}&a=1%2C2,3&a=0&list-type&c={odd.a}{id}&b2=x+y"
+path = "/p/{odd.a}/{w}/{seq}?z={odd.b}&b={w}&a=1%2C2,3&a=0&list-type&c={odd.a}{id}&b2=x%20y%2Bz"
 headers = { X-Amz-Target = "Thing  Of   {w}", x-other = "1" }
 [[request]]
 name = "post"
@@ -93,6 +93,12 @@ fn every_signature_is_the_one_that_the_service_computes() {
             600,
             "{finished}"
         );
+        // Each has a signature; for S3, those whose body differs have its hash too.
+        let made = if service == "s3" { 600 + 200 } else { 600 };
+        let signing = finished.document().client.signing.unwrap();
+        assert_eq!(signing.made, made, "{finished}");
+        assert!((1..made).contains(&signing.timed), "{signing:?}");
+        assert!(finished.to_string().contains("signing took "), "{finished}");
         assert_unseen(&finished, "p1anted");
         assert_unseen(&finished, "tok/en");
     }

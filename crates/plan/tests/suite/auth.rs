@@ -218,6 +218,10 @@ fn what_cannot_be_is_refused_with_its_cure() {
             "request.path: has a parameter twice, once with a placeholder",
         ),
         (
+            &aws("request = { auth = \"a\", path = \"/a+b?c={user}+1\" }"),
+            "request.path: has a + in the query, which servers sign as a space or as a +",
+        ),
+        (
             &aws("request = { auth = \"a\", path = \"/%2\" }"),
             "request.path: has a % without two digits behind it; write %25",
         ),
