@@ -4,9 +4,9 @@ use crate::toml_text::array;
 use crate::{
     Auth, AuthScheme, AwsCredentials, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates,
     Composition, Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion,
-    Load, MadeSource, MadeValue, PartContent, Plan, Replay, ReplayConnections, ReplayHandshakes,
-    Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape, Target, Template,
-    Threshold, Tls, TokenRequest, Words, data_file, duration, mask, quote,
+    Load, MadeSource, MadeValue, PartContent, Plan, RedirectOrigin, Replay, ReplayConnections,
+    ReplayHandshakes, Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape,
+    Target, Template, Threshold, Tls, TokenRequest, Words, data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use secret::Secret;
@@ -100,6 +100,15 @@ fn target(out: &mut TomlText, target: &Target) {
         Dns::Every(interval) => time(interval),
     };
     out.field("dns", dns);
+    if !target.redirects_to.is_empty() {
+        out.field("redirects_to", array(&target.redirects_to, origin));
+    }
+}
+
+fn origin(origin: &RedirectOrigin) -> String {
+    let url = quote(&origin.url.origin());
+    let addresses = array(&origin.addresses, |address| quote(&address.to_string()));
+    format!("{{ url = {url}, addresses = {addresses} }}")
 }
 
 fn builtin(builtin: &Builtin, target: &Target) -> String {

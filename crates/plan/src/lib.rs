@@ -125,7 +125,10 @@ pub use share::Share;
 pub use signature_scheme::SignatureSchemeError;
 pub use status_set::StatusSet;
 pub use subject::{Subject, SubjectAttribute, SubjectError};
-pub use target::{Address, Builtin, BuiltinKey, BuiltinPace, Dns, Host, Scheme, Target, Url};
+pub use target::{
+    Address, Builtin, BuiltinKey, BuiltinPace, Destination, Dns, Host, RedirectOrigin, Scheme,
+    Target, Url,
+};
 pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
 pub use threshold_metric::{NumberName, ThresholdMetricError};
 pub use time_format::{TimeFormat, TimeFormatError};

@@ -207,12 +207,7 @@ impl MadeValue {
     /// Whether its text is shown nowhere, since a secret is part of it.
     #[must_use]
     pub fn is_secret(&self) -> bool {
-        let mut pieces = self.templates().flat_map(Template::all_pieces);
-        pieces.any(|piece| match piece {
-            Piece::Secret { .. } => true,
-            Piece::Column(column) => column.is_secret(),
-            _ => false,
-        })
+        self.templates().any(Template::is_secret)
     }
 
     /// How many made values are made to make this one, itself included.
@@ -266,6 +261,15 @@ impl Template {
             }
         }
         all
+    }
+
+    /// Whether a secret is part of it.
+    pub(crate) fn is_secret(&self) -> bool {
+        self.all_pieces().into_iter().any(|piece| match piece {
+            Piece::Secret { .. } | Piece::Token(_) => true,
+            Piece::Column(column) => column.is_secret(),
+            _ => false,
+        })
     }
 
     /// Whether a timestamp is part of it.

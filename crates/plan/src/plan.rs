@@ -253,7 +253,7 @@ impl Plan {
         &self.connection
     }
 
-    /// TLS, if the target is `https`.
+    /// TLS, if the target is `https`, or an origin that redirects may lead to.
     #[must_use]
     pub fn tls(&self) -> Option<&Tls> {
         self.tls.as_ref()

@@ -100,6 +100,28 @@ impl Request {
         }
     }
 
+    /// The request as it is sent to another origin: that is its `host`, and it has no credentials
+    /// (RFC 9110 §15.4). These are the fields of [`SECRET_HEADERS`], and those with a secret value.
+    #[must_use]
+    pub fn to_origin(&self, origin: &crate::Url) -> Request {
+        let is_credential = |name: &str, value: &Template| {
+            let name = name.to_ascii_lowercase();
+            SECRET_HEADERS.contains(&&*name) || value.is_secret()
+        };
+        let is_kept = |(name, value): &&(String, Secret<Template>)| {
+            !name.eq_ignore_ascii_case("host") && !is_credential(name, value.reveal())
+        };
+        let host = Secret::new(Template::literal(&origin.authority()));
+        let host = std::iter::once(("Host".to_owned(), host));
+        Request {
+            headers: host
+                .chain(self.headers.iter().filter(is_kept).cloned())
+                .collect(),
+            auth: None,
+            ..self.clone()
+        }
+    }
+
     /// Whether more is looked at of its answer than status and length.
     #[must_use]
     pub fn is_watched(&self) -> bool {

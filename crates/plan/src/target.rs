@@ -18,12 +18,66 @@ pub struct Target {
     /// The built-in target, which starts and stops with the run; URL and CA are filled in once it
     /// listens.
     pub builtin: Option<Builtin>,
+    /// Other origins that redirects may lead to.
+    pub redirects_to: Vec<RedirectOrigin>,
+}
+
+/// Another origin that redirects may lead to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RedirectOrigin {
+    /// Its URL, whose path is `/`.
+    pub url: Url,
+    /// Addresses to connect to in turn, instead of resolving the name; empty means DNS.
+    pub addresses: Vec<Address>,
+}
+
+/// Where connections go: the target's own origin, or another one that redirects may lead to.
+#[derive(Debug, Clone, Copy)]
+pub struct Destination<'a> {
+    /// URL of the origin; its path is of no meaning here.
+    pub url: &'a Url,
+    /// Addresses to connect to in turn; empty means that the name is resolved.
+    pub addresses: &'a [Address],
+    /// When the name is resolved.
+    pub dns: Dns,
 }
 
 impl Target {
+    /// Where connections go: its own origin, then the others in the plan's order.
+    pub fn destinations(&self) -> impl Iterator<Item = Destination<'_>> {
+        let own = (&self.url, &*self.addresses);
+        let others = self.redirects_to.iter();
+        let others = others.map(|origin| (&origin.url, &*origin.addresses));
+        let all = std::iter::once(own).chain(others);
+        all.map(|(url, addresses)| Destination {
+            url,
+            addresses,
+            dns: self.dns,
+        })
+    }
+
+    /// Whether any connection is encrypted.
+    #[must_use]
+    pub fn has_tls(&self) -> bool {
+        self.destinations()
+            .any(|destination| destination.url.scheme == Scheme::Https)
+    }
+
     /// The ports to which connections are made.
     #[must_use]
     pub fn ports(&self) -> Vec<u16> {
+        self.destinations().flat_map(Destination::ports).collect()
+    }
+
+    /// Whether every machine would only reach itself.
+    #[must_use]
+    pub fn is_on_loopback(&self) -> bool {
+        self.destinations().all(Destination::is_on_loopback)
+    }
+}
+
+impl Destination<'_> {
+    fn ports(self) -> Vec<u16> {
         if self.addresses.is_empty() {
             return vec![self.url.port];
         }
@@ -33,9 +87,7 @@ impl Target {
             .collect()
     }
 
-    /// Whether every machine would only reach itself.
-    #[must_use]
-    pub fn is_on_loopback(&self) -> bool {
+    fn is_on_loopback(self) -> bool {
         if !self.addresses.is_empty() {
             return self
                 .addresses
@@ -60,6 +112,18 @@ pub struct Url {
 }
 
 impl Url {
+    /// Scheme, host and port, without a path (RFC 6454 §6.2).
+    #[must_use]
+    pub fn origin(&self) -> String {
+        format!("{}://{}", self.scheme, self.authority())
+    }
+
+    /// Whether scheme, host and port are the same.
+    #[must_use]
+    pub fn has_origin_of(&self, other: &Url) -> bool {
+        (self.scheme, &self.host, self.port) == (other.scheme, &other.host, other.port)
+    }
+
     /// Whether its host is the machine that asks.
     pub(crate) fn is_on_loopback(&self) -> bool {
         match &self.host {

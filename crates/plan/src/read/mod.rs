@@ -41,6 +41,7 @@ mod overlay;
 mod overload;
 mod plan_names;
 mod product;
+mod redirect_origins;
 mod repeat;
 mod replay;
 mod replayed;
@@ -158,6 +159,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     };
     let requests = request::read(root.context, root.field("request"), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
+    redirect_origins::check_use(&root, target.as_ref(), requests.as_deref());
     check_builtin(&root, target.as_ref(), connection.as_ref(), context.http);
     let tls = tls(&root, target.as_ref(), (context, rest.replay.flatten()));
     let own_tls = tls.as_ref().and_then(Option::as_ref);
@@ -363,7 +365,7 @@ fn is_of_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-')
 }
 
-/// The outer `None` means wrong and reported, the inner one that the target does not use TLS.
+/// The outer `None` means wrong and reported, the inner one that no connection is encrypted.
 #[expect(clippy::option_option, reason = "wrong and absent are two things here")]
 fn tls(
     root: &PlanSection<'_>,
@@ -371,7 +373,7 @@ fn tls(
     (connection, replay): (tls::ConnectionContext, Option<&Replay>),
 ) -> Option<Option<Tls>> {
     let of_log = replay.filter(|replay| replay.handshakes == ReplayHandshakes::Recorded);
-    if target.is_some_and(|target| target.url.scheme == Scheme::Http) {
+    if target.is_some_and(|target| !target.has_tls()) {
         if root.field("tls").is_some() {
             root.context
                 .note("[tls] is ignored: the target is plain http".to_owned());

@@ -2,13 +2,13 @@
 
 use crate::read::builtin::builtin;
 use crate::read::field::Field;
+use crate::read::redirect_origins;
 use crate::read::section::PlanSection;
-use crate::read::target_url::url;
-use crate::{Address, Builtin, Dns, Host, Scheme, Target, Url};
+use crate::read::target_url::{addresses, url};
+use crate::{Builtin, Destination, Dns, Host, Scheme, Target, Url};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-const MAX_ADDRESSES: usize = 1000;
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 
@@ -17,6 +17,9 @@ pub(crate) const KEYS: &[&str] = &[
     "target.url",
     "target.addresses",
     "target.dns",
+    "target.redirects_to",
+    "target.redirects_to.url",
+    "target.redirects_to.addresses",
     "target.builtin",
 ];
 
@@ -43,6 +46,10 @@ fn with_builtin(
         &["url", "addresses", "dns"],
         "has no meaning with target.builtin, which brings its own; remove one of the two",
     );
+    section.refuse(
+        &["redirects_to"],
+        "has no meaning with target.builtin, which redirects nowhere; remove one of the two",
+    );
     let (builtin, listening_at) = builtin?;
     let url = listening_at.unwrap_or_else(|| not_listening(&builtin));
     Some(Target {
@@ -50,6 +57,7 @@ fn with_builtin(
         addresses: Vec::new(),
         dns: Dns::Once,
         builtin: Some(builtin),
+        redirects_to: Vec::new(),
     })
 }
 
@@ -80,34 +88,27 @@ fn elsewhere(section: &PlanSection<'_>) -> Option<Target> {
     let addresses = section.read("addresses", addresses).unwrap_or_default();
     let dns = section.read("dns", dns).unwrap_or(Dns::Once);
     let url = url?;
-    let resolves = addresses.is_empty() && matches!(url.host, Host::Name(_));
-    if dns != Dns::Once && !resolves {
+    let redirects_to = section.field("redirects_to");
+    let redirects_to = redirects_to.map_or(Some(Vec::new()), |field| {
+        redirect_origins::read(&field, (&url, &addresses))
+    });
+    let target = Target {
+        url,
+        addresses,
+        dns,
+        builtin: None,
+        redirects_to: redirects_to?,
+    };
+    let is_resolved =
+        |it: Destination<'_>| it.addresses.is_empty() && matches!(it.url.host, Host::Name(_));
+    if dns != Dns::Once && !target.destinations().any(is_resolved) {
         section.context.note(
             "target.dns has no effect: nothing is resolved where addresses are given or the host \
              is an IP address"
                 .to_owned(),
         );
     }
-    Some(Target {
-        url,
-        addresses,
-        dns,
-        builtin: None,
-    })
-}
-
-fn addresses(field: Field<'_>) -> Option<Vec<Address>> {
-    let addresses = field.list_of("one such as [\"10.0.0.11\", \"10.0.0.12:8443\"]", |item| {
-        item.parse::<Address>("an address such as \"10.0.0.11\"")
-    })?;
-    if addresses.len() > MAX_ADDRESSES {
-        field.problem(format_args!(
-            "has {} addresses; write at most {MAX_ADDRESSES}",
-            addresses.len()
-        ));
-        return None;
-    }
-    Some(addresses)
+    Some(target)
 }
 
 fn dns(field: Field<'_>) -> Option<Dns> {

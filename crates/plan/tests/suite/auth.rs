@@ -371,3 +371,24 @@ fn requests_of_a_log_have_credentials_too() {
         assert_eq!(name, "authorization");
     }
 }
+
+#[test]
+fn nothing_secret_goes_along_to_another_origin() {
+    let plan = plan(
+        "vars.key = { secret = \"p1anted\" }\n\
+         target.redirects_to = [\"https://b.test:444\"]\nauth.api.bearer = \"t\"\n\
+         let.sum = { hmac = \"sha256\", key = \"{key}\", of = \"{seq}\", as = \"hex\" }\n\
+         let.id = \"uuid\"\n\
+         [request]\nauth = \"api\"\nredirects = 1\n\
+         headers = { Cookie = [\"a=b\", \"c=d\"], Proxy-Authorization = \"x\", \
+         HOST = \"shop.test\", \
+         x-key = \"k {key}\", x-sum = \"{sum}\", x-id = \"{id}\", accept = \"*/*\" }",
+    );
+    let origin = &plan.target().redirects_to[0].url;
+    let sent = plan.requests()[0].to_origin(origin);
+    let fields: Vec<_> = sent
+        .fields()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    assert_eq!(fields, ["Host: b.test:444", "x-id: {id}", "accept: */*"]);
+}

@@ -376,6 +376,35 @@ fn redirects_stand_in_the_text_only_if_some_are_followed() {
 }
 
 #[test]
+fn origins_of_redirects_stand_in_the_text_only_if_there_are_any() {
+    let text = |origins: &str| {
+        let plan = format!(
+            "load = {{ connections = 1, requests = 1 }}\nrequest.redirects = 5\n\
+             [target]\nurl = \"http://a.test/\"\naddresses = [\"10.0.0.1:81\", \"10.0.0.2\"]\n\
+             {origins}"
+        );
+        parse(&plan).unwrap().canonical_text()
+    };
+    assert_eq!(text("redirects_to = []\n"), text(""));
+    assert!(!text("").contains("redirects_to") && !text("").contains("[tls]"));
+    let named = text(
+        "redirects_to = [\"https://a.test\", { url = \"http://b.test:80/\", addresses = \
+         [\"::1\"] }, \"https://10.0.0.3:8443\"]\n",
+    );
+    assert!(
+        named.contains(
+            "redirects_to = [{ url = \"https://a.test\", addresses = [\"10.0.0.1\", \
+             \"10.0.0.2\"] }, { url = \"http://b.test\", addresses = [\"::1\"] }, { url = \
+             \"https://10.0.0.3:8443\", addresses = [] }]\n"
+        ),
+        "{named}"
+    );
+    // The plan has TLS, although its target has none.
+    assert!(named.contains("[tls]"), "{named}");
+    assert_eq!(parse(&named).unwrap().canonical_text(), named);
+}
+
+#[test]
 fn transfer_stands_in_the_text_only_if_it_is_not_the_usual_one() {
     let text = |transfer: &str| {
         let plan = format!(
