@@ -3,12 +3,12 @@
 use crate::body::{BodyUpload, RequestBody};
 use crate::fill::{Fill, literal};
 use crate::hops::{Hop, HopForm};
-use crate::location::AskedUrl;
+use crate::location::{AskedUrl, KnownOrigin};
 use crate::request_bytes::{HeadEnd, PlannedRequest, RequestBytes, put_target};
-use crate::request_rules::authority;
+use crate::request_rules::at_destinations;
 use crate::values::Values;
 use measure::RedirectFault;
-use plan::Scheme;
+use plan::{Scheme, Url};
 use std::sync::Arc;
 
 /// What a request of the plan becomes when it is redirected.
@@ -19,6 +19,13 @@ pub(crate) struct HopRequest {
     method: String,
     /// Path and query of the planned request.
     target: Vec<Fill>,
+    /// By place among the target's destinations.
+    origins: Vec<HopOrigin>,
+}
+
+/// An origin that redirects may lead to, and what is sent there.
+#[derive(Debug)]
+struct HopOrigin {
     scheme: Scheme,
     port: u16,
     /// The URL's host and port, and the value of the field `Host`.
@@ -32,25 +39,16 @@ pub(crate) struct HopRequest {
 impl HopRequest {
     pub(crate) fn new(of: PlannedRequest<'_>, body: Option<Arc<RequestBody>>) -> HopRequest {
         let (plan, request, sources) = of;
-        let url = &plan.target().url;
-        let (authority, mut host) = (authority(plan), Vec::new());
-        match request.host() {
-            Some(given) => sources.template(given, &mut host),
-            None => literal(&mut host, authority.as_bytes()),
-        }
         let mut target = Vec::new();
         put_target(of, &mut target);
-        let get = request.without_content();
+        let origins = at_destinations(plan, request);
+        let origins = origins
+            .map(|(url, request)| HopOrigin::new(url, (plan, &request, sources), body.clone()));
         HopRequest {
             most: request.redirects,
             method: request.method.clone(),
             target,
-            scheme: url.scheme,
-            port: url.port,
-            authority,
-            host,
-            planned: RequestBytes::new(Vec::new(), of, body, HeadEnd::Keeps),
-            get: RequestBytes::new(Vec::new(), (plan, &get, sources), None, HeadEnd::Keeps),
+            origins: origins.collect(),
         }
     }
 
@@ -67,22 +65,27 @@ impl HopRequest {
         if followed >= self.most {
             return Err(RedirectFault::TooMany);
         }
-        let text = |pieces: &[Fill]| {
-            let mut text = Vec::new();
-            pieces
-                .iter()
-                .for_each(|piece| piece.fill(values, &mut text));
-            text
-        };
-        let target = before.map_or_else(|| text(&self.target), |hop| hop.target.clone());
+        let planned = || text(&self.target, values);
+        let target = before.map_or_else(planned, |hop| hop.target.clone());
+        let origins = self.origins.iter();
+        let hosts: Vec<Vec<u8>> = origins.map(|origin| text(&origin.host, values)).collect();
+        let origins = self.origins.iter().zip(&hosts);
+        let origins: Vec<KnownOrigin<'_>> = origins
+            .map(|(origin, host)| KnownOrigin {
+                scheme: origin.scheme,
+                authorities: [origin.authority.as_bytes(), host],
+                port: origin.port,
+            })
+            .collect();
         let asked = AskedUrl {
-            scheme: self.scheme,
-            authorities: [self.authority.as_bytes(), &text(&self.host)],
-            port: self.port,
+            origins: &origins,
+            origin: before.map_or(0, |hop| hop.origin),
             target: &target,
         };
+        let (origin, target) = asked.follow(location)?;
         Ok(Hop {
-            target: asked.follow(location)?,
+            origin,
+            target,
             form: before
                 .map_or(HopForm::Planned, |hop| hop.form)
                 .after(status, &self.method),
@@ -98,13 +101,42 @@ impl HopRequest {
         values: impl FnOnce() -> Values,
         out: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
+        let origin = &self.origins[usize::from(hop.origin)];
         let (method, rest) = match hop.form {
-            HopForm::Planned => (&*self.method, &self.planned),
-            HopForm::Get => ("GET", &self.get),
+            HopForm::Planned => (&*self.method, &origin.planned),
+            HopForm::Get => ("GET", &origin.get),
         };
         out.extend_from_slice(method.as_bytes());
         out.push(b' ');
         out.extend_from_slice(&hop.target);
         rest.write(values, out)
     }
+}
+
+impl HopOrigin {
+    /// The origin of `url`; the request is as it is sent there.
+    fn new(url: &Url, of: PlannedRequest<'_>, body: Option<Arc<RequestBody>>) -> HopOrigin {
+        let (plan, request, sources) = of;
+        let (authority, mut host) = (url.authority(), Vec::new());
+        match request.host() {
+            Some(given) => sources.template(given, &mut host),
+            None => literal(&mut host, authority.as_bytes()),
+        }
+        let get = request.without_content();
+        HopOrigin {
+            scheme: url.scheme,
+            port: url.port,
+            authority,
+            host,
+            planned: RequestBytes::new(Vec::new(), of, body, HeadEnd::Keeps),
+            get: RequestBytes::new(Vec::new(), (plan, &get, sources), None, HeadEnd::Keeps),
+        }
+    }
+}
+
+fn text(pieces: &[Fill], values: &Values) -> Vec<u8> {
+    let mut text = Vec::new();
+    let mut put = |piece: &Fill| piece.fill(values, &mut text);
+    pieces.iter().for_each(&mut put);
+    text
 }

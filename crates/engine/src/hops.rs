@@ -9,6 +9,8 @@ pub(crate) struct HopId(NonZeroU32);
 /// What an operation sends in the place of its planned request, since it was redirected.
 #[derive(Debug, Clone)]
 pub(crate) struct Hop {
+    /// Where it goes, by place among the target's destinations.
+    pub(crate) origin: u16,
     /// Path and query.
     pub(crate) target: Vec<u8>,
     pub(crate) form: HopForm,
@@ -105,6 +107,7 @@ mod tests {
     #[test]
     fn places_are_used_again_and_mixed_up_with_no_other() {
         let hop = |followed| Hop {
+            origin: 0,
             target: vec![followed],
             form: HopForm::Planned,
             followed,

@@ -7,24 +7,32 @@ use plan::Scheme;
 /// Longest `Location` that is read.
 pub(crate) const MAX_LOCATION: usize = 8 * 1024;
 
-/// What a request was sent to.
+/// An origin that requests are sent to.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct AskedUrl<'a> {
+pub(crate) struct KnownOrigin<'a> {
     pub(crate) scheme: Scheme,
     /// `host` or `host:port` as the URL has it, and as the field `Host` has it.
     pub(crate) authorities: [&'a [u8]; 2],
     /// Port of the connection.
     pub(crate) port: u16,
+}
+
+/// What a request was sent to, and where redirects may lead.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AskedUrl<'a> {
+    pub(crate) origins: &'a [KnownOrigin<'a>],
+    /// Place of its own origin among these.
+    pub(crate) origin: u16,
     /// Path and query.
     pub(crate) target: &'a [u8],
 }
 
 impl AskedUrl<'_> {
-    /// Path and query of the URL that `location` leads to.
+    /// Origin, and path and query, of the URL that `location` leads to.
     ///
     /// # Errors
-    /// If it is no URL of HTTP, or one of another origin.
-    pub(crate) fn follow(self, location: &[u8]) -> Result<Vec<u8>, RedirectFault> {
+    /// If it is no URL of HTTP, or one of an origin that is not known.
+    pub(crate) fn follow(self, location: &[u8]) -> Result<(u16, Vec<u8>), RedirectFault> {
         if location.len() > MAX_LOCATION {
             return Err(RedirectFault::BadLocation);
         }
@@ -39,25 +47,25 @@ impl AskedUrl<'_> {
             // A scheme without an authority is no URL of HTTP (RFC 9110 §4.2).
             return match scheme {
                 Some(_) => Err(RedirectFault::BadLocation),
-                None => Ok(self.resolve(rest)),
+                None => Ok((self.origin, self.resolve(rest))),
             };
         };
         let authority = until(after, b"/?");
         let scheme = match scheme {
-            None => self.scheme,
+            None => self.own().map_or(Scheme::Http, |own| own.scheme),
             Some(name) if name.eq_ignore_ascii_case(b"http") => Scheme::Http,
             Some(name) if name.eq_ignore_ascii_case(b"https") => Scheme::Https,
             Some(_) => return Err(RedirectFault::BadLocation),
         };
-        self.check_origin(scheme, authority)?;
+        let origin = self.find_origin(scheme, authority)?;
         let path = &after[authority.len()..];
         let rooted = if path.starts_with(b"/") { path } else { b"/" };
         let query = &path[until(path, b"?").len()..];
-        Ok(whole(until(rooted, b"?"), query))
+        Ok((origin, whole(until(rooted, b"?"), query)))
     }
 
-    /// Whether the authority is the one that was asked, over the same scheme.
-    fn check_origin(self, scheme: Scheme, authority: &[u8]) -> Result<(), RedirectFault> {
+    /// Place of the origin with this scheme and authority: that of the request, if it is this one.
+    fn find_origin(self, scheme: Scheme, authority: &[u8]) -> Result<u16, RedirectFault> {
         // User information is not sent on (RFC 9110 §4.2.4).
         let start = authority.iter().rposition(|&byte| byte == b'@');
         let authority = &authority[start.map_or(0, |at| at + 1)..];
@@ -66,19 +74,17 @@ impl AskedUrl<'_> {
             return Err(RedirectFault::BadLocation);
         }
         let port = port.unwrap_or(scheme.default_port());
-        let is_asked = |asked: &[u8]| {
-            split_port(asked).is_some_and(|(name, given)| {
-                // Servers name the port that they listen on, or the one of the field Host.
-                let is_port = port == self.port || given == Some(port);
-                let is_default = given.is_none() && port == scheme.default_port();
-                name.eq_ignore_ascii_case(host) && (is_port || is_default)
-            })
-        };
-        if scheme == self.scheme && self.authorities.into_iter().any(is_asked) {
-            Ok(())
-        } else {
-            Err(RedirectFault::OtherOrigin)
+        let is_meant = |origin: &KnownOrigin<'_>| origin.is(scheme, host, port);
+        if self.own().is_some_and(is_meant) {
+            return Ok(self.origin);
         }
+        let found = self.origins.iter().position(is_meant);
+        let found = found.and_then(|place| u16::try_from(place).ok());
+        found.ok_or(RedirectFault::OtherOrigin)
+    }
+
+    fn own(&self) -> Option<&KnownOrigin<'_>> {
+        self.origins.get(usize::from(self.origin))
     }
 
     /// Resolves a reference without scheme and authority (RFC 3986 §5.2.2).
@@ -104,6 +110,20 @@ impl AskedUrl<'_> {
                 whole(&[folder, path].concat(), query)
             }
         }
+    }
+}
+
+impl KnownOrigin<'_> {
+    fn is(&self, scheme: Scheme, host: &[u8], port: u16) -> bool {
+        let has = |authority: &[u8]| {
+            split_port(authority).is_some_and(|(name, given)| {
+                // Servers name the port that they listen on, or the one of the field Host.
+                let is_port = port == self.port || given == Some(port);
+                let is_default = given.is_none() && port == scheme.default_port();
+                name.eq_ignore_ascii_case(host) && (is_port || is_default)
+            })
+        };
+        scheme == self.scheme && self.authorities.into_iter().any(has)
     }
 }
 
@@ -185,17 +205,23 @@ fn put_encoded(bytes: &[u8], out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    const OWN: KnownOrigin<'_> = KnownOrigin {
+        scheme: Scheme::Http,
+        authorities: [b"a:8080", b"www.a.test"],
+        port: 8080,
+    };
+
     fn asked(target: &str) -> AskedUrl<'_> {
         AskedUrl {
-            scheme: Scheme::Http,
-            authorities: [b"a:8080", b"www.a.test"],
-            port: 8080,
+            origins: &[OWN],
+            origin: 0,
             target: target.as_bytes(),
         }
     }
 
     fn follow(location: &str) -> Result<String, RedirectFault> {
-        let target = asked("/b/c/d;p?q").follow(location.as_bytes())?;
+        let (origin, target) = asked("/b/c/d;p?q").follow(location.as_bytes())?;
+        assert_eq!(origin, 0, "{location}");
         Ok(String::from_utf8(target).expect("ASCII"))
     }
 
@@ -275,13 +301,52 @@ mod tests {
     }
 
     #[test]
+    fn known_origins_are_told_apart_by_scheme_host_and_port() {
+        let origin = |scheme, authority: &'static str, port| KnownOrigin {
+            scheme,
+            authorities: [authority.as_bytes(); 2],
+            port,
+        };
+        let origins = [
+            OWN,
+            origin(Scheme::Https, "a", 443),
+            origin(Scheme::Https, "login.test:8443", 8443),
+            origin(Scheme::Http, "[::1]", 80),
+        ];
+        let other = Err(RedirectFault::OtherOrigin);
+        for (from, location, led_to) in [
+            (0, "https://a/x", Ok((1, "/x"))),
+            (0, "https://A:443?q", Ok((1, "/?q"))),
+            (0, "https://login.test:8443/x", Ok((2, "/x"))),
+            (0, "http://[::1]:80/", Ok((3, "/"))),
+            (0, "https://a:8080/", other),
+            (0, "https://login.test/x", other),
+            (0, "http://login.test:8443/x", other),
+            (2, "x", Ok((2, "/b/x"))),
+            (2, "//login.test:8443/y", Ok((2, "/y"))),
+            (2, "//a/y", Ok((1, "/y"))),
+            (2, "http://www.a.test/y", Ok((0, "/y"))),
+            (1, "//a:8080/y", other),
+        ] {
+            let asked = AskedUrl {
+                origins: &origins,
+                origin: from,
+                target: b"/b/c",
+            };
+            let led = asked.follow(location.as_bytes());
+            let expected = led_to.map(|(origin, target)| (origin, target.as_bytes().to_vec()));
+            assert_eq!(led, expected, "{from}: {location}");
+        }
+    }
+
+    #[test]
     fn any_bytes_lead_to_a_path_or_nowhere() {
         let mut random = crate::random::Random::new(3, 4);
         for _ in 0..20_000 {
             let length = random.bits() % 24;
             let byte = |bits: u64| b"/.:?#@[]%a8\0 \xff\r\n"[(bits % 16) as usize];
             let location: Vec<u8> = (0..length).map(|_| byte(random.bits() >> 7)).collect();
-            if let Ok(target) = asked("*").follow(&location) {
+            if let Ok((_, target)) = asked("*").follow(&location) {
                 let is_sendable = target.iter().all(u8::is_ascii_graphic);
                 let is_path = target.starts_with(b"/") || target.starts_with(b"*");
                 assert!(is_path && is_sendable, "{location:?}: {target:?}");

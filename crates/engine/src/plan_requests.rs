@@ -88,20 +88,22 @@ impl PlanRequests {
     }
 
     /// Follows a redirect, the answer to the operation's request with `status` and `location`.
-    /// Returns the place of what is sent next.
+    /// Returns the place of what is sent next, and where that goes, by place among the target's
+    /// destinations.
     pub(crate) fn follow(
         &mut self,
         user: u64,
         operation: &LiveOperation,
         (status, location): (u16, &[u8]),
-    ) -> Result<HopId, RedirectFault> {
+    ) -> Result<(HopId, u16), RedirectFault> {
         let request = self.http1.request(operation.id.request);
         let request = request.hops.as_ref().ok_or(RedirectFault::TooMany)?;
         let sent_at = operation.sent().map_or(operation.begun_at, |sent| sent.at);
         let values = Values::new(user, operation).at_once(true);
         let before = self.hop_of(operation);
         let hop = request.follow(before, &values, (status, location), sent_at)?;
-        Ok(self.hops.put(operation.hop, hop))
+        let origin = hop.origin;
+        Ok((self.hops.put(operation.hop, hop), origin))
     }
 
     /// Where the operation is, if it has followed redirects.

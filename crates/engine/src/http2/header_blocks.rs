@@ -6,7 +6,7 @@ use crate::fill::{Fill, literal};
 use crate::hops::{Hop, HopForm};
 use crate::replayed_request::ReplayedRequest;
 use crate::request_bytes::{PlannedRequest, body_of, put_target};
-use crate::request_rules::authority;
+use crate::request_rules::{at_destinations, authority};
 use crate::template::ValueSources;
 use crate::values::{self, Values};
 use plan::{Plan, Scheme};
@@ -22,8 +22,9 @@ pub(crate) struct HeaderBlocks(Vec<RequestBlocks>);
 #[derive(Debug)]
 struct RequestBlocks {
     planned: PrebuiltBlock,
-    /// What is sent after a redirect, if any are followed.
-    hops: Option<Box<HopBlocks>>,
+    /// What is sent after a redirect, if any are followed, by place among the target's
+    /// destinations.
+    hops: Vec<HopBlocks>,
 }
 
 /// Blocks whose path is known only when they are sent.
@@ -102,7 +103,9 @@ impl HeaderBlocks {
         values: &Values,
         block: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
-        let hops = self.0[usize::from(index)].hops.as_ref()?;
+        let hops = self.0[usize::from(index)]
+            .hops
+            .get(usize::from(hop.origin))?;
         let prebuilt = match hop.form {
             HopForm::Planned => &hops.planned,
             HopForm::Get => &hops.get,
@@ -114,26 +117,29 @@ impl HeaderBlocks {
 impl RequestBlocks {
     fn new(of: PlannedRequest<'_>) -> RequestBlocks {
         let (plan, request, sources) = of;
-        let hops = || {
+        let redirected = (request.redirects > 0).then(|| at_destinations(plan, request));
+        let hops = redirected.into_iter().flatten().map(|(url, request)| {
             let get = request.without_content();
-            Box::new(HopBlocks {
-                planned: PrebuiltBlock::new(of, BlockPath::OfHop),
-                get: PrebuiltBlock::new((plan, &get, sources), BlockPath::OfHop),
-            })
-        };
+            let of = |request| (plan, request, sources);
+            HopBlocks {
+                planned: PrebuiltBlock::new(of(&request), url.scheme, BlockPath::OfHop),
+                get: PrebuiltBlock::new(of(&get), url.scheme, BlockPath::OfHop),
+            }
+        });
+        let scheme = plan.target().url.scheme;
         RequestBlocks {
-            planned: PrebuiltBlock::new(of, BlockPath::Planned),
-            hops: (request.redirects > 0).then(hops),
+            planned: PrebuiltBlock::new(of, scheme, BlockPath::Planned),
+            hops: hops.collect(),
         }
     }
 }
 
 impl PrebuiltBlock {
-    fn new(of: PlannedRequest<'_>, path: BlockPath) -> PrebuiltBlock {
+    fn new(of: PlannedRequest<'_>, scheme: Scheme, path: BlockPath) -> PrebuiltBlock {
         let (plan, request, sources) = of;
         let mut block = Block::default();
         block.method(&request.method);
-        block.bytes(&[if plan.target().url.scheme == Scheme::Https {
+        block.bytes(&[if scheme == Scheme::Https {
             indexed::SCHEME_HTTPS
         } else {
             indexed::SCHEME_HTTP

@@ -5,7 +5,7 @@ use super::lanes::failed;
 use super::operation::ending;
 use crate::checks::{AnswerWatch, BodyLeave};
 use crate::connection::AfterAnswer;
-use measure::{FailureStage, Kind, OperationEnd};
+use measure::{FailureStage, Kind, OperationEnd, RedirectFault};
 
 impl Worker {
     /// Follows the redirect that the slot's operation was answered with, whole at `at`; if that
@@ -20,8 +20,9 @@ impl Worker {
             return; // an answer implies both
         };
         let hop = match self.requests.follow(user, operation, redirect) {
-            Ok(hop) => hop,
-            Err(fault) => {
+            Ok((hop, 0)) => hop,
+            other => {
+                let fault = other.err().unwrap_or(RedirectFault::OtherOrigin);
                 let end = failed(FailureStage::Http, Kind::Redirect(fault));
                 return self.succeed(slot, end, now);
             }
