@@ -108,9 +108,11 @@ impl<'p> Undertaking<'p> {
         remarks.collect()
     }
 
-    /// Number of virtual users; 0 for an open loop, which may need any number of connections.
+    /// Connections of virtual users, one of each to every destination; 0 for an open loop, which
+    /// may need any number of them.
     fn users(&self) -> u64 {
-        self.share.peak_connections.map_or(0, u64::from)
+        let each = self.plan.target().destinations().count() as u64;
+        self.share.peak_connections.map_or(0, u64::from) * each
     }
 
     /// Weakens a refusal because of a rate. Virtual users reach their rate only if answers take no

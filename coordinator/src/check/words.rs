@@ -4,8 +4,9 @@ use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
-    Plan, Replay, ReplayConnections, ReplayStatus, Request, RequestsPerConnection, Resumption,
-    ResumptionKind, ServerNames, Shape, Stage, Target, Tls, Verify, Words as _, duration_text,
+    Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus, Request, RequestsPerConnection,
+    Resumption, ResumptionKind, ServerNames, Shape, Stage, Target, Tls, Verify, Words as _,
+    duration_text,
 };
 use std::fmt::Display;
 
@@ -50,7 +51,16 @@ fn target(target: &Target) -> Vec<String> {
             }
         });
     }
+    lines.extend(target.redirects_to.iter().map(redirect_origin));
     lines
+}
+
+fn redirect_origin(origin: &RedirectOrigin) -> String {
+    let at = match &*origin.addresses {
+        [] => String::new(),
+        some => format!(", connecting to {}, in turn", list(some)),
+    };
+    format!("redirects may lead to {}{at}", origin.url.origin())
 }
 
 fn builtin(builtin: &Builtin) -> String {
@@ -595,6 +605,27 @@ load = { connections = 1, duration = "1s" }
         assert_eq!(
             line,
             "GET /, credentials \"api\", up to 5 redirects; ok: status 100-399"
+        );
+    }
+
+    #[test]
+    fn origins_that_redirects_may_lead_to_are_told() {
+        let text = r#"
+load = { connections = 1, duration = "1s" }
+request.redirects = 5
+[target]
+url = "http://a.test/"
+redirects_to = ["https://a.test", { url = "http://b.test:81", addresses = ["::1"] }]
+"#;
+        let plan = Plan::parse(text, &mut NoFiles).expect("a plan");
+        assert_eq!(
+            target(plan.target()),
+            [
+                "http://a.test/",
+                "a.test is resolved once, by each agent; its addresses are used in turn",
+                "redirects may lead to https://a.test",
+                "redirects may lead to http://b.test:81, connecting to ::1, in turn",
+            ]
         );
     }
 }

@@ -165,7 +165,9 @@ fn in_words(fault: CertificateFault) -> &'static str {
 fn redirect_in_words(fault: RedirectFault) -> &'static str {
     match fault {
         RedirectFault::TooMany => "server redirects more often than the plan follows",
-        RedirectFault::OtherOrigin => "redirect leads to another host, port or scheme",
+        RedirectFault::OtherOrigin => {
+            "redirect leads to a host, port or scheme that the plan does not name"
+        }
         RedirectFault::BadLocation => {
             "redirect leads to something that is not an HTTP URL, or to one longer than 8 KiB"
         }
@@ -273,7 +275,7 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
             "does the server redirect in a circle? if not, allow more with request.redirects"
         }
         Kind::Redirect(RedirectFault::OtherOrigin) => {
-            "write the URL that it leads to in target.url: redirects are followed within one origin"
+            "name where it leads to, such as target.redirects_to = [\"https://login.shop.test\"]"
         }
         Kind::Redirect(RedirectFault::BadLocation) => {
             "correct the Location field that the server sends, or do not follow it: \

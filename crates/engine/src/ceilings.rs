@@ -15,18 +15,19 @@ pub(crate) fn check(
     policy: &Policy,
 ) -> Result<(), PrepareError> {
     let share = plan.share_of(&placement.agent().into());
-    check_shares(&[share], placement, policy)?;
+    check_shares(plan, &[share], placement, policy)?;
     check_duration(plan, policy)
 }
 
-/// Rejects shares of one plan that together exceed one of the agent's ceilings.
+/// Rejects shares of `plan` that together exceed one of the agent's ceilings.
 pub(crate) fn check_shares(
+    plan: &Plan,
     shares: &[Share],
     placement: &Placement,
     policy: &Policy,
 ) -> Result<(), PrepareError> {
     check_rate(shares, placement, policy)?;
-    check_connections(shares, policy)
+    check_connections(plan, shares, policy)
 }
 
 fn check_rate(
@@ -56,12 +57,14 @@ fn check_rate(
     }
 }
 
-fn check_connections(shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
+fn check_connections(plan: &Plan, shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
     // Virtual users of a closed loop, or the connection limit of an open one.
     let each = shares
         .iter()
         .filter_map(|share| share.peak_connections.or(share.max_connections));
     let connections = each.fold(0, u32::saturating_add);
+    // Each of them can have one to every origin.
+    let connections = connections.saturating_mul(plan.target().destinations().count() as u32);
     let Some(ceiling) = policy
         .max_connections
         .filter(|&ceiling| connections > ceiling)

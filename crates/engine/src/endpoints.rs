@@ -4,7 +4,7 @@ use crate::policy::Policy;
 use crate::poller::Waker;
 use crate::resolver::{Question, Resolver};
 use measure::{Kind, Recorder, nanoseconds};
-use plan::{Dns, Host, Plan, Target};
+use plan::{Destination, Dns, Host, Plan, Scheme};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -24,6 +24,7 @@ const REFRESH: Question = Question {
 pub(crate) struct Endpoints {
     host: String,
     port: u16,
+    scheme: Scheme,
     policy: Arc<Policy>,
     known: Vec<SocketAddr>,
     /// The worker's number in the cluster: workers and turns start at different addresses.
@@ -49,20 +50,20 @@ pub(crate) enum NextEndpoint {
 }
 
 impl Endpoints {
-    /// Creates it from the addresses `known` before the run; `rank` is the worker's number in the
-    /// cluster.
+    /// Creates it from the addresses of `destination` that are `known` before the run; `rank` is
+    /// the worker's number in the cluster.
     pub(crate) fn new(
         plan: &Plan,
+        destination: Destination<'_>,
         known: Vec<SocketAddr>,
         policy: Arc<Policy>,
         rank: usize,
         waker: &Waker,
     ) -> std::io::Result<Endpoints> {
-        let target = plan.target();
-        let host = policy_name(target);
-        let resolves_again = target.addresses.is_empty()
-            && matches!(target.url.host, Host::Name(_))
-            && target.dns != Dns::Once;
+        let host = policy_name(destination);
+        let resolves_again = destination.addresses.is_empty()
+            && matches!(destination.url.host, Host::Name(_))
+            && destination.dns != Dns::Once;
         let resolver = if resolves_again {
             Some(Resolver::new(&host, waker)?)
         } else {
@@ -70,16 +71,16 @@ impl Endpoints {
         };
         let sources = plan.connection().source_addresses.clone();
         let dns = if resolves_again {
-            target.dns
+            destination.dns
         } else {
             Dns::Once
         };
-        let port = target.url.port;
         // Workers start at different source addresses.
         let source_turn = rank.wrapping_mul(known.len());
         Ok(Endpoints {
             host,
-            port,
+            port: destination.url.port,
+            scheme: destination.url.scheme,
             policy,
             known,
             rank,
@@ -91,6 +92,12 @@ impl Endpoints {
             resolved_at: 0,
             refreshing: false,
         })
+    }
+
+    /// Whether its connections are encrypted.
+    #[inline]
+    pub(crate) fn are_encrypted(&self) -> bool {
+        self.scheme == Scheme::Https
     }
 
     /// Returns the address to connect to, or that the operation has to wait for a lookup.
@@ -201,9 +208,9 @@ pub fn port_pairs(plan: &Plan, addresses: &[SocketAddr]) -> usize {
 
 /// The name by which the policy may allow an address. Empty if the plan gives addresses, since its
 /// host name says nothing about them.
-pub(crate) fn policy_name(target: &Target) -> String {
-    if target.addresses.is_empty() {
-        host_text(&target.url.host)
+pub(crate) fn policy_name(destination: Destination<'_>) -> String {
+    if destination.addresses.is_empty() {
+        host_text(&destination.url.host)
     } else {
         String::new()
     }
@@ -254,7 +261,8 @@ mod tests {
                 .collect();
             let waker = Poller::new().unwrap().waker();
             let policy = Arc::new(Policy::default());
-            let mut endpoints = Endpoints::new(&plan, known, policy, rank, &waker).unwrap();
+            let own = plan.target().destinations().next().unwrap();
+            let mut endpoints = Endpoints::new(&plan, own, known, policy, rank, &waker).unwrap();
             let pairs: BTreeSet<_> = (0..targets * sources)
                 .map(|_| {
                     let address = endpoints.choose(0).unwrap();

@@ -2,16 +2,18 @@
 //! the run, by its caller.
 
 use crate::prepare_error::PrepareError;
-use plan::Share;
+use plan::{Plan, Share};
 use rustix::process::{Resource, getrlimit};
 
 /// A generous bound on the files that an agent has open beside its connections.
 pub const OPEN_FILES_BESIDE: u64 = 128;
 
-/// Checks that the virtual users of all `shares` of the agent fit the hard limit of open files.
-pub(crate) fn check_open_files(shares: &[Share]) -> Result<(), PrepareError> {
+/// Checks that the virtual users of all `shares` of the agent fit the hard limit of open files,
+/// with a connection of each user to every origin.
+pub(crate) fn check_open_files(plan: &Plan, shares: &[Share]) -> Result<(), PrepareError> {
     let users = shares.iter().filter_map(|share| share.peak_connections);
-    let asked = users.fold(0, u32::saturating_add);
+    let users = users.fold(0, u32::saturating_add);
+    let asked = users.saturating_mul(plan.target().destinations().count() as u32);
     match getrlimit(Resource::Nofile).maximum {
         Some(limit) if u64::from(asked) + OPEN_FILES_BESIDE > limit => {
             Err(PrepareError::OpenFiles { asked, limit })

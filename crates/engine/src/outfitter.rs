@@ -20,6 +20,9 @@ pub(crate) struct Outfitter {
     pub(crate) plan: Arc<Plan>,
     pub(crate) placement: Placement,
     pub(crate) policy: Arc<Policy>,
+    /// By place among the target's destinations.
+    pub(crate) destinations: Vec<Vec<SocketAddr>>,
+    /// All of them, each once.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) materials: Option<Materials>,
     pub(crate) tokens: Tokens,
@@ -45,15 +48,14 @@ impl Outfitter {
         })
     }
 
-    fn endpoints(&self, number: usize, poller: &Poller) -> Result<Endpoints, PrepareError> {
+    fn endpoints(&self, number: usize, poller: &Poller) -> Result<Vec<Endpoints>, PrepareError> {
         // Counted among all workers of the run, so that each starts at a different address.
         let rank = self.placement.agent as usize * self.placement.cpus.len() + number;
-        Ok(Endpoints::new(
-            &self.plan,
-            self.addresses.clone(),
-            Arc::clone(&self.policy),
-            rank,
-            &poller.waker(),
-        )?)
+        let destinations = self.plan.target().destinations();
+        let endpoints = destinations.zip(&self.destinations).map(|(to, known)| {
+            let policy = Arc::clone(&self.policy);
+            Endpoints::new(&self.plan, to, known.clone(), policy, rank, &poller.waker())
+        });
+        Ok(endpoints.collect::<Result<_, _>>()?)
     }
 }

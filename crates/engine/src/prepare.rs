@@ -14,7 +14,7 @@ use crate::spin::{Spin, SpunTime};
 use crate::tls::Materials;
 use crate::tokens::Tokens;
 use measure::Totals;
-use plan::{Host, KeyLog, Plan};
+use plan::{Destination, Host, KeyLog, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -46,15 +46,19 @@ pub fn check(
 ) -> Result<CheckedPlan, PrepareError> {
     ceilings::check(&plan, &placement, &policy)?;
     let materials = Materials::new(&plan, placement.agent, placement.agents)?;
-    let addresses = addresses(&plan)?;
+    let destinations = plan.target().destinations();
+    let destinations = destinations
+        .map(|destination| addresses(destination, &policy))
+        .collect::<Result<Vec<_>, _>>()?;
+    let addresses = unique(&destinations);
     check_cells(plan.requests().len(), addresses.len())?;
-    check_allowed(&plan, &addresses, &policy)?;
     check_sources(&plan)?;
     Ok(CheckedPlan(Outfitter {
         tokens: Tokens::new(&plan),
         plan,
         placement,
         policy: Arc::new(policy),
+        destinations,
         addresses,
         materials,
     }))
@@ -114,22 +118,34 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, limit);
 }
 
-/// Checks that the policy allows every address of the target.
-fn check_allowed(
-    plan: &Plan,
-    addresses: &[SocketAddr],
+/// The addresses of a destination, if the policy allows them all.
+fn addresses(
+    destination: Destination<'_>,
     policy: &Policy,
-) -> Result<(), PrepareError> {
-    let name = policy_name(plan.target());
+) -> Result<Vec<SocketAddr>, PrepareError> {
+    let addresses = resolved(destination)?;
+    let name = policy_name(destination);
     let refused = addresses
         .iter()
         .find(|address| !policy.allows(&name, address.ip(), address.port()));
-    refused.map_or(Ok(()), |refused| {
-        Err(PrepareError::NotAllowed {
-            host: host_text(&plan.target().url.host),
+    match refused {
+        None => Ok(addresses),
+        Some(refused) => Err(PrepareError::NotAllowed {
+            host: host_text(&destination.url.host),
             address: refused.ip(),
-        })
-    })
+        }),
+    }
+}
+
+/// Every address once.
+fn unique(destinations: &[Vec<SocketAddr>]) -> Vec<SocketAddr> {
+    let mut addresses: Vec<SocketAddr> = Vec::new();
+    for address in destinations.iter().skip(1).flatten() {
+        if !destinations[0].contains(address) && !addresses.contains(address) {
+            addresses.push(*address);
+        }
+    }
+    [destinations[0].clone(), addresses].concat()
 }
 
 /// Checks that this machine has the source addresses; otherwise every bind would fail during the
@@ -142,16 +158,16 @@ fn check_sources(plan: &Plan) -> Result<(), PrepareError> {
     })
 }
 
-fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
-    let target = plan.target();
-    if !target.addresses.is_empty() {
-        let given = target.addresses.iter();
+fn resolved(destination: Destination<'_>) -> Result<Vec<SocketAddr>, PrepareError> {
+    let port = destination.url.port;
+    if !destination.addresses.is_empty() {
+        let given = destination.addresses.iter();
         return Ok(given
-            .map(|address| SocketAddr::new(address.ip, address.port.unwrap_or(target.url.port)))
+            .map(|address| SocketAddr::new(address.ip, address.port.unwrap_or(port)))
             .collect());
     }
-    match &target.url.host {
-        Host::Ip(ip) => Ok(vec![SocketAddr::new(*ip, target.url.port)]),
+    match &destination.url.host {
+        Host::Ip(ip) => Ok(vec![SocketAddr::new(*ip, port)]),
         Host::Name(name) => {
             let failed = |error: std::io::Error| PrepareError::Resolve {
                 host: name.clone(),
@@ -160,7 +176,7 @@ fn addresses(plan: &Plan) -> Result<Vec<SocketAddr>, PrepareError> {
             let found = resolve(name).map_err(failed)?;
             Ok(found
                 .into_iter()
-                .map(|ip| SocketAddr::new(ip, target.url.port))
+                .map(|ip| SocketAddr::new(ip, port))
                 .collect())
         }
     }

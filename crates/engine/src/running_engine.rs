@@ -170,8 +170,8 @@ impl RunningEngine {
         let held = self.held();
         let all = held.iter().chain([portion]);
         let shares: Vec<Share> = all.map(|portion| plan.share_of(portion)).collect();
-        ceilings::check_shares(&shares, placement, policy)?;
-        check_open_files(&shares)?;
+        ceilings::check_shares(plan, &shares, placement, policy)?;
+        check_open_files(plan, &shares)?;
         Ok(())
     }
 

@@ -2,13 +2,15 @@
 //! a connection of an open one. It has as many *slots*, each for one operation, as its connection
 //! carries at once: one in HTTP/1.1, `streams` in HTTP/2.
 
+mod abroad;
+
 use crate::connection::WorkerConnection;
 use crate::connection_key::ConnectionKey;
 use crate::live_operation::LiveOperation;
 use crate::slot::Slot;
 use crate::tls::Offer;
 use crate::unique_stack::UniqueStack;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 /// One connection, one session store, one identity.
@@ -52,6 +54,9 @@ pub(crate) enum SeatRole {
     Draining { home: u32 },
     /// For nothing, until another connection drains.
     Vacant,
+    /// For the operations of the seat `home` that redirects have led to another of the target's
+    /// destinations. Each lane of both seats has one slot with an operation at most.
+    Abroad { home: u32, origin: u16 },
 }
 
 /// All seats of a worker with their slots, and how they wait.
@@ -65,10 +70,12 @@ pub(crate) struct SeatTable {
     idle: UniqueStack,
     /// Open loop: seats that had no connection when they were pushed.
     unconnected: UniqueStack,
-    /// The number of seats for draining connections, and those of them that are vacant, oldest
-    /// first.
-    draining: u32,
+    /// The number of seats on which no operations begin, and the vacant ones for draining
+    /// connections, oldest first.
+    others: u32,
     vacant: VecDeque<u32>,
+    /// By home and origin: the seats abroad.
+    abroad: BTreeMap<(u32, u16), u32>,
 }
 
 impl Seat {
@@ -107,8 +114,9 @@ impl SeatTable {
             live: 0,
             idle: UniqueStack::default(),
             unconnected: UniqueStack::default(),
-            draining: 0,
+            others: 0,
             vacant: VecDeque::new(),
+            abroad: BTreeMap::new(),
         }
     }
 
@@ -127,7 +135,7 @@ impl SeatTable {
     pub(crate) fn set_aside(&mut self, home: u32) -> u32 {
         let user = self.seats[home as usize].user;
         let number = self.vacant.pop_front().unwrap_or_else(|| {
-            self.draining += 1;
+            self.others += 1;
             self.add(user)
         });
         let connection = self.seats[home as usize].connection.take();
@@ -193,14 +201,25 @@ impl SeatTable {
 
     /// Seats on which operations begin.
     pub(crate) fn serving(&self) -> u32 {
-        self.seats() - self.draining
+        self.seats() - self.others
     }
 
     /// The seat whose sessions this seat's connection offers and keeps.
     pub(crate) fn owner(&self, seat: u32) -> u32 {
         match self.seats[seat as usize].role {
             SeatRole::Draining { home } => home,
-            SeatRole::Serving | SeatRole::Vacant => seat,
+            // A user has sessions of its own with each origin.
+            SeatRole::Serving | SeatRole::Abroad { .. } | SeatRole::Vacant => seat,
+        }
+    }
+
+    /// Where the seat's connections go, by place among the target's destinations.
+    #[inline]
+    pub(crate) fn origin(&self, seat: u32) -> u16 {
+        match self.seats[seat as usize].role {
+            SeatRole::Serving | SeatRole::Vacant => 0,
+            SeatRole::Draining { home } => self.origin(home),
+            SeatRole::Abroad { origin, .. } => origin,
         }
     }
 
@@ -445,7 +464,7 @@ impl SeatTable {
         while let Some(seat) = self.unconnected.pop() {
             let slot = self.of_seat(seat).start;
             let is_connected = self.seats[seat as usize].connection.is_some();
-            if !is_connected && !self.must_wait(slot) && !self.is_busy(slot) {
+            if !is_connected && !self.must_wait(slot) && !self.is_taken(slot) {
                 return Some(slot);
             }
         }

@@ -19,7 +19,7 @@ pub(crate) enum Slot {
     /// On a draining seat: the operation of the slot `home` has ended, and its user has not
     /// continued yet.
     Over { home: u32 },
-    /// Closed loop: the operation continues on a draining seat, and the user waits for it.
+    /// The operation continues on another seat, and the user or the arrivals wait for it.
     Away,
 }
 

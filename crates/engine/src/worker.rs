@@ -87,7 +87,7 @@ pub(crate) struct WorkerSetup {
     pub(crate) lease: FiringLease,
     pub(crate) order: StopOrder,
     pub(crate) poller: Poller,
-    pub(crate) endpoints: Endpoints,
+    pub(crate) endpoints: Vec<Endpoints>,
     pub(crate) spin: Spin,
     pub(crate) tls: Option<WorkerTls>,
     pub(crate) source: LoadSource,
@@ -231,7 +231,7 @@ impl Worker {
             self.on(WorkerEvent::Ready(self.watch.event(index)), now);
         }
         let now = self.clock.now();
-        while let Some((question, found)) = self.connector.endpoints.answer(now) {
+        while let Some((question, found)) = self.connector.answer(now) {
             self.on(WorkerEvent::Resolved(question, found), now);
         }
         self.ledger.roll(now);

@@ -23,7 +23,8 @@ use std::thread::JoinHandle;
 pub(crate) struct WorkerResources {
     pub(crate) poller: Poller,
     pub(crate) tls: Option<WorkerTls>,
-    pub(crate) endpoints: Endpoints,
+    /// By place among the target's destinations.
+    pub(crate) endpoints: Vec<Endpoints>,
     pub(crate) spin: Spin,
     pub(crate) tokens: Tokens,
 }

@@ -1,10 +1,10 @@
 //! Turns the plan's `[tls]` into one rustls configuration per worker.
 
 use super::accepted_chains::AcceptedChains;
-use super::connection_names::ConnectionNames;
+use super::connection_names::{ConnectionNames, OtherOrigin};
 use super::identity::{Credentials, Identities, pair};
 use super::keys::Keys;
-use super::offer::{Offer, SessionVersions};
+use super::offer::{Hello, Offer, SessionVersions};
 use super::pem::certificates;
 use super::recorded_hellos::{HelloFormat, RecordedHellos};
 use super::sessions::{SessionOwners, Sessions};
@@ -51,6 +51,7 @@ pub(crate) struct Materials {
     roots: Arc<RootCertStore>,
     credentials: Credentials,
     names: ConnectionNames,
+    other_origins: Arc<[OtherOrigin]>,
     lasts: bool,
     tls: Tls,
 }
@@ -61,10 +62,13 @@ pub(crate) struct WorkerTls {
     configs: HelloConfigs,
     /// Those of a log's handshakes, by their kind.
     recorded_configs: Vec<HelloConfigs>,
+    /// That of connections which present no certificate, if the plan has any.
+    anonymous_configs: Option<HelloConfigs>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) verifier: Arc<Verifier>,
     pub(crate) identities: Arc<Identities>,
-    pub(crate) names: ConnectionNames,
+    names: ConnectionNames,
+    other_origins: Arc<[OtherOrigin]>,
     /// Secrets of handshakes, if they are wanted.
     pub(crate) keys: Option<Arc<Keys>>,
     /// Whether connections carry more than one request.
@@ -91,8 +95,8 @@ struct HelloConfigs {
 }
 
 impl Materials {
-    /// Parses what the plan names and agent `agent` of `agents` needs; `None` for a plain HTTP
-    /// target.
+    /// Parses what the plan names and agent `agent` of `agents` needs; `None` if no
+    /// connection is encrypted.
     pub(crate) fn new(plan: &Plan, agent: u32, agents: u32) -> Result<Option<Materials>, TlsError> {
         let Some(tls) = plan.tls() else {
             return Ok(None);
@@ -104,6 +108,8 @@ impl Materials {
         };
         let credentials = Credentials::new(plan, agent, agents, &aws_lc_rs::default_provider())?;
         let names = ConnectionNames::new(plan, tls)?;
+        let others = plan.target().redirects_to.iter();
+        let others = others.map(|origin| OtherOrigin::new(plan, &origin.url, &names));
         let lasts = match plan.connection().requests {
             RequestsPerConnection::HandshakeOnly => false,
             RequestsPerConnection::Limited(number) => number.get() > 1,
@@ -112,10 +118,20 @@ impl Materials {
         Ok(Some(Materials {
             roots: Arc::new(roots),
             credentials,
+            other_origins: others.collect::<Result<_, _>>()?,
             names,
             lasts,
             tls: tls.clone(),
         }))
+    }
+}
+
+impl Materials {
+    /// Identities for connections that present none, if redirects may lead to other hosts.
+    fn nobody(&self) -> Option<Arc<Identities>> {
+        let mut others = self.other_origins.iter();
+        let has_hosts = others.any(|origin| !origin.is_at_host);
+        has_hosts.then(|| Arc::new(Identities::none()))
     }
 }
 
@@ -139,15 +155,16 @@ impl WorkerTls {
                 None => SessionOwners::Users,
             },
             tls.key_share,
+            // Each user has a place of its own for each origin.
             materials.names.differ(),
         ));
         let keys = sink.map(|sink| Arc::new(Keys::new(sink)));
-        let configs = |format: &HelloFormat| {
+        let of_identities = |format: &HelloFormat, identities: &Arc<Identities>| {
             let mut config = ClientConfig::builder_with_provider(of_versions(&provider, format))
                 .with_protocol_versions(&versions(&format.versions))?
                 .dangerous()
                 .with_custom_certificate_verifier(Arc::clone(&verifier) as _)
-                .with_client_cert_resolver(Arc::clone(&identities) as _);
+                .with_client_cert_resolver(Arc::clone(identities) as _);
             config.alpn_protocols = tls
                 .alpn
                 .iter()
@@ -163,12 +180,16 @@ impl WorkerTls {
             }
             Ok::<_, TlsError>(HelloConfigs::new(config, tls.early_data))
         };
+        let configs = |format: &HelloFormat| of_identities(format, &identities);
         let own = HelloFormat {
             versions: tls.versions.clone(),
             names_server: true,
         };
+        let anonymous = materials.nobody();
+        let anonymous = anonymous.map(|nobody| of_identities(&own, &nobody));
         Ok(WorkerTls {
             configs: configs(&own)?,
+            anonymous_configs: anonymous.transpose()?,
             recorded_configs: match recorded {
                 Some(recorded) => for_each(recorded.formats(), configs)?,
                 None => Vec::new(),
@@ -182,6 +203,7 @@ impl WorkerTls {
             verifier,
             identities,
             names: materials.names.clone(),
+            other_origins: Arc::clone(&materials.other_origins),
             keys,
             lasts: materials.lasts,
         })
@@ -190,13 +212,32 @@ impl WorkerTls {
 
 impl WorkerTls {
     /// The configuration for a ClientHello, followed by early data or not.
-    pub(super) fn config(&self, offer: Offer, is_early: bool) -> &Arc<ClientConfig> {
-        let configs = match offer {
-            Offer::Recorded(kind) => &self.recorded_configs[kind as usize],
-            Offer::Nothing | Offer::Session => &self.configs,
+    pub(super) fn config(&self, hello: &Hello<'_>) -> &Arc<ClientConfig> {
+        let configs = match (hello.offer, &self.anonymous_configs) {
+            (Offer::Recorded(kind), _) => &self.recorded_configs[kind as usize],
+            (_, Some(anonymous)) if !hello.has_identity => anonymous,
+            (Offer::Nothing | Offer::Session, _) => &self.configs,
         };
         let early = configs.early.as_ref();
-        early.filter(|_| is_early).unwrap_or(&configs.config)
+        let early = early.filter(|_| hello.early.is_some());
+        early.unwrap_or(&configs.config)
+    }
+
+    /// The names of connections to one of the target's destinations.
+    #[inline]
+    pub(crate) fn names(&self, origin: u16) -> &ConnectionNames {
+        match origin {
+            0 => &self.names,
+            other => &self.other_origins[usize::from(other) - 1].names,
+        }
+    }
+
+    /// Whether connections to one of the target's destinations present the user's certificate.
+    pub(crate) fn presents_identity(&self, origin: u16) -> bool {
+        match origin {
+            0 => true,
+            other => self.other_origins[usize::from(other) - 1].is_at_host,
+        }
     }
 
     /// The versions whose sessions may be offered.
@@ -283,7 +324,8 @@ fn read_roots(ca: &File) -> Result<RootCertStore, TlsError> {
 fn verifier(materials: &Materials, provider: &Arc<CryptoProvider>) -> Result<Verifier, TlsError> {
     let tls = &materials.tls;
     let schemes = signature_schemes(tls);
-    let accepted = AcceptedChains::new(materials.names.differ());
+    let names_differ = materials.names.differ() || !materials.other_origins.is_empty();
+    let accepted = AcceptedChains::new(names_differ);
     if tls.verify == Verify::None {
         return Ok(Verifier::new(
             tls.verify,

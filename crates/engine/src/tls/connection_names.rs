@@ -3,7 +3,7 @@
 use super::recorded_hellos::RecordedHellos;
 use super::tls_error::TlsError;
 use crate::values::{ColumnSource, Values};
-use plan::{Host, Plan, ServerNames, Tls};
+use plan::{Host, Plan, ServerNames, Tls, Url};
 use rustls::pki_types::{DnsName, ServerName};
 use std::sync::Arc;
 
@@ -16,6 +16,31 @@ pub(crate) enum ConnectionNames {
     OfRows(Arc<ColumnSource>),
     /// Each has that of its connection in the log that is replayed.
     Recorded(Arc<RecordedHellos>),
+}
+
+/// Another origin that redirects may lead to.
+#[derive(Debug)]
+pub(super) struct OtherOrigin {
+    pub(super) names: ConnectionNames,
+    /// It is at the target's host, at another port or by another scheme.
+    pub(super) is_at_host: bool,
+}
+
+impl OtherOrigin {
+    /// That of `url`; at the target's host, its connections have the names of the target's.
+    pub(super) fn new(
+        plan: &Plan,
+        url: &Url,
+        names: &ConnectionNames,
+    ) -> Result<OtherOrigin, TlsError> {
+        let is_at_host = url.host == plan.target().url.host;
+        let names = match &url.host {
+            _ if is_at_host => names.clone(),
+            Host::Name(host) => ConnectionNames::One(dns_name(host)?),
+            Host::Ip(ip) => ConnectionNames::One(ServerName::IpAddress((*ip).into())),
+        };
+        Ok(OtherOrigin { names, is_at_host })
+    }
 }
 
 impl ConnectionNames {
@@ -74,5 +99,9 @@ fn server_name(plan: &Plan, tls: &Tls) -> Result<ServerName<'static>, TlsError> 
         // Verified, but not sent: a ClientHello names no addresses (RFC 6066 §3).
         (_, Host::Ip(ip)) => return Ok(ServerName::IpAddress((*ip).into())),
     };
-    ServerName::try_from(given.clone()).map_err(|_| TlsError::ServerName(given.clone()))
+    dns_name(given)
+}
+
+fn dns_name(text: &str) -> Result<ServerName<'static>, TlsError> {
+    ServerName::try_from(text.to_owned()).map_err(|_| TlsError::ServerName(text.to_owned()))
 }

@@ -152,6 +152,14 @@ fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
 }
 
 impl Identities {
+    /// No identity for anybody.
+    pub(super) fn none() -> Identities {
+        Identities {
+            keys: Vec::new(),
+            current: AtomicUsize::new(0),
+        }
+    }
+
     /// Uses the identity of the cluster's virtual user `user` from now on.
     pub(crate) fn select(&self, user: u64) {
         // With one identity, or none, there is nothing to select.

@@ -21,6 +21,8 @@ pub(crate) struct Hello<'a> {
     pub(crate) offer: Offer,
     /// A request that goes with it.
     pub(crate) early: Option<&'a [u8]>,
+    /// Whether the user's certificate is presented if the server asks for one.
+    pub(crate) has_identity: bool,
 }
 
 /// The versions whose sessions may be offered, as bits.

@@ -53,9 +53,10 @@ impl Rehearsal {
         self.outgoing.clear();
         let broken = |Broken(kind)| kind;
         let hello = Hello {
-            name: self.tls.names.name(Values::default),
+            name: self.tls.names(0).name(Values::default),
             offer,
             early: None,
+            has_identity: true,
         };
         let mut stream = TlsStream::new(&self.tls, hello, &mut self.outgoing).map_err(broken)?;
         loop {

@@ -72,9 +72,11 @@ impl TlsStream {
         hello: Hello<'_>,
         outgoing: &mut Vec<u8>,
     ) -> Result<TlsStream, Broken> {
-        let Hello { name, offer, early } = hello;
-        let config = tls.config(offer, early.is_some());
-        let connection = UnbufferedClientConnection::new(Arc::clone(config), name);
+        let config = Arc::clone(tls.config(&hello));
+        let Hello {
+            name, offer, early, ..
+        } = hello;
+        let connection = UnbufferedClientConnection::new(config, name);
         let connection = connection.map_err(|error| Broken(kind(&error, None, None)))?;
         let mut stream = TlsStream {
             side: Side::Rustls(connection),

@@ -4,6 +4,7 @@ use crate::clock::RunClock;
 use crate::connection::{ConnectionUse, WorkerConnection};
 use crate::endpoints::Endpoints;
 use crate::local_ports::LocalPorts;
+use crate::resolver::Question;
 use crate::socket::Socket;
 use crate::tls::Offer;
 use measure::{CellId, Kind};
@@ -55,7 +56,8 @@ impl ConnectionRules {
 
 /// Opens a worker's connections.
 pub(super) struct Connector {
-    pub(super) endpoints: Endpoints,
+    /// By place among the target's destinations.
+    endpoints: Vec<Endpoints>,
     ports: LocalPorts,
     /// The fractional rest of the handshakes that should have offered a session.
     offering: f64,
@@ -65,18 +67,44 @@ pub(super) struct Connector {
 pub(super) struct NewConnection {
     pub(super) address: SocketAddr,
     pub(super) rules: ConnectionRules,
+    /// The destination that the address is of.
+    pub(super) origin: u16,
     /// The cell that its bytes are counted under.
     pub(super) id: CellId,
     pub(super) connect_at: u64,
 }
 
 impl Connector {
-    pub(super) fn new(endpoints: Endpoints) -> Connector {
+    pub(super) fn new(endpoints: Vec<Endpoints>) -> Connector {
         Connector {
             endpoints,
             ports: LocalPorts::default(),
             offering: 0.0,
         }
+    }
+
+    /// The addresses of a destination.
+    #[inline]
+    pub(super) fn endpoints(&mut self, origin: u16) -> &mut Endpoints {
+        &mut self.endpoints[usize::from(origin)]
+    }
+
+    /// Whether connections to a destination are encrypted.
+    #[inline]
+    pub(super) fn encrypts(&self, origin: u16) -> bool {
+        self.endpoints[usize::from(origin)].are_encrypted()
+    }
+
+    /// Whether redirects may lead to other destinations.
+    pub(super) fn has_others(&self) -> bool {
+        self.endpoints.len() > 1
+    }
+
+    /// Returns the next finished lookup of an operation, with the address to connect to.
+    #[inline]
+    pub(super) fn answer(&mut self, now: u64) -> Option<(Question, Result<SocketAddr, Kind>)> {
+        let mut endpoints = self.endpoints.iter_mut();
+        endpoints.find_map(|endpoints| endpoints.answer(now))
     }
 
     /// What one more handshake is to offer, so that `share` of them offer a session: carrying the
@@ -96,7 +124,8 @@ impl Connector {
         new: NewConnection,
         clock: RunClock,
     ) -> Result<WorkerConnection, Kind> {
-        let socket = self.socket(new.address, new.connect_at, clock)?;
+        let to = (new.origin, new.address);
+        let socket = self.socket(to, new.connect_at, clock)?;
         Ok(WorkerConnection::new(
             socket,
             new.rules.purpose,
@@ -109,12 +138,13 @@ impl Connector {
     /// Opens a socket from the first source, in turn, that has a port for it.
     fn socket(
         &mut self,
-        address: SocketAddr,
+        (origin, address): (u16, SocketAddr),
         mut now: u64,
         clock: RunClock,
     ) -> Result<Socket, Kind> {
-        for _ in 0..self.endpoints.sources_to(address).max(1) {
-            let pair = (self.endpoints.source(address), address);
+        let endpoints = &mut self.endpoints[usize::from(origin)];
+        for _ in 0..endpoints.sources_to(address).max(1) {
+            let pair = (endpoints.source(address), address);
             if !self.ports.may_look(pair, now) {
                 continue;
             }

@@ -9,8 +9,9 @@ impl Worker {
     /// Sets the seat's connection aside if it takes no more operations and has some under way.
     /// Returns the seat that it is on now.
     pub(super) fn set_aside_if_draining(&mut self, seat: u32) -> u32 {
-        let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
-        let connection = self.seats.connection(seat).filter(|_| is_serving);
+        let role = self.seats.seat(seat).role;
+        let is_in_use = matches!(role, SeatRole::Serving | SeatRole::Abroad { .. });
+        let connection = self.seats.connection(seat).filter(|_| is_in_use);
         if !connection.is_some_and(|connection| connection.is_draining()) {
             return seat;
         }
@@ -30,7 +31,7 @@ impl Worker {
             self.watch.move_to(connection.descriptor(), key);
         }
         self.dirty.push(aside);
-        if matches!(self.source, LoadSource::Open(_)) {
+        if role == SeatRole::Serving && matches!(self.source, LoadSource::Open(_)) {
             for slot in self.seats.of_seat(seat) {
                 self.seats.park(slot);
             }
@@ -44,9 +45,10 @@ impl Worker {
     /// Moves an operation that is under way on a draining connection to the draining seat.
     /// Operations that have not been sent remain.
     fn lend(&mut self, home: u32, guest: u32) {
-        // The slot of an arrival takes the next arrival; a user has one operation at a time.
-        let user_waits = matches!(self.source, LoadSource::Closed(_));
-        if self.seats.lend(home, guest, user_waits) {
+        // The slot of an arrival takes the next arrival, unless a redirect may lead it elsewhere,
+        // for which its seat has the connections; a user has one operation at a time.
+        let waits = matches!(self.source, LoadSource::Closed(_)) || self.connector.has_others();
+        if self.seats.lend(home, guest, waits) {
             self.deadlines.hand_on(home, guest);
         }
     }
@@ -55,7 +57,7 @@ impl Worker {
     /// has room for it. Returns its slot.
     pub(super) fn bring_home(&mut self, slot: u32) -> u32 {
         let seat = self.seats.seat_of(slot);
-        if self.seats.seat(seat).role == SeatRole::Serving {
+        if let SeatRole::Serving | SeatRole::Abroad { .. } = self.seats.seat(seat).role {
             return slot;
         }
         let home = self.seats.home_of(slot).or_else(|| self.pick_slot());

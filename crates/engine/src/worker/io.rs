@@ -60,7 +60,7 @@ impl Worker {
     /// TCP was established, and gone before anything could be sent.
     fn on_reset_at_once(&mut self, slot: u32, now: u64) {
         self.note_connected(slot, now);
-        let stage = if self.tls.is_some() {
+        let stage = if self.encrypts(self.seats.seat_of(slot)) {
             FailureStage::Tls
         } else {
             FailureStage::Http

@@ -267,7 +267,7 @@ impl Worker {
     /// Whether connections are for the operation that opens them alone, by its name.
     fn is_for_one_name(&self) -> bool {
         let tls = self.tls.as_ref();
-        self.rules.requests_each == 1 && tls.is_some_and(|tls| tls.names.differ())
+        self.rules.requests_each == 1 && tls.is_some_and(|tls| tls.names(0).differ())
     }
 
     /// Looks after a shared connection once its events have been acted on: it may drain or be over,
@@ -362,8 +362,11 @@ impl Worker {
         let home = match self.seats.seat(seat).role {
             SeatRole::Serving => seat,
             SeatRole::Draining { home } => home,
-            SeatRole::Vacant => return false,
+            SeatRole::Abroad { .. } | SeatRole::Vacant => return false,
         };
+        if self.seats.seat(home).role != SeatRole::Serving {
+            return false; // it drains abroad
+        }
         let next = self.seats.seat(home);
         let has_next = next.connection.is_some() || next.opener != Opener::Nobody;
         if has_next || !self.has_users() || self.phase != WorkerPhase::Firing {

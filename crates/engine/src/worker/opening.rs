@@ -29,7 +29,8 @@ impl Worker {
             begun_at,
             issuer,
         };
-        match self.connector.endpoints.next(question, now) {
+        let origin = self.seats.origin(seat);
+        match self.connector.endpoints(origin).next(question, now) {
             Ok(NextEndpoint::Connect(address)) => self.connect(slot, address, now),
             Ok(NextEndpoint::Wait) => {
                 self.begun(slot).attempt.state = AttemptState::Resolving;
@@ -45,7 +46,9 @@ impl Worker {
     /// the sessions of all others.
     fn issuer(&mut self, slot: u32) -> u16 {
         let seat = self.seats.seat_of(slot);
-        let Some(tls) = &self.tls else {
+        let origin = self.seats.origin(seat);
+        let is_encrypted = self.connector.encrypts(origin);
+        let Some(tls) = self.tls.as_ref().filter(|_| is_encrypted) else {
             return 0;
         };
         let offer = match &tls.offering {
@@ -77,7 +80,8 @@ impl Worker {
 
     /// The name of the connection that the slot's operation opens.
     fn connection_name(&self, tls: &WorkerTls, slot: u32) -> ServerName<'static> {
-        tls.names.name(|| self.values(slot))
+        let origin = self.seats.origin(self.seats.seat_of(slot));
+        tls.names(origin).name(|| self.values(slot))
     }
 
     /// Handles a finished lookup. If the operation has given up waiting, neither it nor the slot's
@@ -112,8 +116,10 @@ impl Worker {
         let id = operation.id;
         self.ledger.recorder.connect_attempted(id);
         let at = self.clock.now();
+        let number = self.seats.seat_of(slot);
         let new = NewConnection {
             address,
+            origin: self.seats.origin(number),
             rules: self.rules,
             id,
             connect_at: at,
@@ -123,7 +129,6 @@ impl Worker {
             Ok(connection) => connection,
             Err(kind) => return self.fail(slot, FailureStage::Connect, kind, now),
         };
-        let number = self.seats.seat_of(slot);
         let key = self.seats.next_key(number);
         if self.watch.add(connection.descriptor(), key).is_err() {
             return self.fail(slot, FailureStage::Connect, Kind::FilesExhausted, now);
@@ -138,13 +143,19 @@ impl Worker {
         let now = self.clock.now();
         self.note_lag(now);
         self.note_connected(slot, now);
-        if self.tls.is_some() {
+        if self.encrypts(self.seats.seat_of(slot)) {
             return self.begin_handshake(slot, now);
         }
         if let Some(protocol) = self.rules.proxy {
             self.put_proxy_header(protocol, self.seats.seat_of(slot));
         }
         self.on_open(slot, now);
+    }
+
+    /// Whether the seat's connections are encrypted.
+    #[inline]
+    pub(super) fn encrypts(&self, seat: u32) -> bool {
+        self.tls.is_some() && self.connector.encrypts(self.seats.origin(seat))
     }
 
     pub(super) fn note_connected(&mut self, slot: u32, now: u64) {
@@ -197,12 +208,17 @@ impl Worker {
         if let Some(protocol) = self.rules.proxy {
             self.put_proxy_header(protocol, seat);
         }
+        let origin = self.seats.origin(seat);
         let (Some(tls), Some(connection)) = (&self.tls, self.seats.connection(seat)) else {
             return Ok(false);
         };
         let (plain, outgoing) = self.sender.written_and_outgoing(seat);
-        let early = is_early.then_some(plain);
-        let hello = Hello { name, offer, early };
+        let hello = Hello {
+            name,
+            offer,
+            early: is_early.then_some(plain),
+            has_identity: tls.presents_identity(origin),
+        };
         connection.begin_handshake(tls, hello, outgoing)
     }
 

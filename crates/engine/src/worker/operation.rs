@@ -132,6 +132,7 @@ impl Worker {
         let served = connection.is_some_and(|connection| connection.has_served());
         let is_serving = self.seats.seat(seat).role == SeatRole::Serving;
         let is_useless = !opened || (!served && kind != Kind::TimeOut);
+        let is_abroad = matches!(self.seats.seat(seat).role, SeatRole::Abroad { .. });
         let slots = self.seats.of_seat(seat);
         let failing: Vec<u32> = slots.filter(|&slot| self.seats.is_busy(slot)).collect();
         for &slot in &failing {
@@ -139,7 +140,9 @@ impl Worker {
         }
         self.give_up(seat);
         self.seats.seat(seat).end_opening();
-        if is_useless && !is_serving {
+        if is_useless && is_abroad {
+            self.back_off_at_home(slot, id, now);
+        } else if is_useless && !is_serving {
             self.open_later(seat, id, now);
         } else if is_useless && self.has_users() {
             failing.into_iter().for_each(|slot| self.seats.park(slot));
@@ -192,8 +195,10 @@ impl Worker {
     /// Frees the slot, and does what the script says comes next.
     pub(super) fn go_on(&mut self, slot: u32, now: u64) {
         let seat = self.seats.seat_of(slot);
-        if self.seats.seat(seat).role != SeatRole::Serving {
-            return self.leave_draining(slot, now);
+        match self.seats.seat(seat).role {
+            SeatRole::Serving => {}
+            SeatRole::Abroad { .. } => return self.go_on_at_home(slot, now),
+            SeatRole::Draining { .. } | SeatRole::Vacant => return self.leave_draining(slot, now),
         }
         if self.seats.width() > 1 {
             self.pass_lane_on(slot, now);

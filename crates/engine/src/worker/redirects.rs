@@ -1,11 +1,14 @@
-//! Redirects that the plan follows (RFC 9110 §15.4): further requests of the same operation.
+//! Redirects that the plan follows (RFC 9110 §15.4): further requests of the same operation. One
+//! that leads to another origin takes the operation to a seat of its own for that origin.
 
 use super::Worker;
 use super::lanes::failed;
 use super::operation::ending;
 use crate::checks::{AnswerWatch, BodyLeave};
 use crate::connection::AfterAnswer;
-use measure::{FailureStage, Kind, OperationEnd, RedirectFault};
+use crate::live_operation::Trial;
+use crate::seat::{Opener, SeatRole};
+use measure::{CellId, FailureStage, Kind, OperationEnd};
 
 impl Worker {
     /// Follows the redirect that the slot's operation was answered with, whole at `at`; if that
@@ -16,13 +19,13 @@ impl Worker {
         let seat = self.seats.seat_of(slot);
         let lane = self.seats.lane_of(slot);
         let user = self.seats.seat(seat).user;
+        let origin = self.seats.origin(seat);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return; // an answer implies both
         };
-        let hop = match self.requests.follow(user, operation, redirect) {
-            Ok((hop, 0)) => hop,
-            other => {
-                let fault = other.err().unwrap_or(RedirectFault::OtherOrigin);
+        let (hop, leads_to) = match self.requests.follow(user, operation, redirect) {
+            Ok(hop) => hop,
+            Err(fault) => {
                 let end = failed(FailureStage::Http, Kind::Redirect(fault));
                 return self.succeed(slot, end, now);
             }
@@ -37,19 +40,83 @@ impl Worker {
             self.ledger.recorder.count_withheld_body(operation.id);
         }
         let after = connection.after_answer(self.rules.close);
-        if after != AfterAnswer::Stays {
+        let stays = after == AfterAnswer::Stays && leads_to == origin;
+        if !stays {
             // The operation ends on another connection, so this one is judged now.
             connection.operation_ended(|| ending(operation, OperationEnd::Ok, now));
         }
-        operation.redirect(hop, after == AfterAnswer::Stays, now);
+        operation.redirect(hop, stays, now);
         self.seats.seat(seat).failures = 0;
         match after {
-            AfterAnswer::Stays => return self.send_at_home(slot, now),
+            AfterAnswer::Stays => {}
             AfterAnswer::Gone => self.seats.seat(seat).connection = None,
             // A plan that follows redirects leaves no connection to the server to close.
             AfterAnswer::ServerCloses | AfterAnswer::Close => self.close(seat),
         }
-        self.open(slot, now);
+        if leads_to != origin {
+            self.travel(slot, leads_to, now);
+        } else if after == AfterAnswer::Stays {
+            self.send_at_home(slot, now);
+        } else {
+            self.open(slot, now);
+        }
+    }
+
+    /// Sends the slot's operation to another origin, over the connection that its user has there.
+    #[cold]
+    fn travel(&mut self, slot: u32, origin: u16, now: u64) {
+        let from = self.bring_home(slot);
+        let Some(to) = self.seats.travel(from, origin) else {
+            return; // there is an operation to redirect
+        };
+        self.deadlines.hand_on(from, to);
+        if let Some((connection, operation)) = self.seats.both(to)
+            && connection.is_open()
+        {
+            operation.trial = Trial::OnReusedConnection;
+            self.ledger.go_to(operation, connection.id().address);
+            connection.count_under(operation.id);
+        }
+        self.send_at_home(to, now);
+        if self.seats.width() > 1 {
+            // Its lane is free for others.
+            self.wake(self.seats.seat_of(from), now);
+        }
+    }
+
+    /// The slot's operation is over, on a connection to another origin: its user, or the arrivals
+    /// that its connection serves, go on.
+    #[cold]
+    pub(super) fn go_on_at_home(&mut self, slot: u32, now: u64) {
+        if self.seats.width() > 1 {
+            self.pass_lane_on(slot, now);
+        }
+        let home = self.seats.come_home(slot);
+        self.go_on(home, now);
+    }
+
+    /// A connection to another origin could not be opened, or broke before it served: the user of
+    /// the slot's operation, which is over, pauses before its next one.
+    #[cold]
+    pub(super) fn back_off_at_home(&mut self, slot: u32, id: CellId, now: u64) {
+        let seat = self.seats.seat_of(slot);
+        let SeatRole::Abroad { home, .. } = self.seats.seat(seat).role else {
+            return;
+        };
+        if self.has_users() && self.seats.seat(home).opener == Opener::Nobody {
+            let first = self.seats.of_seat(home).start;
+            self.back_off(first + self.seats.lane_of(slot), id, now);
+        }
+    }
+
+    /// Closes the connections to other origins of a user that has nothing to do for now.
+    #[cold]
+    pub(super) fn close_abroad(&mut self, home: u32) {
+        for seat in self.seats.seats_abroad(home) {
+            if !self.seats.is_seat_busy(seat) {
+                self.close(seat);
+            }
+        }
     }
 
     /// When the slot's operation times out at the latest, wherever redirects lead it.

@@ -91,6 +91,9 @@ impl Worker {
         if self.seats.connection(seat).is_some() && !self.seats.is_seat_busy(seat) {
             self.close(seat);
         }
+        if self.connector.has_others() {
+            self.close_abroad(seat);
+        }
     }
 
     /// Whether operations belong to users, who pause after a connection that served no request.
