@@ -193,6 +193,9 @@ fn http_block(
     location = /other {{ return 303 /; }} location = /again {{ return 307 /length; }}
     location = /still {{ return 308 /length; }} location = /round {{ return 302 /round; }}
     location = /away {{ return 302 http://other.test/; }}
+    location ~ ^/to/([^/]+)(/.*)$ {{ return 302 https://$1$2; }}
+    location ~ ^/plain/([^/]+)(/.*)$ {{ return 307 http://$1$2; }}
+    location = /sent {{ return 200 '$host $http_cookie $http_x_key $http_x_note'; }}
     location = /chunked {{ ssi on; ssi_types *; }} }}\n",
         html.display(),
         users = input.folder.join(USERS).display(),

@@ -30,6 +30,7 @@ mod openssl_server;
 mod others;
 mod proxy_protocol;
 mod quick;
+mod redirect_origins;
 mod redirects;
 mod replay;
 mod replay_connections;
