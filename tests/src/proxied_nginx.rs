@@ -45,7 +45,7 @@ impl ProxiedNginx {
         })
     }
 
-    /// The URL of `/`, by plain HTTP and by TLS.
+    /// The URL of `/`, by plain HTTP and by TLS. `/up` redirects to that by TLS.
     #[must_use]
     pub fn urls(&self) -> [String; 2] {
         let [plain, tls] = self.ports;
@@ -96,7 +96,7 @@ http {{
     listen 127.0.0.1:{plain} proxy_protocol;
     listen 127.0.0.1:{tls} ssl http2 proxy_protocol;
     ssl_certificate {cert}; ssl_certificate_key {key};
-    location / {{ return 200 ok; }}
+    location / {{ return 200 ok; }} location = /up {{ return 301 https://127.0.0.1:{tls}/; }}
   }}
 }}
 "

@@ -46,6 +46,34 @@ fn server_sees_the_clients_that_headers_name() {
 }
 
 #[test]
+fn header_goes_to_every_origin_that_redirects_lead_to() {
+    let pki = Pki::new();
+    let Some(nginx) = ProxiedNginx::start(&pki) else {
+        return;
+    };
+    let [plain, tls] = nginx.urls();
+    for connection in [KEPT, ONE] {
+        let _ = nginx.take_clients();
+        let more = format!(
+            "load = {{ connections = 4, requests = {REQUESTS} }}\ntls.ca = {:?}\n\
+             target.redirects_to = [{:?}]\nconnection.proxy_protocol = \"v2\"\n\
+             connection.proxy_source = \"10.1.2.0/24\"\n{connection}\
+             request = {{ path = \"/up\", redirects = 1, expect.status = [200] }}\n",
+            pki.ca(),
+            tls.trim_end_matches('/'),
+        );
+        let plan = plan(&plain, &pki, &more);
+        let document = CoordinatorCommand::local(2, &plan).run().expect(0);
+        assert_eq!(document.document().measured.operations.ok, REQUESTS);
+        let clients = nginx.take_clients();
+        assert_eq!(clients.values().sum::<u64>(), 2 * REQUESTS, "{connection}");
+        let seen: Vec<String> = clients.keys().map(ToString::to_string).collect();
+        let expected = ["10.1.2.0", "10.1.2.1", "10.1.2.2", "10.1.2.3"];
+        assert_eq!(seen, expected, "{connection}");
+    }
+}
+
+#[test]
 fn server_that_wants_a_header_refuses_a_connection_without() {
     let pki = Pki::new();
     let Some(nginx) = ProxiedNginx::start(&pki) else {

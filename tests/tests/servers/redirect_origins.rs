@@ -339,3 +339,158 @@ fn origins_are_refused_that_an_agent_does_not_allow() {
         assert_eq!(nginx.wait_for_requests(seen as usize).len() as u64, seen);
     }
 }
+
+#[test]
+fn bodies_go_along_as_the_status_says() {
+    use NginxServer as S;
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let (pki, nginx) = (&pki, &nginx);
+    for (servers, connection, transfer, answer) in [
+        // 307, and then 302.
+        (&[S::Tls13, S::Plain][..], KEPT, "", "70000"),
+        (
+            &[S::Tls13, S::Plain],
+            ONCE,
+            "expect_continue = \"1s\"\n",
+            "70000",
+        ),
+        (&[S::Tls13, S::Plain], KEPT, "chunk_bytes = 3000\n", "70000"),
+        (&[S::Http2, S::Http2Plain], SHARED, "", "70000"),
+        (&[S::Plain, S::Tls13], KEPT, "", ""),
+        (&[S::Http2Plain, S::Http2], SHARED, "", ""),
+    ] {
+        let journey = Journey {
+            pki,
+            nginx,
+            servers,
+        };
+        let request = format!(
+            "method = \"POST\"\nbody = \"{}\"\n{transfer}expect = {{ status = [200], bytes = {} }}\n",
+            "x".repeat(70_000),
+            answer.len()
+        );
+        let before = nginx.requests().len();
+        let case = format!("{servers:?}, {transfer}");
+        let document = run_to(0, &journey.plan(&closed(), connection, &request));
+        assert_eq!(document.measured.operations.ok, REQUESTS, "{case}");
+        let requests = nginx.wait_for_requests(before + 2 * REQUESTS as usize);
+        let methods = requests[before..].iter().filter(|it| it.status == 200);
+        let methods: BTreeSet<_> = methods.map(|it| &*it.method).collect();
+        let method = if servers[1].is_tls() { "GET" } else { "POST" };
+        assert_eq!(methods, BTreeSet::from([method]), "{case}");
+    }
+}
+
+#[test]
+fn operations_under_way_at_the_end_are_followed_to_theirs() {
+    use NginxServer as S;
+    let pki = Pki::new();
+    for (servers, connection, load) in [
+        (
+            &[S::Plain, S::Tls13, S::Plain][..],
+            KEPT,
+            "load = { connections = 3, duration = \"1s\", warm_up = \"500ms\", stage = [{ over = \
+             \"1s\", to = 1 }] }\n",
+        ),
+        (
+            &[S::Tls13, S::Plain],
+            ONCE,
+            "load = { connections = 3, duration = \"1s\", think_time = \"5ms\" }\n",
+        ),
+        (
+            &[S::Http2Limited, S::Http2Plain],
+            SHARED,
+            "load = { rate = \"400/s\", max_connections = 2, duration = \"1s\", warm_up = \
+             \"500ms\" }\n",
+        ),
+    ] {
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+            return;
+        };
+        let (pki, nginx) = (&pki, &nginx);
+        let journey = Journey {
+            pki,
+            nginx,
+            servers,
+        };
+        let document = run_to(
+            0,
+            &journey.plan(load, connection, "expect.status = [200]\n"),
+        );
+        let operations = |figures: &analysis::Figures| {
+            let operations = &figures.operations;
+            assert_eq!(operations.started, operations.ended, "{load}");
+            assert_eq!(operations.ok, operations.ended, "{load}");
+            operations.ended
+        };
+        let warm_up = document.warm_up.as_ref().map_or(0, operations);
+        let ended = operations(&document.measured) + warm_up;
+        let requests = nginx.wait_for_requests(servers.len() * ended as usize);
+        for (server, requests) in by_server(&requests) {
+            let visits = servers.iter().filter(|it| **it == server).count() as u64;
+            assert_eq!(requests.len() as u64, visits * ended, "{load}, {server:?}");
+        }
+        let requests = requests.iter().map(|it| (it.server, it.connection));
+        let connections = requests.collect::<BTreeSet<_>>().len() as u64;
+        let warm_up = document.warm_up.as_ref();
+        let opened = warm_up.map_or(0, |figures| figures.connections.opened);
+        let opened = document.measured.connections.opened + opened;
+        assert_eq!(opened, connections, "{load}");
+    }
+}
+
+#[test]
+fn origins_that_cannot_be_reached_fail_the_operation_and_not_the_next() {
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    // Nothing listens at port 1, and at the last one a server without TLS.
+    let plain = nginx.address(NginxServer::Http2Plain);
+    for (path, origin, name, connection) in [
+        (
+            "/plain/127.0.0.1:1/x",
+            "http://127.0.0.1:1",
+            "connect.refused",
+            KEPT,
+        ),
+        (
+            "/plain/127.0.0.1:1/x",
+            "http://127.0.0.1:1",
+            "connect.refused",
+            ONCE,
+        ),
+        (
+            "/plain/127.0.0.1:2/x",
+            "http://127.0.0.1:1",
+            "http.redirect.other_origin",
+            KEPT,
+        ),
+        (
+            &format!("/to/{plain}/x"),
+            &format!("https://{plain}"),
+            "tls.bad_tls",
+            KEPT,
+        ),
+    ] {
+        let plan = format!(
+            "{}target.url = {:?}\ntarget.redirects_to = [{origin:?}]\ntls.verify = \"none\"\n\
+             {connection}[[request]]\nname = \"away\"\npath = {path:?}\nredirects = 1\n\
+             [[request]]\nname = \"stays\"\npath = \"/length\"\nredirects = 1\n",
+            closed(),
+            nginx.url(NginxServer::Plain, "/"),
+        );
+        let before = nginx.requests().len();
+        let document = run_to(0, &plan);
+        let errors = document.measured.errors.iter();
+        let errors: Vec<_> = errors.map(|error| (&*error.name, error.count)).collect();
+        assert_eq!(errors, [(name, REQUESTS / 2)], "{path}");
+        assert_eq!(document.measured.operations.ok, REQUESTS / 2, "{path}");
+        let requests = nginx.wait_for_requests(before + REQUESTS as usize);
+        let seen = by_server(&requests[before..]);
+        assert_eq!(seen[&NginxServer::Plain].len() as u64, REQUESTS, "{path}");
+    }
+}
