@@ -94,6 +94,11 @@ impl Endpoints {
         })
     }
 
+    /// Whether names are looked up during the run.
+    pub(crate) fn look_up(&self) -> bool {
+        self.resolver.is_some()
+    }
+
     /// Whether its connections are encrypted.
     #[inline]
     pub(crate) fn are_encrypted(&self) -> bool {

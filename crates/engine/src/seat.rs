@@ -462,9 +462,8 @@ impl SeatTable {
             self.put_aside(slot);
         }
         while let Some(seat) = self.unconnected.pop() {
-            let slot = self.of_seat(seat).start;
             let is_connected = self.seats[seat as usize].connection.is_some();
-            if !is_connected && !self.must_wait(slot) && !self.is_taken(slot) {
+            if !is_connected && let Some(slot) = self.vacancy(seat) {
                 return Some(slot);
             }
         }

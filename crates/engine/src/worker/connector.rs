@@ -58,6 +58,8 @@ impl ConnectionRules {
 pub(super) struct Connector {
     /// By place among the target's destinations.
     endpoints: Vec<Endpoints>,
+    /// Whether names are looked up during the run.
+    looks_up: bool,
     ports: LocalPorts,
     /// The fractional rest of the handshakes that should have offered a session.
     offering: f64,
@@ -77,6 +79,7 @@ pub(super) struct NewConnection {
 impl Connector {
     pub(super) fn new(endpoints: Vec<Endpoints>) -> Connector {
         Connector {
+            looks_up: endpoints.iter().any(Endpoints::look_up),
             endpoints,
             ports: LocalPorts::default(),
             offering: 0.0,
@@ -103,6 +106,9 @@ impl Connector {
     /// Returns the next finished lookup of an operation, with the address to connect to.
     #[inline]
     pub(super) fn answer(&mut self, now: u64) -> Option<(Question, Result<SocketAddr, Kind>)> {
+        if !self.looks_up {
+            return None;
+        }
         let mut endpoints = self.endpoints.iter_mut();
         endpoints.find_map(|endpoints| endpoints.answer(now))
     }
