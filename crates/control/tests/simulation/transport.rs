@@ -118,7 +118,7 @@ impl World {
         let unreachable = self.coordinators[nth].unreachable_until;
         let later = held.unwrap_or(0).max(frozen_until).max(unreachable);
         if later > self.now {
-            return self.at(later, Happening::Arrives(at, way, packet));
+            return self.put_off(later, Happening::Arrives(at, way, packet));
         }
         match (way, packet) {
             (Way::Up, Packet::Message(bytes)) => {

@@ -47,6 +47,8 @@ pub struct World {
     pub network: Network,
     queue: BTreeMap<(u64, u64), Happening>,
     queued: u64,
+    /// The place in the queue of what happens now.
+    happens: u64,
     pub truth: Truth,
     /// When the last coordinator ended, if there is none now.
     pub headless_since: Option<u64>,
@@ -82,6 +84,7 @@ impl World {
             network: Network::new(paths),
             queue: BTreeMap::new(),
             queued: 0,
+            happens: 0,
             truth: Truth::default(),
             headless_since: None,
             split: false,
@@ -182,6 +185,12 @@ impl World {
             .insert((at.max(self.now), self.queued), happening);
     }
 
+    /// Puts off what happens now. It keeps its place among what happens at the same time then, so
+    /// that no message of a stream overtakes another.
+    pub fn put_off(&mut self, until: u64, happening: Happening) {
+        self.queue.insert((until, self.happens), happening);
+    }
+
     /// The last happenings, for finding the cause.
     pub fn last_happenings(&self) -> impl Iterator<Item = &String> {
         self.trace.iter().flatten()
@@ -203,7 +212,9 @@ impl World {
     }
 
     pub fn step(&mut self) {
-        let ((at, _), happening) = self.queue.pop_first().expect("a coordinator always ticks");
+        let next = self.queue.pop_first();
+        let ((at, nth), happening) = next.expect("a coordinator always ticks");
+        self.happens = nth;
         self.now = self.now.max(at);
         match happening {
             Happening::Wake(slot) => self.wake(slot),
