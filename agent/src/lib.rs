@@ -28,6 +28,7 @@ pub use engine::{SampleRequest, sample_requests};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
 pub use news::say;
+pub use tokens::{TokenKeeper, TokenNews};
 pub use version::build_words;
 
 /// Why no agent could use a certificate or key that the plans name, if that is so.

@@ -10,12 +10,13 @@ use control::{
     Assignment, Digest, EndCause, Finding, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
 };
 use engine::{
-    Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine,
+    Cut, Event, FiringLease, KeysWritten, Placement, Policy, PreparedEngine, RunningEngine, Tokens,
     WorkerFigures,
 };
 use host::RunFigures;
 use plan::{Calibration, Minted, Plan, Sha256};
 use proto::Bytes;
+use secret::Secret;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::sync::mpsc::Sender;
@@ -75,11 +76,13 @@ enum RunnerState {
     Prepared {
         run: RunId,
         prepared: Box<PreparedEngine>,
-        tokens: Option<TokenKeeper>,
+        tokens: Tokens,
+        keeper: Option<TokenKeeper>,
     },
     Firing {
         run: RunId,
         running: Box<RunningEngine>,
+        tokens: Tokens,
     },
 }
 
@@ -111,6 +114,12 @@ impl Runner {
                     answer,
                 });
             }
+            Order::Token {
+                run,
+                place,
+                text,
+                expires_at,
+            } => self.put_token(run, place, text, expires_at),
             Order::Forget { run } => self.forget(run),
             // An agent that fires is never asked only to watch.
             Order::Observe { .. } => {}
@@ -126,6 +135,7 @@ impl Runner {
                 plan,
                 prepared,
                 tokens,
+                keeper,
                 findings,
             }) => {
                 let report = Report::Prepared {
@@ -143,6 +153,7 @@ impl Runner {
                     run,
                     prepared: Box::new(prepared),
                     tokens,
+                    keeper,
                 };
                 report
             }
@@ -156,6 +167,7 @@ impl Runner {
             run: prepared_run,
             prepared,
             tokens,
+            keeper,
         } = std::mem::replace(&mut self.state, RunnerState::Idle)
         else {
             return self.fail(run, "asked to start a run that was not prepared");
@@ -163,11 +175,18 @@ impl Runner {
         if prepared_run != run {
             return self.fail(run, "asked to start another run than was prepared");
         }
+        if let Some(shelf) = tokens.shelves().find(|shelf| shelf.is_empty()) {
+            let name = shelf.name();
+            return self.fail(
+                run,
+                &format!("asked to start without the token of auth.{name}"),
+            );
+        }
         let tell = report_seconds(run, self.reports.clone());
         let machine = own_machine(prepared.port_pairs());
         let mut reporter = EventReporter {
             run,
-            tokens,
+            keeper,
             reports: self.reports.clone(),
             sampling: Sampling::start(prepared.window(), at, prepared.spun(), machine, tell),
         };
@@ -176,7 +195,11 @@ impl Runner {
         }) {
             Ok(running) => {
                 let running = Box::new(running);
-                self.state = RunnerState::Firing { run, running };
+                self.state = RunnerState::Firing {
+                    run,
+                    running,
+                    tokens,
+                };
             }
             Err(error) => self.fail(run, &error.to_string()),
         }
@@ -184,7 +207,7 @@ impl Runner {
 
     fn firing(&mut self, wanted: RunId) -> Option<&RunningEngine> {
         match &self.state {
-            RunnerState::Firing { run, running } if *run == wanted => Some(running),
+            RunnerState::Firing { run, running, .. } if *run == wanted => Some(running),
             _ => None,
         }
     }
@@ -193,13 +216,36 @@ impl Runner {
     /// cannot.
     fn take_over(&mut self, wanted: RunId, share: &SharePath, from: u64) -> Result<u64, String> {
         match &mut self.state {
-            RunnerState::Firing { run, running } if *run == wanted => running
+            RunnerState::Firing { run, running, .. } if *run == wanted => running
                 .take_over(share.agent_index, &share.parts, from)
                 .map_err(|error| error.to_string()),
             RunnerState::Prepared { run, .. } if *run == wanted => {
                 Err("this agent does not know yet when the run starts".to_owned())
             }
             _ => Err("this agent does not fire that run".to_owned()),
+        }
+    }
+
+    /// Lets requests have a token that all agents have in common.
+    fn put_token(
+        &mut self,
+        wanted: RunId,
+        place: u32,
+        text: Secret<String>,
+        expires_at: Option<Mono>,
+    ) {
+        let tokens = match &self.state {
+            RunnerState::Prepared { run, tokens, .. } | RunnerState::Firing { run, tokens, .. }
+                if *run == wanted =>
+            {
+                tokens
+            }
+            // The order is about a run that is over here.
+            _ => return,
+        };
+        // An agent's own tokens are not the coordinator's to give, and both know the same plan.
+        if let Some(shelf) = tokens.shelves().nth(place as usize) {
+            shelf.put(text, expires_at.map(|at| at.0));
         }
     }
 
@@ -284,7 +330,8 @@ fn end_without_data(run: RunId, cause: EndCause) -> Report {
 struct Preparation {
     plan: Arc<Plan>,
     prepared: PreparedEngine,
-    tokens: Option<TokenKeeper>,
+    tokens: Tokens,
+    keeper: Option<TokenKeeper>,
     findings: Vec<Finding>,
 }
 
@@ -325,12 +372,14 @@ fn prepare(
     };
     let findings = judge_machine(undertaking.remarks_here(), assignment.force)?;
     let fetching = (&resources.policy, assignment.agent_index);
-    let tokens = TokenKeeper::start(&plan, checked.tokens(), fetching, tell)?;
+    let tokens = checked.tokens().clone();
+    let keeper = TokenKeeper::start(&plan, &tokens, fetching, tell)?;
     let prepared = checked.prepare().map_err(|error| error.to_string())?;
     Ok(Preparation {
         plan,
         prepared,
         tokens,
+        keeper,
         findings,
     })
 }
@@ -370,7 +419,7 @@ struct EventReporter {
     run: RunId,
     reports: Sender<Report>,
     sampling: Sampling,
-    tokens: Option<TokenKeeper>,
+    keeper: Option<TokenKeeper>,
 }
 
 impl EventReporter {
@@ -378,7 +427,7 @@ impl EventReporter {
         let run = self.run;
         if let Event::Ended { .. } = event {
             // Nothing is left to be renewed for.
-            self.tokens = None;
+            self.keeper = None;
         }
         let report = match event {
             Event::Began { at } => Report::Began { run, at: Mono(at) },

@@ -7,12 +7,12 @@ mod token_course;
 
 use engine::{Policy, TokenShelf, Tokens, monotonic_ns};
 use measure::nanoseconds;
-use plan::Plan;
+use plan::{Plan, TokenHolder, TokenRequest};
+use secret::Secret;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Instant;
-use token_answer::TokenAnswer;
 use token_client::TokenClient;
 use token_course::TokenCourse;
 use tokio::sync::watch;
@@ -21,9 +21,30 @@ use tokio::task::JoinSet;
 /// Tells a sentence about a token while the run goes on. It must not wait.
 pub(crate) type TellOfToken = Box<dyn Fn(String) + Send + Sync>;
 
+/// What came of asking for a token.
+#[derive(Debug)]
+pub enum TokenNews {
+    /// The token.
+    Came {
+        /// Its text.
+        text: Secret<String>,
+        /// When it expires; `None` if it does not.
+        expires_at: Option<Instant>,
+    },
+    /// It could not be renewed, and is asked for again.
+    Missed {
+        /// A sentence about it, the first time since the last token.
+        told: Option<String>,
+    },
+}
+
+/// Takes what came of asking for the token at a place of [`Plan::token_requests`]. It must not
+/// wait.
+type TakeNews = Arc<dyn Fn(usize, TokenNews) + Send + Sync>;
+
 /// Keeps a run's tokens fresh until it is dropped.
 #[derive(Debug)]
-pub(crate) struct TokenKeeper {
+pub struct TokenKeeper {
     /// Ends the thread when it is dropped.
     stop: Option<watch::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -32,15 +53,23 @@ pub(crate) struct TokenKeeper {
 /// One credential, and its token.
 struct KeptToken {
     name: String,
+    place: usize,
     client: Arc<TokenClient>,
-    shelf: Arc<TokenShelf>,
     course: TokenCourse,
-    tell: Arc<TellOfToken>,
+    take: TakeNews,
+}
+
+/// Who keeps tokens.
+#[derive(Debug, Clone, Copy)]
+enum Keeper<'a> {
+    /// An agent, with its policy and its index.
+    Agent(&'a Policy, u32),
+    Coordinator,
 }
 
 impl TokenKeeper {
-    /// Fetches every token that requests of `plan` carry, puts it into `tokens`, and goes on to
-    /// renew it. `None` if there are none. `agent` is this agent's index.
+    /// Fetches every token that requests of `plan` carry and an agent fetches, puts it into
+    /// `tokens`, and goes on to renew it. `None` if there are none. `agent` is this agent's index.
     ///
     /// Fails with a sentence if a token cannot be fetched.
     pub(crate) fn start(
@@ -49,26 +78,48 @@ impl TokenKeeper {
         (policy, agent): (&Policy, u32),
         tell: TellOfToken,
     ) -> Result<Option<TokenKeeper>, String> {
-        let tell = Arc::new(tell);
-        let kept = |((name, request), shelf): ((&str, _), &Arc<TokenShelf>)| {
-            let client = TokenClient::new(plan, request, policy);
-            let client = client.map_err(|error| format!("auth.{name}.oauth2: {error}"))?;
-            Ok(KeptToken {
-                name: name.to_owned(),
-                client: Arc::new(client),
-                shelf: Arc::clone(shelf),
-                course: TokenCourse::new(agent),
-                tell: Arc::clone(&tell),
-            })
+        let shelves: Vec<Arc<TokenShelf>> = tokens.shelves().cloned().collect();
+        let take = move |place: usize, news: TokenNews| match (news, &shelves[place]) {
+            (TokenNews::Came { text, expires_at }, shelf) => {
+                shelf.count_fetched();
+                shelf.put(text, expires_at.map(monotonic));
+            }
+            (TokenNews::Missed { told }, shelf) => {
+                shelf.count_not_fetched();
+                told.into_iter().for_each(&tell);
+            }
         };
-        let kept = plan.token_requests().zip(tokens.shelves()).map(kept);
+        TokenKeeper::keep(plan, Keeper::Agent(policy, agent), Arc::new(take))
+    }
+
+    /// Fetches every token that the coordinator fetches for all agents, tells `take` of it, and
+    /// goes on to renew it. `None` if there are none. It may take a while, and connects to whatever
+    /// address the plan names.
+    ///
+    /// # Errors
+    /// A sentence, if a token cannot be fetched.
+    pub fn of_fleet(
+        plan: &Plan,
+        take: impl Fn(usize, TokenNews) + Send + Sync + 'static,
+    ) -> Result<Option<TokenKeeper>, String> {
+        TokenKeeper::keep(plan, Keeper::Coordinator, Arc::new(take))
+    }
+
+    fn keep(
+        plan: &Plan,
+        keeper: Keeper<'_>,
+        take: TakeNews,
+    ) -> Result<Option<TokenKeeper>, String> {
+        let requests = plan.token_requests().enumerate();
+        let own = requests.filter(|(_, (_, request))| keeper.holder() == request.per);
+        let kept = own.map(|(place, of)| KeptToken::new(plan, place, of, keeper, &take));
         let kept = kept.collect::<Result<Vec<KeptToken>, String>>()?;
         if kept.is_empty() {
             return Ok(None);
         }
         let (stop, stopped) = watch::channel(());
         let (ready, is_ready) = channel();
-        let work = move || keep(kept, &stopped, &ready);
+        let work = move || fetch_until(kept, &stopped, &ready);
         let thread = std::thread::Builder::new()
             .name("tokens".into())
             .spawn(work);
@@ -82,6 +133,15 @@ impl TokenKeeper {
     }
 }
 
+impl Keeper<'_> {
+    fn holder(self) -> TokenHolder {
+        match self {
+            Keeper::Agent(..) => TokenHolder::Agent,
+            Keeper::Coordinator => TokenHolder::Fleet,
+        }
+    }
+}
+
 impl Drop for TokenKeeper {
     fn drop(&mut self) {
         self.stop = None;
@@ -91,7 +151,11 @@ impl Drop for TokenKeeper {
 }
 
 /// The thread: fetches all tokens, reports that to `ready`, and renews them until `stopped`.
-fn keep(kept: Vec<KeptToken>, stopped: &watch::Receiver<()>, ready: &Sender<Result<(), String>>) {
+fn fetch_until(
+    kept: Vec<KeptToken>,
+    stopped: &watch::Receiver<()>,
+    ready: &Sender<Result<(), String>>,
+) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -134,11 +198,33 @@ async fn fetch_all(kept: Vec<KeptToken>) -> Result<Vec<KeptToken>, String> {
 }
 
 impl KeptToken {
+    fn new(
+        plan: &Plan,
+        place: usize,
+        (name, request): (&str, &TokenRequest),
+        keeper: Keeper<'_>,
+        take: &TakeNews,
+    ) -> Result<KeptToken, String> {
+        let (policy, agent) = match keeper {
+            Keeper::Agent(policy, agent) => (Some(policy), agent),
+            Keeper::Coordinator => (None, 0),
+        };
+        let client = TokenClient::new(plan, request, policy);
+        let client = client.map_err(|error| format!("auth.{name}.oauth2: {error}"))?;
+        Ok(KeptToken {
+            name: name.to_owned(),
+            place,
+            client: Arc::new(client),
+            course: TokenCourse::new(agent),
+            take: Arc::clone(take),
+        })
+    }
+
     async fn fetch_first(mut self) -> Result<KeptToken, String> {
         let asked_at = Instant::now();
         let answer = self.client.fetch().await;
         let answer = answer.map_err(|why| format!("auth.{}.oauth2: {why}", self.name))?;
-        self.take(asked_at, answer);
+        self.put(asked_at, answer);
         Ok(self)
     }
 
@@ -153,47 +239,32 @@ impl KeptToken {
         }
     }
 
-    /// Waits until a new token is due, and asks for it. The one before may expire meanwhile.
+    /// Waits until a new token is due, and asks for it.
     async fn renew(&mut self) {
-        let (client, renew_at) = (Arc::clone(&self.client), self.course.renew_at());
-        let mut renewal = std::pin::pin!(async move {
-            until(renew_at).await;
-            (Instant::now(), client.fetch().await)
-        });
-        let (asked_at, answer) = loop {
-            tokio::select! {
-                answered = &mut renewal => break answered,
-                () = until(self.course.expires_at()) => self.expire(),
-            }
-        };
-        // A timer is late by a millisecond or so.
-        self.expire();
-        match answer {
-            Ok(answer) => self.take(asked_at, answer),
+        until(self.course.renew_at()).await;
+        let asked_at = Instant::now();
+        match self.client.fetch().await {
+            Ok(answer) => self.put(asked_at, answer),
             Err(why) => {
-                self.shelf.count_not_fetched();
-                if self.course.on_failure(Instant::now()) {
-                    (self.tell)(format!(
+                let is_first = self.course.on_failure(Instant::now());
+                let told = is_first.then(|| {
+                    format!(
                         "the token of auth.{} could not be renewed, and is asked for again: {why}",
                         self.name
-                    ));
-                }
+                    )
+                });
+                (self.take)(self.place, TokenNews::Missed { told });
             }
         }
     }
 
-    fn take(&mut self, asked_at: Instant, answer: TokenAnswer) {
+    fn put(&mut self, asked_at: Instant, answer: token_answer::TokenAnswer) {
         self.course.on_token(asked_at, answer.life);
-        self.shelf.count_fetched();
-        let expires_at = self.course.expires_at().map(monotonic);
-        self.shelf.put(answer.token, expires_at);
-    }
-
-    /// Counts that the token has expired, if it has.
-    fn expire(&mut self) {
-        if let Some(at) = self.course.expire(Instant::now()) {
-            self.shelf.count_ran_out(monotonic(at));
-        }
+        let came = TokenNews::Came {
+            text: answer.token,
+            expires_at: answer.life.map(|life| asked_at + life),
+        };
+        (self.take)(self.place, came);
     }
 }
 

@@ -249,7 +249,7 @@ impl SimulatedRunner {
                 self.firing = None;
                 vec![]
             }
-            Order::ExtendLease { .. } | Order::TakeOver { .. } => vec![],
+            Order::ExtendLease { .. } | Order::TakeOver { .. } | Order::Token { .. } => vec![],
         }
     }
 

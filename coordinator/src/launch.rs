@@ -5,6 +5,7 @@
 mod campaign_report;
 mod final_result;
 mod finished_run;
+mod fleet_tokens;
 mod interrupted_run;
 mod job_driver;
 mod job_observer;

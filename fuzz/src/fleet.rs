@@ -256,6 +256,7 @@ fn request(run: u8, agents: u8, rules: u8, firing: Duration) -> RunRequest {
         drain: Duration::from_secs(5),
         epoch: 1,
         force: false,
+        tokens: Vec::new(),
         rules: FleetRules {
             lost: lost[usize::from(rules & 3) % lost.len()],
             tolerate: u32::from(rules >> 2 & 3),

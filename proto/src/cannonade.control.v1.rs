@@ -58,7 +58,7 @@ pub struct FromCoordinator {
     /// One of them.
     #[prost(
         oneof = "from_coordinator::Message",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15"
     )]
     pub message: ::core::option::Option<from_coordinator::Message>,
 }
@@ -109,6 +109,9 @@ pub mod from_coordinator {
         /// A run that a monitor shall watch its machine for.
         #[prost(message, tag = "14")]
         Observe(super::Observe),
+        /// A token that the whole fleet has.
+        #[prost(message, tag = "15")]
+        Token(super::RunToken),
     }
 }
 /// First message of an agent.
@@ -500,6 +503,26 @@ pub struct SharePart {
     /// Of how many.
     #[prost(uint32, tag = "2")]
     pub parts: u32,
+}
+/// The token of one of the plan's credentials, for an agent that is ready; a later one takes the place of the one before.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[prost(skip_debug)]
+pub struct RunToken {
+    /// Run it is for.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub run_id: ::prost::bytes::Bytes,
+    /// Of the credential, among those whose tokens are fetched, from 0.
+    #[prost(uint32, tag = "2")]
+    pub place: u32,
+    /// What requests carry.
+    #[prost(string, tag = "3")]
+    pub text: ::prost::alloc::string::String,
+    /// It ends.
+    #[prost(bool, tag = "4")]
+    pub ends: bool,
+    /// Then: from now on, as the message is sent; 0: it has ended.
+    #[prost(uint64, tag = "5")]
+    pub left_ns: u64,
 }
 /// The answer to TakeOver.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

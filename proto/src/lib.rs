@@ -8,6 +8,7 @@ mod generated;
 
 mod file_part;
 mod prepare;
+mod run_token;
 
 pub use generated::*;
 pub use prost::Message;
@@ -15,7 +16,7 @@ pub use prost::bytes::Bytes;
 
 /// Version of the wire protocol. An agent and a coordinator with different versions refuse each
 /// other.
-pub const PROTOCOL: u32 = 6;
+pub const PROTOCOL: u32 = 7;
 
 /// The largest message, in either direction.
 pub const MESSAGE_MAX_BYTES: usize = 1 << 20;

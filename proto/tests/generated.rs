@@ -31,6 +31,7 @@ fn generate(root: &Path) -> String {
         .skip_debug([
             "cannonade.control.v1.FilePart",
             "cannonade.control.v1.Prepare",
+            "cannonade.control.v1.RunToken",
         ])
         .client_mod_attribute(".", SERVICE_ONLY)
         .server_mod_attribute(".", SERVICE_ONLY)

@@ -561,3 +561,39 @@ fn what_cannot_work_here_is_refused_unless_it_is_forced() {
     let mut forced = findings.iter().filter(|finding| finding.is_forced);
     assert!(forced.any(|finding| finding.text.contains("local ports")));
 }
+
+#[test]
+fn token_of_the_fleet_is_needed_for_the_start_and_its_requests_are_counted() {
+    let server = server();
+    let more = "request.auth = \"a\"\nload = { connections = 1, requests = 10 }\n\
+                auth.a.oauth2 = { token_url = \"http://127.0.0.1:1/\", client = \"c\", \
+                secret = \"s\", per = \"fleet\" }";
+    let mut runner = Runner::prepared(&server, more);
+    runner.start(RUN, PATIENCE);
+    let (_, cause, _) = runner.until_ended();
+    let why = "asked to start without the token of auth.a";
+    assert_eq!(cause, EndCause::Failed(why.to_owned()));
+    for (expires_at, expired) in [(None, 0), (Some(Mono(1)), 10)] {
+        let mut runner = Runner::prepared(&server, more);
+        for (run, text) in [(RUN, "t"), (OTHER, "of another run")] {
+            runner.order(Order::Token {
+                run,
+                place: 0,
+                text: text.to_owned().into(),
+                expires_at,
+            });
+        }
+        runner.start(RUN, PATIENCE);
+        assert!(matches!(runner.report(), Report::Began { run: RUN, .. }));
+        let (intervals, cause, totals) = runner.until_ended();
+        assert_eq!((cause, sum(&intervals)), (EndCause::Plan, totals));
+        let mut whole = Snapshot::default();
+        intervals.iter().for_each(|interval| whole.merge(interval));
+        let tally = whole.tokens.of(0);
+        assert_eq!(
+            (tally.requests.measured, tally.expired.measured),
+            (10, expired)
+        );
+        assert_eq!((tally.ran_out, tally.fetched), (expired / 10, 0));
+    }
+}

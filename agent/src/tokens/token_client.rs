@@ -35,7 +35,8 @@ pub(super) struct TokenClient {
     basic: Option<Secret<String>>,
     /// No message has it, even if the server's does.
     secret: Secret<String>,
-    policy: Policy,
+    /// Where it may connect to; `None` for anywhere.
+    policy: Option<Policy>,
     /// `None` for plain HTTP.
     tls: Option<TlsConnector>,
 }
@@ -45,7 +46,7 @@ impl TokenClient {
     pub(super) fn new(
         plan: &Plan,
         request: &TokenRequest,
-        policy: &Policy,
+        policy: Option<&Policy>,
     ) -> Result<TokenClient, String> {
         let url = request.token_url.clone();
         let tls = match url.scheme {
@@ -56,7 +57,7 @@ impl TokenClient {
             body: request.body(),
             basic: request.basic(),
             secret: request.secret_text(),
-            policy: policy.clone(),
+            policy: policy.cloned(),
             tls,
             url,
         })
@@ -98,8 +99,10 @@ impl TokenClient {
         let found = tokio::net::lookup_host((host.as_str(), port)).await;
         let found = found.map_err(|error| format!("does not resolve ({error}); check it"))?;
         let addresses: Vec<SocketAddr> = found.collect();
-        let is_forbidden =
-            |address: &&SocketAddr| !self.policy.allows(&host, address.ip(), address.port());
+        let is_forbidden = |address: &&SocketAddr| {
+            let policy = self.policy.as_ref();
+            policy.is_some_and(|policy| !policy.allows(&host, address.ip(), address.port()))
+        };
         if let Some(refused) = addresses.iter().find(is_forbidden) {
             let ip = refused.ip();
             return Err(format!(

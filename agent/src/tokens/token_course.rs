@@ -1,4 +1,4 @@
-//! When a token is asked for again, and when it expires. Pure: instants are arguments.
+//! When a token is asked for again. Pure: instants are arguments.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,6 @@ pub(super) struct TokenCourse {
     /// The part of a token's life after which it is renewed.
     renewed_after: f64,
     renew_at: Option<Instant>,
-    expires_at: Option<Instant>,
     failures_in_row: u32,
 }
 
@@ -28,7 +27,6 @@ impl TokenCourse {
         TokenCourse {
             renewed_after: 0.8 - 0.1 * spread,
             renew_at: None,
-            expires_at: None,
             failures_in_row: 0,
         }
     }
@@ -38,18 +36,12 @@ impl TokenCourse {
         self.renew_at
     }
 
-    /// When it expires; `None` if it does not, or has.
-    pub(super) fn expires_at(&self) -> Option<Instant> {
-        self.expires_at
-    }
-
     /// Takes a new token with this life, which was asked for at `asked_at`.
     pub(super) fn on_token(&mut self, asked_at: Instant, life: Option<Duration>) {
         self.failures_in_row = 0;
         // The server counts from an instant between request and answer.
         let renewed_after = |life: Duration| life.mul_f64(self.renewed_after).max(RENEWAL_MIN);
         self.renew_at = life.map(|life| asked_at + renewed_after(life));
-        self.expires_at = life.map(|life| asked_at + life);
     }
 
     /// Takes a failure. Returns whether it is the first since the last token.
@@ -58,11 +50,6 @@ impl TokenCourse {
         self.renew_at = Some(now + pause.min(PAUSE_MAX));
         self.failures_in_row += 1;
         self.failures_in_row == 1
-    }
-
-    /// When the token expired, if it has by now. Each token tells that once.
-    pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
-        self.expires_at.take_if(|at| *at <= now)
     }
 }
 
@@ -75,7 +62,7 @@ mod tests {
         let (mut course, begin) = (TokenCourse::new(0), Instant::now());
         let at = |seconds| Some(begin + Duration::from_secs(seconds));
         course.on_token(begin, Some(Duration::from_secs(100)));
-        assert_eq!((course.renew_at(), course.expires_at()), (at(80), at(100)));
+        assert_eq!(course.renew_at(), at(80));
         let mut now = begin + Duration::from_secs(80);
         for (pause, is_first) in [(1, true), (2, false), (4, false), (8, false), (16, false)] {
             assert_eq!(course.on_failure(now), is_first);
@@ -84,11 +71,8 @@ mod tests {
         }
         (0..40).for_each(|_| assert!(!course.on_failure(now)));
         assert_eq!(course.renew_at(), Some(now + PAUSE_MAX));
-        assert_eq!(course.expire(begin + Duration::from_millis(99_999)), None);
-        assert_eq!(course.expire(now), at(100));
-        assert_eq!((course.expire(now), course.expires_at()), (None, None));
         course.on_token(now, None);
-        assert_eq!((course.renew_at(), course.expires_at()), (None, None));
+        assert_eq!(course.renew_at(), None);
         assert!(course.on_failure(now));
     }
 

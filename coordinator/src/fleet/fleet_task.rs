@@ -142,6 +142,9 @@ impl FleetTask {
                 // A caller that does not wait for the answer is noticed when it takes no events.
                 let _ = taken.send(self.begin(*request, past, listener));
             }
+            FleetInput::FleetCommand(FleetCommand::Token(run, report)) => {
+                self.on(FleetEvent::Token(run, report));
+            }
             FleetInput::FleetCommand(FleetCommand::Stop(run, how)) => {
                 self.on(FleetEvent::Stop(run, how));
             }

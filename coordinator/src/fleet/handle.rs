@@ -1,6 +1,6 @@
 //! The caller's side of the fleet: asks for runs, and stops them.
 
-use control::{PLAN_MAX_BYTES, Receipt, RunEvent, RunId, RunModel, RunRequest, Stop};
+use control::{PLAN_MAX_BYTES, Receipt, RunEvent, RunId, RunModel, RunRequest, Stop, TokenReport};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +28,8 @@ pub(super) enum FleetCommand {
         wants_rest: Arc<AtomicBool>,
         taken: oneshot::Sender<Result<(), RunRefused>>,
     },
+    /// What came of asking for a token of this run.
+    Token(RunId, TokenReport),
     /// Ends this run early.
     Stop(RunId, Stop),
 }
@@ -56,6 +58,12 @@ impl FleetHandle {
     #[must_use]
     pub fn receipts(&self) -> ReceiptSender {
         self.stored.clone()
+    }
+
+    /// Returns the sender for tokens of runs.
+    #[must_use]
+    pub fn tokens(&self) -> TokenSender {
+        TokenSender(self.commands.clone())
     }
 
     /// Begins a run, as soon as enough agents serve no other. Dropping the events stops it at once.
@@ -132,6 +140,12 @@ pub struct RunEvents {
 }
 
 impl RunEvents {
+    /// The run that they are of.
+    #[must_use]
+    pub fn run(&self) -> RunId {
+        self.run
+    }
+
     /// Returns the next event; `None` after the last, or when the fleet was shut down. An agent
     /// keeps what comes with a receipt until the receipt is returned.
     pub async fn next(&mut self) -> Option<TakenEvent> {
@@ -153,6 +167,18 @@ impl RunEvents {
     /// Takes no more events, and leaves with the agents what was not stored.
     pub fn leave(self) {
         self.wants_rest.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Passes tokens on to the agents of a run.
+#[derive(Debug, Clone)]
+pub struct TokenSender(mpsc::Sender<FleetCommand>);
+
+impl TokenSender {
+    /// Passes on what came of asking for a token of `run`.
+    pub async fn send(&self, run: RunId, report: TokenReport) {
+        // A fleet that has ended has no run.
+        let _ = self.0.send(FleetCommand::Token(run, report)).await;
     }
 }
 

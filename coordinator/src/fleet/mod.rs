@@ -17,7 +17,7 @@ mod service;
 pub use authority::AuthorityError;
 pub use enrolment::{Enrolment, EnrolmentError};
 pub(crate) use fleet_clock::{clock_name, now};
-pub use handle::{FleetHandle, ReceiptSender, RunEvents, RunRefused, TakenEvent};
+pub use handle::{FleetHandle, ReceiptSender, RunEvents, RunRefused, TakenEvent, TokenSender};
 pub use places::too_many;
 
 use control::CoordinatorId;

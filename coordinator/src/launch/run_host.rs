@@ -2,6 +2,7 @@
 //! as plans ask for the same one.
 
 use super::finished_run::FinishedRun;
+use super::fleet_tokens::FleetTokens;
 use super::job_observer::{JobNews, JobObserver};
 use super::join_port::JoinPort;
 use super::not_made::NotMade;
@@ -146,10 +147,13 @@ impl<'r> RunHost<'r> {
         let origin = run.origin.clone();
         let view = RunView::new(&run, self.search.clone());
         let news = RunNews::new(run.agents, std::mem::take(&mut self.known_agents));
-        let request = self.request(run.clone()).await?;
+        let mut tokens = self.fetch_tokens(&run.plan).await?;
+        let mut request = self.request(run.clone()).await?;
+        request.tokens = tokens.take_first();
         let cpu_before = self.target_cpu();
         let past = beginning.past();
         let (record, events) = self.begin(run, beginning, request).await?;
+        let keeper = tokens.pass_on(events.run(), self.fleet.tokens());
         self.observer.tell(JobNews::RunBegan);
         let watch = RunWatch {
             events,
@@ -166,6 +170,8 @@ impl<'r> RunHost<'r> {
             storage_news: StorageNews::default(),
         };
         let mut watched = watch.until_over().await;
+        // Nothing is left to be renewed for.
+        drop(keeper);
         let last = std::mem::take(&mut watched.last);
         let mut storage_news = std::mem::take(&mut watched.storage_news);
         let (mut ending, events) = self.learn(watched, &origin);
@@ -206,6 +212,17 @@ impl<'r> RunHost<'r> {
         match self.is_ended {
             true => Err(NotMade::Stopped),
             false => Ok(()),
+        }
+    }
+
+    /// Fetches the tokens that all agents have in common, unless the end is asked for.
+    async fn fetch_tokens(&mut self, plan: &Plan) -> Result<FleetTokens, NotMade> {
+        tokio::select! {
+            fetched = FleetTokens::fetch(plan) => Ok(fetched?),
+            () = self.wishes.next() => {
+                self.is_ended = true;
+                Err(NotMade::Stopped)
+            }
         }
     }
 

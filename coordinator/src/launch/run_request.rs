@@ -127,6 +127,7 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         epoch: run.epoch,
         rules: rules(plan.fleet(), agents),
         force: run.force,
+        tokens: Vec::new(),
     })
 }
 

@@ -87,6 +87,7 @@ fn happened(event: &RunEvent, mention: impl Fn(u32) -> AgentMention) -> Option<H
         | RunEvent::Ended { .. }
         | RunEvent::Lost { .. } => return happened_to_agent(event, mention),
         RunEvent::Waiting { .. }
+        | RunEvent::TokenAsked { .. }
         | RunEvent::Interval { .. }
         | RunEvent::Totals { .. }
         | RunEvent::Observed { .. }

@@ -12,7 +12,7 @@ use analysis::{
 };
 use control::{Finding, FleetTime, Observer, RunEvent};
 use host::{CpuProfile, ProfileOutcome};
-use measure::{Snapshot, Totals};
+use measure::{Snapshot, TokenTallies, TokenTally, Totals};
 use run_folder::{ResumedRun, Utc};
 use std::time::Duration;
 
@@ -30,6 +30,8 @@ pub(super) struct RecordedRun {
     /// Findings of the agents' preflights.
     preflight: Vec<PreflightFinding>,
     remarks: usize,
+    /// What came of the coordinator's asking for tokens.
+    asked: TokenTallies,
     /// The digest of the plan with its secrets, if the plan was read without them.
     saved_digest: Option<String>,
     /// `None` until a start instant is named.
@@ -88,6 +90,7 @@ impl RecordedRun {
             refusals: Vec::new(),
             preflight: Vec::new(),
             remarks: 0,
+            asked: TokenTallies::default(),
             saved_digest: None,
             monitors: Vec::new(),
             profiles: Profiles::default(),
@@ -130,6 +133,7 @@ impl RecordedRun {
             RunEvent::Problem { agent, problem } => {
                 self.note(format!("agent {}: {problem}", self.name(*agent)))
             }
+            &RunEvent::TokenAsked { place, came } => self.note_asked(place, came),
             RunEvent::Note { agent, text, .. } => self.remark(*agent, text),
             // By then leases have been granted, so that no other start instant follows.
             RunEvent::Watching { monitor } => {
@@ -285,8 +289,10 @@ impl RecordedRun {
 
     fn start(&mut self, started_at: Utc) -> RecordChange {
         self.notes.append(&mut self.refusals);
+        let mut collector = self.collector(started_at);
+        collector.set_asked_tokens(&self.asked);
         self.started = Some(Started {
-            collector: self.collector(started_at),
+            collector,
             started_at,
         });
         RecordChange::Start {
@@ -295,6 +301,21 @@ impl RecordedRun {
             ended: (self.agents.indices())
                 .filter(|agent| self.agents.is_over(*agent))
                 .collect(),
+        }
+    }
+
+    /// Counts what came of asking for a token.
+    fn note_asked(&mut self, place: u32, came: bool) {
+        let tally = TokenTally {
+            fetched: u64::from(came),
+            not_fetched: u64::from(!came),
+            ..TokenTally::default()
+        };
+        // A plan has no more credentials than that.
+        self.asked
+            .add(u16::try_from(place).unwrap_or(u16::MAX), &tally);
+        if let Some(started) = &mut self.started {
+            started.collector.set_asked_tokens(&self.asked);
         }
     }
 

@@ -186,7 +186,7 @@ fn obey(
             *firing = None;
             vec![ended(run, EndCause::Stopped)]
         }
-        Order::TakeOver { .. } | Order::Observe { .. } => vec![],
+        Order::TakeOver { .. } | Order::Observe { .. } | Order::Token { .. } => vec![],
         Order::Forget { .. } => {
             *firing = None;
             vec![]

@@ -44,6 +44,7 @@ fn request(agents: u32) -> RunRequest {
         epoch: 1,
         rules: FleetRules::default(),
         force: false,
+        tokens: Vec::new(),
     }
 }
 

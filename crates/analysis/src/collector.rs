@@ -59,6 +59,8 @@ pub struct ResultCollector {
     redirects: FollowedRedirects,
     withheld: WithheldBodies,
     tokens: TokenTallies,
+    /// The same of tokens that the coordinator asked for.
+    asked: TokenTallies,
     signing: SigningTally,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
@@ -167,6 +169,7 @@ impl ResultCollector {
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
             tokens: TokenTallies::default(),
+            asked: TokenTallies::default(),
             signing: SigningTally::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
@@ -223,6 +226,11 @@ impl ResultCollector {
         self.request_series.add(interval, snapshot);
         self.recent.add(agent, interval, snapshot);
         Added::Counted
+    }
+
+    /// Sets what came of the coordinator's asking for tokens so far.
+    pub fn set_asked_tokens(&mut self, asked: &TokenTallies) {
+        self.asked = asked.clone();
     }
 
     /// Records that an agent's stream is gone; it can come back.

@@ -9,7 +9,7 @@ use crate::participant::Departure;
 use crate::serving::{ServedRuns, Serving};
 use crate::{
     AgentFacts, AgentId, ConnectionId, CoordinatorId, FleetAction, FleetEvent, FleetTime, Role,
-    RunEvent, RunModel, RunOutcome, Versions, greeting,
+    RunEvent, RunModel, RunOutcome, TokenReport, Versions, greeting,
 };
 use crate::{RunId, RunRequest, Stop};
 use proto::from_agent::Message as Up;
@@ -125,6 +125,7 @@ impl Fleet {
             }
             FleetEvent::Run(request) => self.begin(now, request, &mut out),
             FleetEvent::Resume(request, past) => self.resume(now, request, *past, &mut out),
+            FleetEvent::Token(run, report) => self.take_token(now, run, report, &mut out),
             FleetEvent::Stop(run, how) => self.stop(now, run, how, &mut out),
             FleetEvent::Delivered(receipt) => {
                 if let Some(run) = self.runs.run(receipt.run) {
@@ -433,6 +434,7 @@ impl Fleet {
         if self.serves(run) {
             return;
         }
+        tell_first_tokens(&request, out);
         let gathering = Gathering::new(request, now);
         self.runs.add(Serving::Gathering(Box::new(gathering)));
         let connections: Vec<ConnectionId> = self.connections.keys().copied().collect();
@@ -452,6 +454,7 @@ impl Fleet {
             // No agent can have fired.
             return self.begin(now, request, out);
         };
+        tell_first_tokens(&request, out);
         let run = FleetRun::resume(request, past, start_at, now, out);
         let is_of_run = |(agent, _): &(&AgentId, &ConnectionId)| run.has(**agent);
         let attached = self.members.iter().filter(is_of_run);
@@ -554,6 +557,31 @@ impl Fleet {
         }
     }
 
+    /// Records what came of asking for a token, and passes it on.
+    fn take_token(&mut self, now: FleetTime, run: RunId, report: TokenReport, out: &mut Actions) {
+        if !self.serves(run) {
+            return; // it is over
+        }
+        match report {
+            TokenReport::Came(token) => {
+                tell_asked(run, token.place, true, out);
+                if let Some(run) = self.runs.run(run) {
+                    run.put_token(now, token, out);
+                } else if let Some(gathering) = self.runs.gathering(run) {
+                    gathering.put_token(token);
+                }
+            }
+            TokenReport::Missed { place, told } => {
+                tell_asked(run, place, false, out);
+                if let Some(text) = told {
+                    let event = "token".to_owned();
+                    let agent = None;
+                    out.tell(run, RunEvent::Note { agent, event, text });
+                }
+            }
+        }
+    }
+
     fn stop(&mut self, now: FleetTime, run: RunId, how: Stop, out: &mut Actions) {
         if let Some(run) = self.runs.run(run) {
             run.stop(now, how, out);
@@ -603,4 +631,15 @@ impl Fleet {
             }
         }
     }
+}
+
+/// Records that the tokens came which a run has before it begins.
+fn tell_first_tokens(request: &RunRequest, out: &mut Actions) {
+    for token in &request.tokens {
+        tell_asked(request.run, token.place, true, out);
+    }
+}
+
+fn tell_asked(run: RunId, place: u32, came: bool, out: &mut Actions) {
+    out.tell(run, RunEvent::TokenAsked { place, came });
 }

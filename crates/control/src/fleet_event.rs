@@ -1,6 +1,6 @@
 //! Events of a fleet.
 
-use crate::{ConnectionId, Receipt, RunId, RunModel, RunRequest, Stop};
+use crate::{ConnectionId, Receipt, RunId, RunModel, RunRequest, Stop, TokenReport};
 use proto::FromAgent;
 
 /// Something that happened to a fleet.
@@ -19,6 +19,9 @@ pub enum FleetEvent {
     /// Take up a run that another coordinator began, as its record tells it; ignored unless
     /// [`crate::Fleet::can_resume`]. Its agents are waited for.
     Resume(RunRequest, Box<RunModel>),
+    /// The caller asked for a token that all agents of this run have in common. Agents get it, also
+    /// those that come back later.
+    Token(RunId, TokenReport),
     /// End this run early.
     Stop(RunId, Stop),
     /// The caller has taken the event that came with this receipt.

@@ -16,8 +16,8 @@ use crate::share_ledger::ShareLedger;
 use crate::upload_id::UploadId;
 use crate::wire::{BUSY, ack, clock, cut, end_cause};
 use crate::{
-    AgentFacts, AgentId, ConnectionId, FleetTime, Observer, RunEvent, RunId, RunModel, RunOutcome,
-    RunRequest, Skew, Stop,
+    AgentFacts, AgentId, ConnectionId, FleetTime, FleetToken, Observer, RunEvent, RunId, RunModel,
+    RunOutcome, RunRequest, Skew, Stop,
 };
 use census::Census;
 use file_lists::FileLists;
@@ -259,7 +259,7 @@ impl FleetRun {
         };
         match message {
             Up::Want(want) => self.on_want(index, &want, out),
-            Up::Prepared(prepared) => self.on_prepared(index, prepared, out),
+            Up::Prepared(prepared) => self.on_prepared(now, index, prepared, out),
             Up::Armed(armed) => self.on_armed(index, &armed),
             Up::Began(began) => self.began(index, &began, out),
             Up::Interval(part) => self.upload(now, index, part, out),
@@ -360,11 +360,29 @@ impl FleetRun {
                 self.acknowledge_totals(index, out);
                 self.resend_stop(index, out);
                 self.send_take_overs(index, out);
+                self.send_tokens(now, index, out);
             }
             (_, false) if self.participants[index].began().is_some() => {
                 self.lose(index, "it does not hold the run any more", out);
             }
             (_, false) => self.lose(index, "it was away when the run started", out),
+        }
+    }
+
+    /// Passes a new token on to the agents that are ready; others get it when they are.
+    pub(crate) fn put_token(&mut self, now: FleetTime, token: FleetToken, out: &mut Actions) {
+        let message = token.to_wire(self.id(), now);
+        for (index, agent) in self.participants.iter().enumerate() {
+            if agent.stage() != ParticipantStage::Preparing && !agent.is_over() {
+                self.send(index, Down::Token(message.clone()), out);
+            }
+        }
+        token.replace_in(&mut self.request.tokens);
+    }
+
+    fn send_tokens(&self, now: FleetTime, index: usize, out: &mut Actions) {
+        for token in &self.request.tokens {
+            self.send(index, Down::Token(token.to_wire(self.id(), now)), out);
         }
     }
 

@@ -1,7 +1,7 @@
 //! A run that is waiting for its agents.
 
 use crate::fleet_action::Actions;
-use crate::{AgentFacts, AgentId, FleetTime, RunEvent, RunId, RunOutcome, RunRequest};
+use crate::{AgentFacts, AgentId, FleetTime, FleetToken, RunEvent, RunId, RunOutcome, RunRequest};
 use std::collections::BTreeSet;
 
 /// The agents available for a run so far, in the order in which they joined.
@@ -77,6 +77,11 @@ impl Gathering {
             have: self.at_hand.len() as u32,
             want: self.request.agents,
         })
+    }
+
+    /// Keeps a token for the run.
+    pub(crate) fn put_token(&mut self, token: FleetToken) {
+        token.replace_in(&mut self.request.tokens);
     }
 
     pub(crate) fn into_parts(self) -> (RunRequest, Vec<AgentId>) {

@@ -30,6 +30,17 @@ pub enum Order {
         /// End of the lease.
         until: Boot,
     },
+    /// Requests have this token from now on. It comes again when another stream begins.
+    Token {
+        /// Run it is for; it was prepared before.
+        run: RunId,
+        /// Place of its credential among those whose tokens are fetched, from 0.
+        place: u32,
+        /// What requests carry.
+        text: Secret<String>,
+        /// When it expires; `None` if it does not.
+        expires_at: Option<Mono>,
+    },
     /// End the run before its plan does; [`Report::Ended`] still follows.
     Stop {
         /// Run to end.

@@ -1,6 +1,6 @@
 //! What the coordinator is asked to run, and what it learns during the run.
 
-use crate::{AgentId, Digest, EndCause, Finding, FleetTime, LEASE, RunId, Stop};
+use crate::{AgentId, Digest, EndCause, Finding, FleetTime, FleetToken, LEASE, RunId, Stop};
 use bytes::Bytes;
 use secret::Secret;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -35,6 +35,8 @@ pub struct RunRequest {
     pub rules: FleetRules,
     /// Whether agents go on even if their preflight would refuse the plan.
     pub force: bool,
+    /// The tokens that its agents have in common, as they came before the run.
+    pub tokens: Vec<FleetToken>,
 }
 
 /// What a run asks of the fleet.
@@ -386,6 +388,13 @@ pub enum RunEvent {
         parts: u32,
         /// The content, as the monitor encoded it.
         content: Bytes,
+    },
+    /// The caller asked for a token that all agents have in common.
+    TokenAsked {
+        /// Place of its credential among those whose tokens are fetched, from 0.
+        place: u32,
+        /// Whether it came.
+        came: bool,
     },
 }
 

@@ -123,7 +123,7 @@ impl RunModel {
                 self.is_forced |= findings.iter().any(|finding| finding.is_forced);
             }
             // They leave nothing to know about the run.
-            RunEvent::Waiting { .. } | RunEvent::Note { .. } => {}
+            RunEvent::Waiting { .. } | RunEvent::Note { .. } | RunEvent::TokenAsked { .. } => {}
         }
         None
     }

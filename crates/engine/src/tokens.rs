@@ -1,12 +1,13 @@
 //! The tokens that requests carry, and how the workers get a new one: without waiting for a lock.
 //! Others fetch them.
 
+use crate::clock::monotonic_ns;
 use arc_swap::ArcSwap;
 use measure::{TokenTallies, TokenTally};
 use plan::Plan;
 use secret::Secret;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Stands for an instant that does not come.
 const NEVER: u64 = u64::MAX;
@@ -35,6 +36,8 @@ pub(crate) struct RunToken {
     pub(crate) text: Secret<String>,
     /// The first nanosecond of the monotonic clock at which it is of no use.
     expires_at: u64,
+    /// Whether its expiry was counted.
+    is_noted: AtomicBool,
 }
 
 impl Tokens {
@@ -51,8 +54,9 @@ impl Tokens {
 
     /// Moves what became of them into `tallies`, in a run that started at `start_at`.
     pub(crate) fn drain_into(&self, start_at: u64, tallies: &mut TokenTallies) {
+        let now = monotonic_ns();
         for (place, shelf) in (0..).zip(self.shelves()) {
-            tallies.add(place, &shelf.take_tally(start_at));
+            tallies.add(place, &shelf.take_tally(start_at, now));
         }
     }
 }
@@ -72,10 +76,12 @@ impl TokenShelf {
     /// Puts a new token there, which lasts until `expires_at` (monotonic clock, nanoseconds) or for
     /// ever: requests whose bytes are written from now on have it.
     pub fn put(&self, text: Secret<String>, expires_at: Option<u64>) {
-        self.token.store(Arc::new(RunToken {
+        let before = self.token.swap(Arc::new(RunToken {
             text,
             expires_at: expires_at.unwrap_or(NEVER),
+            is_noted: AtomicBool::new(false),
         }));
+        self.note_expiry(&before, monotonic_ns());
     }
 
     /// Counts a token that was fetched.
@@ -88,15 +94,23 @@ impl TokenShelf {
         self.not_fetched.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts that the token expired at `at` (monotonic clock, nanoseconds), and there was no new
-    /// one. Requests go on to have it.
-    pub fn count_ran_out(&self, at: u64) {
-        self.ran_out.fetch_add(1, Ordering::Relaxed);
-        self.first_ran_out.fetch_min(at, Ordering::Relaxed);
+    /// Counts that the token has expired without a new one, if it has by `now`; once for each.
+    fn note_expiry(&self, token: &RunToken, now: u64) {
+        if token.has_expired(|| now) && !token.is_noted.swap(true, Ordering::Relaxed) {
+            self.ran_out.fetch_add(1, Ordering::Relaxed);
+            self.first_ran_out
+                .fetch_min(token.expires_at, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether no token was put here yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.token.load().text.reveal().is_empty()
     }
 
     /// The credential's name.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
@@ -106,7 +120,8 @@ impl TokenShelf {
     }
 
     /// Takes what was counted since the last time, in a run that started at `start_at`.
-    fn take_tally(&self, start_at: u64) -> TokenTally {
+    fn take_tally(&self, start_at: u64, now: u64) -> TokenTally {
+        self.note_expiry(&self.token.load(), now);
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         let first = self.first_ran_out.swap(NEVER, Ordering::Relaxed);
         TokenTally {
@@ -124,6 +139,7 @@ impl Default for RunToken {
         RunToken {
             text: Secret::default(),
             expires_at: NEVER,
+            is_noted: AtomicBool::new(false),
         }
     }
 }
@@ -146,8 +162,8 @@ mod tests {
         let shelf = TokenShelf::new("api");
         shelf.count_fetched();
         shelf.count_not_fetched();
-        for at in [900, 700, 800] {
-            shelf.count_ran_out(at);
+        for expires_at in [Some(900), Some(700), Some(800), None] {
+            shelf.put(Secret::default(), expires_at);
         }
         let tally = TokenTally {
             fetched: 1,
@@ -156,10 +172,15 @@ mod tests {
             first_ran_out_ns: Some(200),
             ..TokenTally::default()
         };
-        assert_eq!(shelf.take_tally(500), tally);
-        assert_eq!(shelf.take_tally(500), TokenTally::default());
-        shelf.count_ran_out(300);
-        assert_eq!(shelf.take_tally(500).first_ran_out_ns, Some(0));
+        assert_eq!(shelf.take_tally(500, 1_000), tally);
+        assert_eq!(shelf.take_tally(500, 1_000), TokenTally::default());
+        shelf.put(Secret::default(), Some(u64::MAX - 1));
+        assert_eq!(shelf.take_tally(500, 1_000), TokenTally::default());
+        shelf.put(Secret::default(), Some(300));
+        assert_eq!(shelf.take_tally(500, 299), TokenTally::default());
+        let late = shelf.take_tally(500, 300);
+        assert_eq!((late.ran_out, late.first_ran_out_ns), (1, Some(0)));
+        assert_eq!(shelf.take_tally(500, 300), TokenTally::default());
     }
 
     #[test]

@@ -6,7 +6,8 @@ use crate::{
     Composition, Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion,
     Load, MadeSource, MadeValue, PartContent, Plan, RedirectOrigin, Replay, ReplayConnections,
     ReplayHandshakes, Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape,
-    Target, Template, Threshold, Tls, TokenRequest, Words, data_file, duration, mask, quote,
+    Target, Template, Threshold, Tls, TokenHolder, TokenRequest, Words, data_file, duration, mask,
+    quote,
 };
 use data::DataFormat;
 use secret::Secret;
@@ -261,6 +262,10 @@ fn oauth2(request: &TokenRequest) -> String {
     let client_auth = word(request.client_auth);
     let scope = request.scope.as_ref();
     let scope = scope.map_or_else(String::new, |scope| format!(", scope = {}", quote(scope)));
+    let per = match request.per {
+        TokenHolder::Agent => String::new(),
+        TokenHolder::Fleet => format!(", per = {}", word(request.per)),
+    };
     let parameter =
         |(name, value): &(String, Template)| format!("{} = {}", quote(name), text(value));
     let parameters: Vec<String> = request.parameters.iter().map(parameter).collect();
@@ -270,7 +275,7 @@ fn oauth2(request: &TokenRequest) -> String {
     };
     format!(
         "{{ token_url = {url}, client = {client}, secret = {secret}, client_auth = \
-         {client_auth}{scope}{parameters} }}"
+         {client_auth}{scope}{per}{parameters} }}"
     )
 }
 

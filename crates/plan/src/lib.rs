@@ -136,7 +136,7 @@ pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,
     SignatureScheme, Tls, TlsVersion, Verify,
 };
-pub use token_request::{ClientAuth, TokenRequest};
+pub use token_request::{ClientAuth, TokenHolder, TokenRequest};
 pub use toml_text::quote;
 pub use url::UrlError;
 pub use user_operations::UserOperations;

@@ -19,6 +19,8 @@ pub struct TokenRequest {
     pub client_auth: ClientAuth,
     /// What the token is to be good for, in the server's words (RFC 6749 §3.3).
     pub scope: Option<String>,
+    /// Who fetches it.
+    pub per: TokenHolder,
     /// What else the server wants to be told, by name.
     pub parameters: Vec<(String, Template)>,
 }
@@ -32,6 +34,17 @@ pub enum ClientAuth {
     Body,
 }
 
+/// Who has a token of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TokenHolder {
+    /// Each agent fetches its own.
+    #[default]
+    Agent,
+    /// The coordinator fetches one for all agents.
+    Fleet,
+}
+
+words!(TokenHolder { Agent => "agent", Fleet => "fleet" });
 words!(ClientAuth { Basic => "basic", Body => "body" });
 
 impl TokenRequest {

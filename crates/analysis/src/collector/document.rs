@@ -56,7 +56,7 @@ impl ResultCollector {
             data: self.data(),
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
-            tokens: TokenFigures::all(&self.run.tokens, &self.tokens),
+            tokens: self.token_figures(),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),
@@ -99,6 +99,12 @@ impl ResultCollector {
                 Some((setup.name.clone(), agent_run.unsent_while_frozen()?))
             })
             .collect()
+    }
+
+    fn token_figures(&self) -> Vec<TokenFigures> {
+        let mut tallies = self.tokens.clone();
+        tallies.merge(&self.asked);
+        TokenFigures::all(&self.run.tokens, &tallies)
     }
 
     fn rule(&self) -> WholeRule<'_> {

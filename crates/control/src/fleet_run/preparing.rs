@@ -96,7 +96,13 @@ impl FleetRun {
         }
     }
 
-    pub(super) fn on_prepared(&mut self, index: usize, prepared: Prepared, out: &mut Actions) {
+    pub(super) fn on_prepared(
+        &mut self,
+        now: FleetTime,
+        index: usize,
+        prepared: Prepared,
+        out: &mut Actions,
+    ) {
         // A second answer, or one that came too late.
         if self.participants[index].stage() != ParticipantStage::Preparing {
             return;
@@ -132,6 +138,7 @@ impl FleetRun {
                 },
             );
         }
+        self.send_tokens(now, index, out);
         // The agent was away when the instant was announced to the others.
         if let RunPhase::Arming(attempt) = self.phase {
             self.send_start(index, attempt, out);

@@ -12,7 +12,8 @@ use proto::ack::Stored;
 use proto::from_agent::Message as Up;
 use proto::from_coordinator::Message as Down;
 use proto::{
-    Ack, Armed, Grant, Note, Prepare, Prepared, Received, Resume, Start, TakeOver, Welcome,
+    Ack, Armed, Grant, Note, Prepare, Prepared, Received, Resume, RunToken, Start, TakeOver,
+    Welcome,
 };
 use std::time::Duration;
 
@@ -97,6 +98,7 @@ impl Session {
             Down::Received(received) => self.on_receipt(now.mono, from, &received),
             Down::Ack(ack) => self.on_ack(now.mono, from, &ack),
             Down::TakeOver(message) => self.take_over(from, message),
+            Down::Token(token) => self.take_token(now.mono, from, token),
             Down::Stop(stop) => self.on_stop(now.mono, from, &stop),
             Down::Observe(observe) => self.watch(now.mono, observe),
             Down::Release(release) if self.unwatch(&release.run_id) => {}
@@ -278,6 +280,19 @@ impl Session {
         match run.take_over(message) {
             Ok(order) => self.out.extend(order.map(SessionAction::Order)),
             Err(answer) => self.send(Up::TookOver(answer)),
+        }
+    }
+
+    fn take_token(&mut self, now: Mono, from: CoordinatorId, token: RunToken) {
+        if let Some(run) = self.run_of(from, &token.run_id) {
+            let left = Duration::from_nanos(token.left_ns);
+            let order = Order::Token {
+                run: run.id(),
+                place: token.place,
+                text: token.text.into(),
+                expires_at: token.ends.then(|| now.after(left)),
+            };
+            self.out.push(SessionAction::Order(order));
         }
     }
 

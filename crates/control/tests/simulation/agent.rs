@@ -8,7 +8,7 @@ use control::{
     RunId, Session, SharePath,
 };
 use proto::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The plan has one arrival of every share per step.
 pub const STEP: u64 = 250_000_000;
@@ -41,6 +41,8 @@ pub struct Agent {
     pub quits: bool,
     /// Reports for which the session had no room yet.
     pub reports: VecDeque<Report>,
+    /// The token of each run, by the coordinator's epoch and its count of tokens.
+    tokens: BTreeMap<RunId, (u64, u64)>,
     shape: LoadShape,
 }
 
@@ -152,6 +154,7 @@ impl Host {
             runner: Runner::Idle,
             quits: false,
             reports: VecDeque::new(),
+            tokens: BTreeMap::new(),
             shape,
         });
         id
@@ -188,6 +191,9 @@ impl Agent {
                     Runner::Prepared { run: here, index } if here == run => index,
                     _ => return Err("a start without preparation"),
                 };
+                if !self.tokens.contains_key(&run) {
+                    return Err("a start without a token");
+                }
                 if lease_until <= now.boot {
                     return Err("a start without a lease");
                 }
@@ -247,6 +253,13 @@ impl Agent {
                     number,
                     answer,
                 });
+            }
+            Order::Token { run, text, .. } => {
+                let token = read_token(text.reveal());
+                let before = self.tokens.insert(run, token);
+                if before.is_some_and(|before| before > token) {
+                    return Err("an older token in the place of a newer one");
+                }
             }
             Order::Forget { run } => {
                 if self.run() == Some(run) {
@@ -310,6 +323,17 @@ impl Agent {
         }
         out
     }
+}
+
+/// The text of a coordinator's token number `number`.
+pub fn token_text(epoch: u64, number: u64) -> String {
+    format!("{epoch} {number}")
+}
+
+fn read_token(text: &str) -> (u64, u64) {
+    let (epoch, number) = text.split_once(' ').expect("a text of this file");
+    let read = |digits: &str| digits.parse().expect("a number of this file");
+    (read(epoch), read(number))
 }
 
 impl Watching {

@@ -25,6 +25,8 @@ pub struct Coordinator {
     pub writing: Writing,
     /// What waits to be stored, by run and agent: number of events and their bytes.
     pub backlog: BTreeMap<(RunId, Observer), (usize, usize)>,
+    /// How often it has renewed the tokens of its runs.
+    pub renewals: u64,
 }
 
 /// A run that a coordinator directs, or did.
@@ -37,6 +39,8 @@ pub struct DirectedRun {
     /// Agents whose streams are gone, by index.
     pub away: BTreeSet<u32>,
     pub outcome: Option<RunOutcome>,
+    /// That with which it asked the fleet for the run.
+    pub epoch: u64,
     /// The run as its events tell it.
     pub model: RunModel,
 }
@@ -86,6 +90,7 @@ impl Coordinator {
             waiting: Vec::new(),
             writing: Writing::Idle,
             backlog: BTreeMap::new(),
+            renewals: 0,
         }
     }
 

@@ -195,6 +195,7 @@ impl World {
             Order::Start { run, .. }
             | Order::ExtendLease { run, .. }
             | Order::TakeOver { run, .. }
+            | Order::Token { run, .. }
             | Order::Observe { run, .. } => (*run, false),
         };
         if let Err(why) = agent.order(now, order) {

@@ -1,6 +1,7 @@
 //! Coordinators' processes: how they begin a run, what their fleets ask for, and the only writer of
 //! the log.
 
+use crate::agent::token_text;
 use crate::case::SECOND;
 use crate::clock::MachineClock;
 use crate::coordinator::{Coordinator, Writing};
@@ -10,8 +11,8 @@ use crate::random::Random;
 use crate::sabotage::{Invariant, Sabotage};
 use crate::world::{Happening, World, brief};
 use control::{
-    AgentId, Audience, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, RunEvent, RunFile,
-    RunId, RunRequest, Versions,
+    AgentId, Audience, CoordinatorId, Digest, Fleet, FleetAction, FleetEvent, FleetToken, RunEvent,
+    RunFile, RunId, RunRequest, TokenReport, Versions,
 };
 use proto::{FromCoordinator, from_coordinator};
 use std::time::Duration;
@@ -48,7 +49,7 @@ impl World {
         self.runs += 1;
         let request = self.request(RunId([self.runs; 16]), 1);
         let coordinator = &mut self.coordinators[nth];
-        coordinator.runs.entry(request.run).or_default();
+        coordinator.runs.entry(request.run).or_default().epoch = request.epoch;
         let log = coordinator.disk.logs.entry(request.run).or_default();
         log.go_by(&coordinator.clock, self.now, 0);
         self.fleet_on(nth, FleetEvent::Run(request));
@@ -78,6 +79,20 @@ impl World {
             epoch,
             rules: self.case.rules.clone(),
             force: false,
+            tokens: vec![token(epoch, 0)],
+        }
+    }
+
+    /// Renews the tokens of the runs that a coordinator directs.
+    pub fn renew_tokens(&mut self, nth: usize) {
+        let coordinator = &mut self.coordinators[nth];
+        coordinator.renewals += 1;
+        let number = coordinator.renewals;
+        let runs: Vec<RunId> = coordinator.runs.keys().copied().collect();
+        for run in runs {
+            let epoch = self.coordinators[nth].runs[&run].epoch;
+            let report = TokenReport::Came(token(epoch, number));
+            self.fleet_on(nth, FleetEvent::Token(run, report));
         }
     }
 
@@ -281,5 +296,13 @@ fn versions() -> Versions {
         program: "1".into(),
         encoding: 0,
         language: 0,
+    }
+}
+
+fn token(epoch: u64, number: u64) -> FleetToken {
+    FleetToken {
+        place: 0,
+        text: token_text(epoch, number).into(),
+        expires_at: None,
     }
 }

@@ -266,6 +266,7 @@ impl World {
         log.go_by(&coordinator.clock, self.now, error_ns);
         let directed = coordinator.runs.entry(run).or_default();
         directed.model = log.model();
+        directed.epoch = request.epoch;
         // A run that has not started chooses its agents anew.
         if directed.model.start_at().is_some() {
             directed.indices = log.members().into_iter().zip(0..).collect();

@@ -264,6 +264,10 @@ impl World {
             || (self.sabotage == Some(Sabotage::StopsTicking) && self.now > 3 * SECOND);
         if !stands_still {
             self.fleet_on(nth, FleetEvent::Tick);
+            // Every two seconds or so.
+            if (self.now / TICK.as_nanos() as u64).is_multiple_of(8) {
+                self.renew_tokens(nth);
+            }
         }
         if self.coordinators[nth].alive || nth + 1 == self.coordinators.len() {
             self.at(self.now + TICK.as_nanos() as u64, Happening::FleetTick(nth));

@@ -31,7 +31,7 @@ pub(crate) fn read(field: &Field<'_>) -> Option<TokenRequest> {
     });
     let client_auth = section.read("client_auth", |field| field.choice());
     let scope = section.read("scope", scope);
-    section.read("per", per);
+    let per = section.read("per", |field| field.choice());
     let parameters = section.section("parameters").and_then(parameters);
     section.finish();
     Some(TokenRequest {
@@ -40,6 +40,7 @@ pub(crate) fn read(field: &Field<'_>) -> Option<TokenRequest> {
         secret: Secret::new(secret?),
         client_auth: client_auth.unwrap_or(ClientAuth::Basic),
         scope,
+        per: per.unwrap_or_default(),
         parameters: parameters.unwrap_or_default(),
     })
 }
@@ -65,20 +66,6 @@ fn scope(field: Field<'_>) -> Option<String> {
         return None;
     }
     Some(scope.to_owned())
-}
-
-/// Reads who fetches a token, of which there is one choice.
-fn per(field: Field<'_>) -> Option<()> {
-    match field.text("\"agent\"")? {
-        "agent" => return Some(()),
-        "fleet" => field.problem(
-            "one token for all agents is not offered: each agent fetches its own; remove it, or \
-             fetch a token before the start and write bearer = \"{token}\" (docs/TRAFFIC.md, \
-             \"Tokens\")",
-        ),
-        _ => field.refuse("is not known here; write \"agent\", or leave it out"),
-    }
-    None
 }
 
 fn parameters(section: PlanSection<'_>) -> Option<Vec<(String, Template)>> {

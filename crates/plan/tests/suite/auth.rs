@@ -1,7 +1,7 @@
 //! Credentials: what is read, written and hidden.
 
 use crate::support::{again, parse};
-use plan::{Piece, Plan};
+use plan::{Piece, Plan, TokenHolder};
 
 const BASE: &str = "target.url = \"http://a.test/\"\nload = { connections = 1, requests = 1 }\n";
 
@@ -259,13 +259,8 @@ fn what_cannot_be_is_refused_with_its_cure() {
             "auth.a.oauth2: has no client; write client = \"load\"",
         ),
         (
-            &oauth2(", per = \"fleet\""),
-            "auth.a.oauth2.per: one token for all agents is not offered: each agent fetches its \
-             own; remove it",
-        ),
-        (
             &oauth2(", per = \"user\""),
-            "\"user\" is not known here; write \"agent\", or leave it out",
+            "\"user\" is not known here; write \"agent\" or \"fleet\"",
         ),
         (
             &oauth2(", client_auth = \"post\""),
@@ -391,4 +386,26 @@ fn nothing_secret_goes_along_to_another_origin() {
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
     assert_eq!(fields, ["Host: b.test:444", "x-id: {id}", "accept: */*"]);
+}
+
+#[test]
+fn token_of_the_whole_fleet_is_in_the_canonical_text_and_that_of_each_agent_is_not() {
+    let parse = |more: &str| {
+        plan(&format!(
+            "request.auth = \"a\"\nauth.a.oauth2 = {{ token_url = \"http://127.0.0.1/token\", \
+             client = \"c\", secret = \"s\"{more} }}"
+        ))
+    };
+    let holder = |plan: &Plan| plan.token_requests().next().map(|(_, request)| request.per);
+    let (unsaid, agent, fleet) = (
+        parse(""),
+        parse(", per = \"agent\""),
+        parse(", per = \"fleet\""),
+    );
+    assert_eq!(unsaid.canonical_text(), agent.canonical_text());
+    assert!(!agent.canonical_text().contains("per ="));
+    assert!(fleet.canonical_text().contains(", per = \"fleet\" }"));
+    let holders = [&unsaid, &agent, &fleet].map(holder);
+    let expected = [TokenHolder::Agent, TokenHolder::Agent, TokenHolder::Fleet];
+    assert_eq!(holders, expected.map(Some));
 }

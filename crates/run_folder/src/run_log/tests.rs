@@ -252,6 +252,7 @@ fn later_events_of_the_format_are_read_too() {
             parts: 2,
             content: Bytes::from_static(b"stacks"),
         })])
+        .chain([true, false].map(|came| event(RunEvent::TokenAsked { place: 2, came })))
         .collect();
     let (_folder, path) = written(&[everything(), later.clone()]);
     let mut expected = everything();
