@@ -132,6 +132,93 @@ fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
     }
 }
 
+#[test]
+fn fleet_has_one_token_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    for load in [
+        "rate = \"100/s\", duration = \"5s\"",
+        "connections = 6, duration = \"5s\", think_time = \"20ms\"",
+    ] {
+        let seen = folder.path().join(load.len().to_string());
+        let ip = Ipv4Addr::LOCALHOST.into();
+        let Some(server) = PythonServer::granting(ip, &seen, 2.0, MANY) else {
+            return;
+        };
+        let more = format!(
+            ", per = \"fleet\" }}\nload = {{ {load} }}\n\
+             let.at = {{ timestamp = \"unix_ms\" }}\n\
+             request = {{ path = \"/items/{{at}}\", auth = \"api\" }}\n"
+        );
+        let finished = run(3, &tokens_plan(&server, "basic", &more)).expect(0);
+        let seen = Seen::read(&seen);
+        let ok = finished.clean().document().measured.operations.ok;
+        assert_eq!(seen.statuses, BTreeMap::from([(200, ok)]), "{finished}");
+        // Renewed after 1.6 s of its 2 s, whatever the number of agents.
+        let fetched = seen.fetches[&200];
+        assert!((3..=5).contains(&fetched), "{fetched}: {finished}");
+        assert_eq!(seen.fetches, BTreeMap::from([(200, fetched)]));
+        assert!(seen.tokens.len() as u64 >= fetched - 1, "{:?}", seen.tokens);
+        let expected = TokenFigures {
+            auth: "api".to_owned(),
+            fetched,
+            requests: ok,
+            ..TokenFigures::default()
+        };
+        assert_eq!(figures(&finished), expected, "{finished}");
+        assert_unseen(&finished, "p1anted");
+    }
+}
+
+#[test]
+fn fleet_goes_on_with_a_token_that_ran_out_and_counts_at_each_agent() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let ip = Ipv4Addr::LOCALHOST.into();
+    let Some(server) = PythonServer::granting(ip, &seen, 3.0, 1) else {
+        return;
+    };
+    let more = ", per = \"fleet\" }\nload = { rate = \"100/s\", duration = \"5s\" }\n\
+                let.at = { timestamp = \"unix_ms\" }\n\
+                request = { path = \"/items/{at}\", auth = \"api\" }\n";
+    let finished = run(2, &tokens_plan(&server, "basic", more));
+    let seen = Seen::read(&seen);
+    let token = figures(&finished);
+    let fetches = BTreeMap::from([(200, token.fetched), (503, token.not_fetched)]);
+    assert_eq!(seen.fetches, fetches, "{finished}");
+    assert_eq!(token.ran_out, 2, "at each agent: {finished}");
+    let (least, most) = (
+        seen.written_after(3_000 + ASKING_MS),
+        seen.written_after(3_000 - ASKING_MS),
+    );
+    let expired = token.expired_requests;
+    assert!(
+        (least..=most).contains(&expired),
+        "{least} to {most}: {finished}"
+    );
+    let text = finished.to_string();
+    assert!(text.contains("could not be renewed"), "{text}");
+    assert_unseen(&finished, "p1anted");
+}
+
+#[test]
+fn run_does_not_begin_without_the_token_of_its_fleet() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let ip = Ipv4Addr::LOCALHOST.into();
+    let Some(server) = PythonServer::granting(ip, &seen, LONG, 0) else {
+        return;
+    };
+    let more = ", per = \"fleet\" }\nload = { connections = 1, requests = 1 }\n\
+                request = { path = \"/items\", auth = \"api\" }\n";
+    let finished = run(1, &tokens_plan(&server, "basic", more));
+    let text = finished.to_string();
+    assert!(
+        text.contains("answered 503: temporarily_unavailable (no more)"),
+        "{text}"
+    );
+    assert!(Seen::read(&seen).statuses.is_empty());
+}
+
 /// How long it may take until a server sees that it is asked for a token.
 const ASKING_MS: u64 = 200;
 
