@@ -3,6 +3,7 @@
 //! Instants are nanoseconds of the run clock.
 
 use crate::hops::HopId;
+use crate::request_tallies::TokenUse;
 use crate::response::ReceivedResponse;
 use measure::{CellId, HandshakeKind, Operation, OperationEnd};
 
@@ -38,8 +39,8 @@ pub(crate) enum StartCount {
 pub(crate) enum Early {
     /// Its request may go out as early data, if its connection offers a session that allows it.
     May,
-    /// Its request went out as early data, with a token that had expired if it `has_expired_token`.
-    Went { has_expired_token: bool },
+    /// Its request went out as early data.
+    Went { token: TokenUse },
     /// The server wants its request after the handshake.
     MustNot,
 }

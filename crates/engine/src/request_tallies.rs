@@ -7,7 +7,7 @@ use crate::tokens::{TokenShelf, Tokens};
 use measure::{CellId, Period, Recorder, RequestsByPart, TokenTally};
 use plan::Plan;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// The tallies of one worker. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +28,17 @@ pub(crate) struct WorkerToken {
     shelf: Arc<TokenShelf>,
     requests: PartCounts,
     expired: PartCounts,
-    /// Whether the token had expired in the request that was written last.
-    was_expired: AtomicBool,
+    /// What the request that was written last had of it: a [`TokenUse`].
+    last: AtomicU8,
+}
+
+/// What a request had of its token when it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenUse {
+    /// None: it needs none, or goes to another origin, which gets none.
+    None,
+    Good,
+    Expired,
 }
 
 #[derive(Debug, Default)]
@@ -58,27 +67,27 @@ impl RequestTallies {
         self.tokens.iter().find(|token| token.is_of(name))
     }
 
-    /// Whether the token of `request` had expired when that was written last.
-    pub(crate) fn was_expired(&self, request: u16) -> bool {
-        self.of_request(request)
-            .is_some_and(|token| token.was_expired.load(Ordering::Relaxed))
+    /// What the latest of these requests had of its token.
+    pub(crate) fn last_use(&self, request: u16) -> TokenUse {
+        let token = self.of_request(request);
+        token.map_or(TokenUse::None, WorkerToken::last_use)
     }
 
-    /// Takes the request of an operation that was written just now out of the counts, since no
-    /// server may ever read it.
-    pub(crate) fn take_back(&self, id: CellId) {
-        if let Some(token) = self.of_request(id.request) {
-            token.requests.subtract(id.period);
-            if token.was_expired.load(Ordering::Relaxed) {
-                token.expired.subtract(id.period);
-            }
-        }
+    /// Writes a request of an operation that may never reach a server: it does not count yet.
+    pub(crate) fn uncounted<T>(&self, id: CellId, write: impl FnOnce() -> T) -> T {
+        let Some(token) = self.of_request(id.request) else {
+            return write();
+        };
+        token.set_last_use(TokenUse::None);
+        let written = write();
+        token.subtract(id.period, token.last_use());
+        written
     }
 
-    /// Counts a request that was taken back, and that the server has read after all.
-    pub(crate) fn count(&self, id: CellId, was_expired: bool) {
+    /// Counts a request that did not count when it was written, and that the server has read.
+    pub(crate) fn count(&self, id: CellId, used: TokenUse) {
         if let Some(token) = self.of_request(id.request) {
-            token.count(id.period, was_expired);
+            token.count(id.period, used);
         }
     }
 
@@ -102,7 +111,7 @@ impl WorkerToken {
             shelf: Arc::clone(shelf),
             requests: PartCounts::default(),
             expired: PartCounts::default(),
-            was_expired: AtomicBool::new(false),
+            last: AtomicU8::new(TokenUse::None as u8),
         }
     }
 
@@ -114,16 +123,39 @@ impl WorkerToken {
     pub(crate) fn write(&self, period: Period, out: &mut Vec<u8>) {
         let token = self.shelf.load();
         out.extend_from_slice(token.text.reveal().as_bytes());
-        let has_expired = token.has_expired(monotonic_ns);
-        self.count(period, has_expired);
-        self.was_expired.store(has_expired, Ordering::Relaxed);
+        let used = match token.has_expired(monotonic_ns) {
+            false => TokenUse::Good,
+            true => TokenUse::Expired,
+        };
+        self.count(period, used);
+        self.set_last_use(used);
     }
 
-    fn count(&self, period: Period, has_expired: bool) {
-        self.requests.add(period);
-        if has_expired {
+    fn count(&self, period: Period, used: TokenUse) {
+        if used != TokenUse::None {
+            self.requests.add(period);
+        }
+        if used == TokenUse::Expired {
             self.expired.add(period);
         }
+    }
+
+    fn subtract(&self, period: Period, used: TokenUse) {
+        if used != TokenUse::None {
+            self.requests.subtract(period);
+        }
+        if used == TokenUse::Expired {
+            self.expired.subtract(period);
+        }
+    }
+
+    fn last_use(&self) -> TokenUse {
+        let uses = [TokenUse::None, TokenUse::Good, TokenUse::Expired];
+        uses[usize::from(self.last.load(Ordering::Relaxed)) % uses.len()]
+    }
+
+    fn set_last_use(&self, used: TokenUse) {
+        self.last.store(used as u8, Ordering::Relaxed);
     }
 
     fn take_tally(&self) -> TokenTally {
@@ -257,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn request_that_is_taken_back_counts_once_the_server_has_it() {
+    fn request_that_may_not_arrive_counts_once_the_server_has_it() {
         let scene = Scene::new();
         scene.put(1, "old", 1);
         let id = CellId {
@@ -265,15 +297,21 @@ mod tests {
             request: 1,
             address: 0,
         };
-        scene.write(1, 0);
-        scene.tallies.take_back(id);
-        let was_expired = scene.tallies.was_expired(1);
+        let bytes = scene.tallies.uncounted(id, || scene.write(1, 0));
+        assert!(bytes.contains("old"), "{bytes}");
+        let used = scene.tallies.last_use(1);
         assert_eq!(scene.counted(), [[0; 4], [0; 4]]);
         // A new token does not change what has gone out.
         scene.put(1, "new", u64::MAX - 1);
-        scene.tallies.count(id, was_expired);
+        scene.tallies.count(id, used);
         assert_eq!(scene.counted(), [[0; 4], [0, 1, 0, 1]]);
-        scene.tallies.take_back(CellId { request: 0, ..id });
+        // A redirect can lead to where no token goes along.
+        for request in [0, 1] {
+            let id = CellId { request, ..id };
+            scene.tallies.uncounted(id, || scene.write(0, 0));
+            assert_eq!(scene.tallies.last_use(request), TokenUse::None);
+            scene.tallies.count(id, TokenUse::None);
+        }
         assert_eq!(scene.counted(), [[0; 4], [0; 4]]);
     }
 

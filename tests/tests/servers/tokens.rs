@@ -2,9 +2,12 @@
 
 use crate::variables::assert_unseen;
 use analysis::TokenFigures;
-use interop::{CoordinatorCommand, Finished, Pki, PythonServer, plan};
+use interop::{
+    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, PythonServer, plan,
+    wait_until,
+};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 
 const SECRET: &str = "p1anted secret+1";
@@ -217,6 +220,68 @@ fn run_does_not_begin_without_the_token_of_its_fleet() {
         "{text}"
     );
     assert!(Seen::read(&seen).statuses.is_empty());
+}
+
+/// Requests count once each, whether they are early data that nginx takes, or that it rejects so
+/// that they are written twice, or streams of HTTP/2; and those of each credential by themselves.
+#[test]
+fn each_request_with_a_token_counts_once_however_it_is_sent() {
+    const EARLY: &str =
+        "connection.requests = 2\ntls.resumption = \"always\"\ntls.early_data = true";
+    const HTTP2: &str = "connection = { http = \"2\", streams = 5 }";
+    let folder = tempfile::tempdir().unwrap();
+    let pki = Pki::new();
+    let start = |last| {
+        let ip = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+        let ticket_key = Some([7; 80]);
+        let options = NginxOptions {
+            ip,
+            ticket_key,
+            ..NginxOptions::default()
+        };
+        Nginx::start(&pki, &options)
+    };
+    let seen = folder.path().join("seen");
+    let tokens = PythonServer::granting(Ipv4Addr::LOCALHOST.into(), &seen, LONG, MANY);
+    let (Some(first), Some(second), Some(tokens)) = (start(1), start(2), tokens) else {
+        return;
+    };
+    let early = first.address(NginxServer::EarlyData);
+    // It knows the ticket key, and takes no early data.
+    let late = second.address(NginxServer::Tls13Tickets);
+    let http2 = first.address(NginxServer::Http2);
+    let rows = || first.requests().len() + second.requests().len();
+    for (addresses, more) in [(vec![early, late], EARLY), (vec![http2], HTTP2)] {
+        let before = rows();
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let oauth2 = format!(
+            "token_url = \"{}basic\", client = \"load\", secret = \"{{client_secret}}\"",
+            tokens.url()
+        );
+        let more = format!(
+            "{more}\ntls.server_name = \"localhost\"\ntarget.addresses = {addresses:?}\n\
+             load = {{ connections = 4, requests = 90 }}\n\
+             vars.client_secret = \"env:INTEROP_SECRET\"\n\
+             auth.one.oauth2 = {{ {oauth2} }}\n\
+             auth.two.oauth2 = {{ {oauth2}, per = \"fleet\" }}\n\
+             [[request]]\nname = \"a\"\nauth = \"one\"\n\
+             [[request]]\nname = \"b\"\nauth = \"two\"\nweight = 2\n"
+        );
+        let finished = run(2, &plan("https://localhost/", &pki, &more)).expect(0);
+        let document = finished.document();
+        let rejected = document.measured.early_data.rejected;
+        assert_eq!(rejected > 0, more.contains(EARLY), "{finished}");
+        assert_eq!(document.measured.operations.ok, 90, "{finished}");
+        let figures: Vec<_> = document
+            .tokens
+            .iter()
+            .map(|token| (token.auth.as_str(), token.fetched, token.requests))
+            .collect();
+        assert_eq!(figures, [("one", 2, 30), ("two", 1, 60)], "{finished}");
+        wait_until("nginx logs each request once", || {
+            (rows() - before == 90).then_some(())
+        });
+    }
 }
 
 /// How long it may take until a server sees that it is asked for a token.

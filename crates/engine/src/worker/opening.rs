@@ -252,9 +252,9 @@ impl Worker {
             return false; // both exist until the connection has failed
         };
         let plain = self.sender.plain();
-        let is_whole = connection.write_early(&self.requests, (user, operation), plain);
+        let write = || connection.write_early(&self.requests, (user, operation), plain);
         // It counts once the server has taken it.
-        self.ledger.tallies.take_back(operation.id);
+        let is_whole = self.ledger.tallies.uncounted(operation.id, write);
         is_whole && plain.len() <= room
     }
 
@@ -264,9 +264,8 @@ impl Worker {
         if let Some((connection, operation)) = self.seats.both(slot) {
             connection.note_early(lane, self.requests.request_of(operation));
             operation.send(now, connection.sent_bytes());
-            operation.early = Early::Went {
-                has_expired_token: self.ledger.tallies.was_expired(operation.id.request),
-            };
+            let token = self.ledger.tallies.last_use(operation.id.request);
+            operation.early = Early::Went { token };
         }
     }
 
@@ -322,8 +321,8 @@ impl Worker {
         {
             let since = self.requests.timeout_from(operation, sent.at);
             self.deadlines.await_answer(slot, since);
-            if let Early::Went { has_expired_token } = operation.early {
-                self.ledger.tallies.count(operation.id, has_expired_token);
+            if let Early::Went { token } = operation.early {
+                self.ledger.tallies.count(operation.id, token);
             }
         }
         self.flush(self.seats.seat_of(slot));
