@@ -4,6 +4,7 @@
 //! Two mutators drive the targets: the one in `tests/moment.rs` on stable Rust, and libFuzzer (see
 //! `fuzz/libfuzzer`). docs/TESTING.md has the commands.
 
+mod content;
 mod fleet;
 mod http1;
 mod http2;
@@ -18,6 +19,7 @@ mod session;
 mod traffic;
 mod words;
 
+pub use content::content;
 pub use fleet::fleet;
 pub use http1::http1;
 pub use http2::http2;
@@ -34,9 +36,10 @@ pub use words::{address, policy, token};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 17] = [
+pub const TARGETS: [(&str, Target); 18] = [
     ("address", address),
     ("campaign", campaign),
+    ("content", content),
     ("fleet", fleet),
     ("http1", http1),
     ("http2", http2),

@@ -896,3 +896,43 @@ fn tls_records() {
     ];
     kept("records", named(seeds));
 }
+
+/// Bodies in each content coding: two members of gzip, and what the programs of brotli and zstd
+/// made for the checks.
+#[test]
+fn content() {
+    let mut gzip = Vec::new();
+    for text in [&b"two members"[..], &b", one body".repeat(400)] {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), Compression::new(6));
+        encoder.write_all(text).unwrap();
+        gzip.extend(encoder.finish().unwrap());
+    }
+    let coded = root().join("crates/engine/src/checks/answer_watch/coded");
+    let read = |name: &str| fs::read(coded.join(name)).unwrap();
+    let seeds = [
+        ("gzip", 0, gzip.clone()),
+        ("gzip-events", 1, gzip),
+        ("br", 2, read("body.br")),
+        ("br-events", 3, read("body.br")),
+        ("br-bomb", 2, read("bomb.br")),
+        ("zstd", 4, read("body.zst")),
+        ("zstd-bomb", 4, read("bomb.zst")),
+    ];
+    let made = seeds
+        .iter()
+        .map(|(name, kind, body)| (*name, [&[*kind, 9][..], body].concat()));
+    for (nth, seed) in kept("content", named(made.collect())).iter().enumerate() {
+        fuzz::content(seed);
+        let (name, kind, _) = &seeds[nth];
+        let coding = ["gzip", "gzip", "br", "br", "zstd"][usize::from(*kind)].as_bytes();
+        let mut door = engine::fuzzing::DecoderDoor::new(coding, false).unwrap();
+        let ended = door.feed(&seed[2..]).and_then(|()| door.finish());
+        let is_bomb = name.ends_with("bomb");
+        assert_eq!(
+            (ended.is_ok(), door.is_full()),
+            (!is_bomb, is_bomb),
+            "{name}"
+        );
+        assert!(door.decoded().0 > 50, "{name}: {:?}", door.decoded());
+    }
+}

@@ -9,6 +9,8 @@ mod body_search;
 mod content_decoder;
 mod event_scanner;
 mod event_watch;
+#[cfg(feature = "fuzzing")]
+mod fuzzing;
 mod text_search;
 mod value_tests;
 mod watched_body;
@@ -17,6 +19,8 @@ mod zstd_decoder;
 pub(crate) use answer_watch::AnswerWatch;
 pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
+#[cfg(feature = "fuzzing")]
+pub use fuzzing::DecoderDoor;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
 use plan::{Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};

@@ -10,16 +10,28 @@ use std::io::{self, Write};
 /// Bytes that a decoder of brotli hands over at once.
 const BROTLI_OUTPUT_BYTES: usize = 16 * 1024;
 
-/// A decoder with the reader that it writes to.
-pub(super) enum ContentDecoder {
-    Gzip(Box<MultiGzDecoder<BodyReader>>),
-    Brotli(Box<DecompressorWriter<BodyReader>>),
-    Zstd(Box<ZstdDecoder<BodyReader>>),
+/// What a decoder writes to.
+pub(super) trait DecodedReader: Write {
+    /// Whether it matters when bytes come.
+    fn is_timed(&self) -> bool;
 }
 
-impl ContentDecoder {
+impl DecodedReader for BodyReader {
+    fn is_timed(&self) -> bool {
+        self.events.is_some()
+    }
+}
+
+/// A decoder with the reader that it writes to.
+pub(super) enum ContentDecoder<R: DecodedReader = BodyReader> {
+    Gzip(Box<MultiGzDecoder<R>>),
+    Brotli(Box<DecompressorWriter<R>>),
+    Zstd(Box<ZstdDecoder<R>>),
+}
+
+impl<R: DecodedReader> ContentDecoder<R> {
     /// The decoder of a coding; `None` if there is none, or none that could write to this reader.
-    pub(super) fn new(coding: &[u8], reader: BodyReader) -> Option<ContentDecoder> {
+    pub(super) fn new(coding: &[u8], reader: R) -> Option<ContentDecoder<R>> {
         let is_named = |name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
         // The second name is the first one's, by RFC 9110 §8.4.1.3.
         if is_named("gzip") || is_named("x-gzip") {
@@ -30,11 +42,11 @@ impl ContentDecoder {
             return Some(ContentDecoder::Brotli(Box::new(decoder)));
         }
         // Its decoder holds back a window of up to 8 MiB, so events would be seen too late.
-        (is_named("zstd") && reader.events.is_none())
+        (is_named("zstd") && !reader.is_timed())
             .then(|| ContentDecoder::Zstd(Box::new(ZstdDecoder::new(reader))))
     }
 
-    pub(super) fn reader(&self) -> &BodyReader {
+    pub(super) fn reader(&self) -> &R {
         match self {
             ContentDecoder::Gzip(decoder) => decoder.get_ref(),
             ContentDecoder::Brotli(decoder) => decoder.get_ref(),
@@ -42,7 +54,7 @@ impl ContentDecoder {
         }
     }
 
-    pub(super) fn reader_mut(&mut self) -> &mut BodyReader {
+    pub(super) fn reader_mut(&mut self) -> &mut R {
         match self {
             ContentDecoder::Gzip(decoder) => decoder.get_mut(),
             ContentDecoder::Brotli(decoder) => decoder.get_mut(),
@@ -56,9 +68,9 @@ impl ContentDecoder {
             ContentDecoder::Gzip(decoder) => {
                 decoder.write_all(bytes)?;
                 // It keeps what it has made until it is asked again, and events are timed.
-                match decoder.get_ref().events {
-                    Some(_) => decoder.flush(),
-                    None => Ok(()),
+                match decoder.get_ref().is_timed() {
+                    true => decoder.flush(),
+                    false => Ok(()),
                 }
             }
             ContentDecoder::Brotli(decoder) => decoder.write_all(bytes),
@@ -76,7 +88,7 @@ impl ContentDecoder {
     }
 }
 
-impl fmt::Debug for ContentDecoder {
+impl<R: DecodedReader + fmt::Debug> fmt::Debug for ContentDecoder<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let coding = match self {
             ContentDecoder::Gzip(_) => "Gzip",

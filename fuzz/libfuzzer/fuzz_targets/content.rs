@@ -1,0 +1,4 @@
+//! `fuzz::content` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::content(data));
