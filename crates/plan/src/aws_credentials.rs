@@ -3,8 +3,9 @@
 use crate::Template;
 use secret::Secret;
 
-/// The service whose paths are encoded once, and which wants the hash of the body in a field.
-const S3: &str = "s3";
+/// The names of S3, whose paths are encoded once, and which wants the hash of the body in a field:
+/// its buckets, access points, outposts and directory buckets.
+const S3: [&str; 4] = ["s3", "s3-object-lambda", "s3-outposts", "s3express"];
 
 /// Credentials that requests are signed with for AWS. Their texts are the same for every operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct AwsCredentials {
 impl AwsCredentials {
     /// Whether the service's paths are encoded once.
     pub(crate) fn is_encoded_once(&self) -> bool {
-        self.service == S3
+        S3.contains(&self.service.as_str())
     }
 
     /// The texts that may have secret variables.

@@ -409,3 +409,25 @@ fn token_of_the_whole_fleet_is_in_the_canonical_text_and_that_of_each_agent_is_n
     let expected = [TokenHolder::Agent, TokenHolder::Agent, TokenHolder::Fleet];
     assert_eq!(holders, expected.map(Some));
 }
+
+#[test]
+fn hash_of_the_body_stands_in_a_field_for_every_name_of_s3() {
+    for (service, has_it) in [
+        ("s3", true),
+        ("s3express", true),
+        ("s3-outposts", true),
+        ("s3-object-lambda", true),
+        ("s3tables", false),
+        ("iam", false),
+    ] {
+        let plan = plan(&format!(
+            "request.auth = \"a\"\nauth.a.aws = {{ region = \"eu-west-1\", service = \
+             \"{service}\", access_key = \"a\", secret_key = \"b\" }}"
+        ));
+        let fields = plan.signature(&plan.requests()[0]);
+        let found = fields
+            .iter()
+            .any(|(name, _)| *name == "x-amz-content-sha256");
+        assert_eq!(found, has_it, "{service}");
+    }
+}
