@@ -422,8 +422,11 @@ fn operations_under_way_at_the_end_are_followed_to_theirs() {
         let operations = |figures: &analysis::Figures| {
             let operations = &figures.operations;
             assert_eq!(operations.started, operations.ended, "{load}");
-            assert_eq!(operations.ok, operations.ended, "{load}");
-            operations.ended
+            // A busy machine is late for some arrivals, which never begin.
+            let others = figures.errors.iter();
+            let others = others.filter(|error| error.name != "load.not_sent");
+            assert_eq!(others.count(), 0, "{load}: {:?}", figures.errors);
+            operations.ok
         };
         let warm_up = document.warm_up.as_ref().map_or(0, operations);
         let ended = operations(&document.measured) + warm_up;
