@@ -18,6 +18,7 @@ const EXPIRING: &str = include_str!("../servers/python/expiring.py");
 const TOKENS: &str = include_str!("../servers/python/tokens.py");
 const SIGNED: &str = include_str!("../servers/python/signed.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
+const SHOP: &str = include_str!("../../examples/shop.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
 pub struct PythonServer {
@@ -79,6 +80,13 @@ impl PythonServer {
     #[must_use]
     pub fn example(ip: IpAddr) -> Option<PythonServer> {
         PythonServer::start_script(EXAMPLE, ip, &[])
+    }
+
+    /// Starts on `ip` the shop of `examples/shop.toml`, which writes each answer as a line of the
+    /// file `seen`: session, method, path and status. `None` if Python is not installed.
+    #[must_use]
+    pub fn shop(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
+        PythonServer::start_script(SHOP, ip, &[seen.to_str().unwrap()])
     }
 
     fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {

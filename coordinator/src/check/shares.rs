@@ -8,6 +8,9 @@ const LISTED_MAX: u32 = 40;
 /// A column: its heading, and the cell of a share, if it has one.
 type Column = (&'static str, fn(&Share) -> Option<String>);
 
+/// Heading of the number of what the load is made of, if that is requests.
+const COUNTED: &str = "requests";
+
 const COLUMNS: [Column; 6] = [
     ("rate", |share| share.rate.map(rate_text)),
     ("at most", |share| {
@@ -30,7 +33,7 @@ const COLUMNS: [Column; 6] = [
             .max_connections
             .map(|connections| format!("up to {connections}"))
     }),
-    ("requests", |share| {
+    (COUNTED, |share| {
         share.requests.map(|requests| requests.to_string())
     }),
 ];
@@ -51,7 +54,11 @@ pub(super) fn table(plan: &Plan, agents: u32) -> String {
     let says_something = |(_, cell): &&Column| rows.iter().any(|(_, share)| cell(share).is_some());
     let columns: Vec<&Column> = COLUMNS.iter().filter(says_something).collect();
     let mut headings = vec!["agent".to_owned()];
-    headings.extend(columns.iter().map(|(heading, _)| (*heading).to_owned()));
+    let heading = |heading: &str| match heading {
+        COUNTED => plan.unit().key().to_owned(),
+        other => other.to_owned(),
+    };
+    headings.extend(columns.iter().map(|&&(name, _)| heading(name)));
     let mut lines = vec![headings];
     for (name, share) in &rows {
         let mut line = vec![name.clone()];

@@ -6,7 +6,7 @@ use plan::{
     ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
     Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus, Request, RequestsPerConnection,
     Resumption, ResumptionKind, ServerNames, Shape, Stage, Target, Tls, Verify, Words as _,
-    duration_text,
+    WorkUnit, duration_text,
 };
 use std::fmt::Display;
 
@@ -24,8 +24,11 @@ pub(super) fn paragraphs(plan: &Plan) -> Vec<(&'static str, Vec<String>)> {
     paragraphs.extend(plan.tls().map(|it| ("tls", tls(it, roots(plan, it)))));
     paragraphs.push(match plan.replay() {
         Some(replay) => ("replay", replayed_load(replay, plan.load())),
-        None => ("load", load(plan.load())),
+        None => ("load", load(plan.load(), plan.unit())),
     });
+    if !plan.journeys().is_empty() {
+        paragraphs.push(("journeys", journeys(plan)));
+    }
     paragraphs.push(("thresholds", thresholds(plan)));
     paragraphs
 }
@@ -132,15 +135,42 @@ fn requests(plan: &Plan) -> Vec<String> {
     if let Some(replay) = plan.replay() {
         return replayed_requests(plan, replay);
     }
-    let total: u64 = plan
+    let total: f64 = plan
         .requests()
         .iter()
-        .map(|request| u64::from(request.weight))
+        .map(|each| plan.weight_of(each))
         .sum();
     plan.requests()
         .iter()
-        .map(|each| request(each, plan.target(), total))
+        .map(|each| request(each, plan.target(), plan.weight_of(each) / total))
         .collect()
+}
+
+/// A share at the beginning of a line.
+fn percent(share: f64) -> String {
+    let percent = format!("{:.1}", share * 100.0);
+    format!("{:>3} %  ", percent.trim_end_matches(".0"))
+}
+
+/// Each journey with its share, its steps and what becomes of its connection.
+fn journeys(plan: &Plan) -> Vec<String> {
+    let weights = plan.journeys().iter();
+    let total: f64 = weights.map(|journey| f64::from(journey.weight)).sum();
+    let line = |journey: &plan::Journey| {
+        let share = percent(f64::from(journey.weight) / total);
+        let steps = human::counted(journey.steps().len() as u64, "step");
+        let requests = significant(journey.mean_steps());
+        let connection = match journey.connection {
+            plan::JourneyConnection::Kept => "on a connection that is kept",
+            plan::JourneyConnection::New => "each on a new connection",
+        };
+        format!(
+            "{share}{:?}: {steps}, {requests} requests on average if none fails, \
+             {connection}",
+            journey.name
+        )
+    };
+    plan.journeys().iter().map(line).collect()
 }
 
 /// The requests of a log, by their methods.
@@ -246,7 +276,7 @@ fn beside_status(expect: &Expect) -> String {
     bytes.unwrap_or_default() + &checks
 }
 
-fn request(request: &Request, target: &Target, total_weight: u64) -> String {
+fn request(request: &Request, target: &Target, share: f64) -> String {
     let path = request
         .path
         .as_ref()
@@ -283,17 +313,10 @@ fn request(request: &Request, target: &Target, total_weight: u64) -> String {
         .iter()
         .map(|&range| statuses_text(range))
         .collect();
-    let share = if total_weight == u64::from(request.weight) {
+    let share = if share == 1.0 {
         String::new()
     } else {
-        format!(
-            "{:>3.3} %  ",
-            format!(
-                "{:.1}",
-                f64::from(request.weight) * 100.0 / total_weight as f64
-            )
-            .trim_end_matches(".0")
-        )
+        percent(share)
     };
     format!(
         "{share}{line}{name}{body}{headers}{credentials}{redirects}; ok: status {}{more}",
@@ -481,7 +504,11 @@ fn care(tls: &Tls, roots: &str) -> String {
     format!("{verify}; {keys}{shares}; {resumed}{early}; {alpn}")
 }
 
-fn load(load: &Load) -> Vec<String> {
+fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
+    let one = match unit {
+        WorkUnit::Request => "operation",
+        WorkUnit::Journey => "journey",
+    };
     let mut lines = vec![match &load.shape {
         Shape::Closed {
             connections,
@@ -489,8 +516,8 @@ fn load(load: &Load) -> Vec<String> {
         } => {
             let pause = think_time.map_or_else(String::new, |pause| {
                 match (duration_text(pause.min), duration_text(pause.max)) {
-                    (min, max) if min == max => format!(", pausing {min} between operations"),
-                    (min, max) => format!(", pausing {min} to {max} between operations"),
+                    (min, max) if min == max => format!(", pausing {min} between {one}s"),
+                    (min, max) => format!(", pausing {min} to {max} between {one}s"),
                 }
             });
             let users = human::counted(u64::from(*connections), "virtual user");
@@ -506,7 +533,14 @@ fn load(load: &Load) -> Vec<String> {
                 Arrivals::Even => Arrivals::Even.word(),
                 Arrivals::Poisson => "Poisson",
             };
-            format!("open loop: {rate}, {arrivals} arrivals, at most {max_connections} connections")
+            let of_journeys = match unit {
+                WorkUnit::Request => "",
+                WorkUnit::Journey => " of journeys",
+            };
+            format!(
+                "open loop: {rate}, {arrivals} arrivals{of_journeys}, at most {max_connections} \
+                 connections"
+            )
         }
     }];
     lines.extend(stages(load));
@@ -528,7 +562,7 @@ fn load(load: &Load) -> Vec<String> {
         End::Duration(duration) => format!("{warm_up}{}", duration_text(duration)),
         End::Requests(requests) => format!(
             "{warm_up}until {} {} ended",
-            human::counted(requests, "operation"),
+            human::counted(requests, one),
             human::one_or_many(requests, "has", "have")
         ),
     });
@@ -601,7 +635,7 @@ request = { auth = "api", redirects = 5 }
 load = { connections = 1, duration = "1s" }
 "#;
         let plan = Plan::parse(text, &mut NoFiles).expect("a plan");
-        let line = request(&plan.requests()[0], plan.target(), 1);
+        let line = request(&plan.requests()[0], plan.target(), 1.0);
         assert_eq!(
             line,
             "GET /, credentials \"api\", up to 5 redirects; ok: status 100-399"

@@ -42,6 +42,7 @@ pub(super) fn firing(load: &str, now: FleetTime) -> RunView {
         second: 4_000,
         ended_per_second: 1234,
         total_ended: 500,
+        total_units: 500,
         total_errors: 5,
         p50_ns: Some(1_200_000),
         ..Live::default()

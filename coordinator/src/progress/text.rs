@@ -118,7 +118,7 @@ fn measured(view: &RunView, elapsed: Duration) -> (f64, String) {
             )
         }
         End::Requests(requests) => {
-            let ended = view.live.as_ref().map_or(0, |live| live.total_ended);
+            let ended = view.live.as_ref().map_or(0, |live| live.total_units);
             let done = format!("{} of {}", count(ended), count(requests));
             (
                 ended as f64 / requests as f64,

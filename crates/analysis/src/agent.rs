@@ -1,5 +1,6 @@
 //! An agent in the result: its identity, its machine, its clock and how busy it was.
 
+use crate::figures::is_zero;
 use crate::{TimeFigure, Unstored};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,6 +37,10 @@ pub struct AgentResult {
     pub missing_intervals: Vec<(u32, u32)>,
     /// Whether the sum of its intervals equals the totals it reported; absent if it reported none.
     pub totals_match: Option<bool>,
+    /// Journeys that it began and never ended, or ended and never began: lost with it, or an error
+    /// of the program if it was not lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmatched_journeys: u64,
     /// Whether a server it sent load to was on its own machine, at a loopback address or at the
     /// address of one of its interfaces.
     #[serde(default)]

@@ -5,9 +5,9 @@ use crate::stretches::Stretches;
 use crate::{
     AgentEndCause, AgentResult, AgentSetup, CpuFigures, HistogramColumns, TimeFigure, Unstored,
 };
-use measure::{Client, Metric, Outcome, Snapshot, Totals};
+use measure::{Client, JourneyCell, JourneyCounts, Metric, Outcome, Period, Snapshot, Totals};
 use plan::LostAgents;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 /// How an agent's run ended.
@@ -39,6 +39,7 @@ pub(crate) struct AgentRun {
     measured: CellTally,
     addresses: BTreeSet<SocketAddr>,
     client: Client,
+    journeys: BTreeMap<JourneyCell, JourneyCounts>,
     /// Sum of the intervals received, in the form in which the agent reports its own at its end.
     totals: Totals,
     /// Intervals received.
@@ -94,6 +95,12 @@ impl AgentRun {
         let addresses = snapshot.cells.keys().filter_map(|key| key.address);
         self.addresses.extend(addresses);
         self.client.merge(&snapshot.client);
+        for (cell, funnel) in &snapshot.journeys {
+            self.journeys
+                .entry(*cell)
+                .or_default()
+                .merge(&funnel.counts);
+        }
         self.totals.add(snapshot);
     }
 
@@ -337,6 +344,27 @@ impl AgentRun {
         Some(self.totals == *reported)
     }
 
+    /// Returns the measured journeys that it began and did not end, by their place in the plan.
+    pub(crate) fn count_unended_journeys(&self) -> impl Iterator<Item = (u16, u64)> {
+        let counts = self.journeys.iter();
+        let measured = counts.filter(|(cell, _)| cell.period == Period::Measured);
+        measured.map(|(cell, counts)| {
+            (
+                cell.journey,
+                counts.begun.saturating_sub(counts.count_ended()),
+            )
+        })
+    }
+
+    /// Returns how many more journeys it began than it ended, or the other way round, whenever they
+    /// were due; 0 while its run goes on.
+    fn count_unmatched_journeys(&self) -> u64 {
+        let differences = self.journeys.values();
+        let differences = differences.map(|counts| counts.begun.abs_diff(counts.count_ended()));
+        let sum = differences.fold(0, u64::saturating_add);
+        if self.is_over() { sum } else { 0 }
+    }
+
     /// Returns the stretches of numbers below the last interval it recorded that never arrived.
     fn missing(&self) -> Vec<(u32, u32)> {
         let made = self.end.as_ref().and_then(|end| end.intervals);
@@ -368,6 +396,7 @@ impl AgentRun {
             intervals: self.seen.number(),
             missing_intervals: self.missing(),
             totals_match: self.totals_match(),
+            unmatched_journeys: self.count_unmatched_journeys(),
             target_is_local: fired_at.any(|address| setup.is_own(address.ip())),
             cpu: end.cpu,
             cpu_drain: end.cpu_drain,

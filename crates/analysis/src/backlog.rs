@@ -13,7 +13,8 @@ use crate::{PlanRecord, Series};
 use load_seconds::LoadSeconds;
 use serde::{Deserialize, Serialize};
 
-/// Operations that were due and had not ended, over the measured part.
+/// Operations that were due and had not ended, over the measured part; of a load of journeys the
+/// journeys that had an operation under way, so that pauses do not count as a backlog.
 ///
 /// A load that is carried has as many operations under way at its end as in its middle. One that is
 /// not carried piles up, at the server or in front of it. It proves nothing that a drain, or a
@@ -21,9 +22,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Backlog {
-    /// Operations that were due in the second half, sent or not.
+    /// Operations, or journeys, that were due in the second half, sent or not.
     pub due: u64,
-    /// Operations that ended in the second half, whenever they were due.
+    /// Operations, or journeys, that ended in the second half, whenever they were due.
     pub ended: u64,
     /// Operations that were due and had not ended at the end.
     pub at_end: u64,
@@ -53,6 +54,8 @@ pub struct OfferedLoad<'a> {
     pub at_end: u64,
     /// Arrivals of the measured part that were never sent.
     pub not_sent: u64,
+    /// Operations for each unit of the plan's load: 1, or the steps of a journey on average.
+    pub operations_each: f64,
 }
 
 impl Backlog {
@@ -61,6 +64,7 @@ impl Backlog {
         plan: &PlanRecord,
         series: &Series,
         [from_ns, length_ns]: [u64; 2],
+        operations_each: f64,
     ) -> Backlog {
         let within = whole.counters.within;
         Backlog::judge(&OfferedLoad {
@@ -75,6 +79,7 @@ impl Backlog {
                 .operations_begun()
                 .saturating_sub(within.ended),
             not_sent: not_sent(&whole.counters),
+            operations_each,
         })
     }
 
@@ -82,11 +87,14 @@ impl Backlog {
     #[must_use]
     pub fn judge(load: &OfferedLoad<'_>) -> Backlog {
         let seconds = LoadSeconds::new(load);
+        // The difference is journeys under way whether operations or journeys are counted.
+        let due = (load.due_late as f64 / load.operations_each).round() as u64;
+        let ended = due.saturating_add(load.ended_late);
         Backlog {
-            due: load.due_late,
-            ended: load.ended_late,
+            due,
+            ended: ended.saturating_sub(load.due_late),
             at_end: load.at_end,
-            noise: part_growth::chance(load.due_late as f64, seconds.is_even()),
+            noise: part_growth::chance(due as f64, seconds.is_even()),
             parts: load_part::parts(load, &seconds),
         }
     }

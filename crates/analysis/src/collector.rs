@@ -8,6 +8,8 @@ use crate::agent_run::AgentRun;
 use crate::cell_tally::CellTally;
 use crate::counts::errors;
 use crate::data_figures::DataUse;
+use crate::journey_figures::JourneyNames;
+use crate::journey_tally::JourneyTallies;
 use crate::live::{Live, LiveMachine, Recent};
 use crate::replay_figures::ReplayFigures;
 use crate::request_series::RequestSeriesBuilder;
@@ -23,7 +25,7 @@ use measure::{
     Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, SigningTally,
     Snapshot, TokenTallies, WithheldBodies, nanoseconds,
 };
-use plan::{End, Load, LostAgents, Plan, Shape, Threshold, Words as _};
+use plan::{End, Load, LostAgents, Plan, Shape, Threshold, ThresholdScope, Words as _};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -62,6 +64,7 @@ pub struct ResultCollector {
     /// The same of tokens that the coordinator asked for.
     asked: TokenTallies,
     signing: SigningTally,
+    journeys: JourneyTallies,
     series: SeriesBuilder,
     request_series: RequestSeriesBuilder,
     recent: Recent,
@@ -82,6 +85,8 @@ pub struct ResultCollector {
 struct RunPlan {
     name: String,
     requests: Vec<String>,
+    /// Empty if the load is made of requests.
+    journeys: Vec<JourneyNames>,
     /// What an answer is that fails each check, by the check's number less 1.
     checks: Vec<String>,
     warm_up_ns: u64,
@@ -103,7 +108,10 @@ impl RunPlan {
     fn judged_requests(&self) -> impl Iterator<Item = (u16, &str)> {
         let is_judged = |name: &str| {
             let mut thresholds = self.thresholds.iter();
-            thresholds.any(|threshold| threshold.request.as_deref() == Some(name))
+            thresholds.any(|threshold| match &threshold.scope {
+                ThresholdScope::Request(judged) => judged == name,
+                ThresholdScope::Run | ThresholdScope::Journey(_) => false,
+            })
         };
         let requests = (0..).zip(self.requests.iter().map(String::as_str));
         requests.filter(move |(_, name)| is_judged(name))
@@ -114,9 +122,9 @@ impl RunPlan {
 fn check_words(plan: &Plan) -> Vec<String> {
     let checks = plan.checks();
     checks
-        .map(|(request, check)| match plan.requests() {
-            [_] => check.failure(),
-            _ => format!("{}: {}", request.name, check.failure()),
+        .map(|(request, failure)| match plan.requests() {
+            [_] => failure,
+            _ => format!("{}: {failure}", request.name),
         })
         .collect()
 }
@@ -132,6 +140,7 @@ impl ResultCollector {
                 .iter()
                 .map(|request| request.name.clone())
                 .collect(),
+            journeys: JourneyNames::all(plan),
             checks: check_words(plan),
             warm_up_ns: nanoseconds(plan.load().warm_up),
             end: plan.load().end,
@@ -171,6 +180,7 @@ impl ResultCollector {
             tokens: TokenTallies::default(),
             asked: TokenTallies::default(),
             signing: SigningTally::default(),
+            journeys: JourneyTallies::default(),
             series: SeriesBuilder::new(),
             request_series: RequestSeriesBuilder::new(plan.requests()),
             recent: Recent::default(),
@@ -203,6 +213,7 @@ impl ResultCollector {
         self.withheld.merge(&snapshot.withheld);
         self.tokens.merge(&snapshot.tokens);
         self.signing.merge(&snapshot.signing);
+        self.journeys.add(snapshot);
         let fire_end = self.fire_end();
         if let Some(whole_seconds) = &mut self.whole_seconds {
             let rule = WholeRule {
@@ -215,8 +226,11 @@ impl ResultCollector {
                 let tally = CellTally::measured_of(snapshot, |request| request == index);
                 (name.to_owned(), tally)
             });
+            let mut journeys = JourneyTallies::default();
+            journeys.add(snapshot);
             let delivered = SecondTally {
                 requests: requests.collect(),
+                journeys,
                 measured,
                 client: snapshot.client.clone(),
             };
@@ -395,6 +409,13 @@ impl ResultCollector {
             live.total_ended = live.total_ended.saturating_add(ended);
             live.total_errors = live.total_errors.saturating_add(errors);
         }
+        live.total_units = match self.run.journeys[..] {
+            [] => live.total_ended,
+            _ => {
+                let counts = self.journeys.sum();
+                counts.count_ended().saturating_add(counts.not_sent)
+            }
+        };
         live.is_warm_up = u64::from(live.second) * 1_000_000_000 < self.run.warm_up_ns;
         let machines = (0..).zip(&self.agent_machines);
         let by_agent = machines.map(|(agent, machine)| LiveMachine {

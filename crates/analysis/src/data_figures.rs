@@ -17,9 +17,11 @@ pub struct DataFigures {
     pub file: String,
     /// Rows of the file.
     pub rows: u64,
-    /// Which row an operation took: `sequential`, `shuffled`, `random`, `unique` or `user`.
+    /// Which row an operation, or a journey, took: `sequential`, `shuffled`, `random`, `unique` or
+    /// `user`.
     pub order: String,
-    /// Operations that took a row, arrivals that were never sent among them.
+    /// Operations that took a row, arrivals that were never sent among them; or all journeys, since
+    /// each takes one of every file.
     pub taken: u64,
     /// Distinct rows among them; absent where that does not follow from their number: in the orders
     /// `random` and `user`, and if the load did not go on to the end of the plan.
@@ -72,6 +74,15 @@ pub(crate) enum LoadReach {
     Open,
 }
 
+/// Journeys that were due, each of which takes a row of every file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JourneysDue {
+    /// Begun or not.
+    pub(crate) due: u64,
+    /// Never begun.
+    pub(crate) not_sent: u64,
+}
+
 impl DataUse {
     /// The data files of a plan.
     pub(crate) fn all(plan: &Plan) -> Vec<DataUse> {
@@ -94,11 +105,13 @@ impl DataUse {
         self.taking.get(usize::from(request)) == Some(&true)
     }
 
-    /// The figures of the file at `place` in the plan, by the counters of requests.
+    /// The figures of the file at `place` in the plan, by the counters of requests; of a load of
+    /// journeys by those, too.
     pub(crate) fn figures<'a>(
         &self,
         place: u16,
         counters: impl Iterator<Item = (u16, &'a Counters)>,
+        journeys: Option<JourneysDue>,
         failed_rows: &FailedRows,
         reach: LoadReach,
     ) -> DataFigures {
@@ -106,17 +119,21 @@ impl DataUse {
         counters
             .filter(|(request, _)| self.takes(*request))
             .for_each(|(_, counters)| sum.merge(counters));
-        let not_sent = counts::not_sent(&sum);
+        let unsent_operations = counts::not_sent(&sum);
+        let (taken, not_sent) = match journeys {
+            Some(journeys) => (journeys.due, journeys.not_sent),
+            None => (sum.started, unsent_operations),
+        };
         let follows = !matches!(self.order, RowOrder::Random | RowOrder::User);
         DataFigures {
             name: self.name.clone(),
             file: self.file.clone(),
             rows: self.rows,
             order: self.order.word().to_owned(),
-            taken: sum.started,
-            distinct: (follows && reach == LoadReach::Whole).then(|| sum.started.min(self.rows)),
+            taken,
+            distinct: (follows && reach == LoadReach::Whole).then(|| taken.min(self.rows)),
             not_sent,
-            failed: (sum.timed_out + sum.failed).saturating_sub(not_sent),
+            failed: (sum.timed_out + sum.failed).saturating_sub(unsent_operations),
             failed_rows: failed_rows
                 .of_file(place)
                 .map(|(row, failed)| self.failed_row(row, failed))
@@ -155,6 +172,14 @@ mod tests {
     }
 
     fn figures(order: RowOrder, reach: LoadReach) -> DataFigures {
+        figures_with(None, order, reach)
+    }
+
+    fn figures_with(
+        journeys: Option<JourneysDue>,
+        order: RowOrder,
+        reach: LoadReach,
+    ) -> DataFigures {
         let failure = |stage, kind| Failure { stage, kind };
         let status = failure(FailureStage::Http, Kind::Status(500));
         let unsent = failure(FailureStage::Load, Kind::NotSent);
@@ -174,7 +199,7 @@ mod tests {
             taking: vec![true, false, true],
             server_names: None,
         };
-        data.figures(3, (0..).zip(&by_request), &rows, reach)
+        data.figures(3, (0..).zip(&by_request), journeys, &rows, reach)
     }
 
     #[test]
@@ -190,6 +215,18 @@ mod tests {
             failures: [("http.status.500".to_owned(), 2)].into(),
         };
         assert_eq!(figures.failed_rows, [row]);
+    }
+
+    #[test]
+    fn journey_takes_one_row_however_many_steps_it_has() {
+        let due = JourneysDue {
+            due: 10,
+            not_sent: 3,
+        };
+        let figures = figures_with(Some(due), RowOrder::Unique, LoadReach::Whole);
+        let taken = (figures.taken, figures.distinct, figures.not_sent);
+        assert_eq!(taken, (10, Some(10), 3));
+        assert_eq!(figures.failed, 2, "operations, arrivals never sent aside");
     }
 
     #[test]

@@ -3,10 +3,10 @@
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap, Judgement,
-    MachineResult, PathFigures, PlanRecord, PreflightFinding, ProcessFigures, RedirectFigures,
-    ReplayFigures, RequestSeries, Series, ServerFigures, SessionOffers, TokenFigures, Unattended,
-    VerdictRecord, WithheldFigures,
+    AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap,
+    JourneyFigures, Judgement, MachineResult, PathFigures, PlanRecord, PreflightFinding,
+    ProcessFigures, RedirectFigures, ReplayFigures, RequestSeries, Series, ServerFigures,
+    SessionOffers, TokenFigures, Unattended, VerdictRecord, WithheldFigures,
 };
 use measure::Period;
 use measure::calendar;
@@ -72,6 +72,9 @@ pub struct Document {
     /// the plan has none fetched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tokens: Vec<TokenFigures>,
+    /// The funnels of journeys, in the plan's order; absent if the load is not made of journeys.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub journeys: Vec<JourneyFigures>,
     /// Figures by request, in the plan's order.
     pub by_request: Vec<FigureGroup>,
     /// Figures by address; operations that never got one are under `none`.
@@ -228,6 +231,9 @@ pub struct RunRecord {
     pub planned_duration_ns: Option<u64>,
     /// Number of measured operations that the plan asks for; absent if it asks for a duration.
     pub planned_operations: Option<u64>,
+    /// Number of measured journeys that the plan asks for; absent if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_journeys: Option<u64>,
     /// Actual length of the measured part.
     pub duration_ns: u64,
     /// Reasons why the run did not begin, if it did not: what an agent refused, or which agents did

@@ -22,7 +22,11 @@ mod figures;
 mod fleet_figures;
 mod heat_map;
 pub mod human;
+mod journey_figures;
+mod journey_number;
+mod journey_tally;
 mod live;
+mod load_counts;
 mod machine;
 mod machine_figures;
 mod natural_order;
@@ -89,6 +93,7 @@ pub use figures::{
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended};
 pub use heat_map::{HeatColumn, HeatMap};
+pub use journey_figures::{JourneyFigures, StepFigures};
 pub use live::{Live, LiveMachine};
 pub use machine::{
     BeforeLoadRow, GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow,

@@ -33,6 +33,8 @@ pub struct Live {
     pub agents: u32,
     /// Measured operations ended so far.
     pub total_ended: u64,
+    /// What the load is made of and has ended so far, measured: operations, or journeys.
+    pub total_units: u64,
     /// Measured operations ended so far that are not ok.
     pub total_errors: u64,
     /// Each agent's machine, by index.

@@ -112,6 +112,15 @@ pub struct Row {
     /// Mean gap between two events of an answer, by the instant of the second one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_gap_mean_ns: Option<u64>,
+    /// Journeys begun in it; absent if there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub journeys_begun: u64,
+    /// Journeys completed in it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub journeys_completed: u64,
+    /// Journeys that ended in it with a step that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub journeys_failed: u64,
     /// Mean of the smoothed round trips sampled in it; absent if there were none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_trip_mean_ns: Option<u64>,
@@ -228,6 +237,14 @@ impl SeriesBuilder {
         }
         for cell in snapshot.cells.values() {
             row.count(cell);
+        }
+        for funnel in snapshot.journeys.values() {
+            row.counts.add(&Row {
+                journeys_begun: funnel.counts.begun,
+                journeys_completed: funnel.counts.completed,
+                journeys_failed: funnel.counts.failed,
+                ..Row::default()
+            });
         }
         for cell in snapshot.cells.values() {
             self.add_response_times(second, cell);
@@ -474,6 +491,9 @@ impl Row {
             (&mut self.wire_sent_bytes, other.wire_sent_bytes),
             (&mut self.connections_opened, other.connections_opened),
             (&mut self.events, other.events),
+            (&mut self.journeys_begun, other.journeys_begun),
+            (&mut self.journeys_completed, other.journeys_completed),
+            (&mut self.journeys_failed, other.journeys_failed),
         ];
         for (sum, count) in sums {
             self::add(sum, count);

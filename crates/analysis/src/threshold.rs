@@ -1,11 +1,14 @@
 //! Judges thresholds on the merged whole: headline times (ok and timed out), counters and shares.
 
 use crate::cell_tally::CellTally;
+use crate::journey_figures::JourneyNames;
+use crate::journey_number;
+use crate::journey_tally::{JourneyTallies, JourneyTally};
 use crate::number::number;
 use crate::span::Span;
 use crate::{Headline, Unit, human};
 use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
-use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
+use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric, ThresholdScope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,6 +41,8 @@ pub(crate) struct JudgedBy<'a> {
     pub(crate) tally: &'a CellTally,
     /// Tallies of the requests that thresholds name, by their names.
     pub(crate) requests: &'a BTreeMap<String, CellTally>,
+    /// Names of the plan's journeys, and their tallies by their places.
+    pub(crate) journeys: (&'a [JourneyNames], &'a JourneyTallies),
     pub(crate) client: &'a Client,
     pub(crate) span: Span,
 }
@@ -70,19 +75,29 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
         ThresholdMetric::Time { .. } => false,
         ThresholdMetric::Number(name) => !name.ends_with("rate"),
     };
+    let judged = if is_count { all } else { rates };
     let JudgedBy {
         tally,
         requests,
         client,
         span,
-    } = if is_count { all } else { rates };
-    // A request that was never sent has no tally.
+        ..
+    } = judged;
+    // A request that was never sent has no tally, and neither has a journey.
     let nothing = CellTally::default();
-    let tally = match &threshold.request {
-        Some(request) => requests.get(request).unwrap_or(&nothing),
-        None => tally,
+    let metric = &threshold.metric;
+    let measured = match &threshold.scope {
+        ThresholdScope::Run => Measured::new(metric, tally, client, span),
+        ThresholdScope::Request(name) => {
+            let tally = requests.get(name).unwrap_or(&nothing);
+            Measured::new(metric, tally, client, span)
+        }
+        ThresholdScope::Journey(name) => {
+            let no_journey = JourneyTally::default();
+            let tally = judged.journey(name).unwrap_or(&no_journey);
+            Measured::of_journey(metric, tally, span)
+        }
     };
-    let measured = Measured::new(&threshold.metric, tally, client, span);
     let limit = match threshold.limit {
         Limit::Time(limit) => limit.as_nanos() as f64,
         Limit::Number(limit) => limit,
@@ -100,21 +115,46 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
     }
 }
 
+impl<'a> JudgedBy<'a> {
+    fn journey(&self, name: &str) -> Option<&'a JourneyTally> {
+        let (names, tallies) = self.journeys;
+        let place = names.iter().position(|journey| journey.name == name)?;
+        tallies.of(u16::try_from(place).ok()?)
+    }
+}
+
 impl Measured {
+    fn of_journey(metric: &ThresholdMetric, tally: &JourneyTally, span: Span) -> Measured {
+        match metric {
+            ThresholdMetric::Time {
+                histogram,
+                statistic,
+            } => {
+                let headline = journey_number::times(histogram, tally);
+                let why_none = || "no journey was completed".to_owned();
+                Measured::of_times(headline.as_ref(), *statistic, why_none)
+            }
+            ThresholdMetric::Number(name) => {
+                Measured::of_number(journey_number::number(name, tally, span))
+            }
+        }
+    }
+
+    fn of_number((unit, actual): (Unit, Result<f64, &'static str>)) -> Measured {
+        Measured {
+            unit,
+            most: actual.ok(),
+            actual: actual.map_err(str::to_owned),
+        }
+    }
+
     fn new(metric: &ThresholdMetric, whole: &CellTally, client: &Client, span: Span) -> Measured {
         match metric {
             ThresholdMetric::Time {
                 histogram,
                 statistic,
             } => Measured::time(histogram, *statistic, whole, client),
-            ThresholdMetric::Number(name) => {
-                let (unit, actual) = number(name, whole, span);
-                Measured {
-                    unit,
-                    most: actual.ok(),
-                    actual: actual.map_err(str::to_owned),
-                }
-            }
+            ThresholdMetric::Number(name) => Measured::of_number(number(name, whole, span)),
         }
     }
 
@@ -129,9 +169,18 @@ impl Measured {
             LOOP_LAG => (!client.loop_lag.is_empty()).then(|| Headline::exact(&client.loop_lag)),
             name => whole.headline(&metrics(name).collect::<Vec<_>>()),
         };
-        let (actual, most) = match headline.and_then(|headline| bounds(&headline, statistic)) {
+        let why_none = || format!("no {histogram} was measured");
+        Measured::of_times(headline.as_ref(), statistic, why_none)
+    }
+
+    fn of_times(
+        headline: Option<&Headline>,
+        statistic: Statistic,
+        why_none: impl FnOnce() -> String,
+    ) -> Measured {
+        let (actual, most) = match headline.and_then(|headline| bounds(headline, statistic)) {
             Some((least, most)) => (Ok(least), most),
-            None => (Err(format!("no {histogram} was measured")), None),
+            None => (Err(why_none()), None),
         };
         Measured {
             unit: Unit::Ns,
@@ -258,6 +307,7 @@ mod tests {
         let all = JudgedBy {
             tally,
             requests: &BTreeMap::new(),
+            journeys: (&[], &JourneyTallies::default()),
             client,
             span,
         };
@@ -267,7 +317,7 @@ mod tests {
     fn judged(metric: ThresholdMetric, comparison: Relation, limit: Limit) -> Judgement {
         judge(
             &[Threshold {
-                request: None,
+                scope: ThresholdScope::Run,
                 metric,
                 comparison,
                 limit,
@@ -358,7 +408,7 @@ mod tests {
             };
             let limit = Limit::Time(Duration::from_millis(limit_ms));
             let threshold = Threshold {
-                request: None,
+                scope: ThresholdScope::Run,
                 metric,
                 comparison: Relation::AtMost,
                 limit,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a lost agent may have done and nobody stored.
+/// What a lost agent may have done and was never stored.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unstored {

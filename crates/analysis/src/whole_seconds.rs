@@ -5,6 +5,7 @@
 
 use crate::agent_run::{AgentRun, Charge};
 use crate::cell_tally::CellTally;
+use crate::journey_tally::JourneyTallies;
 use crate::stretches::Stretches;
 use measure::Client;
 use plan::LostAgents;
@@ -20,6 +21,8 @@ pub(crate) struct SecondTally {
     pub(crate) measured: CellTally,
     /// The measured part of the requests that thresholds name.
     pub(crate) requests: BTreeMap<String, CellTally>,
+    /// The measured part of journeys.
+    pub(crate) journeys: JourneyTallies,
     pub(crate) client: Client,
 }
 
@@ -27,6 +30,7 @@ impl SecondTally {
     fn merge(&mut self, other: &SecondTally) {
         self.measured.merge(&other.measured);
         self.client.merge(&other.client);
+        self.journeys.merge(&other.journeys);
         for (name, tally) in &other.requests {
             self.requests.entry(name.clone()).or_default().merge(tally);
         }

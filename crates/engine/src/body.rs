@@ -70,7 +70,7 @@ impl BodyUpload {
         let left = body.length(values);
         BodyUpload {
             body,
-            values: *values,
+            values: values.clone(),
             piece: 0,
             offset: 0,
             left,

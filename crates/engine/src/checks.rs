@@ -2,6 +2,7 @@
 //! asks for, ready to be made, and the events of a streamed answer. Knows no framing and no
 //! connection.
 
+mod answer_captures;
 mod answer_watch;
 mod body_leave;
 mod body_reader;
@@ -23,7 +24,7 @@ pub(crate) use event_watch::EventWatch;
 pub use fuzzing::DecoderDoor;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
-use plan::{Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
+use plan::{Capture, CapturePlace, Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
 use std::sync::Arc;
 
 /// The checks of one request, each with its number in the plan. Those of one kind stand in the
@@ -36,6 +37,10 @@ pub(crate) struct AnswerChecks {
     patterns: Vec<(u16, Pattern)>,
     /// By the pointer.
     json: Vec<(u16, String, ValueTest)>,
+    /// What is taken from the answer, each with its number as a check.
+    captures: Vec<(u16, Capture)>,
+    /// Whether cookies are kept that the answer sets.
+    keeps_cookies: bool,
     /// Whether the field `Location` is kept, because redirects are followed.
     keeps_location: bool,
     /// How the events of the answer are read, if that is a stream of them.
@@ -51,8 +56,13 @@ impl AnswerChecks {
         let of_request = |request: &plan::Request| {
             let checks = &request.expect.checks;
             let first = last + 1;
-            last += checks.len() as u16; // a plan has 1,000 at most
+            let first_capture = first + checks.len() as u16; // a plan has 1,000 of both at most
+            last = first_capture + request.captures.len() as u16 - 1;
             let ready = || AnswerChecks {
+                captures: (first_capture..)
+                    .zip(request.captures.iter().cloned())
+                    .collect(),
+                keeps_cookies: request.keeps_cookies,
                 keeps_location: request.redirects > 0,
                 stream: request.stream.clone().map(Arc::new),
                 continue_within: request.transfer.continue_within.map(nanoseconds),
@@ -98,7 +108,16 @@ impl AnswerChecks {
     }
 
     fn has_body_checks(&self) -> bool {
-        !(self.texts.is_empty() && self.patterns.is_empty() && self.json.is_empty())
+        !(self.texts.is_empty() && self.patterns.is_empty() && !self.keeps_body())
+    }
+
+    /// Whether the whole body is kept, since only then it can be judged or taken from.
+    fn keeps_body(&self) -> bool {
+        let is_of_body = |(_, capture): &(u16, Capture)| match capture.from {
+            CapturePlace::Header(_) | CapturePlace::Cookie(_) => false,
+            CapturePlace::Json(_) | CapturePlace::Matches(_) => true,
+        };
+        !self.json.is_empty() || self.captures.iter().any(is_of_body)
     }
 
     /// Length of the longest text that is looked for.

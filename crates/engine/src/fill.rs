@@ -9,6 +9,7 @@ use crate::values::{ColumnSource, Values, digits};
 use data::Escape;
 use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
 use std::cell::RefCell;
+use std::fmt;
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -21,6 +22,14 @@ pub(crate) enum Fill {
     /// The body of a recorded request.
     Recorded(Arc<RecordedArrivals>),
     Value(Placeholder),
+    /// A line that some operations have, and others do not.
+    Line(Arc<dyn OptionalLine>),
+}
+
+/// A line of a head that some operations have, and others do not.
+pub(crate) trait OptionalLine: fmt::Debug + Send + Sync {
+    /// Appends the line, if the operation with these values has it.
+    fn put_line(&self, values: &Values, out: &mut Vec<u8>);
 }
 
 /// A source of text that differs between operations.
@@ -38,6 +47,12 @@ pub(crate) enum Placeholder {
     Generated(Arc<GeneratedSource>),
     /// A made value that follows from another text.
     Composed(Arc<ComposedSource>),
+    /// A text that the operation's journey has captured; empty if it has not.
+    Captured {
+        /// Its index in the plan.
+        index: u16,
+        escape: Escape,
+    },
     /// A token, which can be another one at the next look.
     Token(Arc<WorkerToken>),
 }
@@ -82,7 +97,7 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => Some(bytes),
             Fill::Shared(bytes) => Some(bytes),
-            Fill::Recorded(_) | Fill::Value(_) => None,
+            Fill::Recorded(_) | Fill::Value(_) | Fill::Line(_) => None,
         }
     }
 
@@ -92,6 +107,7 @@ impl Fill {
             Fill::Shared(bytes) => out.extend_from_slice(bytes),
             Fill::Recorded(arrivals) => out.extend_from_slice(recorded_body(arrivals, values)),
             Fill::Value(placeholder) => placeholder.put(values, out),
+            Fill::Line(line) => line.put_line(values, out),
         }
     }
 
@@ -105,6 +121,7 @@ impl Fill {
             Fill::Shared(bytes) => part(bytes, out),
             Fill::Recorded(arrivals) => part(recorded_body(arrivals, values), out),
             Fill::Value(placeholder) => placeholder.put_part(values, from, most, out),
+            Fill::Line(_) => {} // no body has one
         }
     }
 
@@ -120,6 +137,7 @@ impl Fill {
             Fill::Shared(bytes) => bytes.len(),
             Fill::Recorded(arrivals) => recorded_body(arrivals, values).len(),
             Fill::Value(placeholder) => placeholder.length(values),
+            Fill::Line(_) => 0, // a head is written without asking for its length
         }
     }
 }
@@ -155,6 +173,9 @@ impl Placeholder {
             Placeholder::Column(source) => return source.length(values),
             Placeholder::Generated(source) => source.escape,
             Placeholder::Composed(source) => source.escape,
+            Placeholder::Captured { index, escape } => {
+                return escape.length(values.text_of(*index));
+            }
             Placeholder::Token(_) => Escape::None,
         };
         match self {
@@ -191,6 +212,10 @@ impl Placeholder {
                 let before = out.len();
                 source.put(values, out);
                 escape_from(before, source.escape, out);
+                Ok(())
+            }
+            Placeholder::Captured { index, escape } => {
+                escape.put(values.text_of(*index), out);
                 Ok(())
             }
             Placeholder::Token(token) => {

@@ -5,13 +5,15 @@ use crate::checks::AnswerChecks;
 use crate::failed_row::RowFinder;
 use crate::hops::{Hop, HopForm, HopId, Hops};
 use crate::http2;
+use crate::journey_memory::{JourneyMemories, JourneyMemory};
 use crate::live_operation::LiveOperation;
 use crate::request::{Http1Request, Http1Requests};
 use crate::request_tallies::RequestTallies;
 use crate::template::ValueSources;
-use crate::values::Values;
+use crate::values::{JourneyView, Values};
 use measure::{RedirectFault, RowId};
 use plan::{Close, HttpVersion, Plan};
+use std::sync::Arc;
 
 /// The plan's requests, built before the run.
 pub(crate) struct PlanRequests {
@@ -21,6 +23,8 @@ pub(crate) struct PlanRequests {
     close: Close,
     rows: RowFinder,
     hops: Hops,
+    /// What journeys remember.
+    pub(crate) memories: JourneyMemories,
 }
 
 impl PlanRequests {
@@ -33,6 +37,7 @@ impl PlanRequests {
             close: plan.connection().close,
             rows: RowFinder::new(plan),
             hops: Hops::default(),
+            memories: JourneyMemories::default(),
         }
     }
 
@@ -63,12 +68,38 @@ impl PlanRequests {
         operation: &LiveOperation,
         plain: &mut Vec<u8>,
     ) -> Option<BodyUpload> {
-        let values = || Values::new(user, operation);
+        let values = || self.values(user, operation);
         let request = self.request_of(operation);
         if let Some((hop, followed)) = self.hop_of(operation).zip(request.hops.as_ref()) {
             return followed.write(hop, values, plain);
         }
         request.write(closes, values, plain)
+    }
+
+    /// What the operation is known by.
+    fn values(&self, user: u64, operation: &LiveOperation) -> Values {
+        let values = Values::new(user, operation);
+        let view = |memory: &Arc<JourneyMemory>| JourneyView {
+            memory: Arc::clone(memory),
+            hop_target: self.hop_of(operation).map(|hop| (*hop.target).into()),
+        };
+        Values {
+            journey: self.memories.of(values.seq).map(view),
+            ..values
+        }
+    }
+
+    /// Gives cookies that an answer to the operation's request sets to its journey.
+    pub(crate) fn set_cookies(&mut self, user: u64, operation: &LiveOperation, set: &[Vec<u8>]) {
+        let values = self.values(user, operation);
+        let Some(source) = self.http1.request(operation.id.request).cookies.clone() else {
+            return;
+        };
+        self.memories.set_cookies(values.seq, |jar| {
+            source.with_scope(&values, |scope| {
+                set.iter().for_each(|field| jar.set(field, scope));
+            });
+        });
     }
 
     /// Writes the operation's header block. Returns its body, if it has one.
@@ -80,7 +111,7 @@ impl PlanRequests {
     ) -> Option<BodyUpload> {
         let blocks = self.http2.as_ref();
         let blocks = blocks.expect("HTTP/2 is spoken only if the plan says so");
-        let (request, values) = (operation.id.request, Values::new(user, operation));
+        let (request, values) = (operation.id.request, self.values(user, operation));
         match self.hop_of(operation) {
             Some(hop) => blocks.write_hop(request, hop, &values, block),
             None => blocks.write(request, &values, block),
@@ -99,7 +130,7 @@ impl PlanRequests {
         let request = self.http1.request(operation.id.request);
         let request = request.hops.as_ref().ok_or(RedirectFault::TooMany)?;
         let sent_at = operation.sent().map_or(operation.begun_at, |sent| sent.at);
-        let values = Values::new(user, operation).at_once(true);
+        let values = self.values(user, operation).at_once(true);
         let before = self.hop_of(operation);
         let hop = request.follow(before, &values, (status, location), sent_at)?;
         let origin = hop.origin;

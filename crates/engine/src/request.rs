@@ -2,10 +2,11 @@
 
 use crate::body::BodyUpload;
 use crate::checks::AnswerChecks;
+use crate::cookie_source::CookieSource;
 use crate::fill::literal;
 use crate::hop_request::HopRequest;
 use crate::replayed_request::ReplayedRequest;
-use crate::request_bytes::{HeadEnd, RequestBytes, body_of, put_target};
+use crate::request_bytes::{HeadEnd, RequestBytes, body_of, cookies_of, put_target};
 use crate::template::ValueSources;
 use crate::values::Values;
 use plan::Plan;
@@ -33,6 +34,8 @@ pub(crate) struct Http1Request {
     pub(crate) checks: Option<Arc<AnswerChecks>>,
     /// What a log has of it, if the plan replays one.
     pub(crate) replayed: Option<Arc<ReplayedRequest>>,
+    /// What its cookies depend on, if it has those of its journey.
+    pub(crate) cookies: Option<Arc<CookieSource>>,
     /// What is sent after a redirect, if any are followed.
     pub(crate) hops: Option<Box<HopRequest>>,
 }
@@ -89,6 +92,7 @@ impl Http1Request {
                 "GET" | "HEAD" | "OPTIONS" | "TRACE"
             ),
             expect: request.expect.clone(),
+            cookies: cookies_of(of),
             checks,
             hops: (request.redirects > 0).then(hops),
             replayed,

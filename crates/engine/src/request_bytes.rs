@@ -1,12 +1,13 @@
 //! The bytes of HTTP/1.1 requests, or the pieces that they are made from.
 
 use crate::body::{self, BodyUpload, RequestBody};
+use crate::cookie_source::CookieSource;
 use crate::fill::{self, Fill, literal};
 use crate::replayed_request::ReplayedRequest;
 use crate::request_rules::{authority, takes_body};
 use crate::template::ValueSources;
 use crate::values::Values;
-use plan::{BodyTransfer, Multipart, PartContent, Plan};
+use plan::{BodyTransfer, Multipart, PartContent, Plan, Scheme};
 use std::sync::Arc;
 
 /// The bytes of a request, or the pieces that they are made from.
@@ -168,7 +169,7 @@ impl FramedBytes {
     /// rest of it.
     #[inline(never)]
     fn write(&self, values: &Values, out: &mut Vec<u8>) -> Option<BodyUpload> {
-        let values = values.at_once(self.has_time);
+        let values = values.clone().at_once(self.has_time);
         self.pieces
             .iter()
             .for_each(|piece| piece.fill(&values, out));
@@ -207,6 +208,9 @@ fn lines(
         literal(pieces, b": ");
         sources.template(value, pieces);
         literal(pieces, b"\r\n");
+    }
+    if let Some(cookies) = cookies_to_send((plan, request, sources)) {
+        pieces.push(Fill::Line(cookies));
     }
     if end == HeadEnd::Closes {
         literal(pieces, b"Connection: close\r\n");
@@ -269,6 +273,25 @@ pub(crate) fn end_head(length: usize, out: &mut Vec<u8>) {
 }
 
 /// Appends path and query of a request to `pieces`.
+/// What the request's cookies depend on, if it has those of its journey.
+pub(crate) fn cookies_of(of: PlannedRequest<'_>) -> Option<Arc<CookieSource>> {
+    let (plan, request, _) = of;
+    let url = &plan.target().url;
+    let source = || {
+        let mut target = Vec::new();
+        put_target(of, &mut target);
+        CookieSource::new(&url.host.to_string(), url.scheme == Scheme::Https, target)
+    };
+    request.keeps_cookies.then(|| Arc::new(source()))
+}
+
+/// The same, if the plan gives the request no field `cookie` of its own.
+pub(crate) fn cookies_to_send(of: PlannedRequest<'_>) -> Option<Arc<CookieSource>> {
+    let mut fields = of.1.fields();
+    let has_own = fields.any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
+    cookies_of(of).filter(|_| !has_own)
+}
+
 pub(crate) fn put_target((plan, request, sources): PlannedRequest<'_>, pieces: &mut Vec<Fill>) {
     match &request.path {
         Some(path) => sources.template(path, pieces),

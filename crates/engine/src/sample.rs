@@ -1,13 +1,16 @@
 //! The first requests of a plan, made by what sends them, to be looked at.
 
+use crate::journey_memory::JourneyMemory;
+use crate::journeys::Journeys;
 use crate::random::Random;
 use crate::request::Http1Requests;
 use crate::request_bytes::end_head;
 use crate::request_tallies::RequestTallies;
 use crate::script::Script;
 use crate::template::ValueSources;
-use crate::values::Values;
+use crate::values::{JourneyView, Values};
 use plan::{Close, End, Owner, Plan, RequestsPerConnection, Seats};
+use std::sync::Arc;
 
 /// What separates the head of a request from its body.
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
@@ -35,7 +38,8 @@ struct Written {
 }
 
 /// The plan's first operations, at most `most`, as they would be sent now: by the first virtual
-/// users, each on a new connection. `{random}` is that of the first worker.
+/// users, each on a new connection; or those of its first journey, with captured texts by name.
+/// `{random}` is that of the first worker.
 #[must_use]
 pub fn sample_requests(plan: &Plan, most: u64) -> Vec<SampleRequest> {
     if plan.connection().requests == RequestsPerConnection::HandshakeOnly {
@@ -58,7 +62,28 @@ pub fn sample_requests(plan: &Plan, most: u64) -> Vec<SampleRequest> {
         RequestsPerConnection::Limited(requests) if requests.get() == 1
     );
     let closes = is_only_one && plan.connection().close == Close::Server;
-    let sample = |seq| {
+    let sample = |(index, values): (u16, Values)| {
+        let write = |requests: &Http1Requests| Written::new(requests, index, closes, &values);
+        let name = plan.requests()[usize::from(index)].name.clone();
+        write(&sent).show(write(&shown), name)
+    };
+    if let Some(journeys) = Journeys::new(plan) {
+        let memory = Arc::new(JourneyMemory::of_names(&plan.capture_names()));
+        let steps = journeys.first_steps(most as usize, &memory);
+        let of_step = |(index, random)| {
+            let values = Values {
+                random,
+                journey: Some(JourneyView {
+                    memory: Arc::clone(&memory),
+                    hop_target: None,
+                }),
+                ..Values::default()
+            };
+            sample((index, values))
+        };
+        return steps.into_iter().map(of_step).collect();
+    }
+    let of_operation = |seq| {
         let (index, random) = (script.first(seq), random.bits());
         let values = Values {
             user: seq % users,
@@ -66,17 +91,17 @@ pub fn sample_requests(plan: &Plan, most: u64) -> Vec<SampleRequest> {
             random,
             ..Values::default()
         };
-        let write = |requests: &Http1Requests| Written::new(requests, index, closes, values);
-        let name = plan.requests()[usize::from(index)].name.clone();
-        write(&sent).show(write(&shown), name)
+        sample((index, values))
     };
-    (0..number).map(sample).collect()
+    (0..number).map(of_operation).collect()
 }
 
 impl Written {
-    fn new(requests: &Http1Requests, index: u16, closes: bool, values: Values) -> Written {
+    fn new(requests: &Http1Requests, index: u16, closes: bool, values: &Values) -> Written {
         let mut bytes = Vec::new();
-        let mut upload = requests.request(index).write(closes, || values, &mut bytes);
+        let mut upload = requests
+            .request(index)
+            .write(closes, || values.clone(), &mut bytes);
         let mut ends = bytes.windows(END_OF_HEAD.len());
         let head = ends.position(|bytes| bytes == END_OF_HEAD).unwrap_or(0) + END_OF_HEAD.len();
         // A body that waits for leave is shown as one that has it.

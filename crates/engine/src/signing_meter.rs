@@ -170,8 +170,10 @@ mod tests {
             .collect();
         println!("{ratios:.3?}");
         ratios.sort_by(f64::total_cmp);
-        // Some 625 samples whose spread is 85 % of their mean: a standard error of 3.4 %.
-        assert!((0.85..1.15).contains(&ratios[2]), "{ratios:.3?}");
+        // Some 625 samples whose spread is 85 % of their mean have a standard error of 3.4 %. Other
+        // programs on the machine evict its caches between two samples, which costs those that
+        // are timed more than the rest.
+        assert!((0.7..1.5).contains(&ratios[2]), "{ratios:.3?}");
     }
 
     #[test]

@@ -52,6 +52,10 @@ impl ValueSources {
                     pieces.push(Fill::Value(Placeholder::Column(Arc::new(source))));
                 }
                 Piece::Made(made) => self.made(made, metering, pieces),
+                Piece::Captured(captured) => pieces.push(Fill::Value(Placeholder::Captured {
+                    index: captured.index,
+                    escape: captured.escape,
+                })),
                 Piece::Token(name) => match self.tallies.token(name) {
                     Some(token) => {
                         let token = Placeholder::Token(Arc::clone(token));

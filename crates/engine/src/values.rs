@@ -1,6 +1,7 @@
 //! What the texts of placeholders follow from, and cells of data files.
 
 use crate::clock::unix_ns;
+use crate::journey_memory::JourneyMemory;
 use crate::live_operation::LiveOperation;
 use data::{DataTable, Escape, TableCell};
 use measure::Period;
@@ -61,7 +62,7 @@ impl ColumnSource {
 
 /// What an operation is known by: the text of each placeholder follows from it. An upload keeps a
 /// copy until its body has gone out.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Values {
     pub(crate) user: u64,
     pub(crate) seq: u64,
@@ -69,6 +70,16 @@ pub(crate) struct Values {
     /// When the operation's bytes are written, in nanoseconds since 1970; 0 if its request has no
     /// timestamp.
     pub(crate) unix_ns: u64,
+    /// What its journey remembers, if that is anything.
+    pub(crate) journey: Option<JourneyView>,
+}
+
+/// What an operation sees of its journey.
+#[derive(Debug, Clone)]
+pub(crate) struct JourneyView {
+    pub(crate) memory: Arc<JourneyMemory>,
+    /// Where a redirect has led it: path and query.
+    pub(crate) hop_target: Option<Arc<[u8]>>,
 }
 
 impl Values {
@@ -78,16 +89,30 @@ impl Values {
 
     /// Says by what an operation of `user` is known.
     pub(crate) fn new(user: u64, operation: &LiveOperation) -> Values {
-        let seq = match operation.id.period {
-            Period::WarmUp => operation.seq.wrapping_add(Values::WARM_UP_FROM),
-            Period::Measured => operation.seq,
-        };
         Values {
             user,
-            seq,
+            seq: Values::number(operation.id.period, operation.seq),
             random: operation.random,
             unix_ns: 0,
+            journey: None,
         }
+    }
+
+    /// The number, unique in the run, of what has the number `seq` in its part of it. One that is
+    /// unique already stays, as that of a journey whose steps are in both parts.
+    #[inline]
+    pub(crate) fn number(period: Period, seq: u64) -> u64 {
+        match period {
+            Period::WarmUp if seq < Values::WARM_UP_FROM => seq + Values::WARM_UP_FROM,
+            Period::WarmUp | Period::Measured => seq,
+        }
+    }
+
+    /// The captured text with this index.
+    #[inline]
+    pub(crate) fn text_of(&self, index: u16) -> &[u8] {
+        let journey = self.journey.as_ref();
+        journey.map_or(&[], |journey| journey.memory.text(index))
     }
 
     /// The operation's number in its part of the run, by which it takes its rows.

@@ -22,6 +22,7 @@ mod path_probe;
 mod recorded;
 mod redirects;
 mod sender;
+mod steps;
 mod thread_account;
 mod uploads;
 mod users;
@@ -33,6 +34,7 @@ use crate::clock::{RunClock, monotonic_ns};
 use crate::connection::READ_BYTES;
 use crate::connection_key::ConnectionKey;
 use crate::endpoints::Endpoints;
+use crate::journeys::Journeys;
 use crate::lease::{FiringLease, StopMode, StopOrder};
 use crate::plan_requests::PlanRequests;
 use crate::poller::{Poller, Ready};
@@ -133,6 +135,8 @@ pub(crate) struct Worker {
     timeline: Timeline,
     source: LoadSource,
     script: Script,
+    /// What is under way, if the load is made of journeys.
+    journeys: Option<Box<Journeys>>,
     phase: WorkerPhase,
     cut: Option<Cut>,
     random: Random,
@@ -169,6 +173,7 @@ impl Worker {
         let outlets = (setup.handover, setup.spares);
         Worker {
             script: Script::new(plan),
+            journeys: Journeys::new(plan),
             requests: PlanRequests::new(plan, &tallies),
             timeline: Timeline::new(plan),
             phase: WorkerPhase::Firing,
@@ -373,11 +378,14 @@ impl Worker {
         let now = self.clock.now();
         self.ledger.roll(now);
         if self.cut.is_none() && self.timeline.is_ended_by_count() {
-            self.ledger.recorder.end_firing(self.source.last_begun_at());
+            let of_steps = self.journeys.as_ref().map_or(0, |all| all.last_begun_at());
+            let last = self.source.last_begun_at().max(of_steps);
+            self.ledger.recorder.end_firing(last);
         }
         self.end_arrivals(now);
         let firing = self.account.spent(&self.watch, now);
         self.phase = WorkerPhase::Draining { firing };
+        self.abandon_journeys(now);
         self.ledger.drain();
     }
 

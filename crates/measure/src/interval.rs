@@ -1,6 +1,7 @@
 //! What a worker hands over each second by a swap; the receiving thread makes a snapshot of it.
 
 use crate::beside_cells::BesideCells;
+use crate::funnels::HotFunnels;
 use crate::hot::HotCell;
 use crate::{CellKey, Client, Period, Snapshot};
 use std::net::SocketAddr;
@@ -17,6 +18,7 @@ pub struct Interval {
     cells: Cells,
     client: Client,
     beside: BesideCells,
+    funnels: HotFunnels,
 }
 
 /// An emptied interval. The recorder takes it back, so that the next interval allocates nothing.
@@ -24,6 +26,7 @@ pub struct Interval {
 pub struct Spare {
     pub(crate) cells: Cells,
     pub(crate) client: Client,
+    pub(crate) funnels: HotFunnels,
 }
 
 /// A worker's cells at the places that [`place`] gives them.
@@ -43,7 +46,7 @@ impl Interval {
         number: u32,
         requests: u16,
         addresses: Arc<Vec<Option<SocketAddr>>>,
-        cells: Cells,
+        (cells, funnels): (Cells, HotFunnels),
         client: Client,
         beside: BesideCells,
     ) -> Interval {
@@ -54,6 +57,7 @@ impl Interval {
             cells,
             client,
             beside,
+            funnels,
         }
     }
 
@@ -69,6 +73,7 @@ impl Interval {
         self.cells.iter().flatten().all(|cell| !cell.touched)
             && self.client == Client::default()
             && self.beside.is_empty()
+            && self.funnels.is_empty()
     }
 
     /// Merges what was recorded into `snapshot`, so that one snapshot can gather all workers.
@@ -85,10 +90,12 @@ impl Interval {
         }
         snapshot.client.merge(&self.client);
         self.beside.merge_into(snapshot);
+        self.funnels.drain_into(&mut snapshot.journeys);
         self.client.clear();
         Spare {
             cells,
             client: self.client,
+            funnels: self.funnels,
         }
     }
 

@@ -1,11 +1,13 @@
-//! A worker's recorder: no lock, no allocation once its cells exist, but for failed rows and
-//! redirects.
+//! A worker's recorder: no lock, no allocation once its cells and funnels exist, but for failed
+//! rows and redirects.
 
 mod ended;
+mod journeys;
 mod streamed;
 
 use crate::beside_cells::BesideCells;
 use crate::client::HotClient;
+use crate::funnels::HotFunnels;
 use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
@@ -35,6 +37,7 @@ pub struct Recorder {
     window: Window,
     client: HotClient,
     beside: BesideCells,
+    funnels: HotFunnels,
 }
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -55,6 +58,7 @@ impl Recorder {
             window: Window::ALWAYS,
             client: HotClient::default(),
             beside: BesideCells::default(),
+            funnels: HotFunnels::default(),
         }
     }
 
@@ -125,6 +129,7 @@ impl Recorder {
         let fresh = spare.unwrap_or_default();
         let client = self.client.cut(now.min(self.boundary()), fresh.client);
         let cells = std::mem::replace(&mut self.cells, fresh.cells);
+        let funnels = std::mem::replace(&mut self.funnels, fresh.funnels);
         let ended = self.interval;
         let next = ended.saturating_add(1);
         self.interval = if self.client.open() > 0 {
@@ -136,7 +141,7 @@ impl Recorder {
             ended,
             self.requests,
             Arc::clone(&self.addresses),
-            cells,
+            (cells, funnels),
             client,
             std::mem::take(&mut self.beside),
         )

@@ -2,8 +2,8 @@
 
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
-    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Metric, Outcome,
-    SigningTally, StreamCounts, TokenTallies, WithheldBodies,
+    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Funnel, JourneyCell,
+    Metric, Outcome, SigningTally, StreamCounts, TokenTallies, WithheldBodies,
 };
 use std::collections::BTreeMap;
 
@@ -27,6 +27,8 @@ pub struct Snapshot {
     pub tokens: TokenTallies,
     /// Digests and signatures that were made.
     pub signing: SigningTally,
+    /// What became of journeys; empty where the plan has none.
+    pub journeys: BTreeMap<JourneyCell, Funnel>,
 }
 
 /// Figures of one key.
@@ -54,12 +56,21 @@ impl Snapshot {
         self.withheld.merge(&other.withheld);
         self.tokens.merge(&other.tokens);
         self.signing.merge(&other.signing);
+        for (cell, funnel) in &other.journeys {
+            self.journeys.entry(*cell).or_default().merge(funnel);
+        }
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
     #[must_use]
     pub fn heap_bytes(&self) -> usize {
-        self.cells.values().map(Cell::heap_bytes).sum()
+        let funnel = |funnel: &Funnel| entry_bytes::<JourneyCell, Funnel>() + funnel.heap_bytes();
+        let funnels = self.journeys.values().map(funnel);
+        self.cells
+            .values()
+            .map(Cell::heap_bytes)
+            .chain(funnels)
+            .sum()
     }
 
     /// Whether nothing is recorded in it.
@@ -72,6 +83,7 @@ impl Snapshot {
             && self.withheld.is_empty()
             && self.tokens.is_empty()
             && self.signing == SigningTally::default()
+            && self.journeys.values().all(Funnel::is_empty)
     }
 }
 

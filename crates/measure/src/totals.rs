@@ -4,17 +4,18 @@
 use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
 use crate::wire::read_tokens;
 use crate::{
-    CellKey, Client, Counters, Distribution, Histogram, Metric, Outcome, PathSums, SigningTally,
-    Snapshot, SplitMix, StreamCounts, TokenTallies,
+    CellKey, Client, Counters, Distribution, Funnel, Histogram, JourneyCell, JourneyCounts, Metric,
+    Outcome, PathSums, SigningTally, Snapshot, SplitMix, StepCounts, StreamCounts, TokenTallies,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 5;
+pub(crate) const VERSION: u8 = 6;
 
-/// The versions before, of which run logs are read: without tokens and signing, and before that
-/// without streamed answers.
+/// The versions before, of which run logs are read: without journeys, before that without tokens
+/// and signing, and before that without streamed answers.
+const WITHOUT_JOURNEYS: u8 = 5;
 const WITHOUT_TOKENS: u8 = 4;
 const WITHOUT_STREAMS: u8 = 3;
 
@@ -35,6 +36,7 @@ pub struct Totals {
     streams: BTreeMap<CellKey, StreamCounts>,
     tokens: TokenTallies,
     signing: SigningTally,
+    journeys: BTreeMap<JourneyCell, FunnelTotals>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +58,14 @@ struct PathTotals {
 struct CellTotals {
     counters: Counters,
     times: BTreeMap<(Outcome, Metric), DistributionTotals>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct FunnelTotals {
+    counts: JourneyCounts,
+    steps: Vec<StepCounts>,
+    time: DistributionTotals,
+    wait: DistributionTotals,
 }
 
 /// Distributions of a cell that hold something.
@@ -134,6 +144,10 @@ impl Totals {
         self.add_client(&snapshot.client);
         self.tokens.merge(&snapshot.tokens);
         self.signing.merge(&snapshot.signing);
+        let funnels = snapshot.journeys.iter();
+        for (cell, funnel) in funnels.filter(|(_, funnel)| !funnel.is_empty()) {
+            self.journeys.entry(*cell).or_default().add(funnel);
+        }
     }
 
     /// Adds what load loops say of themselves.
@@ -218,6 +232,18 @@ impl Totals {
             WITHOUT_STREAMS | WITHOUT_TOKENS => Default::default(),
             _ => (read_tokens(&mut pieces)?, pieces.take()?),
         };
+        let mut journeys = BTreeMap::new();
+        let number = if version > WITHOUT_JOURNEYS {
+            pieces.take::<usize>()?
+        } else {
+            0
+        };
+        for _ in 0..number {
+            let (cell, funnel): (JourneyCell, FunnelTotals) = pieces.take()?;
+            let steps = funnel.steps.len() * size_of::<StepCounts>();
+            pieces.keep(entry_bytes::<JourneyCell, FunnelTotals>() + steps)?;
+            journeys.insert(cell, funnel);
+        }
         pieces.end()?;
         Ok(Totals {
             cells,
@@ -225,6 +251,7 @@ impl Totals {
             streams,
             tokens,
             signing,
+            journeys,
         })
     }
 
@@ -249,11 +276,21 @@ impl PartialEq for Totals {
             && self.streams == other.streams
             && self.tokens == other.tokens
             && self.signing == other.signing
+            && self.journeys == other.journeys
             && self.non_empty_cells().eq(other.non_empty_cells())
     }
 }
 
 impl Eq for Totals {}
+
+impl FunnelTotals {
+    fn add(&mut self, funnel: &Funnel) {
+        self.counts.merge(&funnel.counts);
+        StepCounts::merge_all(&mut self.steps, &funnel.steps);
+        self.time.add(&funnel.time);
+        self.wait.add(&funnel.wait);
+    }
+}
 
 impl DistributionTotals {
     fn add(&mut self, distribution: &Distribution) {

@@ -9,8 +9,9 @@ use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
-    Histogram, HistogramError, Metric, Outcome, PathCounts, PathSums, RowId, SigningTally,
-    Snapshot, StreamCounts, TokenTallies, TokenTally, WithheldBodies,
+    Funnel, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric, Outcome, PathCounts,
+    PathSums, RowId, SigningTally, Snapshot, StepCounts, StreamCounts, TokenTallies, TokenTally,
+    WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -18,11 +19,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 12;
+pub(crate) const VERSION: u8 = 13;
 
-/// The versions before, of which run logs are read: without tokens and signing, before that without
-/// withheld bodies, then without streamed answers, without followed redirects, and without failed
-/// rows.
+/// The versions before, of which run logs are read: without journeys, before that without tokens
+/// and signing, then without withheld bodies, without streamed answers, without followed redirects,
+/// and without failed rows.
+const WITHOUT_JOURNEYS: u8 = 12;
 const WITHOUT_TOKENS: u8 = 11;
 const WITHOUT_WITHHELD: u8 = 10;
 const WITHOUT_STREAMS: u8 = 9;
@@ -82,9 +84,14 @@ impl Snapshot {
         let redirects: Vec<_> = self.redirects.iter().collect();
         let streams: Vec<_> = self.streams().collect();
         let withheld: Vec<_> = self.withheld.iter().collect();
+        let journeys = self.journeys.iter();
+        let journeys: Vec<_> = journeys
+            .map(|(cell, funnel)| WireFunnel::new(*cell, funnel))
+            .collect();
         let client = WireClient::new(&self.client);
         let beside = (rows, redirects, streams, withheld);
-        let plain = postcard::to_allocvec(&(cells, client, beside, &self.tokens, self.signing))
+        let tokens = (&self.tokens, self.signing);
+        let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -183,6 +190,9 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
         snapshot.tokens = read_tokens(&mut reader.0)?;
         snapshot.signing = reader.0.take()?;
     }
+    if version > WITHOUT_JOURNEYS {
+        snapshot.journeys = reader.journeys()?;
+    }
     reader.0.end()?;
     Ok(snapshot)
 }
@@ -208,6 +218,18 @@ struct WireClient<'a> {
     #[serde(borrow)]
     above_least: Option<WireDistribution<'a, ()>>,
     path_sums: PathSums,
+}
+
+/// Distributions are absent if they are empty.
+#[derive(Serialize, Deserialize)]
+struct WireFunnel<'a> {
+    cell: JourneyCell,
+    counts: JourneyCounts,
+    steps: Vec<StepCounts>,
+    #[serde(borrow)]
+    time: Option<WireDistribution<'a, ()>>,
+    #[serde(borrow)]
+    wait: Option<WireDistribution<'a, ()>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -249,19 +271,32 @@ impl WireClient<'_> {
             fired_until_ns,
             ref path,
         } = client;
-        let filled = |times: &Distribution| {
-            let is_filled = !times.is_empty();
-            is_filled.then(|| write(Outcome::Ok, (), times))
-        };
         WireClient {
-            loop_lag: filled(loop_lag),
+            loop_lag: write_filled(loop_lag),
             open_ns,
             fired_until_ns,
-            round_trip: filled(&path.round_trip),
-            above_least: filled(&path.above_least),
+            round_trip: write_filled(&path.round_trip),
+            above_least: write_filled(&path.above_least),
             path_sums: path.sums,
         }
     }
+}
+
+impl WireFunnel<'_> {
+    fn new(cell: JourneyCell, funnel: &Funnel) -> WireFunnel<'static> {
+        WireFunnel {
+            cell,
+            counts: funnel.counts,
+            steps: funnel.steps.clone(),
+            time: write_filled(&funnel.time),
+            wait: write_filled(&funnel.wait),
+        }
+    }
+}
+
+fn write_filled(times: &Distribution) -> Option<WireDistribution<'static, ()>> {
+    let is_filled = !times.is_empty();
+    is_filled.then(|| write(Outcome::Ok, (), times))
 }
 
 fn write_all<K: Copy>(
@@ -330,6 +365,7 @@ impl SnapshotReader<'_> {
             withheld: WithheldBodies::default(),
             tokens: TokenTallies::default(),
             signing: SigningTally::default(),
+            journeys: BTreeMap::new(),
         })
     }
 
@@ -351,6 +387,34 @@ impl SnapshotReader<'_> {
             withheld.count(request, number);
         }
         Ok(withheld)
+    }
+
+    fn journeys(&mut self) -> Result<BTreeMap<JourneyCell, Funnel>, DecodeError> {
+        let mut journeys = BTreeMap::new();
+        for _ in 0..self.0.take::<usize>()? {
+            let WireFunnel {
+                cell,
+                counts,
+                steps,
+                time,
+                wait,
+            } = self.0.take()?;
+            let funnel = Funnel {
+                counts,
+                steps,
+                time: read_filled(time.as_ref())?,
+                wait: read_filled(wait.as_ref())?,
+            };
+            self.0
+                .keep(entry_bytes::<JourneyCell, Funnel>() + funnel.heap_bytes())?;
+            if !is_possible_funnel(&funnel) {
+                return Err(malformed("counts and times of a journey disagree"));
+            }
+            if journeys.insert(cell, funnel).is_some() {
+                return Err(malformed("a journey comes twice"));
+            }
+        }
+        Ok(journeys)
     }
 
     /// More rows of a file than are kept are left out, as in any sum.
@@ -511,6 +575,19 @@ fn is_possible(distribution: &Distribution) -> bool {
         // n·min ≤ Σx ≤ n·max, and min·Σx ≤ Σx² ≤ max·Σx.
         && is_within(min, max, count.into(), sum)
         && is_within(min, max, sum, sum_of_squares)
+}
+
+/// Whether every completed journey has its times, and what is a part is no more than its whole.
+fn is_possible_funnel(funnel: &Funnel) -> bool {
+    let JourneyCounts {
+        completed,
+        completed_within,
+        ..
+    } = funnel.counts;
+    let mut steps = funnel.steps.iter();
+    [funnel.time.count, funnel.wait.count] == [completed; 2]
+        && completed_within <= completed
+        && steps.all(|step| step.reached <= step.begun)
 }
 
 /// Whether `value` lies between `factor` times the two ends.

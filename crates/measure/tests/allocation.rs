@@ -1,4 +1,5 @@
-//! Once its cells exist, a recorder allocates nothing: not for an operation, a handshake or a cut.
+//! Once its cells and funnels exist, a recorder allocates nothing: not for an operation, a
+//! handshake, a journey or a cut.
 #![expect(
     unsafe_code,
     reason = "a global allocator that counts cannot be written without"
@@ -6,7 +7,10 @@
 
 mod scene;
 
-use measure::{CellId, Chain, HandshakeKind, Negotiated, Operation, Period, Recorder, Snapshot};
+use measure::{
+    CellId, Chain, HandshakeKind, JourneyCell, JourneyEnd, JourneyTimes, Negotiated, Operation,
+    Period, Recorder, Snapshot,
+};
 use scene::{MS, SECOND, chain, handshake, key, negotiated, operation, recorder};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -51,7 +55,27 @@ fn allocations_of(work: impl FnOnce()) -> u64 {
     ALLOCATIONS.with(Cell::get) - before
 }
 
-/// One second of operations that open connections and operations that reuse them.
+/// A journey of two steps, completed at `done_at`.
+fn travel(recorder: &mut Recorder, done_at: u64, time_ns: u64) {
+    let cell = JourneyCell {
+        period: Period::Measured,
+        journey: 2,
+    };
+    recorder.begin_journey(cell);
+    for step in 0..2 {
+        recorder.begin_step(cell, step, true);
+        recorder.end_step(cell, step, true);
+    }
+    let times = JourneyTimes {
+        done_at,
+        time_ns,
+        paused_ns: MS,
+    };
+    recorder.end_journey(cell, JourneyEnd::Completed, times);
+}
+
+/// One second of operations that open connections and operations that reuse them, each with a
+/// journey.
 fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
     let start = u64::from(recorder.interval()) * SECOND;
     for index in 0..1000 {
@@ -71,6 +95,7 @@ fn one_second(recorder: &mut Recorder, negotiated: &Negotiated, chain: &Chain) {
         }
         recorder.wire_bytes(key(0, 1), 0, 200, 700);
         recorder.end(&operation);
+        travel(recorder, operation.done_at, (10 + index % 9) * MS);
     }
 }
 

@@ -8,13 +8,15 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, EventsRead, FailedRows,
-    Failure, FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation, Kind,
-    Metric, Negotiated, NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period,
-    Recorder, RequestsByPart, RowId, SigningTally, Snapshot, SnapshotDecoder, Spare, Staple,
-    StreamEnd, TokenTallies, TokenTally, Window, WithheldBodies,
+    Failure, FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation,
+    JourneyCell, JourneyEnd, JourneyTimes, Kind, Metric, Negotiated, NotSent, Operation,
+    OperationEnd, Outcome, PathSample, PathSums, Period, Recorder, RequestsByPart, RowId,
+    SigningTally, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, TokenTallies, TokenTally,
+    Window, WithheldBodies,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 
 const REQUESTS: u16 = 2;
@@ -30,6 +32,7 @@ enum Event {
     Streamed(CellId, u8),
     Tokens(u8),
     Signed(u8),
+    Journey(JourneyCell, u8),
 }
 
 fn keys() -> impl Strategy<Value = CellId> {
@@ -90,6 +93,10 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         1 => (keys(), any::<u8>()).prop_map(|(key, number)| Event::Streamed(key, number)),
         1 => any::<u8>().prop_map(Event::Tokens),
         1 => any::<u8>().prop_map(Event::Signed),
+        1 => (keys(), any::<u8>()).prop_map(|(key, number)| {
+            let CellId { period, request, .. } = key;
+            Event::Journey(JourneyCell { period, journey: request }, number)
+        }),
     ];
     proptest::collection::vec(event, 0..60)
 }
@@ -126,6 +133,7 @@ fn record(recorder: &mut Recorder, event: &Event) {
             });
             recorder.stream_ended(key, StreamEnd::Whole, number.into());
         }
+        &Event::Journey(cell, number) => travel(recorder, cell, number),
         &Event::Tokens(number) => recorder.add_tokens(u16::from(number % 3), &tokens(number)),
         &Event::Signed(number) => recorder.add_signing(&signing(number)),
     }
@@ -157,6 +165,30 @@ fn signing(number: u8) -> SigningTally {
         timed: 2 * number,
         cpu_ns: 3 * number,
     }
+}
+
+/// A journey of up to four steps, the last one of which is repeated and may fail.
+fn travel(recorder: &mut Recorder, cell: JourneyCell, number: u8) {
+    let (last, time_ns) = (u16::from(number % 4), u64::from(number) * MS);
+    if number == 0 {
+        return recorder.count_journey_not_sent(cell);
+    }
+    recorder.begin_journey(cell);
+    for (step, is_first) in (0..=last).map(|step| (step, true)).chain([(last, false)]) {
+        recorder.begin_step(cell, step, is_first);
+        recorder.end_step(cell, step, is_first || !number.is_multiple_of(3));
+    }
+    let end = match number % 3 {
+        0 => JourneyEnd::Failed,
+        1 => JourneyEnd::Abandoned,
+        _ => JourneyEnd::Completed,
+    };
+    let times = JourneyTimes {
+        done_at: 5 * time_ns,
+        time_ns,
+        paused_ns: time_ns / 2,
+    };
+    recorder.end_journey(cell, end, times);
 }
 
 /// Every figure differs from the others, and from 0 unless `number` is 0.
@@ -314,6 +346,10 @@ fn everything() -> Snapshot {
     for end in [StreamEnd::Whole, StreamEnd::Cut, StreamEnd::Unmarked] {
         recorder.stream_ended(key, end, 0);
     }
+    for (period, journey) in [(Period::WarmUp, 0), (Period::Measured, 2)] {
+        let cell = JourneyCell { period, journey };
+        (0..=8).for_each(|number| travel(&mut recorder, cell, number));
+    }
     recorder.cut(SECOND, None).into_snapshot().0
 }
 
@@ -421,12 +457,18 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v12.bin");
+    let golden = include_bytes!("golden/snapshot-v13.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_journeys = Snapshot {
+        journeys: BTreeMap::new(),
+        ..everything()
+    };
+    let golden = include_bytes!("golden/snapshot-v12.bin");
+    assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_journeys));
     let without_tokens = Snapshot {
         tokens: TokenTallies::default(),
         signing: SigningTally::default(),
-        ..everything()
+        ..without_journeys
     };
     let golden = include_bytes!("golden/snapshot-v11.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_tokens));
@@ -455,22 +497,22 @@ fn versions_are_read_as_they_were_written() {
 #[test]
 fn version_12_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v12.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v13.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v12.bin");
+    let golden = include_bytes!("golden/snapshot-v13.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [12, 12]);
+    assert_eq!([written[0], golden[0]], [13, 13]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[13, 0]).unwrap_err().to_string(),
-        "snapshot of version 13, only versions 7 to 12 are understood; agents and coordinator \
+        Snapshot::decode(&[14, 0]).unwrap_err().to_string(),
+        "snapshot of version 14, only versions 7 to 13 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -568,6 +610,26 @@ fn figures_that_contradict_their_histogram_are_refused() {
 }
 
 #[test]
+fn funnel_that_contradicts_itself_is_refused() {
+    type Edit = fn(&mut measure::Funnel);
+    let edits: [Edit; 4] = [
+        |it| it.counts.completed += 1,
+        |it| it.counts.completed_within = it.counts.completed + 1,
+        |it| it.wait = measure::Distribution::default(),
+        |it| it.steps[1].reached = it.steps[1].begun + 1,
+    ];
+    for (index, edit) in edits.into_iter().enumerate() {
+        let mut snapshot = everything();
+        edit(snapshot.journeys.values_mut().last().unwrap());
+        let decoded = Snapshot::decode(&snapshot.encode());
+        assert!(
+            matches!(decoded, Err(DecodeError::Malformed { .. })),
+            "edit {index} gave {decoded:?}"
+        );
+    }
+}
+
+#[test]
 fn limit_of_streams_that_no_connection_had_is_refused() {
     let mut snapshot = everything();
     let http2 = &mut snapshot.cells.values_mut().next().unwrap().counters.http2;
@@ -588,8 +650,8 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
     // The last bytes are the histogram, and nothing of the rest: the client, rows, redirects,
-    // streamed answers, bodies. Three times a value is the counter 6; 0x80 is the first byte of a
-    // longer one.
+    // streamed answers, bodies, tokens, what was signed, journeys. Three times a value is the
+    // counter 6; 0x80 is the first byte of a longer one.
     let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;
@@ -631,8 +693,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes of a client that says nothing, of no failed row, no redirect, no streamed answer, no
-/// withheld body, no token and nothing signed: absent distributions, and numbers that are 0.
-const EMPTY_CLIENT: usize = 21;
+/// withheld body, no token, nothing signed and no journey: absent distributions, and numbers that
+/// are 0.
+const EMPTY_CLIENT: usize = 22;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -690,7 +753,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![12], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![13], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

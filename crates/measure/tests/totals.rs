@@ -4,8 +4,9 @@
 mod scene;
 
 use measure::{
-    Cell, CellKey, Distribution, EventsRead, Metric, Outcome, Period, Recorder, SigningTally,
-    Snapshot, StreamEnd, TokenTallies, TokenTally, Totals, TotalsError,
+    Cell, CellKey, Distribution, EventsRead, JourneyCell, JourneyEnd, JourneyTimes, Metric,
+    Outcome, Period, Recorder, SigningTally, Snapshot, StreamEnd, TokenTallies, TokenTally, Totals,
+    TotalsError,
 };
 use scene::{MS, SECOND, operation, recorder};
 
@@ -99,6 +100,49 @@ fn lost_event_shows_in_the_totals() {
     let cell = lacking[1].cells.values_mut().next().unwrap();
     cell.streams.events -= 1;
     assert_ne!(totals(&whole), totals(&lacking));
+}
+
+/// The same seconds, in each of which a journey of one step is completed.
+fn with_journeys(number: u64) -> Vec<Snapshot> {
+    let mut recorder = recorder(1);
+    let cell = JourneyCell {
+        period: Period::Measured,
+        journey: 1,
+    };
+    let mut travel = |number: u64| {
+        recorder.begin_journey(cell);
+        recorder.begin_step(cell, 0, true);
+        recorder.end_step(cell, 0, true);
+        let times = JourneyTimes {
+            done_at: number * SECOND,
+            time_ns: (number + 9) * MS,
+            paused_ns: 2 * MS,
+        };
+        recorder.end_journey(cell, JourneyEnd::Completed, times);
+        second(&mut recorder, number)
+    };
+    (0..number).map(&mut travel).collect()
+}
+
+#[test]
+fn lost_journey_shows_in_the_totals() {
+    let whole = with_journeys(3);
+    type Edit = fn(&mut measure::Funnel);
+    let edits: [Edit; 4] = [
+        |it| it.counts.begun -= 1,
+        |it| it.steps[0].ok -= 1,
+        |it| it.time.clear(),
+        |it| it.wait.record(1),
+    ];
+    for edit in edits {
+        let mut lacking = with_journeys(3);
+        assert_eq!(totals(&whole), totals(&lacking));
+        edit(lacking[1].journeys.values_mut().next().unwrap());
+        assert_ne!(totals(&whole), totals(&lacking));
+    }
+    let mut sum = Snapshot::default();
+    whole.iter().for_each(|second| sum.merge(second));
+    assert_eq!(totals(&whole), totals([&sum]));
 }
 
 /// One distribution of some metric.
@@ -224,11 +268,13 @@ fn totals_of_a_hundred_requests_at_sixteen_addresses_fit() {
 #[test]
 fn versions_are_read_as_they_were_written() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v5.bin");
-        std::fs::write(path, totals(&signed(3)).encode()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v6.bin");
+        std::fs::write(path, totals(&with_journeys(3)).encode()).unwrap();
     }
+    let golden = include_bytes!("golden/totals-v6.bin");
+    assert_eq!(totals(&with_journeys(3)).encode(), golden);
+    assert_eq!(Totals::decode(golden), Ok(totals(&with_journeys(3))));
     let golden = include_bytes!("golden/totals-v5.bin");
-    assert_eq!(totals(&signed(3)).encode(), golden);
     assert_eq!(Totals::decode(golden), Ok(totals(&signed(3))));
     let golden = include_bytes!("golden/totals-v4.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&streamed(3))));
@@ -261,8 +307,8 @@ fn bytes_that_are_no_totals_are_refused_with_the_reason() {
 #[test]
 fn encoding_covers_both_versions() {
     // Each golden file stands for one version: a new version is added here too.
-    let snapshot = include_bytes!("golden/snapshot-v12.bin")[0];
-    let totals = include_bytes!("golden/totals-v5.bin")[0];
+    let snapshot = include_bytes!("golden/snapshot-v13.bin")[0];
+    let totals = include_bytes!("golden/totals-v6.bin")[0];
     assert_eq!(
         measure::ENCODING,
         u32::from(snapshot) * 256 + u32::from(totals)

@@ -4,10 +4,10 @@ use crate::toml_text::array;
 use crate::{
     Auth, AuthScheme, AwsCredentials, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates,
     Composition, Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion,
-    Load, MadeSource, MadeValue, PartContent, Plan, RedirectOrigin, Replay, ReplayConnections,
-    ReplayHandshakes, Request, RequestsPerConnection, Resumption, ServerNames, Sha256, Shape,
-    Target, Template, Threshold, Tls, TokenHolder, TokenRequest, Words, data_file, duration, mask,
-    quote,
+    Journey, Load, MadeSource, MadeValue, PartContent, Plan, RedirectOrigin, Replay,
+    ReplayConnections, ReplayHandshakes, Request, RequestsPerConnection, Resumption, ServerNames,
+    Sha256, Shape, Target, Template, Threshold, Tls, TokenHolder, TokenRequest, Words, WorkUnit,
+    data_file, duration, mask, quote,
 };
 use data::DataFormat;
 use secret::Secret;
@@ -57,11 +57,14 @@ fn text(plan: &Plan) -> String {
             None => request(&mut out, each, plan.connection.requests),
         }
     }
+    for each in &plan.journeys {
+        journey(&mut out, each, plan);
+    }
     connection(&mut out, &plan.connection);
     if let Some(each) = &plan.tls {
         tls(&mut out, each);
     }
-    load(&mut out, &plan.load);
+    load(&mut out, &plan.load, plan.unit());
     fleet(&mut out, &plan.fleet);
     thresholds(&mut out, &plan.thresholds);
     secrets(&mut out, plan);
@@ -319,6 +322,13 @@ fn answer(out: &mut TomlText, request: &Request) {
     if let Some(stream) = &request.stream {
         out.field("stream", stream.canonical());
     }
+    let captures = request.captures.iter();
+    let captures: Vec<String> = captures
+        .map(|capture| format!("{} = {}", capture.name, capture.canonical()))
+        .collect();
+    if !captures.is_empty() {
+        out.field("capture", format_args!("{{ {} }}", captures.join(", ")));
+    }
 }
 
 fn replay(out: &mut TomlText, replay: &Replay) {
@@ -407,6 +417,17 @@ fn headers(request: &Request) -> String {
             fields.iter().map(field).collect::<Vec<_>>().join(", ")
         )
     }
+}
+
+fn journey(out: &mut TomlText, journey: &Journey, plan: &Plan) {
+    out.table("[[journey]]");
+    out.field("name", quote(&journey.name));
+    out.field("weight", journey.weight);
+    out.field("connection", word(journey.connection));
+    out.field("cookies", journey.cookies);
+    let requests = plan.requests.iter();
+    let names: Vec<&str> = requests.map(|request| request.name.as_str()).collect();
+    out.field("steps", journey.canonical_steps(&names));
 }
 
 fn connection(out: &mut TomlText, connection: &Connection) {
@@ -506,7 +527,7 @@ fn resumption(resumption: Resumption) -> String {
     format!("{{ share = {share:?}, kind = {} }}", word(kind))
 }
 
-fn load(out: &mut TomlText, load: &Load) {
+fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
     out.table("[load]");
     if load.recorded.is_some() {
         if let Shape::Open {
@@ -543,7 +564,7 @@ fn load(out: &mut TomlText, load: &Load) {
     }
     match load.end {
         End::Duration(duration) => out.field("duration", time(duration)),
-        End::Requests(requests) => out.field("requests", requests),
+        End::Requests(number) => out.field(unit.key(), number),
     }
     out.field("warm_up", time(load.warm_up));
     out.field("seed", load.seed);

@@ -56,7 +56,7 @@ impl Plan {
     pub fn demand(&self, portion: &Portion) -> Demand {
         let share = self.share_of(portion);
         let rate = match share.peak_rate {
-            Some(rate) => Some(rate.as_per_second()),
+            Some(rate) => Some(rate.as_per_second() * self.operations_per_unit()),
             None => self.thinking_rate(&share),
         };
         Demand {
@@ -77,6 +77,9 @@ impl Plan {
             RequestsPerConnection::Limited(number) => per_s(1.0 / f64::from(number.get())),
             RequestsPerConnection::Unlimited => match self.repeated_connections() {
                 Some(each) => per_s(each),
+                None if self.journeys_on_new() > 0.0 => {
+                    per_s(self.journeys_on_new() / self.operations_per_unit())
+                }
                 None => Some(0.0),
             },
         };
@@ -149,18 +152,15 @@ impl Plan {
             .map(|builtin| builtin.key)
     }
 
-    /// Operations per second of virtual users with a think time, if answers took no time.
+    /// Operations per second of virtual users who pause, if answers took no time.
     fn thinking_rate(&self, share: &Share) -> Option<f64> {
-        let Shape::Closed {
-            think_time: Some(think),
-            ..
-        } = self.load.shape
-        else {
+        let Shape::Closed { think_time, .. } = self.load.shape else {
             return None;
         };
-        let users = share.peak_connections? * self.connection.http.streams();
-        let rate = f64::from(users) * 2.0 / (think.min + think.max).as_secs_f64();
-        (rate <= MAX_RATE).then_some(rate)
+        let think = think_time.map_or(0.0, |think| (think.min + think.max).as_secs_f64() / 2.0);
+        let users = f64::from(share.peak_connections? * self.connection.http.streams());
+        let rate = users * self.operations_per_unit() / (think + self.mean_pauses());
+        (rate <= MAX_RATE).then_some(rate) // without any pause it is infinite
     }
 
     /// Connections of the whole run. A connection that is not used up counts as one, and each
@@ -187,6 +187,7 @@ impl Plan {
     /// Operations of the whole run including the warm-up, rounded up.
     fn operations_in_all(&self, portion: &Portion, share: &Share) -> Option<u64> {
         if let Some(all) = self.load.arrivals_between(0, u64::MAX) {
+            let all = all * self.operations_per_unit();
             return Some((all / portion.divisor()).ceil() as u64);
         }
         let thinking = self.thinking_rate(share);
@@ -196,7 +197,7 @@ impl Plan {
             ns => lasts(ns)?,
         };
         let measured = match self.load.end {
-            End::Requests(_) => share.requests?,
+            End::Requests(_) => (share.requests? as f64 * self.operations_per_unit()).ceil() as u64,
             End::Duration(duration) => lasts(nanoseconds(duration))?,
         };
         Some(warm_up + measured)
@@ -263,7 +264,7 @@ impl Plan {
             .filter(|replay| replay.arrivals.log().entries() > 0);
         match replay {
             Some(replay) => replay.arrivals.requests_of(&request.method) as f64,
-            None => f64::from(request.weight),
+            None => self.weight_of(request),
         }
     }
 }
@@ -279,6 +280,9 @@ fn multipart_bytes(parts: &Multipart) -> usize {
 
 /// Bytes of a token that is not known yet: a signed one (RFC 7519) with some claims.
 const TOKEN_BYTES: usize = 800;
+
+/// Bytes of a captured text: an id, or a token that names a session.
+const CAPTURED_BYTES: usize = 32;
 
 /// Bytes of a template, with placeholders as long as in a run of some minutes.
 fn template_bytes(template: &Template) -> usize {
@@ -297,6 +301,7 @@ fn template_bytes(template: &Template) -> usize {
             MadeSource::Generated(generator) => generator.length(Instance::SOME),
             MadeSource::Composed(made) => made.length(template_bytes(&made.of)),
         },
+        Piece::Captured(_) => CAPTURED_BYTES,
         Piece::Token(_) => TOKEN_BYTES,
         Piece::Secret { value, escape, .. } => escape.length(value.reveal().as_bytes()),
     };

@@ -9,6 +9,8 @@ mod calibration;
 mod campaign;
 mod canonical;
 mod canonical_target;
+mod capture;
+mod capturer;
 mod cipher_suite;
 mod client_certificates;
 mod connection;
@@ -23,6 +25,7 @@ mod files;
 mod fleet_plan;
 mod generator;
 mod group;
+mod journey;
 mod key_log;
 mod load;
 mod load_amount;
@@ -78,6 +81,8 @@ pub use calibration::{
     CalibratedWork, Calibration, CalibrationError, CalibrationRow, Expense, Fingerprint,
 };
 pub use campaign::{Campaign, Variant};
+pub use capture::{Capture, CapturePick, CapturePlace, CapturePlaceholder, MissingCapture};
+pub use capturer::{Capturer, CapturerMemory};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
@@ -92,6 +97,7 @@ pub use files::{Files, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
+pub use journey::{Journey, JourneyConnection, JourneyPart, JourneyWay, Pause, WorkUnit};
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
 pub use mask::{MASK, mask_secrets};
@@ -129,8 +135,8 @@ pub use target::{
     Address, Builtin, BuiltinKey, BuiltinPace, Destination, Dns, Host, RedirectOrigin, Scheme,
     Target, Url,
 };
-pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric};
-pub use threshold_metric::{NumberName, ThresholdMetricError};
+pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric, ThresholdScope};
+pub use threshold_metric::{JourneyNumber, JourneyTime, NumberName, ThresholdMetricError};
 pub use time_format::{TimeFormat, TimeFormatError};
 pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,
@@ -145,4 +151,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 7;
+pub const LANGUAGE: u32 = 8;

@@ -83,7 +83,10 @@ fn has_names_of_users(path: &str) -> bool {
         .map(|part| part.split('[').next().unwrap_or_default());
     match parts.next() {
         Some("data") => true,
-        Some("request") => matches!(parts.next(), Some("json" | "form" | "multipart")),
+        Some("request") => matches!(
+            parts.next(),
+            Some("json" | "form" | "multipart" | "capture")
+        ),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use regex_automata::dfa::dense::{self, DFA};
 use regex_automata::dfa::{Automaton, StartKind};
-use regex_automata::nfa::thompson;
+use regex_automata::nfa::thompson::{self, NFA};
 use regex_automata::util::primitives::StateID;
 use regex_automata::util::{start, syntax};
 use std::fmt;
@@ -53,23 +53,7 @@ impl Pattern {
     /// # Errors
     /// Fails if it is no regular expression, or needs more than 1 MiB.
     pub fn new(text: &str) -> Result<Pattern, PatternError> {
-        let syntax = syntax::Config::new().unicode(false).utf8(false);
-        let expression = syntax::parse_with(text, &syntax).map_err(|error| {
-            // The last line says why; those above show the pattern.
-            let shown = error.to_string();
-            let reason = shown.lines().next_back().unwrap_or_default();
-            if reason.contains("Unicode") {
-                return PatternError::Unicode;
-            }
-            PatternError::Syntax(reason.trim_start_matches("error: ").to_owned())
-        })?;
-        let states = thompson::Config::new()
-            .utf8(false)
-            .nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
-        let states = thompson::Compiler::new()
-            .configure(states)
-            .build_from_hir(&expression)
-            .map_err(|_| PatternError::TooLarge)?;
+        let states = states(text)?;
         let limits = dense::Config::new()
             .start_kind(StartKind::Unanchored)
             .dfa_size_limit(Some(MAX_AUTOMATON_BYTES))
@@ -133,6 +117,27 @@ impl Pattern {
         self.feed(&mut state, text)
             .unwrap_or_else(|| self.end(state))
     }
+}
+
+/// Compiles a regular expression over bytes, as far as all of its searches need it.
+pub(crate) fn states(text: &str) -> Result<NFA, PatternError> {
+    let syntax = syntax::Config::new().unicode(false).utf8(false);
+    let expression = syntax::parse_with(text, &syntax).map_err(|error| {
+        // The last line says why; those above show the pattern.
+        let shown = error.to_string();
+        let reason = shown.lines().next_back().unwrap_or_default();
+        if reason.contains("Unicode") {
+            return PatternError::Unicode;
+        }
+        PatternError::Syntax(reason.trim_start_matches("error: ").to_owned())
+    })?;
+    let states = thompson::Config::new()
+        .utf8(false)
+        .nfa_size_limit(Some(MAX_AUTOMATON_BYTES));
+    thompson::Compiler::new()
+        .configure(states)
+        .build_from_hir(&expression)
+        .map_err(|_| PatternError::TooLarge)
 }
 
 /// Where a search for a [`Pattern`] is in a text that comes in pieces; none of them is kept.

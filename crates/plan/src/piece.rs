@@ -1,7 +1,7 @@
 //! Texts with placeholders as pieces, and the values of `[let]`, which may be made of such texts.
 
 use crate::words::words;
-use crate::{DataColumn, Generator};
+use crate::{CapturePlaceholder, DataColumn, Generator};
 use data::Escape;
 use secret::Secret;
 use std::fmt;
@@ -30,6 +30,8 @@ pub enum Piece {
     Column(DataColumn),
     /// A value that is made for each operation.
     Made(MadePlaceholder),
+    /// A text that was captured from an earlier answer of the same journey.
+    Captured(CapturePlaceholder),
     /// The token of credentials with this name, which is fetched beside the load.
     Token(Arc<str>),
     /// The value of a variable that is secret. Texts show `{name}`.
@@ -266,7 +268,7 @@ impl Template {
     /// Whether a secret is part of it.
     pub(crate) fn is_secret(&self) -> bool {
         self.all_pieces().into_iter().any(|piece| match piece {
-            Piece::Secret { .. } | Piece::Token(_) => true,
+            Piece::Secret { .. } | Piece::Captured(_) | Piece::Token(_) => true,
             Piece::Column(column) => column.is_secret(),
             _ => false,
         })

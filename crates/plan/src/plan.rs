@@ -1,9 +1,10 @@
 //! The checked plan.
 
 use crate::{
-    Auth, Body, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host, Load,
-    MadeValue, Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats, Sha256, Shape,
-    Share, Target, Template, Threshold, Tls, TokenRequest, mask,
+    Auth, Body, Capture, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host,
+    Journey, JourneyConnection, Load, MadeValue, Minted, Owner, Piece, Portion, Problem, Replay,
+    Request, Seats, Sha256, Shape, Share, Target, Template, Threshold, Tls, TokenRequest, WorkUnit,
+    mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -26,6 +27,7 @@ pub struct Plan {
     pub(crate) replay: Option<Replay>,
     pub(crate) auth: Vec<Arc<Auth>>,
     pub(crate) requests: Vec<Request>,
+    pub(crate) journeys: Vec<Journey>,
     pub(crate) connection: Connection,
     pub(crate) tls: Option<Tls>,
     pub(crate) load: Load,
@@ -239,11 +241,82 @@ impl Plan {
         &self.requests
     }
 
-    /// The checks of all requests, in the order that numbers them: the first one is number 1.
-    pub fn checks(&self) -> impl Iterator<Item = (&Request, &Check)> {
+    /// The journeys that the load is made of, in the plan's order; none if it is made of requests.
+    #[must_use]
+    pub fn journeys(&self) -> &[Journey] {
+        &self.journeys
+    }
+
+    /// What the load is made of: what arrives, what virtual users do in turn, what is counted by
+    /// its end.
+    #[must_use]
+    pub fn unit(&self) -> WorkUnit {
+        if self.journeys.is_empty() {
+            WorkUnit::Request
+        } else {
+            WorkUnit::Journey
+        }
+    }
+
+    /// Operations for each unit of the load if no journey ends early: 1 without journeys, or else
+    /// the mean over the journeys by weight.
+    #[must_use]
+    pub fn operations_per_unit(&self) -> f64 {
+        self.mean_of_journeys(Journey::mean_steps).unwrap_or(1.0)
+    }
+
+    /// Seconds that a journey pauses, on average; 0 without journeys.
+    pub(crate) fn mean_pauses(&self) -> f64 {
+        self.mean_of_journeys(Journey::mean_pauses).unwrap_or(0.0)
+    }
+
+    /// The share of journeys that begin with a new connection.
+    pub(crate) fn journeys_on_new(&self) -> f64 {
+        let is_new = |journey: &Journey| match journey.connection {
+            JourneyConnection::New => 1.0,
+            JourneyConnection::Kept => 0.0,
+        };
+        self.mean_of_journeys(is_new).unwrap_or(0.0)
+    }
+
+    /// How much of what is sent is this request: its weight, or how often a journey sends it.
+    #[must_use]
+    pub fn weight_of(&self, request: &Request) -> f64 {
+        let place = self.requests.iter().position(|other| other == request);
+        let place = place.and_then(|place| u16::try_from(place).ok());
+        let uses = |journey: &Journey| place.map_or(0.0, |place| journey.mean_uses(place));
+        let of_journeys = self.mean_of_journeys(uses);
+        of_journeys.unwrap_or_else(|| f64::from(request.weight))
+    }
+
+    /// Mean over the journeys by weight; `None` without journeys.
+    fn mean_of_journeys(&self, each: impl Fn(&Journey) -> f64) -> Option<f64> {
+        let weight = |journey: &Journey| f64::from(journey.weight);
+        let weights: f64 = self.journeys.iter().map(weight).sum();
+        let sum = |journey: &Journey| weight(journey) * each(journey);
+        let sum: f64 = self.journeys.iter().map(sum).sum();
+        (weights > 0.0).then(|| sum / weights)
+    }
+
+    /// Names of the texts that are captured from answers, by their index.
+    #[must_use]
+    pub fn capture_names(&self) -> Vec<&str> {
+        let captures = self.requests.iter().flat_map(|request| &request.captures);
+        let by_index: BTreeMap<u16, &str> = captures
+            .map(|capture| (capture.index, &*capture.name))
+            .collect();
+        by_index.into_values().collect()
+    }
+
+    /// What can be wrong with answers, in the order that numbers it, the first one with 1: for each
+    /// request its checks, and then its captures. In the words of a failure.
+    pub fn checks(&self) -> impl Iterator<Item = (&Request, String)> {
         self.requests.iter().flat_map(|request| {
-            let checks = request.expect.checks.iter();
-            checks.map(move |check| (request, check))
+            let checks = request.expect.checks.iter().map(Check::failure);
+            let captures = request.captures.iter().map(Capture::failure);
+            checks
+                .chain(captures)
+                .map(move |failure| (request, failure))
         })
     }
 
@@ -290,6 +363,7 @@ impl PartialEq for Plan {
             && self.replay == other.replay
             && self.auth == other.auth
             && self.requests == other.requests
+            && self.journeys == other.journeys
             && self.connection == other.connection
             && self.tls == other.tls
             && self.thresholds == other.thresholds

@@ -35,6 +35,11 @@ pub struct Request {
     pub expect: crate::Expect,
     /// How the events of its answer are read, if that is a stream of them.
     pub stream: Option<crate::EventStream>,
+    /// The texts that are taken from its answers, ordered by name.
+    pub captures: Vec<crate::Capture>,
+    /// Whether cookies that its answers set are kept, and those of its journey sent: a journey that
+    /// has it keeps cookies.
+    pub keeps_cookies: bool,
 }
 
 impl Request {
@@ -52,6 +57,8 @@ impl Request {
             redirects: 0,
             expect: crate::Expect::default(),
             stream: None,
+            captures: Vec::new(),
+            keeps_cookies: false,
         }
     }
 
@@ -101,7 +108,8 @@ impl Request {
     }
 
     /// The request as it is sent to another origin: that is its `host`, and it has no credentials
-    /// (RFC 9110 §15.4). These are the fields of [`SECRET_HEADERS`], and those with a secret value.
+    /// (RFC 9110 §15.4). These are the fields of [`SECRET_HEADERS`], those with a secret or
+    /// captured value, and the cookies of its journey.
     #[must_use]
     pub fn to_origin(&self, origin: &crate::Url) -> Request {
         let is_credential = |name: &str, value: &Template| {
@@ -118,6 +126,7 @@ impl Request {
                 .chain(self.headers.iter().filter(is_kept).cloned())
                 .collect(),
             auth: None,
+            keeps_cookies: false,
             ..self.clone()
         }
     }
@@ -129,6 +138,8 @@ impl Request {
             || self.redirects > 0
             || self.stream.is_some()
             || self.transfer.continue_within.is_some()
+            || !self.captures.is_empty()
+            || self.keeps_cookies
     }
 
     /// Whether a timestamp is part of it.

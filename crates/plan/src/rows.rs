@@ -48,7 +48,7 @@ impl Plan {
         RowTakers {
             requests: &self.requests,
             tls: self.tls.as_ref(),
-            are_replayed: self.replay.is_some(),
+            takes_always: self.replay.is_some() || !self.journeys.is_empty(),
         }
     }
 }
@@ -59,14 +59,15 @@ pub(crate) struct RowTakers<'a> {
     pub(crate) requests: &'a [Request],
     /// A connection's name is that of any operation's row, whatever that requests.
     pub(crate) tls: Option<&'a Tls>,
-    /// A log says which request an operation sends, so every operation takes a row.
-    pub(crate) are_replayed: bool,
+    /// Every arrival and every turn of a user takes a row, whatever it sends: a log or a journey
+    /// says what that is.
+    pub(crate) takes_always: bool,
 }
 
 impl RowSource {
     pub(crate) fn new(file: &DataFile, takers: RowTakers<'_>, seed: u64) -> RowSource {
         let taking = takers.take_rows(&file.name);
-        let uses = (!takers.are_replayed && !taking.iter().all(|&takes| takes)).then(|| {
+        let uses = (!takers.takes_always && !taking.iter().all(|&takes| takes)).then(|| {
             let requests = takers.requests.iter();
             let weights: Vec<u32> = requests.map(|request| request.weight).collect();
             Mix::new(&weights, seed).uses(&taking)

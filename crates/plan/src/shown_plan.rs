@@ -20,7 +20,11 @@ impl Plan {
         pieces.any(|piece| {
             matches!(
                 piece,
-                Piece::Column(_) | Piece::Made(_) | Piece::Token(_) | Piece::Secret { .. }
+                Piece::Column(_)
+                    | Piece::Made(_)
+                    | Piece::Captured(_)
+                    | Piece::Token(_)
+                    | Piece::Secret { .. }
             )
         })
     }
@@ -86,6 +90,7 @@ fn part(part: &BodyPart) -> BodyPart {
 fn template(template: &Template) -> Template {
     let piece = |piece: &Piece| {
         let placeholder = match piece {
+            Piece::Captured(captured) => return Piece::Literal(captured.to_string().into()),
             Piece::Secret { name, .. } => format!("{{{name}}}"),
             Piece::Column(column) if column.is_secret() => column.to_string(),
             Piece::Made(made) if made.value.is_secret() => made.to_string(),

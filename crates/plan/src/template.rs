@@ -85,6 +85,7 @@ impl fmt::Display for Template {
             Piece::Random => f.write_str("{random}"),
             Piece::Column(column) => column.fmt(f),
             Piece::Made(made) => made.fmt(f),
+            Piece::Captured(captured) => captured.fmt(f),
             Piece::Token(name) => write!(f, "{{auth.{name}}}"),
             Piece::Secret { name, .. } => write!(f, "{{{name}}}"),
         })

@@ -7,14 +7,25 @@ use std::time::Duration;
 /// One line of `[thresholds]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Threshold {
-    /// Name of the request that it applies to; `None` for all of them.
-    pub request: Option<String>,
+    /// The part of the load that it is about.
+    pub scope: ThresholdScope,
     /// The figure that is compared.
     pub metric: ThresholdMetric,
     /// How the metric must compare with the limit.
     pub comparison: Relation,
     /// The value that the metric is compared with.
     pub limit: Limit,
+}
+
+/// The part of the load that a threshold is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ThresholdScope {
+    /// All of it.
+    Run,
+    /// The request of this name.
+    Request(String),
+    /// The journeys of this name. Their metrics are those of [`ThresholdMetric::of_journey`].
+    Journey(String),
 }
 
 /// A figure of the result, named as in the plan, such as `response_time.p99` or `errors.share`.
@@ -74,9 +85,10 @@ impl Threshold {
     /// The figure's name, such as `response_time.p99` or `request.index.response_time.p99`.
     #[must_use]
     pub fn name(&self) -> String {
-        match &self.request {
-            Some(request) => format!("request.{request}.{}", self.metric),
-            None => self.metric.to_string(),
+        match &self.scope {
+            ThresholdScope::Run => self.metric.to_string(),
+            ThresholdScope::Request(request) => format!("request.{request}.{}", self.metric),
+            ThresholdScope::Journey(journey) => format!("journey.{journey}.{}", self.metric),
         }
     }
 }

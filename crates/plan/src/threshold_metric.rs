@@ -73,9 +73,76 @@ words!(NumberName {
     EventsRate => "events.rate",
 });
 
+/// Figures of the journeys of one name that are a single number. Shares are of the journeys that
+/// were due and had their chance: those that were completed, failed or never sent, but not those
+/// that the run's end cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JourneyNumber {
+    /// Journeys per second that were completed.
+    Rate,
+    /// Journeys that were completed.
+    CompletedCount,
+    /// The share of journeys that were completed.
+    CompletedShare,
+    /// Journeys that ended with a step that failed.
+    FailedCount,
+    /// The share of journeys that ended with a step that failed.
+    FailedShare,
+    /// Journeys that the run's end cut off.
+    AbandonedCount,
+    /// Journeys that were due and never begun.
+    NotSentCount,
+    /// The share of journeys that were never begun.
+    NotSentShare,
+}
+
+words!(JourneyNumber {
+    Rate => "rate",
+    CompletedCount => "completed.count",
+    CompletedShare => "completed.share",
+    FailedCount => "failed.count",
+    FailedShare => "failed.share",
+    AbandonedCount => "abandoned.count",
+    NotSentCount => "not_sent.count",
+    NotSentShare => "not_sent.share",
+});
+
+/// Times of completed journeys: until the end of the last operation, and the same without pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JourneyTime {
+    /// From the instant at which it was due.
+    Time,
+    /// The same without the pauses that the plan wants.
+    Wait,
+}
+
+words!(JourneyTime { Time => "time", Wait => "wait" });
+
 impl ThresholdMetric {
     /// Names of the figures that are a single number: those of [`NumberName`].
     pub const NUMBERS: [&str; NumberName::WORDS.len()] = NumberName::WORDS;
+
+    /// The metric of journeys with this name: a [`JourneyNumber`], or a statistic of a
+    /// [`JourneyTime`].
+    ///
+    /// # Errors
+    /// Where journeys have no such figure.
+    pub fn of_journey(text: &str) -> Result<ThresholdMetric, ThresholdMetricError> {
+        if JourneyNumber::from_word(text).is_some() {
+            return Ok(ThresholdMetric::Number(text.to_owned()));
+        }
+        let (time, statistic) = text.split_once('.').unwrap_or((text, ""));
+        if JourneyTime::from_word(time).is_none() {
+            return Err(ThresholdMetricError::Unknown(nearest_of_journeys(text)));
+        }
+        let statistic = statistic
+            .parse()
+            .map_err(|()| ThresholdMetricError::Statistic(time.to_owned()))?;
+        Ok(ThresholdMetric::Time {
+            histogram: time.to_owned(),
+            statistic,
+        })
+    }
 
     /// Whether the metric is about the events of streamed answers.
     pub(crate) fn is_of_streams(&self) -> bool {
@@ -293,6 +360,32 @@ fn nearest(histogram: &str, statistic: &str, text: &str) -> String {
     format!("{time}.{statistic}")
 }
 
+/// What journeys that went well or not are called elsewhere.
+const FOREIGN_ENDS: [(&str, &str); 4] = [
+    ("errors", "failed.share"),
+    ("iterations", "completed.count"),
+    ("ok", "completed.share"),
+    ("success", "completed.share"),
+];
+
+/// The figure of journeys that is nearest: by its statistic if it has one, by its meaning if other
+/// programs use the name, or else in spelling.
+fn nearest_of_journeys(text: &str) -> String {
+    let (_, statistic) = text.rsplit_once('.').unwrap_or(("", text));
+    if let Some(statistic) = foreign_statistic(statistic) {
+        return format!("{}.{statistic}", JourneyTime::Time.word());
+    }
+    let first = text.split('.').next();
+    if let Some((_, ours)) = FOREIGN_ENDS.iter().find(|(end, _)| Some(*end) == first) {
+        return (*ours).to_owned();
+    }
+    let shown: String = text.chars().take(60).collect();
+    let likeness =
+        |name: &&str| (strsim::normalized_damerau_levenshtein(name, &shown) * 1e6) as u32;
+    let nearest = JourneyNumber::WORDS.into_iter().max_by_key(likeness);
+    nearest.unwrap_or("completed.share").to_owned()
+}
+
 impl fmt::Display for ThresholdMetric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -323,7 +416,7 @@ impl fmt::Display for Relation {
 
 #[cfg(test)]
 mod tests {
-    use super::{FOREIGN_NUMBERS, FOREIGN_TIMES, Relation, ThresholdMetric};
+    use super::{FOREIGN_NUMBERS, FOREIGN_TIMES, JourneyNumber, Relation, ThresholdMetric};
 
     #[test]
     fn names_are_read_as_they_are_written() {
@@ -383,6 +476,28 @@ mod tests {
         ];
         for (name, cure) in cases {
             let message = name.parse::<ThresholdMetric>().unwrap_err().to_string();
+            assert!(message.contains(cure), "{name}: {message}");
+        }
+    }
+
+    #[test]
+    fn figures_of_journeys_are_read_as_written_or_name_the_nearest() {
+        let times = ["time.p99", "time.mean", "wait.p99.9", "wait.max"];
+        for name in JourneyNumber::WORDS.into_iter().chain(times) {
+            let read = ThresholdMetric::of_journey(name).unwrap();
+            assert_eq!(read.to_string(), name);
+        }
+        let cases = [
+            ("completed", "write completed.share"),
+            ("success.share", "write completed.share"),
+            ("response_time.p95", "write time.p95"),
+            ("duration.p(95)", "write time.p95"),
+            ("time", "time.p99 (any percentile)"),
+            ("wait.p101", "wait.p99 (any percentile)"),
+            ("errors.share", "write failed.share"),
+        ];
+        for (name, cure) in cases {
+            let message = ThresholdMetric::of_journey(name).unwrap_err().to_string();
             assert!(message.contains(cure), "{name}: {message}");
         }
     }

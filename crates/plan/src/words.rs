@@ -42,8 +42,9 @@ pub(crate) use words;
 mod tests {
     use super::Words;
     use crate::{
-        Arrivals, AtEnd, BuiltinKey, Close, EventFormat, HttpVersion, KeyExchange, KeyShare,
-        LostAgents, NumberName, Relation, ResumptionKind, RowOrder, Scheme, TlsVersion, Verify,
+        Arrivals, AtEnd, BuiltinKey, Close, EventFormat, HttpVersion, JourneyNumber, JourneyTime,
+        KeyExchange, KeyShare, LostAgents, NumberName, Relation, ResumptionKind, RowOrder, Scheme,
+        TlsVersion, Verify,
     };
 
     fn check<T: Words + PartialEq + std::fmt::Debug>() {
@@ -64,6 +65,8 @@ mod tests {
         check::<KeyExchange>();
         check::<KeyShare>();
         check::<LostAgents>();
+        check::<JourneyNumber>();
+        check::<JourneyTime>();
         check::<NumberName>();
         check::<Relation>();
         check::<ResumptionKind>();

@@ -5,6 +5,7 @@ mod agents;
 mod data;
 mod errors;
 mod groups;
+mod journeys;
 mod load;
 mod machines;
 mod replay;
@@ -16,6 +17,7 @@ mod tls_words;
 mod tokens;
 mod totals;
 
+pub(crate) use journeys::{rates as journey_rates, totals as journeys};
 pub(crate) use load::{what_ran, what_runs, what_was_asked};
 pub(crate) use section::{
     Bar, ContentBlock, ErrorLine, Remark, Section, Table, ThresholdLine, Topic,
@@ -33,6 +35,7 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
     let all = [
         totals::section(document),
         thresholds::section(document),
+        journeys::section(document),
         times::stages(document),
         times::phases(&document.measured),
         times::percentiles(&document.measured),

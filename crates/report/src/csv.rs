@@ -12,14 +12,32 @@ const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,paylo
                       response_time_p50_at_least,response_time_at_least,events,\
                       first_event_mean_ns,event_gap_mean_ns";
 
+/// Further columns of a load of journeys.
+const OF_JOURNEYS: &str = ",journeys_begun,journeys_completed,journeys_failed";
+
 pub(crate) fn render(document: &Document) -> String {
-    let mut text = format!("{HEADER}\n");
-    document
-        .series
-        .rows
-        .iter()
-        .for_each(|row| line(&mut text, row, document.series.row_seconds));
+    let has_journeys = document.has_journeys();
+    let further = if has_journeys { OF_JOURNEYS } else { "" };
+    let mut text = format!("{HEADER}{further}\n");
+    for row in &document.series.rows {
+        line(&mut text, row, document.series.row_seconds);
+        if has_journeys {
+            journeys(&mut text, row);
+        }
+        text.push('\n');
+    }
     text
+}
+
+fn journeys(text: &mut String, row: &Row) {
+    let counts = [
+        row.journeys_begun,
+        row.journeys_completed,
+        row.journeys_failed,
+    ];
+    counts.iter().for_each(|count| {
+        let _ = write!(text, ",{count}");
+    });
 }
 
 fn line(text: &mut String, row: &Row, row_seconds: u32) {
@@ -72,5 +90,4 @@ fn line(text: &mut String, row: &Row, row_seconds: u32) {
             mean.map_or_else(String::new, |ns| ns.to_string())
         );
     }
-    text.push('\n');
 }

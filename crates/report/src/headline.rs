@@ -96,13 +96,14 @@ fn closed_loop_rate(document: &Document) -> Option<String> {
     let users = u64::from(connections) * u64::from(document.plan.streams.unwrap_or(1));
     let is_open = document.verdict.verdict == Verdict::Undetermined;
     let has_success = document.measured.operations.ok > 0;
-    (is_open && has_success).then(|| {
-        format!(
-            "{}/s by {}",
-            number(document.measured.rates.ok_per_second),
-            counted(users, "user")
-        )
-    })
+    let journeys = document.journeys.iter().map(|it| it.completed_per_second);
+    let (rate, unit) = if document.has_journeys() {
+        (journeys.sum(), " journeys")
+    } else {
+        (document.measured.rates.ok_per_second, "")
+    };
+    (is_open && has_success)
+        .then(|| format!("{}{unit}/s by {}", number(rate), counted(users, "user")))
 }
 
 fn state(state: RunState) -> Option<String> {

@@ -5,6 +5,7 @@ mod axis;
 mod campaign;
 mod curves;
 mod forest;
+mod funnels;
 mod heat_map;
 mod live;
 mod marks;
@@ -234,24 +235,36 @@ fn headline(document: &Document) -> Markup {
 /// The name of each figure, its value, and what it refers to.
 fn tiles(document: &Document) -> [(&'static str, String, String); 5] {
     let figures = &document.measured;
-    let (rates, operations) = (&figures.rates, &figures.operations);
+    let operations = &figures.operations;
     let time = |name: &'static str, at: f64| {
         let found = figures.percentile("response_time", at);
         let value = found.map_or_else(|| "–".to_owned(), percentile);
         (name, value, "response time".to_owned())
     };
-    let carried = format!("{}/s", number(rates.ok_per_second));
-    let asked = rates.due_per_second.max(rates.started_per_second);
+    let (name, carried, asked) = throughput(document);
     let asked = format!("of {}/s", exact(&number(asked)));
+    let carried = format!("{}/s", number(carried));
     let errors = share(operations.error_share.unwrap_or(0.0));
     let of_ended = format!("{} of {}", operations.errors, operations.ended);
     [
-        ("carried", carried, asked),
+        (name, carried, asked),
         time("median", 50.0),
         time("p99", 99.0),
         time("p99.9", 99.9),
         ("errors", errors, of_ended),
     ]
+}
+
+/// What was carried per second, of what, in the unit of the plan's load.
+fn throughput(document: &Document) -> (&'static str, f64, f64) {
+    let (rates, journeys) = (&document.measured.rates, &document.journeys);
+    if document.has_journeys() {
+        let completed = journeys.iter().map(|it| it.completed_per_second);
+        let due = journeys.iter().map(|it| it.due_per_second);
+        return ("journeys", completed.sum(), due.sum());
+    }
+    let asked = rates.due_per_second.max(rates.started_per_second);
+    ("carried", rates.ok_per_second, asked)
 }
 
 /// What part of its limit a threshold's figure used.
@@ -401,6 +414,7 @@ fn section(document: &Document, section: &Section) -> Markup {
     html! {
         section {
             h2 { (section.title) }
+            @if section.topic == Topic::Journeys { (funnels::funnels(&document.journeys)) }
             (parts::parts(parts))
             (blocks(section))
         }

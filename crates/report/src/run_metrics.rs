@@ -2,7 +2,8 @@
 //! measured part, so they start with it.
 
 use analysis::{
-    Document, FigureGroup, Figures, MachineRole, Operations, RunState, TimeFigure, Verdict,
+    Document, FigureGroup, Figures, JourneyFigures, MachineRole, Operations, RunState, TimeFigure,
+    Verdict,
 };
 use std::borrow::Cow;
 
@@ -62,6 +63,7 @@ pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
     let work = about(document).into_iter().chain(work(figures));
     let work = work.chain(traffic(figures));
     let times = times(figures).into_iter().chain(streams(figures));
+    let times = times.chain(journeys(document));
     let parts = parts(document).into_iter().chain(times);
     let rest = [machines(document)].into_iter().chain(judgements(document));
     work.chain(parts).chain(rest).collect()
@@ -330,6 +332,79 @@ fn streams(figures: &Figures) -> Vec<RunMetric<'_>> {
             figures,
         ),
     ]
+}
+
+/// Journeys and their steps, of runs that have any.
+fn journeys(document: &Document) -> Vec<RunMetric<'_>> {
+    if !document.has_journeys() {
+        return Vec::new();
+    }
+    let all = &document.journeys;
+    let times = |name, help, figure: fn(&JourneyFigures) -> Option<&TimeFigure>| {
+        let samples = all.iter().filter_map(|journey| {
+            Some(MetricSample {
+                labels: vec![label("journey", &journey.name)],
+                value: MetricValue::Times(figure(journey)?),
+            })
+        });
+        RunMetric {
+            name,
+            kind: MetricKind::Times,
+            unit: MetricUnit::Seconds,
+            help,
+            samples: samples.collect(),
+        }
+    };
+    vec![
+        RunMetric::counter(
+            "journeys",
+            "journey",
+            "Journeys that ended, by how.",
+            all.iter().flat_map(journey_ends).collect(),
+        ),
+        RunMetric::counter(
+            "journey_steps",
+            "operation",
+            "Operations of each step of a journey that ended, by how.",
+            all.iter().flat_map(journey_steps).collect(),
+        ),
+        times(
+            "journey_time",
+            "From the instant a completed journey was due to the end of its last operation.",
+            |journey| journey.time.as_ref(),
+        ),
+        times(
+            "journey_wait",
+            "The time of a completed journey without the pauses that the plan wants.",
+            |journey| journey.wait.as_ref(),
+        ),
+    ]
+}
+
+fn journey_ends(journey: &JourneyFigures) -> impl Iterator<Item = MetricSample<'_>> {
+    let ends = [
+        ("completed", journey.completed),
+        ("failed", journey.failed),
+        ("abandoned", journey.abandoned),
+        ("not_sent", journey.not_sent),
+    ];
+    ends.into_iter().map(|(outcome, count)| {
+        let labels = vec![label("journey", &journey.name), label("outcome", outcome)];
+        MetricSample::count(labels, count)
+    })
+}
+
+fn journey_steps(journey: &JourneyFigures) -> impl Iterator<Item = MetricSample<'_>> {
+    journey.steps.iter().flat_map(|step| {
+        [("ok", step.ok), ("failed", step.failed)].map(|(outcome, count)| {
+            let labels = vec![
+                label("journey", &journey.name),
+                label("step", &step.name),
+                label("outcome", outcome),
+            ];
+            MetricSample::count(labels, count)
+        })
+    })
 }
 
 /// The latest second of each machine.

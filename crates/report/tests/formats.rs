@@ -162,6 +162,87 @@ fn events_of_streams_are_in_every_format_that_has_room_for_them() {
     assert!(second.ends_with(",17,4000000,"), "{second}");
 }
 
+/// Journeys of a shop, with an end of each kind.
+fn buyers(document: &Document) -> analysis::JourneyFigures {
+    let step = |request: &str, name: &str, [journeys, begun, ok, failed]: [u64; 4]| {
+        analysis::StepFigures {
+            request: request.to_owned(),
+            name: name.to_owned(),
+            journeys,
+            begun,
+            ok,
+            failed,
+        }
+    };
+    analysis::JourneyFigures {
+        name: "buyer".to_owned(),
+        begun: 4321,
+        not_sent: 23,
+        completed: 3210,
+        failed: 777,
+        abandoned: 331,
+        lost: 3,
+        under_way: 0,
+        completed_share: Some(0.8004),
+        due_per_second: 434.4,
+        completed_per_second: 318.5,
+        time: Some(document.measured.times["response_time"].clone()),
+        wait: Some(document.measured.times["service_time"].clone()),
+        steps: vec![
+            step("login", "login", [4321, 4321, 4188, 133]),
+            step("search", "search", [4055, 8765, 8654, 111]),
+            step("login", "login (2)", [3743, 3743, 3210, 533]),
+        ],
+    }
+}
+
+#[test]
+fn journeys_are_in_every_format_that_has_room_for_them_and_else_nowhere() {
+    let mut document = document();
+    for format in Format::ALL {
+        let text = format.render(&document, Style::PLAIN);
+        // The page's script and style are the same for every run.
+        let text = text.split_once("<main>").map_or(&*text, |(_, main)| main);
+        assert!(!text.to_lowercase().contains("journey"), "{format:?}");
+    }
+    document.journeys = vec![buyers(&document)];
+    let row = &mut document.series.rows[0];
+    (
+        row.journeys_begun,
+        row.journeys_completed,
+        row.journeys_failed,
+    ) = (43, 32, 7);
+    for format in [Format::Console, Format::Markdown, Format::Html] {
+        let text = format.render(&document, Style::PLAIN);
+        for words in [
+            "4321 begun, 3210 completed, 777 failed, 331 cut off at the end, 3 lost with an agent",
+            "318/s completed, 434/s due",
+            "80.0 %",
+            "2. search",
+            "3. login (2)",
+            "93.8 %",
+            "8765",
+            "lost with an agent",
+            "buyer: 7.67 % were cut off at the end of the run",
+            "buyer: 23 journeys were due and never begun",
+        ] {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(text.contains(words), "{words} in {format:?}:\n{text}");
+        }
+    }
+    let brief = Format::Brief.render(&document, Style::PLAIN);
+    assert!(brief.contains("4321 begun, 3210 completed"), "{brief}");
+    let csv = Format::Csv.render(&document, Style::PLAIN);
+    let mut lines = csv.lines();
+    let header = lines.next().unwrap();
+    assert!(header.ends_with(",journeys_begun,journeys_completed,journeys_failed"));
+    assert!(lines.next().unwrap().ends_with(",43,32,7"), "{csv}");
+    let fields = |line: &str| line.split(',').count();
+    assert!(csv.lines().all(|line| fields(line) == fields(header)));
+    let back = read(Format::Json.render(&document, Style::PLAIN).as_bytes()).unwrap();
+    assert_eq!(back, document);
+}
+
 /// The figures in a text; a figure with `≥` differs from the same one without.
 fn figures(text: &str) -> BTreeSet<String> {
     let text = text.replace("≥ ", "≥");

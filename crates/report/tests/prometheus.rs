@@ -30,6 +30,52 @@ fn metrics_are_as_agreed() {
 }
 
 #[test]
+fn journeys_have_metrics_if_there_are_any() {
+    let mut document = document();
+    assert!(!prometheus(&document).contains("journey"));
+    let times = document.measured.times["response_time"].clone();
+    document.journeys = vec![analysis::JourneyFigures {
+        name: "buyer".to_owned(),
+        completed: 32,
+        failed: 7,
+        time: Some(times),
+        steps: vec![analysis::StepFigures {
+            name: "search (2)".to_owned(),
+            ok: 31,
+            failed: 7,
+            ..analysis::StepFigures::default()
+        }],
+        ..analysis::JourneyFigures::default()
+    }];
+    let text = prometheus(&document);
+    for line in [
+        "cannonade_journeys_total{run=",
+        "journey=\"buyer\",outcome=\"completed\"} 32",
+        "journey=\"buyer\",step=\"search (2)\",outcome=\"failed\"} 7",
+        "journey=\"buyer\",le=\"+Inf\"} ",
+        "cannonade_journey_time_seconds_sum{run=",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(!text.contains("cannonade_journey_wait_seconds_count{"));
+    let mut other = document.journeys[0].clone();
+    other.name = "visitor".to_owned();
+    document.journeys.push(other);
+    let text = prometheus(&document);
+    let of_journeys = text.lines().filter(|line| line.contains("journey"));
+    let samples = of_journeys.filter(|line| !line.starts_with('#'));
+    let samples: Vec<&str> = samples
+        .map(|line| line.rsplit_once(' ').unwrap().0)
+        .collect();
+    let distinct: BTreeSet<&&str> = samples.iter().collect();
+    assert_eq!(
+        distinct.len(),
+        samples.len(),
+        "no sample stands twice: {text}"
+    );
+}
+
+#[test]
 fn run_that_goes_on_has_no_verdict_yet() {
     let mut document = document();
     assert_eq!(

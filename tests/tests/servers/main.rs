@@ -20,6 +20,7 @@ mod haproxy;
 mod http2;
 mod identities;
 mod imports;
+mod journeys;
 mod key_log;
 mod local_ports;
 mod made_values;

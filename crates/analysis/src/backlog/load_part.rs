@@ -286,7 +286,7 @@ fn is_answered_at_once(part: &PartGrowth<'_>) -> bool {
 
 /// Returns whether a backlog that built up during a short standstill was worked off under the same
 /// load: at the end, and after most of its seconds, no more was under way than before it. The part
-/// must have so many operations that an overload of a tenth would be beyond chance. `natural` is
+/// must have enough operations that an overload of a tenth would be beyond chance. `natural` is
 /// the number of operations under way if none waits.
 fn has_recovered(part: &PartGrowth<'_>, natural: f64) -> bool {
     let is_telling = part.chance() <= RECOVERED_CHANCE * part.due();

@@ -1,5 +1,9 @@
 //! The measured part by seconds: what was due, how long it took, and the backlog at the end of
 //! each.
+//!
+//! A load of journeys is seen in journeys: their steps' operations, over the number that a journey
+//! has on average, and their steps' response times, times that number. Overload makes each journey
+//! longer by its whole part, and a single one of ten steps by a tenth of it only.
 
 use super::OfferedLoad;
 use crate::{LoadRecord, Row};
@@ -21,7 +25,7 @@ pub(super) struct OfferedSecond {
     pub(super) from_s: f64,
     pub(super) to_s: f64,
     pub(super) due: f64,
-    /// Mean response time of the operations due in it.
+    /// Mean response time of the operations due in it, of all steps together.
     pub(super) response_s: f64,
     /// Scatter of response times within it, about one standard deviation.
     pub(super) spread_s: f64,
@@ -44,7 +48,7 @@ impl LoadSeconds {
         let end_s = (load.from_ns.saturating_add(load.length_ns)) as f64 / SECOND;
         let (mut seconds, mut before, mut backlog) = (Vec::new(), 0.0, 0.0);
         for row in &load.series.rows {
-            let second = OfferedSecond::new(row, backlog);
+            let second = OfferedSecond::new(row, backlog, load.operations_each);
             backlog = second.backlog;
             if second.from_s < load.from_ns as f64 / SECOND {
                 before = backlog;
@@ -60,7 +64,8 @@ impl LoadSeconds {
             }
         }
         let is_even = match &load.plan.load {
-            LoadRecord::Open { arrivals, .. } => arrivals == "even",
+            // Only first steps follow the schedule.
+            LoadRecord::Open { arrivals, .. } => arrivals == "even" && load.operations_each == 1.0,
             LoadRecord::Closed { .. } => false,
         };
         LoadSeconds {
@@ -107,7 +112,7 @@ impl LoadSeconds {
 }
 
 impl OfferedSecond {
-    fn new(row: &Row, before: f64) -> OfferedSecond {
+    fn new(row: &Row, before: f64, operations_each: f64) -> OfferedSecond {
         let from_s = f64::from(row.second);
         let due = row.response_time_count as f64;
         let above_median = |ns: u64| ns.saturating_sub(row.response_time_p50_ns) as f64 / SECOND;
@@ -116,9 +121,9 @@ impl OfferedSecond {
         OfferedSecond {
             from_s,
             to_s: from_s + f64::from(row.seconds.max(1)),
-            due,
-            response_s: row.response_time_mean_ns / SECOND,
-            spread_s: by_p90.max(by_p99),
+            due: due / operations_each,
+            response_s: row.response_time_mean_ns / SECOND * operations_each,
+            spread_s: by_p90.max(by_p99) * operations_each,
             backlog: before + due - row.ended as f64,
         }
     }

@@ -4,7 +4,7 @@ use super::ResultCollector;
 use crate::agent_run::AgentRun;
 use crate::backlog::Backlog;
 use crate::cell_tally::CellTally;
-use crate::data_figures::LoadReach;
+use crate::data_figures::{JourneysDue, LoadReach};
 use crate::fleet_figures::contributions;
 use crate::span::{EdgeCounting, RunPart, Span};
 use crate::stretches::Stretches;
@@ -12,9 +12,9 @@ use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
 use crate::{
     AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
-    FleetFigures, HistogramColumns, Judgement, MachineResult, MachineRole, PathFigures,
-    ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures, SessionOffers,
-    SigningFigures, StartSkew, TokenFigures, Unstored, WithheldFigures,
+    FleetFigures, HistogramColumns, JourneyFigures, Judgement, MachineResult, MachineRole,
+    PathFigures, ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures,
+    SessionOffers, SigningFigures, StartSkew, TokenFigures, Unstored, WithheldFigures,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -57,6 +57,7 @@ impl ResultCollector {
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
             tokens: self.token_figures(),
+            journeys: self.journeys(span),
             by_request: self.by_request(span),
             by_address: self.by_address(span),
             session_offers: Vec::new(),
@@ -88,6 +89,17 @@ impl ResultCollector {
         document.notes.extend(crate::notes::sentences(&document));
         document.verdict = crate::VerdictRecord::new(&document);
         document
+    }
+
+    /// Journeys that an agent whose run is over has not ended are lost with it.
+    fn journeys(&self, span: Span) -> Vec<JourneyFigures> {
+        let mut lost: BTreeMap<u16, u64> = BTreeMap::new();
+        let over = self.agents.iter().filter(|agent| agent.is_over());
+        for (journey, number) in over.flat_map(AgentRun::count_unended_journeys) {
+            let sum = lost.entry(journey).or_default();
+            *sum = sum.saturating_add(number);
+        }
+        JourneyFigures::all(&self.run.journeys, &self.journeys, &lost, span)
     }
 
     /// Returns the agents that were suspended, each with the arrivals it never sent for want of a
@@ -148,6 +160,7 @@ impl ResultCollector {
         let all = JudgedBy {
             tally: whole,
             requests: &requests,
+            journeys: (&self.run.journeys, &self.journeys),
             client,
             span,
         };
@@ -161,6 +174,7 @@ impl ResultCollector {
         let judgements = judge(JudgedBy {
             tally: &sum.measured,
             requests: &sum.requests,
+            journeys: (&self.run.journeys, &sum.journeys),
             client: &sum.client,
             span: Span {
                 length_ns: whole_ns,
@@ -261,7 +275,8 @@ impl ResultCollector {
     fn backlog(&self, whole: &CellTally, document: &Document) -> Option<Backlog> {
         let is_known = self.run.is_open && self.is_whole();
         let span_ns = [self.run.warm_up_ns, document.run.duration_ns];
-        is_known.then(|| Backlog::new(whole, &document.plan, &document.series, span_ns))
+        let each = document.load_counts().operations_each;
+        is_known.then(|| Backlog::new(whole, &document.plan, &document.series, span_ns, each))
     }
 
     fn data(&self) -> Vec<DataFigures> {
@@ -278,9 +293,16 @@ impl ResultCollector {
             let measured = sums.filter(|((period, _), _)| *period == Period::Measured);
             measured.map(|((_, request), tally)| (*request, &tally.counters))
         };
+        let journeys = (!self.run.journeys.is_empty()).then(|| self.journeys.sum());
+        let journeys = journeys.map(|counts| JourneysDue {
+            due: counts.begun.saturating_add(counts.not_sent),
+            not_sent: counts.not_sent,
+        });
         let files = (0..).zip(&self.run.data);
         files
-            .map(|(place, data)| data.figures(place, counters(), &self.failed_rows, reach))
+            .map(|(place, data)| {
+                data.figures(place, counters(), journeys, &self.failed_rows, reach)
+            })
             .collect()
     }
 
@@ -291,9 +313,10 @@ impl ResultCollector {
     }
 
     fn run_record(&self, state: RunState, duration_ns: u64) -> RunRecord {
-        let (planned_duration_ns, planned_operations) = match self.run.end {
+        let is_of_journeys = !self.run.journeys.is_empty();
+        let (planned_duration_ns, number) = match self.run.end {
             End::Duration(duration) => (Some(nanoseconds(duration)), None),
-            End::Requests(requests) => (None, Some(requests)),
+            End::Requests(number) => (None, Some(number)),
         };
         RunRecord {
             id: self.setup.run_id.clone(),
@@ -302,7 +325,8 @@ impl ResultCollector {
             state,
             warm_up_ns: self.run.warm_up_ns,
             planned_duration_ns,
-            planned_operations,
+            planned_operations: number.filter(|_| !is_of_journeys),
+            planned_journeys: number.filter(|_| is_of_journeys),
             duration_ns,
             refusals: self.refusals.clone(),
         }

@@ -223,10 +223,9 @@ impl HoldFigures {
     /// Estimates how many agents to add, by extrapolating what these did, and how busy they were,
     /// to the requested amount.
     fn more_agents(&self, amount: f64, document: &Document) -> u32 {
+        let begun = document.load_counts().begun_per_second;
         let asked = match document.plan.load {
-            crate::LoadRecord::Open { .. } if self.started_per_second > 0.0 => {
-                (amount / self.started_per_second).max(1.0)
-            }
+            crate::LoadRecord::Open { .. } if begun > 0.0 => (amount / begun).max(1.0),
             _ => 1.0,
         };
         // Other processes on the machine take CPU time from the workers, so its use counts, too.

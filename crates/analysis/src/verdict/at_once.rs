@@ -17,9 +17,11 @@ pub(super) struct AtOnce {
 }
 
 impl AtOnce {
-    /// Returns `None` if the server allows less than the plan does: the number is then not known.
+    /// Returns `None` if the server allows less than the plan does: the number is then not known. A
+    /// journey keeps its connection while it pauses, so the plan's number bounds journeys, not
+    /// operations, and it is unknown how many of these may be under way.
     pub(super) fn new(document: &Document) -> Option<AtOnce> {
-        if document.measured.http2.limited_connections > 0 {
+        if document.measured.http2.limited_connections > 0 || document.has_journeys() {
             return None;
         }
         let streams = u64::from(document.plan.streams.unwrap_or(1));

@@ -16,10 +16,27 @@ pub(super) const LATE_P99_MAX_NS: u64 = 10_000_000;
 
 pub(super) const LATE_P99_MAX: BoundNumber = BoundNumber::TimeInDigits(LATE_P99_MAX_NS as f64);
 
-pub(super) const LATE: RuleBound = RuleBound::new(
+const LATE: RuleBound = RuleBound::new(
     "{} above {}",
     &[BoundNumber::Percentile(99.0), LATE_P99_MAX],
 );
+const LATE_P999: RuleBound = RuleBound::new(
+    "{} above {}",
+    &[BoundNumber::Percentile(99.9), LATE_P99_MAX],
+);
+const LATE_P9999: RuleBound = RuleBound::new(
+    "{} above {}",
+    &[BoundNumber::Percentile(99.99), LATE_P99_MAX],
+);
+
+/// Returns the bound of a percentile of operations, beyond which lie 1 % of the arrivals.
+pub(super) fn late_bound(percentile: f64) -> RuleBound {
+    match percentile {
+        ..=99.0 => LATE,
+        ..=99.9 => LATE_P999,
+        _ => LATE_P9999,
+    }
+}
 
 /// Share of operations failing for want of ports or files above which the client was exhausted.
 const EXHAUSTED_SHARE_MAX: f64 = 0.001;
@@ -398,7 +415,7 @@ fn has_used_up_quota(document: &Document) -> bool {
 }
 
 /// Returns the 99th percentile if it is too late.
-pub(super) fn p99_if_late(figure: Option<&TimeFigure>) -> Option<f64> {
+fn p99_if_late(figure: Option<&TimeFigure>) -> Option<f64> {
     let p99 = figure?.percentile(99.0)?.value_ns;
     (p99 > LATE_P99_MAX_NS).then_some(p99 as f64)
 }

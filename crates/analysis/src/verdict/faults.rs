@@ -147,6 +147,7 @@ enum AgentFault {
     WrongTotals,
     NoTotals,
     Missing,
+    UnmatchedJourneys,
 }
 
 impl AgentFault {
@@ -170,6 +171,7 @@ impl AgentFault {
             }
             (AgentFault::Missing, true) => "has gaps in its figures",
             (AgentFault::Missing, false) => "have gaps in their figures",
+            (AgentFault::UnmatchedJourneys, _) => "did not end the journeys that began",
         }
     }
 }
@@ -285,7 +287,8 @@ fn describe_unstored(agents: &[&AgentResult]) -> String {
 fn faults(agent: &AgentResult) -> Vec<(AgentFault, String)> {
     let never_began = agent.began_at_ns.is_none();
     let began = never_began.then(|| (AgentFault::NeverBegan, String::new()));
-    [began, bad_end(agent), wrong_totals(agent)]
+    let unmatched = find_unmatched_journeys(agent);
+    [began, bad_end(agent), wrong_totals(agent), unmatched]
         .into_iter()
         .flatten()
         .collect()
@@ -311,6 +314,20 @@ fn wrong_totals(agent: &AgentResult) -> Option<(AgentFault, String)> {
         None if is_lost(agent) => has_gaps(agent).then(|| (AgentFault::Missing, gaps(agent))),
         None => Some((AgentFault::NoTotals, gaps(agent))),
     }
+}
+
+/// An agent that was not lost ends each journey that it begins, and its totals say so. Without gaps
+/// nothing but an error of the program explains another number.
+fn find_unmatched_journeys(agent: &AgentResult) -> Option<(AgentFault, String)> {
+    let number = agent.unmatched_journeys;
+    let is_certain = !is_lost(agent) && agent.totals_match == Some(true);
+    (is_certain && number > 0).then(|| {
+        let counted = human::counted(number, "journey");
+        (
+            AgentFault::UnmatchedJourneys,
+            format!("{counted} more or less"),
+        )
+    })
 }
 
 fn has_gaps(agent: &AgentResult) -> bool {

@@ -1,10 +1,11 @@
 //! Decides whether the load was sent in time, and carried while it was offered.
 
-use super::client::{LATE, LATE_P99_MAX, LATE_P99_MAX_NS, p99_if_late};
+use super::client::{LATE_P99_MAX, LATE_P99_MAX_NS, late_bound};
 use super::slow_answers::may_be_slow_by_themselves;
 use super::{BoundNumber, RuleBound, RuleId, RuleReading, errors};
 use crate::{
-    AgentEndCause, AgentResult, Backlog, Document, LoadOutcome, LoadPart, LoadRecord, human,
+    AgentEndCause, AgentResult, Backlog, Document, LoadOutcome, LoadPart, LoadRecord,
+    PercentileFigure, human,
 };
 
 /// An open loop missed its load if more than this share of arrivals could not be sent.
@@ -34,22 +35,39 @@ pub(super) fn readings(document: &Document) -> Vec<RuleReading> {
 }
 
 fn waiting(document: &Document, max_connections: u32) -> RuleReading {
-    let Some(p99) = document.measured.percentile("lateness", 99.0) else {
-        return RuleReading::unknown(RuleId::Lateness, LATE);
+    let bound = late_bound(late_percentile(document));
+    let Some(late) = lateness(document) else {
+        return RuleReading::unknown(RuleId::Lateness, bound);
     };
     RuleReading {
         rule: RuleId::Lateness,
         says: describe_waiting(document, max_connections),
         acquits: None,
-        figure: format!("p99 {}", human::percentile(p99)),
-        bound: LATE,
-        distance: Some(p99.value_ns as f64 / LATE_P99_MAX_NS as f64),
+        figure: format!("p{} {}", late.percentile, human::percentile(late)),
+        bound,
+        distance: Some(late.value_ns as f64 / LATE_P99_MAX_NS as f64),
     }
 }
 
+/// Returns how late the operation at the percentile was that 1 % of the arrivals lie beyond.
+fn lateness(document: &Document) -> Option<PercentileFigure> {
+    let percentile = late_percentile(document);
+    document.measured.percentile("lateness", percentile)
+}
+
+/// Returns the percentile of operations that 1 % of the arrivals lie beyond. Only the first step of
+/// a journey can wait for a connection, so of ten steps it is the 99.9th; one that is not among the
+/// figures counts as the next higher.
+fn late_percentile(document: &Document) -> f64 {
+    let beyond = 1.0 / document.load_counts().operations_each;
+    let percentiles = [99.0, 99.9];
+    let mut percentiles = percentiles.into_iter();
+    let wanted = percentiles.find(|percentile| 100.0 - percentile <= beyond + 1e-9);
+    wanted.unwrap_or(99.99)
+}
+
 fn never_sent(document: &Document) -> RuleReading {
-    let operations = &document.measured.operations;
-    let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
+    let share = not_sent_share(document);
     RuleReading {
         rule: RuleId::NeverSent,
         says: not_sent(document),
@@ -118,9 +136,9 @@ pub(super) fn in_seconds(part: &LoadPart) -> String {
 
 /// Describes arrivals that had to wait for a connection: all that the plan allows were in use then.
 fn describe_waiting(document: &Document, max_connections: u32) -> Option<String> {
-    let p99 = p99_if_late(document.measured.times.get("lateness"))?;
+    let late_ns = lateness(document)?.value_ns;
     let waits = document.measured.times.get("connection_wait")?;
-    let waited = waits.count as f64 / document.measured.operations.ended.max(1) as f64;
+    let waited = waits.count as f64 / document.load_counts().due.max(1) as f64;
     let replay = document.replay.as_ref();
     let for_what = match replay.and_then(|replay| replay.planned_connections) {
         None => format!("one of {max_connections} connections, all in use"),
@@ -130,12 +148,12 @@ fn describe_waiting(document: &Document, max_connections: u32) -> Option<String>
         ),
     };
     // If fewer waited, something else made 1 % of them late.
-    (waited >= WAITED_SHARE_MIN).then(|| {
+    (late_ns > LATE_P99_MAX_NS && waited >= WAITED_SHARE_MIN).then(|| {
         format!(
             "{} of the arrivals waited for {for_what}, so that 1 % began {} or more late (bound: \
              {LATE_P99_MAX})",
-            human::share(waited),
-            human::time(p99)
+            human::share(waited.min(1.0)),
+            human::time(late_ns as f64)
         )
     })
 }
@@ -150,6 +168,7 @@ pub(crate) fn describe_backlog(document: &Document) -> Option<String> {
         chance,
     } = Growth::new(backlog);
     let ended = (due as f64 - growth).max(0.0);
+    let unit = document.load_counts().unit;
     let slowing = backlog.decisive().and_then(|part| part.slowing);
     let why = match slowing.filter(|_| growth <= chance) {
         // Few operations, which piled up too evenly for chance.
@@ -157,7 +176,7 @@ pub(crate) fn describe_backlog(document: &Document) -> Option<String> {
         None => format!("up to {chance:.0} could be chance"),
     };
     let mut text = format!(
-        "the load was not carried while it was offered: {when} {due} operations were due and \
+        "the load was not carried while it was offered: {when} {due} {unit}s were due and \
          {ended:.0} ended, so that the backlog grew by {growth:.0} ({why})"
     );
     if may_be_slow_by_themselves(document) {
@@ -189,7 +208,7 @@ pub(super) fn describe_least_length(document: &Document, needed_ns: u64) -> Stri
     }
 }
 
-fn too_short_in_words(part: &LoadPart) -> String {
+fn too_short_in_words(part: &LoadPart, unit: &str) -> String {
     let slower = match (part.slowing, part.slowing_error) {
         (Some(slowing), Some(error)) => format!(
             ", which became {slowing:.2} ± {error:.2} s longer with each second (bound: {})",
@@ -198,7 +217,7 @@ fn too_short_in_words(part: &LoadPart) -> String {
         _ => String::new(),
     };
     format!(
-        "too short to tell whether the load was carried: {} {} operations were due, and answered \
+        "too short to tell whether the load was carried: {} {} {unit}s were due, and answered \
          after {} on average{slower}",
         in_seconds(part),
         part.due,
@@ -208,15 +227,20 @@ fn too_short_in_words(part: &LoadPart) -> String {
 
 /// Describes arrivals for which no connection was free: load that was asked for and never offered.
 pub(crate) fn not_sent(document: &Document) -> Option<String> {
-    let operations = &document.measured.operations;
-    let share = operations.not_sent as f64 / operations.ended.max(1) as f64;
+    let share = not_sent_share(document);
     (share > NOT_SENT_SHARE_MAX).then(|| {
         format!(
             "{} of the arrivals ({}) were not sent",
             human::share(share),
-            operations.not_sent
+            document.load_counts().not_sent
         )
     })
+}
+
+/// Returns the share of arrivals that were never sent: of operations, or of journeys.
+fn not_sent_share(document: &Document) -> f64 {
+    let counts = document.load_counts();
+    counts.not_sent as f64 / counts.due.max(1) as f64
 }
 
 /// Returns whether there were more errors than in a load that is carried.
@@ -246,7 +270,7 @@ pub(super) fn describe_carried(document: &Document) -> Vec<String> {
     );
     let kept_up = match (&document.backlog, too_short(document)) {
         (None, _) => cut_short(document),
-        (Some(_), Some(part)) => too_short_in_words(part),
+        (Some(_), Some(part)) => too_short_in_words(part, document.load_counts().unit),
         (Some(backlog), None) => describe_level(backlog),
     };
     vec![sent, answered, kept_up]
@@ -264,15 +288,16 @@ fn cut_short(document: &Document) -> String {
 }
 
 fn describe_sending(document: &Document) -> String {
-    let started = human::number(document.measured.rates.started_per_second);
-    let late = match document.measured.percentile("lateness", 99.0) {
+    let counts = document.load_counts();
+    let begun = human::number(counts.begun_per_second);
+    let late = match lateness(document) {
         None => String::new(),
-        Some(p99) => format!(
+        Some(late) => format!(
             ", 99 % of them within {} of their instant",
-            human::time(p99.value_ns as f64)
+            human::time(late.value_ns as f64)
         ),
     };
-    format!("{started} operations per second were sent{late}")
+    format!("{begun} {}s per second were sent{late}", counts.unit)
 }
 
 fn describe_level(backlog: &Backlog) -> String {

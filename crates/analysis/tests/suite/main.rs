@@ -7,6 +7,8 @@ mod comparison;
 mod errors;
 mod fleet;
 mod generated;
+mod journey_queues;
+mod journeys;
 mod knee;
 mod limits;
 mod machines;

@@ -28,10 +28,10 @@ enum Discipline {
 
 /// An operation; times in seconds.
 #[derive(Debug, Clone, Copy)]
-struct Played {
-    due: f64,
-    work: f64,
-    end: f64,
+pub struct Played {
+    pub due: f64,
+    pub work: f64,
+    pub end: f64,
 }
 
 /// A load on a server.
@@ -196,6 +196,7 @@ impl Queue {
             due_late: count(&|it| it.due >= half),
             ended_late: count(&|it| (half..=length).contains(&it.end)),
             at_end: count(&|it| it.end > length),
+            operations_each: 1.0,
             not_sent: 0,
         })
     }
@@ -237,7 +238,7 @@ fn shared(arrivals: &[f64], work: &[f64]) -> Vec<f64> {
     ends
 }
 
-fn series(operations: &[Played]) -> Series {
+pub fn series(operations: &[Played]) -> Series {
     let last = operations.iter().map(|it| it.end).fold(0.0, f64::max) as u32;
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); last as usize + 1];
     let mut ended = vec![0; last as usize + 1];
@@ -557,6 +558,7 @@ fn arrivals_that_are_given_up_pile_up_though_their_times_become_shorter() {
             ended_late: 160,
             at_end: 880,
             not_sent,
+            operations_each: 1.0,
         };
         Backlog::judge(&load).outcome()
     };

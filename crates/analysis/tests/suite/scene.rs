@@ -34,6 +34,11 @@ pub fn collector(load: &str, thresholds: &str) -> ResultCollector {
 
 /// A run of `agents` agents, the first three with names of their own.
 pub fn collector_of(agents: usize, load: &str, thresholds: &str, fleet: &str) -> ResultCollector {
+    collector_with(agents, &plan(load, thresholds, fleet))
+}
+
+/// The same of any plan.
+pub fn collector_with(agents: usize, plan: &Plan) -> ResultCollector {
     let agent = |index: usize| {
         let names = [("one", "Berlin"), ("two", "Oslo"), ("three", "Rome")];
         let numbered = format!("agent-{index}");
@@ -58,7 +63,7 @@ pub fn collector_of(agents: usize, load: &str, thresholds: &str, fleet: &str) ->
         plan_text: String::new(),
         agents: (0..agents).map(agent).collect(),
     };
-    let mut collector = ResultCollector::new(setup, &plan(load, thresholds, fleet));
+    let mut collector = ResultCollector::new(setup, plan);
     collector.began(0, 0, 1_000_000);
     (1..agents as u32).for_each(|agent| collector.began(agent, 2_000_000, 500_000));
     collector

@@ -1,11 +1,13 @@
 //! One answer under watch: its fields and body go past, and a verdict remains.
 
 use super::AnswerChecks;
+use super::answer_captures::{FieldCaptures, take_texts};
 use super::body_leave::BodyLeave;
 use super::body_reader::BodyReader;
 use super::event_watch::EventWatch;
 use super::value_tests::passes_as_field;
 use super::watched_body::WatchedBody;
+use crate::journey_memory::NewText;
 use crate::location::MAX_LOCATION;
 use measure::Kind;
 use plan::ValueTest;
@@ -18,6 +20,10 @@ pub(crate) struct AnswerWatch {
     failed_header: Option<u16>,
     /// The first field `Location`, cut where it is longer than any that is followed.
     location: Option<Vec<u8>>,
+    /// Values of the fields `set-cookie`.
+    cookies: Vec<Vec<u8>>,
+    /// Texts of header fields that may be taken.
+    of_fields: FieldCaptures,
     body: WatchedBody,
     /// Whether the request's body may be sent.
     leave: BodyLeave,
@@ -30,6 +36,8 @@ impl AnswerWatch {
             checks: Arc::clone(checks),
             failed_header: None,
             location: None,
+            cookies: Vec::new(),
+            of_fields: FieldCaptures::default(),
             body: WatchedBody::Ignored,
             leave: BodyLeave::NotNeeded,
         }
@@ -70,6 +78,12 @@ impl AnswerWatch {
             let kept = location.map(|value| &value[..value.len().min(MAX_LOCATION + 1)]);
             self.location = kept.map(<[u8]>::to_vec);
         }
+        if self.checks.keeps_cookies {
+            self.cookies = named("set-cookie").map(<[u8]>::to_vec).collect();
+        }
+        if !self.checks.captures.is_empty() {
+            self.of_fields = FieldCaptures::new(&self.checks.captures, fields.clone());
+        }
         let is_streamed = self.checks.stream.is_some() && (200..300).contains(&status);
         // After a failed header, checks of the body can change nothing.
         let is_checked = self.failed_header.is_none() && self.checks.has_body_checks();
@@ -88,6 +102,24 @@ impl AnswerWatch {
     /// Takes the value of the field `Location`, if redirects are followed.
     pub(crate) fn take_location(&mut self) -> Option<Vec<u8>> {
         self.location.take()
+    }
+
+    /// Takes the texts from an answer that is whole and passes, with `random` bits for those that
+    /// are picked so. The error is what it fails by if one is missing.
+    pub(crate) fn capture(&mut self, random: u64) -> Result<Vec<NewText>, Kind> {
+        let captures = &self.checks.captures;
+        let fields = std::mem::take(&mut self.of_fields);
+        take_texts(captures, fields, self.body.whole_body(), random)
+    }
+
+    /// Takes the values of the fields `set-cookie`, if cookies are kept.
+    pub(crate) fn take_cookies(&mut self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.cookies)
+    }
+
+    /// Whether texts are taken from the answer.
+    pub(crate) fn has_captures(&self) -> bool {
+        !self.checks.captures.is_empty()
     }
 
     /// Its events; `None` if it is no stream.

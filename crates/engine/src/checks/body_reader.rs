@@ -25,6 +25,11 @@ impl BodyReader {
         }
     }
 
+    /// The body, if it was kept.
+    pub(super) fn whole_body(&self) -> &[u8] {
+        self.search.whole_body()
+    }
+
     /// Whether nothing that follows can change the outcome.
     pub(super) fn is_over(&self) -> bool {
         let is_over = |events: &EventWatch| events.is_full();

@@ -1,4 +1,5 @@
-//! A body without its content coding, searched as it goes past. Only JSON is kept.
+//! A body without its content coding, searched as it goes past. Only JSON, and what texts are
+//! taken from, is kept.
 
 use super::AnswerChecks;
 use super::text_search::TextSearch;
@@ -8,8 +9,8 @@ use plan::PatternState;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Longest JSON document that is kept, in bytes.
-const MAX_JSON: usize = 1 << 20;
+/// Longest body that is kept, in bytes.
+const MAX_KEPT: usize = 1 << 20;
 /// Longest body that is searched, in bytes: a coding can make a thousand of one.
 const MAX_BODY: u64 = 64 << 20;
 
@@ -19,7 +20,8 @@ pub(super) struct BodySearch {
     checks: Arc<AnswerChecks>,
     texts: TextSearch,
     patterns: Vec<PatternTrial>,
-    json: Vec<u8>,
+    /// The body, if it is kept.
+    kept: Vec<u8>,
     bytes: u64,
     progress: SearchProgress,
 }
@@ -49,7 +51,7 @@ impl BodySearch {
             patterns: patterns
                 .map(|(_, pattern)| PatternTrial::Open(pattern.begin()))
                 .collect(),
-            json: Vec::new(),
+            kept: Vec::new(),
             bytes: 0,
             progress: SearchProgress::Open,
             checks: Arc::clone(checks),
@@ -80,14 +82,14 @@ impl BodySearch {
                 *trial = PatternTrial::Closed { has_match };
             }
         }
-        let has_json = !self.checks.json.is_empty();
-        if has_json {
-            self.json.extend_from_slice(piece);
+        let keeps = self.checks.keeps_body();
+        if keeps {
+            self.kept.extend_from_slice(piece);
         }
-        self.progress = if self.json.len() > MAX_JSON || self.bytes > MAX_BODY {
-            self.json = Vec::new();
+        self.progress = if self.kept.len() > MAX_KEPT || self.bytes > MAX_BODY {
+            self.kept = Vec::new();
             SearchProgress::TooLong
-        } else if has_json || self.has_open_trials() {
+        } else if keeps || self.has_open_trials() {
             SearchProgress::Open
         } else {
             SearchProgress::Closed
@@ -110,6 +112,11 @@ impl BodySearch {
         failed.map(Kind::Check).or_else(|| self.json_failure())
     }
 
+    /// The body, if it was kept.
+    pub(super) fn whole_body(&self) -> &[u8] {
+        &self.kept
+    }
+
     fn pattern_failure(&self) -> Option<u16> {
         let mut patterns = self.patterns.iter().zip(&self.checks.patterns);
         let failed = patterns.find(|(trial, (_, pattern))| match **trial {
@@ -123,7 +130,7 @@ impl BodySearch {
         if self.checks.json.is_empty() {
             return None;
         }
-        let Ok(document) = serde_json::from_slice::<Value>(&self.json) else {
+        let Ok(document) = serde_json::from_slice::<Value>(&self.kept) else {
             return Some(Kind::NotJson);
         };
         let mut tests = self.checks.json.iter();

@@ -67,6 +67,15 @@ impl WatchedBody {
         }
     }
 
+    /// The body without its coding, if it was kept.
+    pub(super) fn whole_body(&self) -> &[u8] {
+        match self {
+            WatchedBody::Ignored | WatchedBody::Unreadable => &[],
+            WatchedBody::Plain(reader) => reader.whole_body(),
+            WatchedBody::Coded(body) => body.reader().whole_body(),
+        }
+    }
+
     /// The body is whole: returns what it fails by, `None` if it passes. That can be asked once.
     pub(super) fn end(&mut self) -> Option<Kind> {
         match self {

@@ -2,10 +2,11 @@
 
 use super::hpack::{self, indexed, name};
 use crate::body::{BodyUpload, RequestBody};
+use crate::cookie_source::CookieSource;
 use crate::fill::{Fill, literal};
 use crate::hops::{Hop, HopForm};
 use crate::replayed_request::ReplayedRequest;
-use crate::request_bytes::{PlannedRequest, body_of, put_target};
+use crate::request_bytes::{PlannedRequest, body_of, cookies_to_send, put_target};
 use crate::request_rules::{at_destinations, authority};
 use crate::template::ValueSources;
 use crate::values::{self, Values};
@@ -69,6 +70,8 @@ enum Part {
     OptionalLength,
     /// The field with which a body waits for leave, if that has content (RFC 9110 §10.1.1).
     OptionalExpect,
+    /// The field with the cookies of the operation's journey, if it has any.
+    OptionalCookies(Arc<CookieSource>),
     /// The path that a redirect leads to, as a string.
     HopTarget,
 }
@@ -160,6 +163,9 @@ impl PrebuiltBlock {
             sources.template(given, &mut value);
             block.field(&name.to_ascii_lowercase(), value);
         }
+        block
+            .0
+            .extend(cookies_to_send(of).map(Part::OptionalCookies));
         let body = body_of(request, sources).map(Arc::new);
         if replayed.is_some() {
             block.0.push(Part::OptionalLength);
@@ -184,7 +190,7 @@ impl PrebuiltBlock {
     /// there is one.
     #[inline]
     fn write(&self, values: &Values, target: &[u8], block: &mut Vec<u8>) -> Option<BodyUpload> {
-        let values = &values.at_once(self.has_time);
+        let values = &values.clone().at_once(self.has_time);
         let body = match &self.replayed {
             Some(replayed) => replayed.body(values),
             None => self.body.as_ref(),
@@ -317,6 +323,15 @@ impl Part {
                         .0
                         .iter()
                         .for_each(|part| part.put(values, &[], None, block));
+                }
+            }
+            Part::OptionalCookies(source) => {
+                let before = block.len();
+                let mut is_any = false;
+                hpack::put_name(block, "cookie");
+                put_string(block, |text| is_any = source.put(values, text));
+                if !is_any {
+                    block.truncate(before);
                 }
             }
             Part::OptionalLength => {

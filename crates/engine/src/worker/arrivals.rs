@@ -131,7 +131,9 @@ impl Worker {
     /// From when no operation can begin any more, run clock, as far as that is known.
     #[inline]
     pub(super) fn nothing_begins_from(&self) -> u64 {
-        if self.queue.is_empty() {
+        let journeys = self.journeys.as_ref();
+        let is_idle = journeys.is_none_or(|journeys| journeys.under_way() == 0);
+        if self.queue.is_empty() && is_idle {
             self.timeline.end_at.min(self.source.dry_from())
         } else {
             self.timeline.end_at
@@ -140,7 +142,15 @@ impl Worker {
 
     /// Records an arrival that is never sent.
     pub(super) fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
-        let request = self.script.first(waiting.arrival.seq);
+        let Arrival { period, seq, .. } = waiting.arrival;
+        let request = match &self.journeys {
+            None => self.script.first(seq),
+            Some(journeys) => {
+                let cell = journeys.cell(period, seq);
+                self.ledger.recorder.count_journey_not_sent(cell);
+                journeys.first_request(seq)
+            }
+        };
         let checks = self.requests.checks(request);
         let is_streamed = checks.is_some_and(|checks| checks.is_streamed());
         self.ledger

@@ -22,8 +22,10 @@ impl Worker {
     /// Begins an operation on `slot`, over its seat's connection if it has one. `noticed_at` is
     /// when the loop noticed that an arrival of an open loop was due.
     pub(super) fn begin(&mut self, slot: u32, arrival: Arrival, noticed_at: Option<u64>, now: u64) {
+        if self.journeys.is_some() {
+            return self.begin_journey(slot, arrival, noticed_at, now);
+        }
         self.ledger.roll(now);
-        self.ledger.recorder.begin(now);
         let seat = self.seats.seat_of(slot);
         let connection = self.seats.connection(seat);
         let address = connection.map(|connection| connection.id().address);
@@ -35,12 +37,20 @@ impl Worker {
         // Drawn for every operation, so that a seed gives the same numbers whether requests use
         // them or not.
         let random = self.random.bits();
-        self.pauses.clear(slot);
         let intended_at = arrival.intended_at;
         let mut operation = LiveOperation::new(id, arrival.seq, random, intended_at, now);
         operation.noticed_at = noticed_at;
+        self.start(slot, operation, now);
+    }
+
+    /// Starts the operation on `slot`, over its seat's connection if it has one.
+    #[inline]
+    pub(super) fn start(&mut self, slot: u32, operation: LiveOperation, now: u64) {
+        self.ledger.recorder.begin(now);
+        self.pauses.clear(slot);
         self.seats.begin(slot, operation);
-        if address.is_some() {
+        let seat = self.seats.seat_of(slot);
+        if self.seats.connection(seat).is_some() {
             self.reuse(slot, now)
         } else {
             self.open(slot, now)
@@ -154,6 +164,8 @@ impl Worker {
 
     /// Ends and records the operation; only this takes it out of its slot.
     pub(super) fn record(&mut self, slot: u32, end: OperationEnd, now: u64) {
+        let makes_journey = self.journeys.is_some();
+        let home = makes_journey.then(|| self.seats.home_of(slot).unwrap_or(slot));
         let Some(mut operation) = self.seats.end(slot) else {
             return; // it has ended: an operation ends exactly once
         };
@@ -179,6 +191,9 @@ impl Worker {
             self.note_failed_rows(seat, &operation, failure);
             self.note_missed_event(slot, &operation, failure, now);
         }
+        if let Some(home) = home {
+            self.end_step(home, end, now);
+        }
     }
 
     /// Records which rows of data files a failed operation had, if it was measured.
@@ -202,6 +217,9 @@ impl Worker {
         }
         if self.seats.width() > 1 {
             self.pass_lane_on(slot, now);
+        }
+        if self.journeys.is_some() {
+            return self.go_on_journey(slot, now);
         }
         if self.phase != WorkerPhase::Firing {
             return;

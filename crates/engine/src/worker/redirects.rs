@@ -20,6 +20,7 @@ impl Worker {
         let lane = self.seats.lane_of(slot);
         let user = self.seats.seat(seat).user;
         let origin = self.seats.origin(seat);
+        self.keep_cookies(slot);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return; // an answer implies both
         };

@@ -37,6 +37,9 @@ impl Worker {
     /// Makes the user of `slot` begin its next operation, wait for its connection, or rest until
     /// its next span.
     pub(super) fn begin_as_user(&mut self, slot: u32, now: u64) {
+        if self.step_due_at(slot).is_some() {
+            return self.continue_journey(slot, now);
+        }
         let is_over = self.phase != WorkerPhase::Firing || now >= self.timeline.end_at;
         if is_over || self.seats.is_taken(slot) {
             return;

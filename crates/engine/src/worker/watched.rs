@@ -6,6 +6,7 @@ use super::operation::fault_of;
 use crate::checks::{BodyLeave, EventWatch};
 use crate::connection::Cancelled;
 use crate::live_operation::LiveOperation;
+use crate::values::Values;
 use measure::{EventsRead, Failure, FailureStage, Kind, OperationEnd, Recorder};
 
 impl Worker {
@@ -53,13 +54,23 @@ impl Worker {
     /// at `at`. A `fault` of its status or length comes first; its events count all the same.
     pub(super) fn end_watch(&mut self, slot: u32, fault: Option<Kind>, at: u64) -> OperationEnd {
         let lane = self.seats.lane_of(slot);
+        let home = self.seats.home_of(slot).unwrap_or(slot);
+        self.keep_cookies(slot);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return OperationEnd::Ok; // it is called for an operation with an answer
         };
         let Some(watch) = connection.watch(lane) else {
             return OperationEnd::Ok;
         };
-        let failure = watch.end();
+        let mut failure = fault.or(watch.end());
+        if failure.is_none() && watch.has_captures() {
+            let random = self.journeys.as_mut().map_or(0, |all| all.bits(home));
+            let journey = Values::number(operation.id.period, operation.seq);
+            match watch.capture(random) {
+                Ok(texts) => self.requests.memories.add(journey, texts),
+                Err(kind) => failure = Some(kind),
+            }
+        }
         if *watch.body_leave() == BodyLeave::Refused {
             self.ledger.recorder.count_withheld_body(operation.id);
         }
@@ -70,7 +81,7 @@ impl Worker {
             let (end, number) = events.outcome();
             recorder.stream_ended(operation.id, end, number);
         }
-        match fault.or(failure) {
+        match failure {
             Some(kind) => failed(FailureStage::Http, kind),
             None => OperationEnd::Ok,
         }

@@ -51,6 +51,7 @@ impl Template {
                 Piece::Literal(text) => escape = escape_after(text),
                 Piece::Column(column) if !column.is_raw => column.escape = escape,
                 Piece::Made(made) if !made.is_raw => made.escape = escape,
+                Piece::Captured(captured) if !captured.is_raw => captured.escape = escape,
                 Piece::Secret { escape: own, .. } => *own = escape,
                 _ => {}
             }
@@ -66,6 +67,7 @@ pub(crate) fn in_path(field: &Field<'_>, path: &mut Template) {
             Piece::Literal(text) if text.contains('?') => escape = Escape::Query,
             Piece::Column(column) if !column.is_raw => column.escape = escape,
             Piece::Made(made) if !made.is_raw => made.escape = escape,
+            Piece::Captured(captured) if !captured.is_raw => captured.escape = escape,
             _ => {}
         }
     }

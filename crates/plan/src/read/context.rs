@@ -23,6 +23,7 @@ pub(crate) struct Context<'a> {
     data: OnceCell<Vec<Arc<DataFile>>>,
     made: OnceCell<Vec<Arc<MadeValue>>>,
     auth: OnceCell<Vec<Arc<Auth>>>,
+    captures: OnceCell<Vec<Arc<str>>>,
     cure: UnknownKeyCure,
 }
 
@@ -48,6 +49,7 @@ impl<'a> Context<'a> {
             data: OnceCell::new(),
             made: OnceCell::new(),
             auth: OnceCell::new(),
+            captures: OnceCell::new(),
             cure,
         }
     }
@@ -90,6 +92,12 @@ impl<'a> Context<'a> {
         debug_assert!(is_first, "one reading has one set of made values");
     }
 
+    /// Makes the names of captured texts known, once.
+    pub(crate) fn set_captures(&self, names: Vec<Arc<str>>) {
+        let is_first = self.captures.set(names).is_ok();
+        debug_assert!(is_first, "one reading has one set of captures");
+    }
+
     /// The credentials of the plan that is being read; `None` before they are known, or if any were
     /// wrong.
     pub(crate) fn auth(&self) -> Option<&[Arc<Auth>]> {
@@ -108,6 +116,7 @@ impl<'a> Context<'a> {
             variables: self.variables(),
             data: self.data(),
             made: self.made(),
+            captures: self.captures.get().map_or(&[], Vec::as_slice),
         }
     }
 

@@ -169,9 +169,7 @@ fn header_name(name: &str, field: &Field<'_>) -> Option<CheckPlace> {
 }
 
 fn json_pointer(name: &str, field: &Field<'_>) -> Option<CheckPlace> {
-    let is_escaped = |part: &str| part.starts_with(['0', '1']);
-    let is_pointer = name.is_empty() || name.starts_with('/');
-    if !is_pointer || name.len() > MAX_TEXT_BYTES || !name.split('~').skip(1).all(is_escaped) {
+    if !is_json_pointer(name) || name.len() > MAX_TEXT_BYTES {
         field.problem(
             "is not a JSON pointer (RFC 6901); write one such as \"/items/0/id\", with ~1 for / \
              and ~0 for ~ within a name",
@@ -184,6 +182,13 @@ fn json_pointer(name: &str, field: &Field<'_>) -> Option<CheckPlace> {
         return Some(CheckPlace::Json(name.to_owned()));
     }
     None
+}
+
+/// Whether `text` is a JSON pointer (RFC 6901 §3).
+pub(crate) fn is_json_pointer(text: &str) -> bool {
+    let is_escaped = |part: &str| part.starts_with(['0', '1']);
+    let is_pointer = text.is_empty() || text.starts_with('/');
+    is_pointer && text.split('~').skip(1).all(is_escaped)
 }
 
 /// A value that must be equal, or a table with other tests.

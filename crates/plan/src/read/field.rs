@@ -58,6 +58,13 @@ impl<'a> Field<'a> {
             ));
             return None;
         }
+        if let Some(name) = self.context.names().capture_in(text) {
+            self.problem(format_args!(
+                "has the captured text {{{name}}}, which can stand in request.path, headers and \
+                 body"
+            ));
+            return None;
+        }
         let Some(name) = self.context.variables().secret_in(text) else {
             return Some(text);
         };

@@ -1,8 +1,8 @@
 //! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
-    builtin, connection, event_stream, expect, fleet, identities, key_log, load, repeat, replay,
-    request, search, target, tls,
+    builtin, capture, connection, event_stream, expect, fleet, identities, journey, key_log, load,
+    repeat, replay, request, search, target, tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -15,6 +15,8 @@ const SECTIONS: &[&[&str]] = &[
     request::KEYS,
     expect::KEYS,
     event_stream::KEYS,
+    capture::KEYS,
+    journey::KEYS,
     connection::KEYS,
     tls::KEYS,
     identities::KEYS,

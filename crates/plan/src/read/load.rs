@@ -8,6 +8,7 @@ use crate::read::rows_end::{RowUse, RowsEnd};
 use crate::read::section::PlanSection;
 use crate::{
     Arrivals, Capacity, End, Load, Profile, Rate, Replay, SearchRange, Shape, Stage, ThinkTime,
+    WorkUnit,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +40,7 @@ pub(crate) const KEYS: &[&str] = &[
     "load.max_connections",
     "load.duration",
     "load.requests",
+    "load.journeys",
     "load.warm_up",
     "load.think_time",
     "load.think_time.min",
@@ -50,16 +52,25 @@ pub(crate) const KEYS: &[&str] = &[
     "load.stage.to",
 ];
 
-/// Reads the load; of a replay, if the plan has one, which is `Some(None)` if it is wrong.
+/// What a load is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LoadContent<'a> {
+    /// Requests, or journeys.
+    Planned(WorkUnit),
+    /// The requests of a replay, which is `None` if it is wrong.
+    Recorded(Option<&'a Replay>),
+}
+
+/// Reads the load.
 pub(crate) fn read(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
-    replay: Option<Option<&Replay>>,
+    content: LoadContent<'_>,
 ) -> Option<Load> {
-    match replay {
-        Some(replay) => of_replay(section, replay, amount, rows),
-        None => of_amount(section, amount, rows),
+    match content {
+        LoadContent::Recorded(replay) => of_replay(section, replay, amount, rows),
+        LoadContent::Planned(unit) => of_amount(section, amount, rows, unit),
     }
 }
 
@@ -67,7 +78,9 @@ fn of_amount(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
+    unit: WorkUnit,
 ) -> Option<Load> {
+    refuse_other_unit(&section, unit);
     let seed = seed(&section);
     let shape = match amount {
         AmountSource::Own => shape(&section),
@@ -86,31 +99,27 @@ fn of_amount(
     let (stages, end) = match amount {
         AmountSource::Own => {
             let end_of_rows = rows.and_then(|rows| rows.end(seed));
-            let end = end(&section, stages.as_deref(), end_of_rows.as_ref());
+            let end = end(&section, stages.as_deref(), end_of_rows.as_ref(), unit);
             (stages.clone(), end)
         }
-        AmountSource::Searched(search) => {
-            (Some(Vec::new()), Some(end_of_hold(&section, search.hold)))
-        }
-        AmountSource::Unknown => (None, read_end(&section).and(None)),
+        AmountSource::Searched(search) => (
+            Some(Vec::new()),
+            Some(end_of_hold(&section, search.hold, unit)),
+        ),
+        AmountSource::Unknown => (None, read_end(&section, unit).and(None)),
     };
-    let warm_up = section
-        .read("warm_up", |field| {
-            field.duration(Duration::ZERO..=24 * HOUR)
-        })
-        .unwrap_or_default();
-    let connect_ramp = section
-        .read("connect_ramp", |field| {
-            field.duration(Duration::ZERO..=HOUR)
-        })
-        .unwrap_or_default();
+    let time = |key, longest| {
+        let time = section.read(key, |field| field.duration(Duration::ZERO..=longest));
+        time.unwrap_or_default()
+    };
+    let (warm_up, connect_ramp) = (time("warm_up", 24 * HOUR), time("connect_ramp", HOUR));
     if let (Some(shape), Some(stages)) = (&shape, &stages) {
         check_amount(&section, shape, stages, warm_up);
     }
     if let (Some(stages), Some(end)) = (&stages, end) {
         check_length(&section, stages, end);
     }
-    let load = shape
+    let mut load = shape
         .zip(stages)
         .zip(end)
         .map(|((shape, stages), end)| Load {
@@ -122,15 +131,28 @@ fn of_amount(
             connect_ramp,
             recorded: None,
         });
-    let mut load = load;
     if let Some(load) = &mut load {
         if let Some(rows) = rows {
             rows.limit(&section, load);
         }
-        check_end(&section, load, amount);
+        check_end(&section, load, amount, unit);
     }
     section.finish();
     load
+}
+
+/// Reports a number of requests of a load that is made of journeys, or the other way round.
+fn refuse_other_unit(section: &PlanSection<'_>, unit: WorkUnit) {
+    match unit {
+        WorkUnit::Request => section.refuse(
+            &["journeys"],
+            "counts journeys, and the plan has none; write requests, or a [[journey]]",
+        ),
+        WorkUnit::Journey => section.refuse(
+            &["requests"],
+            "counts requests, and this load is made of journeys; write journeys",
+        ),
+    }
 }
 
 /// Reads the load of a replay, whose log says when requests are due; `None` as `replay` if that is
@@ -150,6 +172,7 @@ fn of_replay(
             "arrivals",
             "duration",
             "requests",
+            "journeys",
             "warm_up",
             "think_time",
             "connect_ramp",
@@ -326,9 +349,9 @@ fn first_hold(section: &PlanSection<'_>, range: SearchRange) -> Option<Shape> {
 }
 
 /// The end of a hold, which replaces everything that could end the load.
-fn end_of_hold(section: &PlanSection<'_>, hold: Duration) -> End {
-    read_end(section);
-    let given: Vec<String> = ["rate", "connections", "duration", "requests", "stage"]
+fn end_of_hold(section: &PlanSection<'_>, hold: Duration, unit: WorkUnit) -> End {
+    read_end(section, unit);
+    let given: Vec<String> = ["rate", "connections", "duration", unit.key(), "stage"]
         .into_iter()
         .filter(|key| section.has(key))
         .map(|key| format!("load.{key}"))
@@ -458,29 +481,34 @@ fn end(
     section: &PlanSection<'_>,
     stages: Option<&[Stage]>,
     rows: Option<&RowsEnd<'_>>,
+    unit: WorkUnit,
 ) -> Option<End> {
-    let end = read_end(section);
+    let end = read_end(section, unit);
+    let number = unit.key();
     match (
-        section.has("duration") || section.has("requests"),
+        section.has("duration") || section.has(number),
         section.has("stage"),
     ) {
         (true, _) => end,
         (false, true) => end_of_stages(section, stages?),
         (false, false) if rows.is_some() => rows.map(|rows| End::Requests(rows.operations())),
         (false, false) => {
-            section.problem("says no end; write duration = \"60s\" or requests = 10000");
+            section.problem(format_args!(
+                "says no end; write duration = \"60s\" or {number} = 10000"
+            ));
             None
         }
     }
 }
 
 /// The end that is given; `None` if it is missing or wrong.
-fn read_end(section: &PlanSection<'_>) -> Option<End> {
+fn read_end(section: &PlanSection<'_>, unit: WorkUnit) -> Option<End> {
+    let number = unit.key();
     let duration = section.read("duration", |field| field.duration(MS..=MONTH));
-    let requests = section.read("requests", |field| field.whole(1..=MAX_REQUESTS));
-    if section.has("duration") && section.has("requests") {
+    let requests = section.read(number, |field| field.whole(1..=MAX_REQUESTS));
+    if section.has("duration") && section.has(number) {
         section.problem_at(
-            "requests",
+            number,
             "given beside duration; keep the one that shall end the run",
         );
         return None;
@@ -545,7 +573,7 @@ fn check_length(section: &PlanSection<'_>, stages: &[Stage], end: End) {
 }
 
 /// Checks conditions that involve the whole load.
-fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>) {
+fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>, unit: WorkUnit) {
     let profile = Profile::after_warm_up(load);
     match load.end {
         End::Duration(duration) if load.connect_ramp > load.warm_up + duration => {
@@ -561,11 +589,11 @@ fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>) {
         }
         End::Requests(requests) if !reaches(load, &profile, requests) => {
             section.problem_at(
-                "requests",
+                unit.key(),
                 "is never reached, or not in 720h; raise the load, or write a duration instead",
             );
         }
-        End::Requests(requests) => note_idle(section, load, &profile, requests),
+        End::Requests(number) => note_idle(section, load, &profile, (unit.key(), number)),
         End::Duration(_) => {}
     }
 }
@@ -581,11 +609,16 @@ fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
     }
 }
 
-fn note_idle(section: &PlanSection<'_>, load: &Load, profile: &Profile, requests: u64) {
-    let idle = profile.peak() - requests as f64;
+fn note_idle(
+    section: &PlanSection<'_>,
+    load: &Load,
+    profile: &Profile,
+    (key, number): (&str, u64),
+) {
+    let idle = profile.peak() - number as f64;
     if matches!(load.shape, Shape::Closed { .. }) && idle > 0.0 {
         let note = format!(
-            "load.requests = {requests} is below load.connections: {idle} virtual users have \
+            "load.{key} = {number} is below load.connections: {idle} virtual users have \
              nothing to do"
         );
         section.context.note(note);

@@ -12,6 +12,7 @@ mod body;
 mod body_transfer;
 mod builtin;
 mod campaign;
+mod capture;
 mod certificate;
 mod columns;
 mod connection;
@@ -27,6 +28,7 @@ mod fleet;
 mod found_problem;
 mod header;
 mod identities;
+mod journey;
 mod json_text;
 mod key_log;
 mod known;
@@ -39,6 +41,7 @@ mod number_range;
 mod oauth2;
 mod overlay;
 mod overload;
+mod part_figure;
 mod plan_names;
 mod product;
 mod redirect_origins;
@@ -71,7 +74,7 @@ use crate::{
 };
 use context::Context;
 use field::Field;
-use load::AmountSource;
+use load::{AmountSource, LoadContent};
 use rows_end::RowUse;
 use section::PlanSection;
 
@@ -94,6 +97,7 @@ pub(crate) fn plan(text: &str, source: &dyn FileSource) -> Result<Plan, Problems
 /// Reads the plan of one table with its notes; problems go to `context`.
 fn one(context: &Context<'_>, mut table: node::Table, amount: AmountSource<'_>) -> Option<Plan> {
     context.set_variables(vars::put_in(&mut table, context)?);
+    capture::declare(context, &table);
     let plan = sections(PlanSection::new(context, String::new(), 0, &table), amount);
     let plan = plan.filter(|_| !context.has_problems())?;
     let bytes = plan.canonical_text().len();
@@ -156,8 +160,10 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         per_connection: context.per_connection,
         replay: replay.as_ref().map(Option::as_ref),
         close: connection.as_ref().map_or(Close::Fin, |it| it.close),
+        streams: context.http.streams(),
     };
-    let requests = request::read(root.context, root.field("request"), rest);
+    let mut requests = request::read(root.context, root.field("request"), rest);
+    let journeys = journey::read(&root, requests.as_deref_mut(), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
     redirect_origins::check_use(&root, target.as_ref(), requests.as_deref());
     check_builtin(&root, target.as_ref(), connection.as_ref(), context.http);
@@ -169,26 +175,20 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
     let takers = requests.as_deref().map(|requests| RowTakers {
         requests,
         tls: own_tls,
-        are_replayed: replay.is_some(),
+        takes_always: replay.is_some() || root.has("journey"),
     });
-    let rows = takers.map(|takers| RowUse {
-        data: root.context.data(),
-        takers,
-        is_searched: matches!(amount, AmountSource::Searched(_)),
-    });
-    let load = root.section("load");
-    let load = load.and_then(|section| load::read(section, amount, rows, rest.replay));
+    let load = load(&root, amount, takers, rest.replay);
+    if let (Some(journeys), Some(load)) = (&journeys, &load) {
+        journey::note_at_once(root.context, journeys, load);
+    }
     let fleet = root.section("fleet");
     let fleet = fleet.map(|section| fleet::read(section, load.as_ref(), own_tls));
     let thresholds = root
         .section("thresholds")
-        .map(|section| threshold::read(&section, requests.as_deref()));
+        .map(|section| threshold::read(&section, requests.as_deref(), journeys.as_deref()));
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
-        note_time_wait(root.context, target, connection, load);
-        if connection.requests == RequestsPerConnection::HandshakeOnly {
-            note_handshakes_alone(root.context, target);
-        }
+        note_connections(root.context, target, connection, load);
     }
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
         check_validity(root.context, tls, load);
@@ -206,6 +206,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         replay: replay.map_or(Some(None), |replay| replay.map(Some))?,
         auth: auth?,
         requests: requests?,
+        journeys: journeys?,
         connection: connection?,
         tls: tls?,
         load: load?,
@@ -213,6 +214,34 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         thresholds: thresholds?,
         notes: Vec::new(),
     })
+}
+
+/// Reads the load, whose rows `takers` take; `replay` is that of the plan, if it has one.
+fn load(
+    root: &PlanSection<'_>,
+    amount: AmountSource<'_>,
+    takers: Option<RowTakers<'_>>,
+    replay: Option<Option<&Replay>>,
+) -> Option<Load> {
+    let unit = journey::unit(root);
+    let rows = takers.map(|takers| RowUse {
+        unit,
+        data: root.context.data(),
+        takers,
+        is_searched: matches!(amount, AmountSource::Searched(_)),
+    });
+    let content = match replay {
+        Some(replay) => LoadContent::Recorded(replay),
+        None => LoadContent::Planned(unit),
+    };
+    load::read(root.section("load")?, amount, rows, content)
+}
+
+fn note_connections(context: &Context<'_>, target: &Target, connection: &Connection, load: &Load) {
+    note_time_wait(context, target, connection, load);
+    if connection.requests == RequestsPerConnection::HandshakeOnly {
+        note_handshakes_alone(context, target);
+    }
 }
 
 /// The log that is replayed, if any is; the inner `None` means wrong and reported.

@@ -2,7 +2,7 @@
 
 use crate::read::variables::{Variables, names_in};
 use crate::template::{Placeholders, name_in_braces};
-use crate::{DataColumn, DataFile, MadePlaceholder, MadeValue, Piece};
+use crate::{CapturePlaceholder, DataColumn, DataFile, MadePlaceholder, MadeValue, Piece};
 use data::Escape;
 use std::sync::Arc;
 
@@ -14,6 +14,8 @@ pub(crate) struct PlanNames<'a> {
     pub(crate) variables: &'a Variables,
     pub(crate) data: &'a [Arc<DataFile>],
     pub(crate) made: &'a [Arc<MadeValue>],
+    /// Names of captured texts, each once.
+    pub(crate) captures: &'a [Arc<str>],
 }
 
 impl Placeholders for PlanNames<'_> {
@@ -22,13 +24,17 @@ impl Placeholders for PlanNames<'_> {
             .piece(name)
             .or_else(|| self.column(name).map(Piece::Column))
             .or_else(|| self.made(name).map(Piece::Made))
+            .or_else(|| self.capture(name).map(Piece::Captured))
     }
 }
 
 impl<'a> PlanNames<'a> {
     /// Whether the plan declares none.
     pub(crate) fn is_empty(&self) -> bool {
-        self.variables.is_empty() && self.data.is_empty() && self.made.is_empty()
+        self.variables.is_empty()
+            && self.data.is_empty()
+            && self.made.is_empty()
+            && self.captures.is_empty()
     }
 
     /// The first part of `text` that names a data file, without its braces.
@@ -39,6 +45,11 @@ impl<'a> PlanNames<'a> {
     /// The first part of `text` that names a made value, without its braces.
     pub(crate) fn made_in<'t>(&self, text: &'t str) -> Option<&'t str> {
         names_in(text).find(|name| self.made(name).is_some())
+    }
+
+    /// The first part of `text` that names a captured text, without its braces.
+    pub(crate) fn capture_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        names_in(text).find(|name| self.capture(name).is_some())
     }
 
     /// The first name in `text` that is no column of the data file that it names.
@@ -75,6 +86,18 @@ impl<'a> PlanNames<'a> {
         let value = self.made.iter().find(|made| made.name == name)?;
         Some(MadePlaceholder {
             value: Arc::clone(value),
+            escape: Escape::None,
+            is_raw,
+        })
+    }
+
+    /// The captured text that `name` stands for.
+    pub(crate) fn capture(&self, name: &str) -> Option<CapturePlaceholder> {
+        let (name, is_raw) = without_raw(name);
+        let index = self.captures.iter().position(|known| **known == *name)?;
+        Some(CapturePlaceholder {
+            name: Arc::clone(&self.captures[index]),
+            index: u16::try_from(index).ok()?,
             escape: Escape::None,
             is_raw,
         })

@@ -4,6 +4,7 @@ use crate::read::auth;
 use crate::read::aws;
 use crate::read::body;
 use crate::read::body_transfer;
+use crate::read::capture;
 use crate::read::columns;
 use crate::read::context::Context;
 use crate::read::event_stream;
@@ -37,6 +38,8 @@ pub(crate) struct RequestContext<'u> {
     /// and was reported.
     pub(crate) replay: Option<Option<&'u Replay>>,
     pub(crate) close: Close,
+    /// Requests that a connection carries at once.
+    pub(crate) streams: u32,
 }
 
 /// Paths of `[request]`, without indices.
@@ -136,11 +139,11 @@ fn check_weights(fields: &[Field<'_>], requests: &[Request]) {
 fn check_checks(fields: &[Field<'_>], requests: &[Request]) {
     let number: usize = requests
         .iter()
-        .map(|request| request.expect.checks.len())
+        .map(|request| request.expect.checks.len() + request.captures.len())
         .sum();
     if let Some(field) = fields.first().filter(|_| number > MAX_CHECKS) {
         field.problem(format_args!(
-            "begins requests with {number} checks; write at most {MAX_CHECKS} in all"
+            "begins requests with {number} checks and captures; write at most {MAX_CHECKS} in all"
         ));
     }
 }
@@ -207,6 +210,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "expect_continue",
             "expect",
             "stream",
+            "capture",
         ],
         why,
     );
@@ -237,6 +241,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
     let expect = section.section("expect")?;
     let expect = expect::read(expect, &method);
     let stream = event_stream::of_request(section, &method, &expect);
+    let captures = capture::of_request(section, &method);
     let request = Request {
         name: String::new(),
         method,
@@ -249,6 +254,8 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         redirects: redirects.unwrap_or(0),
         expect,
         stream,
+        captures,
+        keeps_cookies: false, // until journeys are read
     };
     aws::check(section, &request, rest.url);
     Some(request)

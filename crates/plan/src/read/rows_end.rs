@@ -2,7 +2,7 @@
 
 use crate::read::section::PlanSection;
 use crate::rows::{RowSource, RowTakers};
-use crate::{AtEnd, DataFile, End, Load, Owner, RowOrder, Schedule, Seats, Shape};
+use crate::{AtEnd, DataFile, End, Load, Owner, RowOrder, Schedule, Seats, Shape, WorkUnit};
 use std::sync::Arc;
 
 /// How rows of a plan's data files are used.
@@ -10,6 +10,7 @@ use std::sync::Arc;
 pub(crate) struct RowUse<'a> {
     pub(crate) data: &'a [Arc<DataFile>],
     pub(crate) takers: RowTakers<'a>,
+    pub(crate) unit: WorkUnit,
     /// The load is that of a search, which makes several runs.
     pub(crate) is_searched: bool,
 }
@@ -42,6 +43,7 @@ impl<'a> RowUse<'a> {
             return;
         };
         let RowsEnd { file, operations } = end;
+        let key = self.unit.key();
         let rows = format!("data.{} has {} rows", file.name, file.table.rows());
         if self.is_searched {
             section.problem(format_args!(
@@ -62,13 +64,13 @@ impl<'a> RowUse<'a> {
                 "duration",
                 format_args!(
                     "leaves open how many operations virtual users begin, and {rows}, which are to \
-                     be taken once; write requests = {operations} (without duration and requests \
-                     the load ends with the rows), or at_end = \"again\" in data.{}",
+                     be taken once; write {key} = {operations} (without duration and {key} the \
+                     load ends with the rows), or at_end = \"again\" in data.{}",
                     file.name
                 ),
             );
         } else {
-            end.shorten(section, load, &rows);
+            end.shorten(section, load, (&rows, key));
         }
     }
 
@@ -109,9 +111,9 @@ impl RowsEnd<'_> {
         );
     }
 
-    fn shorten(&self, section: &PlanSection<'_>, load: &mut Load, rows: &str) {
+    fn shorten(&self, section: &PlanSection<'_>, load: &mut Load, (rows, number): (&str, &str)) {
         let (key, wanted) = match load.end {
-            End::Requests(requests) => ("requests", Some(requests)),
+            End::Requests(requests) => (number, Some(requests)),
             End::Duration(_) => {
                 let schedule = Schedule::after_warm_up(load);
                 ("duration", schedule.map(|schedule| schedule.total()))

@@ -7,7 +7,7 @@ use crate::read::overload;
 use crate::read::section::PlanSection;
 use crate::{
     Capacity, Limit, NumberName, Plan, Rate, Relation, Search, SearchRange, Threshold,
-    ThresholdMetric, Words as _,
+    ThresholdMetric, ThresholdScope, Words as _,
 };
 use std::time::Duration;
 
@@ -195,7 +195,7 @@ fn imply_threshold(plan: &mut Plan) {
         let errors = NumberName::ErrorsCount.word().to_owned();
         let metric = ThresholdMetric::Number(errors);
         plan.thresholds.push(Threshold {
-            request: None,
+            scope: ThresholdScope::Run,
             metric,
             comparison: Relation::AtMost,
             limit: Limit::Number(0.0),

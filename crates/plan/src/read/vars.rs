@@ -6,6 +6,7 @@
 use crate::Plan;
 use crate::mask::{self, MASK};
 use crate::path::{join, within_plan};
+use crate::read::capture;
 use crate::read::context::Context;
 use crate::read::data;
 use crate::read::dependencies::in_order;
@@ -41,6 +42,7 @@ pub(crate) fn put_in(table: &mut Table, context: &Context<'_>) -> Option<Variabl
     let others = DeclaredNames {
         files: data::names(table),
         made: made::names(table),
+        captures: capture::names(table),
     };
     if !variables.is_empty() || !others.is_empty() {
         let mut filler = Filler {
@@ -260,11 +262,13 @@ struct DeclaredNames {
     files: Vec<String>,
     /// Those of made values.
     made: Vec<String>,
+    /// Those of captured texts.
+    captures: Vec<String>,
 }
 
 impl DeclaredNames {
     fn is_empty(&self) -> bool {
-        self.files.is_empty() && self.made.is_empty()
+        self.files.is_empty() && self.made.is_empty() && self.captures.is_empty()
     }
 }
 
@@ -350,7 +354,7 @@ fn names_of(variables: &Variables, others: &DeclaredNames) -> String {
     for file in others.files.iter().take(NAMED_MAX) {
         names += &format!("{{{file}.COLUMN}}, ");
     }
-    for name in others.made.iter().take(NAMED_MAX) {
+    for name in others.made.iter().chain(&others.captures).take(NAMED_MAX) {
         names += &format!("{{{name}}}, ");
     }
     names
@@ -380,8 +384,8 @@ fn refuse_strangers(
     };
     let is_known = |part: &&str| {
         only_name(part).is_some_and(|name| {
-            let is_made = others.made.iter().any(|known| known == name);
-            variables.get(name).is_some() || is_column(name) || is_made
+            let mut texts = others.made.iter().chain(&others.captures);
+            variables.get(name).is_some() || is_column(name) || texts.any(|known| known == name)
         })
     };
     let Some(stranger) = look_alikes(text).into_iter().find(|part| !is_known(part)) else {

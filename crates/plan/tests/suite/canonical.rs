@@ -1,6 +1,7 @@
 //! Canonical text: its content, that it reads back as the same plan, and that it never changes.
 
 use crate::support::{again, parse};
+use plan::ThresholdScope;
 
 const FULL: &str = r#"
 name = "edge-handshakes"
@@ -118,7 +119,7 @@ headers = { X-Cache = { matches = "^HIT", present = true }, age = 0, "a.b" = "c"
         .concat()
     );
     assert_eq!(again(&plan), Ok(plan.clone()));
-    let words: Vec<String> = plan.checks().map(|(_, check)| check.failure()).collect();
+    let words: Vec<String> = plan.checks().map(|(_, failure)| failure).collect();
     assert_eq!(
         words,
         [
@@ -146,7 +147,7 @@ fn threshold_of_a_request_reads_back_whichever_characters_its_name_has() {
         );
         let plan = parse(&text).unwrap();
         let threshold = &plan.thresholds()[0];
-        assert_eq!(threshold.request.as_deref(), Some(name));
+        assert_eq!(threshold.scope, ThresholdScope::Request(name.to_owned()));
         assert_eq!(again(&plan).unwrap().thresholds(), plan.thresholds());
     }
 }

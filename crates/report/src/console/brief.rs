@@ -2,8 +2,8 @@
 
 use crate::Style;
 use crate::content::{
-    connections, errors_in_words, handshake_kinds, operations, percentile_cell, rate,
-    what_was_asked,
+    connections, errors_in_words, handshake_kinds, journey_rates, journeys, operations,
+    percentile_cell, rate, what_was_asked,
 };
 use crate::headline::{tone, verdict_sentence};
 use crate::page::Page;
@@ -55,6 +55,13 @@ fn verdict(page: &mut Page, document: &Document) {
 
 fn totals(page: &mut Page, document: &Document) {
     let figures = &document.measured;
+    let of_journeys = [
+        ("Journeys", journeys(document)),
+        ("", journey_rates(document)),
+    ];
+    for (label, text) in of_journeys {
+        text.iter().for_each(|text| page.fact(label, text));
+    }
     page.fact("Operations", &operations(figures));
     page.fact("Errors", &errors_in_words(figures));
     page.fact("Rate", &rate(document));

@@ -49,7 +49,12 @@ fn load(document: &Document) -> String {
                 _ => String::new(),
             };
             let users = counted(u64::from(*connections), "virtual user");
-            format!("{users}{streams}{pause}{}", then_stages(*stages))
+            let journeys = if document.has_journeys() {
+                " on journeys"
+            } else {
+                ""
+            };
+            format!("{users}{journeys}{streams}{pause}{}", then_stages(*stages))
         }
         LoadRecord::Open {
             arrivals_per_second,
@@ -57,12 +62,17 @@ fn load(document: &Document) -> String {
             stages,
             ..
         } => {
+            let unit = if document.has_journeys() {
+                "journeys"
+            } else {
+                "arrivals"
+            };
             let of_log = match arrivals.as_str() {
                 "recorded" => ", as a log has them",
                 _ => "",
             };
             format!(
-                "{} arrivals/s{of_log}{}",
+                "{} {unit}/s{of_log}{}",
                 number(*arrivals_per_second),
                 then_stages(*stages)
             )

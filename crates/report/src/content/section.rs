@@ -27,6 +27,8 @@ pub(crate) enum Topic {
     Replay,
     /// What became of the tokens that requests carry.
     Tokens,
+    /// Journeys and their funnels.
+    Journeys,
     Requests,
     Addresses,
     Labels,

@@ -1,6 +1,6 @@
 //! The figures that most readers look for first.
 
-use super::{ContentBlock, Section, Topic};
+use super::{ContentBlock, Section, Topic, journeys};
 use analysis::human::{bytes, counted, number, percentile, share, time};
 use analysis::{Document, Figures, LoadRecord, PathFigures, StreamFigures};
 
@@ -8,6 +8,8 @@ pub(super) fn section(document: &Document) -> Section {
     let figures = &document.measured;
     let is_handshake_only = document.plan.requests_per_connection == Some(0);
     let facts = [
+        journeys::totals(document).map(|text| ("Journeys", text)),
+        journeys::rates(document).map(|text| ("", text)),
         Some(("Operations", operations(figures))),
         Some(("Errors", errors(figures))),
         Some(("Rate", rate(document))),
@@ -95,7 +97,8 @@ pub(crate) fn rate(document: &Document) -> String {
     if let LoadRecord::Closed { .. } = document.plan.load {
         return carried;
     }
-    let due = if document.measured.operations.not_sent > 0 {
+    // Only first steps are due by the plan, and journeys have a line of their own.
+    let due = if document.measured.operations.not_sent > 0 && !document.has_journeys() {
         format!(" of {}/s due", number(rates.due_per_second))
     } else {
         String::new()

@@ -3,7 +3,7 @@
 
 use super::{body, data, frame, head, outcome, title};
 use crate::content::{what_ran, what_runs};
-use analysis::{Document, Row, RunState};
+use analysis::{Document, JourneyFigures, Row, RunState};
 use maud::{Markup, html};
 use measure::calendar;
 use serde_json::json;
@@ -88,6 +88,11 @@ fn progress(document: &Document, last: &Row) -> Option<(f64, f64, &'static str)>
         // The drain has rows too, in which nothing is left to wait for.
         let passed = f64::from(last.second.saturating_add(last.seconds));
         return Some((passed.min(all), all, " s"));
+    }
+    if let Some(planned) = run.planned_journeys {
+        let ended = |it: &JourneyFigures| it.completed + it.failed + it.abandoned + it.not_sent;
+        let ended = document.journeys.iter().map(ended).sum::<u64>();
+        return Some((ended.min(planned) as f64, planned as f64, " journeys"));
     }
     let operations = run.planned_operations?;
     let ended = document.measured.operations.ended.min(operations);

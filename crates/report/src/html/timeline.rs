@@ -173,8 +173,9 @@ impl<'d> ChartRows<'d> {
     }
 
     /// All charts in the order of the page, whether or not they have content.
-    fn charts(&self) -> [TimeChart; 14] {
+    fn charts(&self) -> [TimeChart; 15] {
         [
+            self.journeys(),
             self.rates(),
             self.response_times(),
             self.request_rates(),
@@ -318,6 +319,34 @@ impl<'d> ChartRows<'d> {
         })
     }
 
+    /// The rate that the plan asks for, of an open loop. Of a replay only the mean is known, not
+    /// what it asks for at an instant.
+    fn asked_for(&self) -> Option<ChartLine> {
+        match &self.document.plan.load {
+            LoadRecord::Open { arrivals, .. } if arrivals != "recorded" => {
+                self.demand_line("asked for")
+            }
+            _ => None,
+        }
+    }
+
+    fn journeys(&self) -> TimeChart {
+        let mut lines = vec![
+            self.rate("begun", |row| row.journeys_begun),
+            self.rate("completed", |row| row.journeys_completed),
+            self.rate("failed", |row| row.journeys_failed),
+        ];
+        lines.extend(self.asked_for());
+        TimeChart {
+            id: "journeys",
+            title: "Journeys",
+            about: "journeys begun, completed, and ended by a step that failed, in each second",
+            unit: AxisUnit::Rate,
+            is_log: false,
+            lines,
+        }
+    }
+
     fn rates(&self) -> TimeChart {
         let mut lines = vec![
             self.rate("begun", |row| row.started),
@@ -326,11 +355,8 @@ impl<'d> ChartRows<'d> {
             }),
             self.rate("errors", |row| row.errors),
         ];
-        // Of a replay only the mean rate is known, not what it asks for at an instant.
-        if let LoadRecord::Open { arrivals, .. } = &self.document.plan.load
-            && arrivals != "recorded"
-        {
-            lines.extend(self.demand_line("asked for"));
+        if !self.document.has_journeys() {
+            lines.extend(self.asked_for());
         }
         TimeChart {
             id: "rate",

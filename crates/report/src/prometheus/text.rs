@@ -3,6 +3,7 @@
 use super::{classic_buckets, sum_seconds};
 use crate::run_metrics::{MetricKind, MetricLabel, MetricValue, RunMetric, run_metrics};
 use analysis::{Document, TimeFigure};
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 /// All metrics.
@@ -36,7 +37,7 @@ impl MetricsPage<'_> {
             match sample.value {
                 MetricValue::Count(count) => self.sample(&name, &sample.labels, count),
                 MetricValue::Number(number) => self.sample(&name, &sample.labels, number),
-                MetricValue::Times(figure) => self.histogram(&name, figure),
+                MetricValue::Times(figure) => self.histogram(&name, &sample.labels, figure),
             }
         }
     }
@@ -49,14 +50,15 @@ impl MetricsPage<'_> {
         let _ = writeln!(self.text, "}} {value}");
     }
 
-    fn histogram(&mut self, name: &str, figure: &TimeFigure) {
+    fn histogram(&mut self, name: &str, labels: &[MetricLabel<'_>], figure: &TimeFigure) {
         let bucket = format!("{name}_bucket");
+        let up_to = |bound: Cow<'static, str>| [labels, &[("le", bound)]].concat();
         for (bound, count) in classic_buckets(figure) {
-            self.sample(&bucket, &[("le", bound.to_string().into())], count);
+            self.sample(&bucket, &up_to(bound.to_string().into()), count);
         }
-        self.sample(&bucket, &[("le", "+Inf".into())], figure.count);
-        self.sample(&format!("{name}_sum"), &[], sum_seconds(figure));
-        self.sample(&format!("{name}_count"), &[], figure.count);
+        self.sample(&bucket, &up_to("+Inf".into()), figure.count);
+        self.sample(&format!("{name}_sum"), labels, sum_seconds(figure));
+        self.sample(&format!("{name}_count"), labels, figure.count);
     }
 }
 

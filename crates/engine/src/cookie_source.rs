@@ -1,0 +1,78 @@
+//! The field `cookie` of a request: what a journey's cookies are, depends on where it goes.
+
+use crate::cookies::CookieScope;
+use crate::fill::{Fill, OptionalLine};
+use crate::values::Values;
+use std::cell::RefCell;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Where a request goes, as far as its cookies depend on that.
+#[derive(Debug)]
+pub(crate) struct CookieSource {
+    host: String,
+    is_secure: bool,
+    /// Path and query.
+    target: Vec<Fill>,
+}
+
+thread_local! {
+    static TARGET: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+impl CookieSource {
+    /// Of a request to `host` for `target`.
+    pub(crate) fn new(host: &str, is_secure: bool, target: Vec<Fill>) -> CookieSource {
+        CookieSource {
+            host: host.to_ascii_lowercase(),
+            is_secure,
+            target,
+        }
+    }
+
+    /// Appends the field's value to `out`. Returns whether there is one.
+    pub(crate) fn put(&self, values: &Values, out: &mut Vec<u8>) -> bool {
+        let Some(journey) = &values.journey else {
+            return false;
+        };
+        let jar = journey.memory.cookies();
+        !jar.is_empty() && self.with_scope(values, |scope| jar.put(scope, out))
+    }
+
+    /// Calls `act` with the scope of the request as it is sent now.
+    pub(crate) fn with_scope<T>(
+        &self,
+        values: &Values,
+        act: impl FnOnce(CookieScope<'_>) -> T,
+    ) -> T {
+        let journey = values.journey.as_ref();
+        let of_hop = journey.and_then(|journey| journey.hop_target.as_deref());
+        // Texts of placeholders may use memory of their own meanwhile.
+        let mut own = TARGET.take();
+        own.clear();
+        if of_hop.is_none() {
+            let target = self.target.iter();
+            target.for_each(|piece| piece.fill(values, &mut own));
+        }
+        let acted = act(CookieScope {
+            host: &self.host,
+            target: of_hop.unwrap_or(&own),
+            is_secure: self.is_secure,
+            now: crate::clock::unix_ns() / SECOND_NS,
+        });
+        TARGET.set(own);
+        acted
+    }
+}
+
+impl OptionalLine for CookieSource {
+    fn put_line(&self, values: &Values, out: &mut Vec<u8>) {
+        let before = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        if self.put(values, out) {
+            out.extend_from_slice(b"\r\n");
+        } else {
+            out.truncate(before);
+        }
+    }
+}

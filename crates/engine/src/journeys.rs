@@ -1,0 +1,290 @@
+//! The journeys of a worker that are under way, by the slot whose user or arrival makes them. Knows
+//! nothing of connections.
+
+mod program;
+mod walk;
+
+use crate::arrival::Arrival;
+use crate::journey_memory::{JourneyMemories, JourneyMemory};
+use crate::values::Values;
+use measure::{JourneyCell, JourneyEnd, JourneyTimes, Period, Recorder};
+use plan::{Mix, Plan};
+use program::Program;
+use walk::{StepAhead, Walk, WalkMove, WalkState};
+
+/// The plan's journeys, and those that are under way.
+#[derive(Debug)]
+pub(crate) struct Journeys {
+    programs: Vec<Program>,
+    mix: Mix,
+    seed: u64,
+    /// By slot.
+    places: Vec<JourneyPlace>,
+    under_way: u32,
+    last_begun_at: u64,
+}
+
+/// A step that is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DueStep {
+    pub(crate) due_at: u64,
+    /// The request's place in the plan.
+    pub(crate) request: u16,
+    /// The number that the operation has.
+    pub(crate) seq: u64,
+    /// The operation's random number.
+    pub(crate) random: u64,
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StepOutcome {
+    Ok,
+    Failed,
+    /// The run ended under it.
+    Cut,
+}
+
+/// What is left to do after a journey has ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct EndedJourney {
+    /// Whoever made it pauses so long, in nanoseconds.
+    pub(crate) pause_ns: u64,
+    /// Its connection is closed.
+    pub(crate) closes: bool,
+}
+
+/// What a slot has to do with journeys.
+#[derive(Debug, Default)]
+enum JourneyPlace {
+    #[default]
+    Empty,
+    UnderWay(Box<Walk>),
+    Ended(EndedJourney),
+}
+
+impl Journeys {
+    /// The journeys of `plan`; `None` if its load is made of requests.
+    pub(crate) fn new(plan: &Plan) -> Option<Box<Journeys>> {
+        let journeys = plan.journeys();
+        if journeys.is_empty() {
+            return None;
+        }
+        let weights: Vec<u32> = journeys.iter().map(|journey| journey.weight).collect();
+        let seed = plan.load().seed;
+        Some(Box::new(Journeys {
+            programs: journeys.iter().map(Program::new).collect(),
+            mix: Mix::new(&weights, seed),
+            seed,
+            places: Vec::new(),
+            under_way: 0,
+            last_begun_at: 0,
+        }))
+    }
+
+    /// The first steps of the first journey, `most` at most, if it captures `texts`: their requests
+    /// and random numbers.
+    pub(crate) fn first_steps(&self, most: usize, texts: &JourneyMemory) -> Vec<(u16, u64)> {
+        let cell = self.cell(Period::Measured, 0);
+        let program = &self.programs[usize::from(cell.journey)];
+        let mut walk = Walk::new(cell, (0, 0), program, self.seed);
+        let mut steps = Vec::new();
+        let first = walk.due_step();
+        let mut next = first.map(|step| WalkMove::Step { step, pause_ns: 0 });
+        while steps.len() < most
+            && let Some(WalkMove::Step { step, .. }) = next
+        {
+            steps.push((step.request, walk.bits()));
+            next = Some(walk.advance(program, Some(texts)));
+        }
+        steps
+    }
+
+    /// How many are under way.
+    pub(crate) fn under_way(&self) -> u32 {
+        self.under_way
+    }
+
+    /// The first request of journey `seq`, by its place in the plan.
+    pub(crate) fn first_request(&self, seq: u64) -> u16 {
+        let program = &self.programs[usize::from(self.mix.at(seq))];
+        match program.commands.first() {
+            Some(program::JourneyCommand::Send { request, .. }) => *request,
+            _ => 0, // a plan has no such journey
+        }
+    }
+
+    /// Begins the journey that is due as `arrival`, on `slot`. Its first step is due then.
+    pub(crate) fn begin(&mut self, slot: u32, arrival: Arrival, recorder: &mut Recorder) {
+        let cell = self.cell(arrival.period, arrival.seq);
+        let program = &self.programs[usize::from(cell.journey)];
+        let seq = Values::number(arrival.period, arrival.seq);
+        let of_walk = (seq, arrival.intended_at);
+        let walk = Walk::new(cell, of_walk, program, self.seed);
+        let slot = slot as usize;
+        if self.places.len() <= slot {
+            self.places.resize_with(slot + 1, JourneyPlace::default);
+        }
+        let before = std::mem::replace(
+            &mut self.places[slot],
+            JourneyPlace::UnderWay(Box::new(walk)),
+        );
+        debug_assert!(
+            !matches!(before, JourneyPlace::UnderWay(_)),
+            "a journey ends before the next begins"
+        );
+        self.under_way += 1;
+        recorder.begin_journey(cell);
+    }
+
+    /// When the next step of the slot's journey is due; `None` if it has none, or is under way.
+    pub(crate) fn due_at(&self, slot: u32) -> Option<u64> {
+        let JourneyPlace::UnderWay(walk) = self.places.get(slot as usize)? else {
+            return None;
+        };
+        match walk.state {
+            WalkState::Due { at, .. } => Some(at),
+            WalkState::UnderWay { .. } => None,
+        }
+    }
+
+    fn walk(&mut self, slot: u32) -> Option<&mut Walk> {
+        match self.places.get_mut(slot as usize)? {
+            JourneyPlace::UnderWay(walk) => Some(walk),
+            JourneyPlace::Empty | JourneyPlace::Ended(_) => None,
+        }
+    }
+
+    /// Begins the step that is due on `slot`.
+    pub(crate) fn begin_step(
+        &mut self,
+        slot: u32,
+        now: u64,
+        recorder: &mut Recorder,
+    ) -> Option<DueStep> {
+        self.last_begun_at = now;
+        let walk = self.walk(slot)?;
+        let WalkState::Due { at, step } = walk.state else {
+            return None;
+        };
+        let StepAhead { number, request } = step;
+        let is_first = walk.begin(number);
+        recorder.begin_step(walk.cell, number, is_first);
+        Some(DueStep {
+            due_at: at,
+            request,
+            seq: walk.seq,
+            random: walk.bits(),
+        })
+    }
+
+    /// Whether the slot's journey keeps cookies.
+    pub(crate) fn keeps_cookies(&self, slot: u32) -> bool {
+        match self.places.get(slot as usize) {
+            Some(JourneyPlace::UnderWay(walk)) => {
+                self.programs[usize::from(walk.cell.journey)].keeps_cookies
+            }
+            _ => false,
+        }
+    }
+
+    /// Random bits of the slot's journey.
+    pub(crate) fn bits(&mut self, slot: u32) -> u64 {
+        self.walk(slot).map_or(0, Walk::bits)
+    }
+
+    /// The operation under way on `slot` has ended at `now`. A journey whose step failed has
+    /// failed.
+    pub(crate) fn end_step(
+        &mut self,
+        slot: u32,
+        (outcome, now): (StepOutcome, u64),
+        memories: &mut JourneyMemories,
+        recorder: &mut Recorder,
+    ) {
+        let Some(JourneyPlace::UnderWay(walk)) = self.places.get_mut(slot as usize) else {
+            return; // an operation is a step of a journey
+        };
+        let WalkState::UnderWay { step } = walk.state else {
+            return;
+        };
+        recorder.end_step(walk.cell, step, outcome == StepOutcome::Ok);
+        let program = &self.programs[usize::from(walk.cell.journey)];
+        let texts = memories.of(walk.seq).map(|texts| &**texts);
+        let (end, pause_ns) = match outcome {
+            StepOutcome::Failed => (JourneyEnd::Failed, 0),
+            StepOutcome::Cut => (JourneyEnd::Abandoned, 0),
+            StepOutcome::Ok => match walk.advance(program, texts) {
+                WalkMove::End { pause_ns } => (JourneyEnd::Completed, pause_ns),
+                WalkMove::Step { step, pause_ns } => {
+                    let at = now.saturating_add(pause_ns);
+                    walk.paused_ns = walk.paused_ns.saturating_add(pause_ns);
+                    walk.state = WalkState::Due { at, step };
+                    return;
+                }
+            },
+        };
+        let closes = program.closes;
+        let after = EndedJourney { pause_ns, closes };
+        self.end(slot, (end, after), now, memories, recorder);
+    }
+
+    /// What is left to do after the slot's journey, if one has just ended.
+    pub(crate) fn take_ended(&mut self, slot: u32) -> Option<EndedJourney> {
+        let place = self.places.get_mut(slot as usize)?;
+        let JourneyPlace::Ended(ended) = *place else {
+            return None;
+        };
+        *place = JourneyPlace::Empty;
+        Some(ended)
+    }
+
+    /// When the last step began; 0 if none has.
+    pub(crate) fn last_begun_at(&self) -> u64 {
+        self.last_begun_at
+    }
+
+    /// Abandons all journeys whose next step has not begun.
+    pub(crate) fn abandon_all(
+        &mut self,
+        now: u64,
+        memories: &mut JourneyMemories,
+        recorder: &mut Recorder,
+    ) {
+        for slot in 0..self.places.len() as u32 {
+            if self.due_at(slot).is_some() {
+                let end = (JourneyEnd::Abandoned, EndedJourney::default());
+                self.end(slot, end, now, memories, recorder);
+            }
+        }
+    }
+
+    fn end(
+        &mut self,
+        slot: u32,
+        (end, after): (JourneyEnd, EndedJourney),
+        now: u64,
+        memories: &mut JourneyMemories,
+        recorder: &mut Recorder,
+    ) {
+        let place = &mut self.places[slot as usize];
+        let JourneyPlace::UnderWay(walk) = std::mem::replace(place, JourneyPlace::Ended(after))
+        else {
+            return;
+        };
+        self.under_way -= 1;
+        memories.remove(walk.seq);
+        let times = JourneyTimes {
+            done_at: now,
+            time_ns: now.saturating_sub(walk.due_at),
+            paused_ns: walk.paused_ns,
+        };
+        recorder.end_journey(walk.cell, end, times);
+    }
+
+    /// The cell of journey `seq` of a part of the run.
+    pub(crate) fn cell(&self, period: Period, seq: u64) -> JourneyCell {
+        let journey = self.mix.at(seq);
+        JourneyCell { period, journey }
+    }
+}

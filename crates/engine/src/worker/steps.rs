@@ -1,0 +1,147 @@
+//! Journeys: how a slot goes from one step to the next.
+
+use super::{Worker, WorkerPhase};
+use crate::arrival::Arrival;
+use crate::checks::AnswerWatch;
+use crate::journeys::StepOutcome;
+use crate::live_operation::LiveOperation;
+use crate::script::NextStep;
+use measure::{CellId, Kind, OperationEnd};
+
+impl Worker {
+    /// Begins the journey that is due as `arrival` on `slot`, with its first step.
+    #[cold]
+    pub(super) fn begin_journey(
+        &mut self,
+        slot: u32,
+        arrival: Arrival,
+        noticed_at: Option<u64>,
+        now: u64,
+    ) {
+        self.ledger.roll(now);
+        if let Some(journeys) = &mut self.journeys {
+            journeys.begin(slot, arrival, &mut self.ledger.recorder);
+        }
+        self.begin_step(slot, noticed_at, now);
+    }
+
+    /// When the next step of the slot's journey is due, if there is one.
+    #[inline]
+    pub(super) fn step_due_at(&self, slot: u32) -> Option<u64> {
+        self.journeys.as_ref()?.due_at(slot)
+    }
+
+    /// Begins the step that is due on `slot`, unless that has to wait for its connection.
+    #[cold]
+    pub(super) fn continue_journey(&mut self, slot: u32, now: u64) {
+        if self.phase != WorkerPhase::Firing || self.seats.is_taken(slot) {
+            return;
+        }
+        if self.seats.must_wait(slot) {
+            return self.seats.park(slot);
+        }
+        let noticed_at = (!self.has_users()).then_some(now);
+        self.begin_step(slot, noticed_at, now);
+    }
+
+    fn begin_step(&mut self, slot: u32, noticed_at: Option<u64>, now: u64) {
+        self.ledger.roll(now);
+        let journeys = self.journeys.as_mut();
+        let due = journeys.and_then(|journeys| {
+            let recorder = &mut self.ledger.recorder;
+            journeys.begin_step(slot, now, recorder)
+        });
+        let Some(due) = due else {
+            return; // it is called for a step that is due
+        };
+        let seat = self.seats.seat_of(slot);
+        let connection = self.seats.connection(seat);
+        let address = connection.map(|connection| connection.id().address);
+        let id = CellId {
+            period: self.timeline.period(due.due_at),
+            request: due.request,
+            address: address.unwrap_or(0),
+        };
+        let mut operation = LiveOperation::new(id, due.seq, due.random, due.due_at, now);
+        operation.noticed_at = noticed_at;
+        self.start(slot, operation, now);
+    }
+
+    /// The operation on `slot`, a step of a journey, has ended so.
+    #[cold]
+    pub(super) fn end_step(&mut self, slot: u32, end: OperationEnd, now: u64) {
+        let outcome = match end {
+            OperationEnd::Ok | OperationEnd::OkUnconfirmed => StepOutcome::Ok,
+            OperationEnd::Failed(failure) if failure.kind == Kind::Cut => StepOutcome::Cut,
+            OperationEnd::Failed(_) => StepOutcome::Failed,
+        };
+        if let Some(journeys) = &mut self.journeys {
+            let memories = &mut self.requests.memories;
+            journeys.end_step(slot, (outcome, now), memories, &mut self.ledger.recorder);
+        }
+    }
+
+    /// Gives the cookies that the slot's answer sets to its journey, if that keeps any. Those of
+    /// other origins, to which a redirect has led, are not kept.
+    pub(super) fn keep_cookies(&mut self, slot: u32) {
+        let Some(journeys) = &self.journeys else {
+            return;
+        };
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let home = self.seats.home_of(slot).unwrap_or(slot);
+        let (user, origin) = (self.seats.user(seat), self.seats.origin(seat));
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return;
+        };
+        let cookies = connection.watch(lane).map(AnswerWatch::take_cookies);
+        if let Some(cookies) = cookies.filter(|cookies| !cookies.is_empty())
+            && journeys.keeps_cookies(home)
+            && origin == 0
+        {
+            self.requests.set_cookies(user, operation, &cookies);
+        }
+    }
+
+    /// Does what follows in the slot's journey; if that has ended, what follows it.
+    #[cold]
+    pub(super) fn go_on_journey(&mut self, slot: u32, now: u64) {
+        if let Some(due_at) = self.step_due_at(slot) {
+            if self.phase != WorkerPhase::Firing {
+                self.abandon_journeys(now);
+            } else if due_at > now {
+                self.pauses.set(slot, due_at);
+            } else {
+                self.continue_journey(slot, now);
+            }
+            return;
+        }
+        let journeys = self.journeys.as_mut();
+        let ended = journeys.and_then(|journeys| journeys.take_ended(slot));
+        let ended = ended.unwrap_or_default();
+        let seat = self.seats.seat_of(slot);
+        if ended.closes && !self.seats.is_seat_busy(seat) {
+            self.close(seat);
+        }
+        if self.phase != WorkerPhase::Firing {
+            return;
+        }
+        match self.script.after(&mut self.random) {
+            NextStep::Begin if ended.pause_ns == 0 => self.begin_as_user(slot, now),
+            NextStep::Begin => self.pauses.set(slot, now.saturating_add(ended.pause_ns)),
+            NextStep::BeginAfter(pause) => {
+                let pause = pause.saturating_add(ended.pause_ns);
+                self.pauses.set(slot, now.saturating_add(pause));
+            }
+            NextStep::Done | NextStep::OfConnection => self.seats.offer(slot),
+        }
+    }
+
+    /// Abandons the journeys whose next step has not begun: no further step will.
+    pub(super) fn abandon_journeys(&mut self, now: u64) {
+        if let Some(journeys) = &mut self.journeys {
+            self.ledger.roll(now);
+            let memories = &mut self.requests.memories;
+            journeys.abandon_all(now, memories, &mut self.ledger.recorder);
+        }
+    }
+}

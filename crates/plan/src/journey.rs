@@ -1,0 +1,285 @@
+//! Journeys: requests that one visitor makes one after the other, as a program without branches
+//! that the server decides.
+
+use crate::{CapturePlaceholder, Request, quote};
+use crate::{duration, toml_text::array};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Most requests and pauses of one journey, repeated ones as often as they are.
+pub(crate) const MAX_STEPS: u64 = 1_000_000;
+
+/// What a load is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkUnit {
+    /// Requests, each by itself.
+    Request,
+    /// Journeys, each of several requests.
+    Journey,
+}
+
+impl WorkUnit {
+    /// The key of their number in `[load]`, which is their name in the plural.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            WorkUnit::Request => "requests",
+            WorkUnit::Journey => "journeys",
+        }
+    }
+}
+
+/// A journey of the plan. The unit of load of a plan with journeys is a journey, not a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Journey {
+    /// Name in every result; unique in a plan.
+    pub name: String,
+    /// Share of all journeys: weight over the sum of weights.
+    pub weight: u32,
+    /// Whether it has its connection for itself alone, or hands it on.
+    pub connection: JourneyConnection,
+    /// Whether it keeps cookies and sends them, as a browser does. It begins without any.
+    pub cookies: bool,
+    /// What is done, in order. It begins with a step.
+    pub course: Vec<JourneyPart>,
+    /// By the number of a step: its request, by its place in the plan.
+    pub(crate) steps: Vec<u16>,
+    /// By the number of a step: its name in results.
+    pub(crate) step_names: Vec<String>,
+}
+
+/// What becomes of a journey's connection when it has ended. Until then no other journey has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JourneyConnection {
+    /// The next journey of the same user takes it over, in an open loop any.
+    Kept,
+    /// It is closed, so that each journey begins with a handshake.
+    New,
+}
+
+crate::words::words!(JourneyConnection { Kept => "kept", New => "new" });
+
+/// A part of a journey.
+#[derive(Debug, Clone, PartialEq)]
+pub enum JourneyPart {
+    /// Sends a request, and waits for its answer.
+    Step {
+        /// Its number among the journey's steps, from 0 in the order of the text.
+        number: u16,
+        /// The request's place in the plan.
+        request: u16,
+    },
+    /// Does nothing for a time.
+    Pause(Pause),
+    /// Goes through parts several times.
+    Repeat {
+        /// How often; at least 1.
+        times: u32,
+        /// The parts.
+        parts: Vec<JourneyPart>,
+    },
+    /// Goes through one of several ways, by weight.
+    Pick(Vec<JourneyWay>),
+    /// Goes through parts if a captured text is there, or if it is not.
+    When {
+        /// The text: there if it was captured in this journey, and is not empty.
+        captured: CapturePlaceholder,
+        /// Whether it has to be there.
+        is_there: bool,
+        /// The parts.
+        parts: Vec<JourneyPart>,
+    },
+}
+
+/// One of several ways that a journey may take.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JourneyWay {
+    /// Its share: weight over the sum of weights.
+    pub weight: u32,
+    /// What is done; may be nothing.
+    pub parts: Vec<JourneyPart>,
+}
+
+/// How long a pause takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// Uniformly distributed between two bounds, which may be equal.
+    Uniform {
+        /// The shortest.
+        min: Duration,
+        /// The longest.
+        max: Duration,
+    },
+    /// Exponentially distributed, with an upper bound: a longer one is drawn as the bound.
+    Exponential {
+        /// Mean of the distribution without its bound.
+        mean: Duration,
+        /// The longest.
+        most: Duration,
+    },
+}
+
+impl Journey {
+    /// By the number of a step: the place of its request in the plan.
+    #[must_use]
+    pub fn steps(&self) -> &[u16] {
+        &self.steps
+    }
+
+    /// The name of a step in results: that of its request, with a number if it is not the first
+    /// step with it.
+    #[must_use]
+    pub fn step_name(&self, step: usize) -> &str {
+        self.step_names.get(step).map_or("", String::as_str)
+    }
+
+    /// Steps that a journey begins if none fails and every condition holds, on average.
+    #[must_use]
+    pub fn mean_steps(&self) -> f64 {
+        mean(&self.course, &|part| match part {
+            JourneyPart::Step { .. } => 1.0,
+            _ => 0.0,
+        })
+    }
+
+    /// How often a journey sends the request at this place, under the same conditions.
+    #[must_use]
+    pub fn mean_uses(&self, request: u16) -> f64 {
+        mean(&self.course, &|part| match part {
+            JourneyPart::Step { request: own, .. } if *own == request => 1.0,
+            _ => 0.0,
+        })
+    }
+
+    /// Seconds that a journey pauses, on average and under the same conditions.
+    pub(crate) fn mean_pauses(&self) -> f64 {
+        mean(&self.course, &|part| match part {
+            JourneyPart::Pause(pause) => pause.mean().as_secs_f64(),
+            _ => 0.0,
+        })
+    }
+
+    /// Most steps and pauses that one journey can go through.
+    fn most_parts(&self) -> u64 {
+        most(&self.course)
+    }
+
+    /// The canonical text of its steps.
+    pub(crate) fn canonical_steps(&self, names: &[&str]) -> String {
+        let mut text = String::new();
+        write_parts(&self.course, names, &mut text);
+        text
+    }
+
+    /// Whether it has more requests and pauses than a journey may have.
+    pub(crate) fn is_too_long(&self) -> bool {
+        self.most_parts() > MAX_STEPS
+    }
+}
+
+/// Names of steps, given their requests: those of the requests, with a number behind those that
+/// stand for a further step.
+pub(crate) fn step_names(steps: &[u16], requests: &[Request]) -> Vec<String> {
+    let name = |(place, step): (usize, &u16)| {
+        let request = requests.get(usize::from(*step));
+        let name = request.map_or("", |request| request.name.as_str());
+        match steps[..place].iter().filter(|other| *other == step).count() {
+            0 => name.to_owned(),
+            before => format!("{name} ({})", before + 1),
+        }
+    };
+    steps.iter().enumerate().map(name).collect()
+}
+
+/// The mean over all ways of what `each` part is worth.
+fn mean(parts: &[JourneyPart], each: &dyn Fn(&JourneyPart) -> f64) -> f64 {
+    let of_part = |part: &JourneyPart| match part {
+        JourneyPart::Step { .. } | JourneyPart::Pause(_) => each(part),
+        JourneyPart::Repeat { times, parts } => f64::from(*times) * mean(parts, each),
+        JourneyPart::When { parts, .. } => mean(parts, each),
+        JourneyPart::Pick(ways) => {
+            let sum: f64 = ways.iter().map(|way| f64::from(way.weight)).sum();
+            let ways = ways.iter();
+            let weighed = ways.map(|way| f64::from(way.weight) / sum * mean(&way.parts, each));
+            weighed.sum()
+        }
+    };
+    parts.iter().map(of_part).sum()
+}
+
+fn most(parts: &[JourneyPart]) -> u64 {
+    let of_part = |part: &JourneyPart| match part {
+        JourneyPart::Step { .. } | JourneyPart::Pause(_) => 1,
+        JourneyPart::Repeat { times, parts } => u64::from(*times).saturating_mul(most(parts)),
+        JourneyPart::When { parts, .. } => most(parts),
+        JourneyPart::Pick(ways) => {
+            let ways = ways.iter().map(|way| most(&way.parts));
+            ways.max().unwrap_or(0)
+        }
+    };
+    parts.iter().map(of_part).fold(0, u64::saturating_add)
+}
+
+fn write_parts(parts: &[JourneyPart], names: &[&str], out: &mut String) {
+    let part = |part: &JourneyPart| {
+        let inner = |parts: &[JourneyPart]| {
+            let mut text = String::new();
+            write_parts(parts, names, &mut text);
+            text
+        };
+        match part {
+            JourneyPart::Step { request, .. } => quote(
+                names
+                    .get(usize::from(*request))
+                    .copied()
+                    .unwrap_or_default(),
+            ),
+            JourneyPart::Pause(pause) => format!("{{ pause = {} }}", pause.canonical()),
+            JourneyPart::Repeat { times, parts } => {
+                format!("{{ repeat = {times}, steps = {} }}", inner(parts))
+            }
+            JourneyPart::Pick(ways) => {
+                let way = |way: &JourneyWay| {
+                    format!(
+                        "{{ weight = {}, steps = {} }}",
+                        way.weight,
+                        inner(&way.parts)
+                    )
+                };
+                format!("{{ pick = {} }}", array(ways, way))
+            }
+            JourneyPart::When {
+                captured,
+                is_there,
+                parts,
+            } => {
+                let key = if *is_there { "if" } else { "unless" };
+                let name = quote(&captured.name);
+                format!("{{ {key} = {name}, steps = {} }}", inner(parts))
+            }
+        }
+    };
+    let _ = write!(out, "{}", array(parts, part));
+}
+
+impl Pause {
+    /// The mean, not counting that an exponential pause has a bound.
+    fn mean(self) -> Duration {
+        match self {
+            Pause::Uniform { min, max } => (min + max) / 2,
+            Pause::Exponential { mean, most } => mean.min(most),
+        }
+    }
+
+    fn canonical(self) -> String {
+        let time = |time| quote(&duration::write(time));
+        match self {
+            Pause::Uniform { min, max } => {
+                format!("{{ min = {}, max = {} }}", time(min), time(max))
+            }
+            Pause::Exponential { mean, most } => {
+                format!("{{ mean = {}, most = {} }}", time(mean), time(most))
+            }
+        }
+    }
+}

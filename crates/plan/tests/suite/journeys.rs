@@ -1,0 +1,228 @@
+//! Journeys and captured texts: what is read, what is written, and what is refused.
+
+use plan::{
+    Capture, CapturePick, CapturePlace, End, JourneyConnection, JourneyPart, MissingCapture,
+    NoFiles, Pause, Plan, WorkUnit,
+};
+use std::time::Duration;
+
+const SHOP: &str = r#"
+    target.url = "http://127.0.0.1/"
+    [let]
+    sign = { hmac = "sha256", key = "k", of = "{token}:{item}" }
+    [[request]]
+    name = "login"
+    method = "POST"
+    path = "/login"
+    form = { user = "u{user}" }
+    capture.token = { json = "/data/token" }
+    capture.csrf = { matches = 'csrf="(\w+)"', missing = "skip" }
+    [[request]]
+    name = "search"
+    path = "/search?q={token}"
+    headers = { authorization = "Bearer {token}" }
+    capture = { item = { json = "/items/*/id", pick = "random" }, session = { cookie = "id" } }
+    [[request]]
+    name = "order"
+    method = "POST"
+    path = "/order/{item}"
+    headers = { x-sign = "{sign}", cookie = "id={session}" }
+    json = { item = "{item}", token = "{csrf}" }
+    [[journey]]
+    name = "buyer"
+    weight = 3
+    steps = [
+        "login",
+        { repeat = 3, steps = [{ pause = { mean = "2s", most = "10s" } }, "search"] },
+        { pick = [{ weight = 7, steps = [{ if = "item", steps = ["order"] }] }, { steps = [] }] },
+    ]
+    [[journey]]
+    name = "visitor"
+    connection = "new"
+    steps = ["login", { pause = "1s" }, "login"]
+    [load]
+    connections = 2
+    journeys = 100
+"#;
+
+fn read(text: &str) -> Result<Plan, Vec<String>> {
+    Plan::parse(text, &mut NoFiles)
+        .map_err(|problems| problems.0.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn journeys_are_read_as_written() {
+    let plan = read(SHOP).expect("a plan");
+    assert_eq!(
+        (plan.unit(), plan.load().end),
+        (WorkUnit::Journey, End::Requests(100))
+    );
+    let [buyer, visitor] = plan.journeys() else {
+        panic!("two journeys");
+    };
+    assert_eq!(
+        (buyer.steps(), visitor.steps()),
+        (&[0, 1, 2][..], &[0, 0][..])
+    );
+    assert_eq!(visitor.connection, JourneyConnection::New);
+    let names: Vec<&str> = (0..2).map(|step| visitor.step_name(step)).collect();
+    assert_eq!(names, ["login", "login (2)"]);
+    let pause = Pause::Exponential {
+        mean: Duration::from_secs(2),
+        most: Duration::from_secs(10),
+    };
+    let JourneyPart::Repeat { times: 3, parts } = &buyer.course[1] else {
+        panic!("{:?} is not repeated three times", buyer.course[1]);
+    };
+    assert_eq!(parts[0], JourneyPart::Pause(pause));
+    // login, three searches, and an order in seven of eight journeys; login twice.
+    assert_eq!(buyer.mean_steps(), 4.875);
+    assert_eq!(buyer.mean_uses(1), 3.0);
+    assert_eq!(plan.operations_per_unit(), (3.0 * 4.875 + 2.0) / 4.0);
+}
+
+#[test]
+fn captures_are_read_in_the_order_of_their_names() {
+    let plan = read(SHOP).expect("a plan");
+    assert_eq!(plan.capture_names(), ["csrf", "item", "session", "token"]);
+    let token = Capture {
+        name: "token".into(),
+        index: 3,
+        from: CapturePlace::Json("/data/token".to_owned()),
+        pick: CapturePick::First,
+        missing: MissingCapture::Fail,
+    };
+    assert_eq!(plan.requests()[0].captures[1], token);
+    let failures: Vec<String> = plan.checks().map(|(_, failure)| failure).collect();
+    assert_eq!(
+        failures,
+        [
+            "body has no match for csrf",
+            "JSON /data/token has no token",
+            "JSON /items/*/id has no item",
+            "cookie id is not set, for session",
+        ]
+    );
+}
+
+#[test]
+fn canonical_text_gives_the_same_plan() {
+    let plan = read(SHOP).expect("a plan");
+    let text = plan.canonical_text();
+    assert!(text.contains("journeys = 100"), "{text}");
+    let again = Plan::parse_canonical(&text, &|_| None).expect("canonical text is a plan");
+    assert_eq!(again, plan);
+    assert_eq!(again.canonical_text(), text);
+    // Names of captures and cookies are no secrets.
+    assert!(
+        plan.masked_text().contains("session = { cookie = \"id\""),
+        "{}",
+        plan.masked_text()
+    );
+}
+
+/// The plan with `old` replaced by `new`, and the messages that this brings.
+fn problems(old: &str, new: &str) -> String {
+    assert!(SHOP.contains(old), "{old}");
+    read(&SHOP.replacen(old, new, 1)).expect_err(new).join("\n")
+}
+
+#[test]
+fn mistakes_are_told_with_their_cure() {
+    for (old, new, message) in [
+        ("journeys = 100", "requests = 100", "write journeys"),
+        (
+            "\"login\",\n",
+            "\"logon\",\n",
+            "is the name of no request; there are login, search, order",
+        ),
+        ("repeat = 3, ", "repeat = 0, ", "out of range"),
+        (
+            "\"login\",\n",
+            "{ pause = \"1s\" }, \"login\",\n",
+            "begins with something else",
+        ),
+        (
+            "{ if = \"item\"",
+            "{ if = \"itm\"",
+            "is captured by no request",
+        ),
+        (
+            "\"/search?q={token}\"",
+            "\"/search?q={tokn}\"",
+            "{tokn} is none of",
+        ),
+        (
+            "name = \"visitor\"",
+            "name = \"buyer\"",
+            "has the name \"buyer\" of journey[0]",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ json = \"data\" }",
+            "is not a JSON pointer",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "\"/data/token\"",
+            "a table that says where the text is",
+        ),
+        ("'csrf=\"(\\w+)\"'", "'csrf=('", "is no regular expression"),
+        (
+            "path = \"/login\"",
+            "weight = 2",
+            "has a weight for \"login\"",
+        ),
+        ("pause = \"1s\"", "pause = 1", "has no unit"),
+        (
+            "mean = \"2s\", most",
+            "min = \"2s\", most",
+            "neither uniform nor exponential",
+        ),
+        (
+            "connections = 2",
+            "connections = 2\nwarm_up = \"{token}\"",
+            "captured text {token}",
+        ),
+        (
+            "[let]\n    sign",
+            "[let]\n    item = \"uuid\"\n    sign",
+            "give one of them another name",
+        ),
+        (
+            "steps = [] }",
+            "stps = [] }",
+            "write steps = [] to do nothing",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }, \"login\"",
+            "\"search\"",
+            "sends \"search\", which has {token}, before",
+        ),
+    ] {
+        let found = problems(old, new);
+        assert!(found.contains(message), "{new}:\n{found}");
+    }
+}
+
+#[test]
+fn pauses_that_need_more_connections_are_noted() {
+    let load = "rate = \"100/s\"\nmax_connections = 400";
+    let plan = read(&SHOP.replace("connections = 2", load)).expect("a plan");
+    // Three of four journeys pause three times 2 s, one pauses 1 s.
+    let mut notes = plan.notes().iter();
+    let note = notes.find(|note| note.starts_with("load.max_connections"));
+    let note = note.expect("it is noted");
+    assert!(
+        note.contains("each pauses for 4.8 s on average, which keeps 475 of them"),
+        "{note}"
+    );
+}
+
+#[test]
+fn captures_without_a_journey_are_refused() {
+    let text = SHOP.split("[[journey]]").next().expect("there is one");
+    let text = format!("{text}\n[load]\nconnections = 1\nrequests = 1");
+    let found = read(&text).expect_err("captures are of no use").join("\n");
+    assert!(found.contains("write a [[journey]]"), "{found}");
+}
