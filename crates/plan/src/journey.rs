@@ -27,6 +27,14 @@ impl WorkUnit {
             WorkUnit::Journey => "journeys",
         }
     }
+
+    /// What messages call it, in the plural.
+    pub(crate) fn noun(self) -> &'static str {
+        match self {
+            WorkUnit::Request => "operations",
+            WorkUnit::Journey => "journeys",
+        }
+    }
 }
 
 /// A journey of the plan. The unit of load of a plan with journeys is a journey, not a request.

@@ -70,7 +70,7 @@ impl<'a> RowUse<'a> {
                 ),
             );
         } else {
-            end.shorten(section, load, (&rows, key));
+            end.shorten(section, load, &rows, self.unit);
         }
     }
 
@@ -111,9 +111,9 @@ impl RowsEnd<'_> {
         );
     }
 
-    fn shorten(&self, section: &PlanSection<'_>, load: &mut Load, (rows, number): (&str, &str)) {
+    fn shorten(&self, section: &PlanSection<'_>, load: &mut Load, rows: &str, unit: WorkUnit) {
         let (key, wanted) = match load.end {
-            End::Requests(requests) => (number, Some(requests)),
+            End::Requests(requests) => (unit.key(), Some(requests)),
             End::Duration(_) => {
                 let schedule = Schedule::after_warm_up(load);
                 ("duration", schedule.map(|schedule| schedule.total()))
@@ -122,12 +122,12 @@ impl RowsEnd<'_> {
         let Some(wanted) = wanted.filter(|&wanted| wanted > self.operations) else {
             return;
         };
-        let operations = self.operations;
+        let (operations, units) = (self.operations, unit.noun());
         if self.file.at_end == AtEnd::Fail {
             section.problem_at(
                 key,
                 format_args!(
-                    "asks for {wanted} operations, and {rows}, enough for {operations}; ask for \
+                    "asks for {wanted} {units}, and {rows}, enough for {operations}; ask for \
                      fewer, or write at_end = \"stop\" in data.{}",
                     self.file.name
                 ),
@@ -135,7 +135,7 @@ impl RowsEnd<'_> {
             return;
         }
         section.context.note(format!(
-            "load.{key} asks for {wanted} operations, and {rows}: the load ends after {operations}"
+            "load.{key} asks for {wanted} {units}, and {rows}: the load ends after {operations}"
         ));
         load.end = End::Requests(operations);
     }
