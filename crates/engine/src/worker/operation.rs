@@ -43,8 +43,9 @@ impl Worker {
         self.start(slot, operation, now);
     }
 
-    /// Starts the operation on `slot`, over its seat's connection if it has one.
-    #[inline]
+    /// Starts the operation on `slot`, over its seat's connection if it has one. Always inlined:
+    /// an operation is large, and would be copied for the call.
+    #[inline(always)]
     pub(super) fn start(&mut self, slot: u32, operation: LiveOperation, now: u64) {
         self.ledger.recorder.begin(now);
         self.pauses.clear(slot);

@@ -26,7 +26,7 @@ impl Worker {
     }
 
     /// When the next step of the slot's journey is due, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(super) fn step_due_at(&self, slot: u32) -> Option<u64> {
         self.journeys.as_ref()?.due_at(slot)
     }
