@@ -24,7 +24,7 @@ pub(crate) use event_watch::EventWatch;
 pub use fuzzing::DecoderDoor;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
-use plan::{Capture, CapturePlace, Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
+use plan::{Capture, Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
 use std::sync::Arc;
 
 /// The checks of one request, each with its number in the plan. Those of one kind stand in the
@@ -113,11 +113,8 @@ impl AnswerChecks {
 
     /// Whether the whole body is kept, since only then it can be judged or taken from.
     fn keeps_body(&self) -> bool {
-        let is_of_body = |(_, capture): &(u16, Capture)| match capture.from {
-            CapturePlace::Header(_) | CapturePlace::Cookie(_) => false,
-            CapturePlace::Json(_) | CapturePlace::Matches(_) => true,
-        };
-        !self.json.is_empty() || self.captures.iter().any(is_of_body)
+        let mut captures = self.captures.iter();
+        !self.json.is_empty() || captures.any(|(_, capture)| capture.is_of_body())
     }
 
     /// Length of the longest text that is looked for.

@@ -1,12 +1,12 @@
 //! Texts that are taken from answers, for later requests of the same journey.
 
-use crate::words::words;
+use crate::words::{Words as _, words};
 use crate::{Capturer, quote};
 use data::Escape;
 use std::fmt;
 use std::sync::Arc;
 
-/// A text that is taken from the answers to a request, which are ok.
+/// A text that is taken from those answers to a request that are ok.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Capture {
     /// Its name in placeholders.
@@ -77,14 +77,15 @@ impl Capture {
     pub const MAX_BYTES: usize = 4096;
 
     /// Whether it is looked for in the body.
-    pub(crate) fn is_of_body(&self) -> bool {
+    #[must_use]
+    pub fn is_of_body(&self) -> bool {
         match self.from {
             CapturePlace::Header(_) | CapturePlace::Cookie(_) => false,
             CapturePlace::Json(_) | CapturePlace::Matches(_) => true,
         }
     }
 
-    /// What is said of an answer without it.
+    /// What is wrong with an answer without it.
     #[must_use]
     pub fn failure(&self) -> String {
         let name = &self.name;
@@ -104,12 +105,8 @@ impl Capture {
             CapturePlace::Json(pointer) => format!("json = {}", quote(pointer)),
             CapturePlace::Matches(capturer) => format!("matches = {}", quote(capturer.text())),
         };
-        let (pick, missing) = (self.pick, self.missing);
-        format!(
-            "{{ {from}, pick = {}, missing = {} }}",
-            quote(crate::Words::word(pick)),
-            quote(crate::Words::word(missing))
-        )
+        let (pick, missing) = (quote(self.pick.word()), quote(self.missing.word()));
+        format!("{{ {from}, pick = {pick}, missing = {missing} }}")
     }
 }
 

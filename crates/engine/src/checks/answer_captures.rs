@@ -16,19 +16,13 @@ impl FieldCaptures {
         captures: &[(u16, Capture)],
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) -> FieldCaptures {
-        let named = |wanted: &[u8]| {
-            let wanted = wanted.to_vec();
-            let fields = fields.clone();
-            let fields = fields.filter(move |(name, _)| name.eq_ignore_ascii_case(&wanted));
-            fields.map(|(_, value)| value.trim_ascii())
-        };
         let of_capture = |(_, capture): &(u16, Capture)| match &capture.from {
             CapturePlace::Header(name) => {
-                let values = named(name.as_bytes()).filter(|value| is_fit(value));
+                let values = values_of(fields.clone(), name).filter(|value| is_fit(value));
                 values.map(<[u8]>::to_vec).collect()
             }
             CapturePlace::Cookie(name) => {
-                let set = named(b"set-cookie");
+                let set = values_of(fields.clone(), "set-cookie");
                 let values = set.filter_map(|set| cookie_value(set, name.as_bytes()));
                 values
                     .filter(|value| is_fit(value))
@@ -39,6 +33,15 @@ impl FieldCaptures {
         };
         FieldCaptures(captures.iter().map(of_capture).collect())
     }
+}
+
+/// The values of the fields called `wanted`.
+pub(super) fn values_of<'f>(
+    fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    wanted: &str,
+) -> impl Iterator<Item = &'f [u8]> {
+    let fields = fields.filter(move |(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()));
+    fields.map(|(_, value)| value.trim_ascii())
 }
 
 /// Takes the texts of an answer with these fields and this body. The error is the failure of the

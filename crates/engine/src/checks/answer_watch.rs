@@ -1,7 +1,7 @@
 //! One answer under watch: its fields and body go past, and a verdict remains.
 
 use super::AnswerChecks;
-use super::answer_captures::{FieldCaptures, take_texts};
+use super::answer_captures::{FieldCaptures, take_texts, values_of};
 use super::body_leave::BodyLeave;
 use super::body_reader::BodyReader;
 use super::event_watch::EventWatch;
@@ -61,25 +61,21 @@ impl AnswerWatch {
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) {
         self.leave.take_answer();
-        let named = |wanted: &str| {
-            let wanted = wanted.as_bytes().to_vec();
-            let fields = fields.clone();
-            let fields = fields.filter(move |(name, _)| name.eq_ignore_ascii_case(&wanted));
-            fields.map(|(_, value)| value.trim_ascii())
-        };
         let fails = |(_, name, test): &&(u16, String, ValueTest)| match test {
-            ValueTest::Absent => named(name).next().is_some(),
-            test => !named(name).any(|value| passes_as_field(test, value)),
+            ValueTest::Absent => values_of(fields.clone(), name).next().is_some(),
+            test => !values_of(fields.clone(), name).any(|value| passes_as_field(test, value)),
         };
         let failed = self.checks.headers.iter().find(fails);
         self.failed_header = failed.map(|&(number, ..)| number);
         if self.checks.keeps_location {
-            let location = named("location").next();
+            let location = values_of(fields.clone(), "location").next();
             let kept = location.map(|value| &value[..value.len().min(MAX_LOCATION + 1)]);
             self.location = kept.map(<[u8]>::to_vec);
         }
         if self.checks.keeps_cookies {
-            self.cookies = named("set-cookie").map(<[u8]>::to_vec).collect();
+            self.cookies = values_of(fields.clone(), "set-cookie")
+                .map(<[u8]>::to_vec)
+                .collect();
         }
         if !self.checks.captures.is_empty() {
             self.of_fields = FieldCaptures::new(&self.checks.captures, fields.clone());
@@ -89,7 +85,7 @@ impl AnswerWatch {
         let is_checked = self.failed_header.is_none() && self.checks.has_body_checks();
         if is_streamed || is_checked {
             let reader = BodyReader::new(&self.checks, is_streamed);
-            self.body = WatchedBody::new(reader, named("content-encoding"));
+            self.body = WatchedBody::new(reader, values_of(fields.clone(), "content-encoding"));
         }
     }
 

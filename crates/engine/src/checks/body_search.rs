@@ -20,6 +20,7 @@ pub(super) struct BodySearch {
     checks: Arc<AnswerChecks>,
     texts: TextSearch,
     patterns: Vec<PatternTrial>,
+    keeps: bool,
     /// The body, if it is kept.
     kept: Vec<u8>,
     bytes: u64,
@@ -51,6 +52,7 @@ impl BodySearch {
             patterns: patterns
                 .map(|(_, pattern)| PatternTrial::Open(pattern.begin()))
                 .collect(),
+            keeps: checks.keeps_body(),
             kept: Vec::new(),
             bytes: 0,
             progress: SearchProgress::Open,
@@ -82,14 +84,13 @@ impl BodySearch {
                 *trial = PatternTrial::Closed { has_match };
             }
         }
-        let keeps = self.checks.keeps_body();
-        if keeps {
+        if self.keeps {
             self.kept.extend_from_slice(piece);
         }
         self.progress = if self.kept.len() > MAX_KEPT || self.bytes > MAX_BODY {
             self.kept = Vec::new();
             SearchProgress::TooLong
-        } else if keeps || self.has_open_trials() {
+        } else if self.keeps || self.has_open_trials() {
             SearchProgress::Open
         } else {
             SearchProgress::Closed
