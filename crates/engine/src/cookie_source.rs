@@ -1,4 +1,4 @@
-//! The field `cookie` of a request: what a journey's cookies are, depends on where it goes.
+//! The field `cookie` of a request: which of a journey's cookies it has depends on where it goes.
 
 use crate::cookies::CookieScope;
 use crate::fill::{Fill, OptionalLine};
@@ -21,7 +21,7 @@ thread_local! {
 }
 
 impl CookieSource {
-    /// Of a request to `host` for `target`.
+    /// The source for requests to `host` for `target`.
     pub(crate) fn new(host: &str, is_secure: bool, target: Vec<Fill>) -> CookieSource {
         CookieSource {
             host: host.to_ascii_lowercase(),
@@ -35,28 +35,28 @@ impl CookieSource {
         let Some(journey) = &values.journey else {
             return false;
         };
-        let jar = journey.memory.cookies();
-        !jar.is_empty() && self.with_scope(values, |scope| jar.put(scope, out))
+        let (jar, hop) = (journey.memory.cookies(), journey.hop_target.as_deref());
+        !jar.is_empty() && self.with_scope(values, hop, |scope| jar.put(scope, out))
     }
 
-    /// Calls `act` with the scope of the request as it is sent now.
+    /// Calls `act` with the scope of the request as it is sent now, to `hop` if a redirect has led
+    /// it there.
     pub(crate) fn with_scope<T>(
         &self,
         values: &Values,
+        hop: Option<&[u8]>,
         act: impl FnOnce(CookieScope<'_>) -> T,
     ) -> T {
-        let journey = values.journey.as_ref();
-        let of_hop = journey.and_then(|journey| journey.hop_target.as_deref());
         // Texts of placeholders may use memory of their own meanwhile.
         let mut own = TARGET.take();
         own.clear();
-        if of_hop.is_none() {
+        if hop.is_none() {
             let target = self.target.iter();
             target.for_each(|piece| piece.fill(values, &mut own));
         }
         let acted = act(CookieScope {
             host: &self.host,
-            target: of_hop.unwrap_or(&own),
+            target: hop.unwrap_or(&own),
             is_secure: self.is_secure,
             now: crate::clock::unix_ns() / SECOND_NS,
         });

@@ -95,8 +95,11 @@ impl PlanRequests {
         let Some(source) = self.http1.request(operation.id.request).cookies.clone() else {
             return;
         };
+        // A journey's first cookie may come with the answer at a hop, when it remembers nothing yet.
+        let hop = operation.hop.and_then(|hop| self.hops.get(hop));
+        let hop = hop.map(|hop| &*hop.target);
         self.memories.set_cookies(values.seq, |jar| {
-            source.with_scope(&values, |scope| {
+            source.with_scope(&values, hop, |scope| {
                 set.iter().for_each(|field| jar.set(field, scope));
             });
         });
@@ -178,5 +181,44 @@ impl PlanRequests {
     ) -> impl Iterator<Item = (RowId, u64)> {
         let values = Values::new(user, operation);
         self.rows.find(operation.id.request, values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use measure::{CellId, Period};
+    use plan::NoFiles;
+
+    #[test]
+    fn first_cookie_of_a_journey_is_for_the_path_that_a_redirect_led_to() {
+        let text = "target.url = \"http://127.0.0.1/\"
+             request = [{ name = \"a\", path = \"/a\", redirects = 1 }]
+             journey = [{ steps = [\"a\"] }]
+             load = { connections = 1, journeys = 1 }";
+        let plan = Plan::parse(text, &mut NoFiles).expect("a plan");
+        let mut requests = PlanRequests::new(&plan, &RequestTallies::default());
+        let id = CellId {
+            period: Period::Measured,
+            request: 0,
+            address: 0,
+        };
+        let planned = LiveOperation::new(id, 0, 0, 0, 0);
+        let led = requests.follow(0, &planned, (302, b"/b/c?d"));
+        let redirected = LiveOperation {
+            hop: Some(led.expect("it is followed").0),
+            ..planned
+        };
+        requests.set_cookies(0, &redirected, &[b"k=v".to_vec()]);
+        let has_cookie = |operation| {
+            let mut bytes = Vec::new();
+            requests.write_http1(false, 0, operation, &mut bytes);
+            let text = String::from_utf8(bytes).expect("a request of ASCII");
+            text.contains("\r\nCookie: k=v\r\n")
+        };
+        assert_eq!(
+            (has_cookie(&redirected), has_cookie(&planned)),
+            (true, false)
+        );
     }
 }

@@ -272,7 +272,6 @@ pub(crate) fn end_head(length: usize, out: &mut Vec<u8>) {
     let _ = write!(out, "Content-Length: {length}\r\n\r\n");
 }
 
-/// Appends path and query of a request to `pieces`.
 /// What the request's cookies depend on, if it has those of its journey.
 pub(crate) fn cookies_of(of: PlannedRequest<'_>) -> Option<Arc<CookieSource>> {
     let (plan, request, _) = of;
@@ -292,6 +291,7 @@ pub(crate) fn cookies_to_send(of: PlannedRequest<'_>) -> Option<Arc<CookieSource
     cookies_of(of).filter(|_| !has_own)
 }
 
+/// Appends path and query of a request to `pieces`.
 pub(crate) fn put_target((plan, request, sources): PlannedRequest<'_>, pieces: &mut Vec<Fill>) {
     match &request.path {
         Some(path) => sources.template(path, pieces),
