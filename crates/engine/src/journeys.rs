@@ -10,6 +10,7 @@ use crate::values::Values;
 use measure::{JourneyCell, JourneyEnd, JourneyTimes, Period, Recorder};
 use plan::{Mix, Plan};
 use program::Program;
+use std::ops::Range;
 use walk::{StepAhead, Walk, WalkMove, WalkState};
 
 /// The plan's journeys, and those that are under way.
@@ -48,9 +49,9 @@ pub(crate) enum StepOutcome {
 /// What is left to do after a journey has ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct EndedJourney {
-    /// Whoever made it pauses so long, in nanoseconds.
+    /// The pause before the next journey of its user, in nanoseconds.
     pub(crate) pause_ns: u64,
-    /// Its connection is closed.
+    /// Whether its connection is closed.
     pub(crate) closes: bool,
 }
 
@@ -229,14 +230,14 @@ impl Journeys {
         self.end(slot, (end, after), now, memories, recorder);
     }
 
-    /// What is left to do after the slot's journey, if one has just ended.
-    pub(crate) fn take_ended(&mut self, slot: u32) -> Option<EndedJourney> {
-        let place = self.places.get_mut(slot as usize)?;
-        let JourneyPlace::Ended(ended) = *place else {
-            return None;
+    /// What is left to do after the slot's journey, if one has just ended; otherwise nothing.
+    pub(crate) fn take_ended(&mut self, slot: u32) -> EndedJourney {
+        let Some(place @ &mut JourneyPlace::Ended(ended)) = self.places.get_mut(slot as usize)
+        else {
+            return EndedJourney::default();
         };
         *place = JourneyPlace::Empty;
-        Some(ended)
+        ended
     }
 
     /// When the last step began; 0 if none has.
@@ -244,14 +245,15 @@ impl Journeys {
         self.last_begun_at
     }
 
-    /// Abandons all journeys whose next step has not begun.
-    pub(crate) fn abandon_all(
+    /// Abandons the journeys of these slots whose next step has not begun.
+    pub(crate) fn abandon(
         &mut self,
+        slots: Range<u32>,
         now: u64,
         memories: &mut JourneyMemories,
         recorder: &mut Recorder,
     ) {
-        for slot in 0..self.places.len() as u32 {
+        for slot in slots {
             if self.due_at(slot).is_some() {
                 let end = (JourneyEnd::Abandoned, EndedJourney::default());
                 self.end(slot, end, now, memories, recorder);

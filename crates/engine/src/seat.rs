@@ -247,6 +247,10 @@ impl SeatTable {
         self.width
     }
 
+    pub(crate) fn slots(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     pub(crate) fn seats(&self) -> u32 {
         self.seats.len() as u32
     }

@@ -385,7 +385,7 @@ impl Worker {
         self.end_arrivals(now);
         let firing = self.account.spent(&self.watch, now);
         self.phase = WorkerPhase::Draining { firing };
-        self.abandon_journeys(now);
+        self.abandon_journeys(0..self.seats.slots(), now);
         self.ledger.drain();
     }
 

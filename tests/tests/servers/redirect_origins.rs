@@ -12,14 +12,14 @@ const RESUMED: &str = "connection.requests = 1\ntls.resumption = \"always\"\n";
 const SHARED: &str = "connection = { http = \"2\", streams = 3 }\n";
 
 /// A run from one server to others and back.
-struct Journey<'a> {
+struct Chain<'a> {
     pki: &'a Pki,
     nginx: &'a Nginx,
     /// The servers that answer, in order; the last one with 200.
     servers: &'a [NginxServer],
 }
 
-impl Journey<'_> {
+impl Chain<'_> {
     /// The path that leads from each server to the next.
     fn path(&self) -> String {
         let next = self.servers[1..].iter();
@@ -154,13 +154,13 @@ fn every_hop_to_another_origin_is_in_the_log_of_its_server() {
         };
         let case = format!("{servers:?}, {connection}, {load}");
         let (pki, nginx) = (&pki, &nginx);
-        let journey = Journey {
+        let chain = Chain {
             pki,
             nginx,
             servers,
         };
         let expect = "expect = { status = [200], bytes = 0 }\n";
-        let document = run(&journey.plan(load, connection, expect));
+        let document = run(&chain.plan(load, connection, expect));
         let requests = nginx.wait_for_requests(servers.len() * REQUESTS as usize);
         let seen = by_server(&requests);
         for (&server, requests) in &seen {
@@ -193,16 +193,64 @@ fn every_hop_to_another_origin_is_in_the_log_of_its_server() {
     }
 }
 
+#[test]
+fn journeys_go_on_after_redirects_to_other_origins() {
+    use NginxServer as S;
+    const JOURNEYS: u64 = 30;
+    let pki = Pki::new();
+    let closed = "load = { connections = 3, journeys = 30 }\n";
+    let open = "load = { rate = \"100/s\", max_connections = 20, journeys = 30 }\n";
+    let one_stream = "connection = { http = \"2\", streams = 1 }\n";
+    let cases: &[(&[S], &str, &str)] = &[
+        (&[S::Plain, S::Tls13], KEPT, closed),
+        (&[S::Plain, S::Tls13, S::Plain], ONCE, open),
+        (&[S::Tls13, S::Plain], KEPT, open),
+        (&[S::Http2Plain, S::Http2], one_stream, closed),
+        (&[S::Http2, S::Http2Limited], one_stream, closed),
+    ];
+    for (servers, connection, load) in cases {
+        let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+            return;
+        };
+        let case = format!("{servers:?}, {connection}, {load}");
+        let chain = Chain {
+            pki: &pki,
+            nginx: &nginx,
+            servers,
+        };
+        let steps = "name = \"away\"\n[[journey]]\n\
+                     steps = [\"away\", { pause = \"2ms\" }, \"away\"]\n";
+        let document = run(&chain.plan(load, connection, steps));
+        let requests = nginx.wait_for_requests(servers.len() * 2 * JOURNEYS as usize);
+        for (&server, requests) in &by_server(&requests) {
+            let visits = servers.iter().filter(|it| **it == server).count() as u64;
+            let expected = visits * 2 * JOURNEYS;
+            assert_eq!(requests.len() as u64, expected, "{case}, {server:?}");
+        }
+        assert_connections(&document, &nginx, &requests, &case);
+        let [figures] = &document.journeys[..] else {
+            panic!("{case}: {:?}", document.journeys);
+        };
+        assert_eq!(
+            (figures.begun, figures.completed),
+            (JOURNEYS, JOURNEYS),
+            "{case}"
+        );
+        let ok: Vec<u64> = figures.steps.iter().map(|step| step.ok).collect();
+        assert_eq!(ok, [JOURNEYS; 2], "{case}");
+    }
+}
+
 /// What `/sent` answers at the last server of a run that has credentials of all kinds, with the
 /// bytes of that answer.
-fn last_answer(journey: &Journey<'_>, headers: &str, answer: &str) -> Document {
-    let path = journey.path().replace("/length", "/sent");
+fn last_answer(chain: &Chain<'_>, headers: &str, answer: &str) -> Document {
+    let path = chain.path().replace("/length", "/sent");
     let request = format!(
         "headers = {{ cookie = \"a=b\", x-key = \"{{key}}\", x-note = \"seen\"{headers} }}\n\
          expect = {{ status = [200], contains = {answer:?} }}\n"
     );
-    let plan = journey.plan(&closed(), KEPT, &request);
-    let plan = plan.replace(&journey.path(), &path);
+    let plan = chain.plan(&closed(), KEPT, &request);
+    let plan = plan.replace(&chain.path(), &path);
     let plan = format!("vars.key = \"env:CANNONADE_KEY\"\n{plan}");
     let command = CoordinatorCommand::local(1, &plan);
     let command = command.with(|command| {
@@ -234,12 +282,12 @@ fn credentials_are_for_the_origin_of_the_target() {
             "127.0.0.1 a=b hidden seen",
         ),
     ] {
-        let journey = Journey {
+        let chain = Chain {
             pki,
             nginx,
             servers,
         };
-        let document = last_answer(&journey, headers, answer);
+        let document = last_answer(&chain, headers, answer);
         assert_eq!(document.measured.operations.ok, REQUESTS, "{servers:?}");
     }
 }
@@ -364,7 +412,7 @@ fn bodies_go_along_as_the_status_says() {
         (&[S::Plain, S::Tls13], KEPT, "", ", bytes = 0"),
         (&[S::Http2Plain, S::Http2], SHARED, "", ", bytes = 0"),
     ] {
-        let journey = Journey {
+        let chain = Chain {
             pki,
             nginx,
             servers,
@@ -376,7 +424,7 @@ fn bodies_go_along_as_the_status_says() {
         );
         let before = nginx.requests().len();
         let case = format!("{servers:?}, {transfer}");
-        let document = run(&journey.plan(&closed(), connection, &request));
+        let document = run(&chain.plan(&closed(), connection, &request));
         assert_eq!(document.measured.operations.ok, REQUESTS, "{case}");
         let requests = nginx.wait_for_requests(before + 2 * REQUESTS as usize);
         let methods = requests[before..].iter().filter(|it| it.status == 200);
@@ -413,12 +461,12 @@ fn operations_under_way_at_the_end_are_followed_to_theirs() {
             return;
         };
         let (pki, nginx) = (&pki, &nginx);
-        let journey = Journey {
+        let chain = Chain {
             pki,
             nginx,
             servers,
         };
-        let document = run(&journey.plan(load, connection, "expect.status = [200]\n"));
+        let document = run(&chain.plan(load, connection, "expect.status = [200]\n"));
         let operations = |figures: &analysis::Figures| {
             let operations = &figures.operations;
             assert_eq!(operations.started, operations.ended, "{load}");

@@ -5,6 +5,7 @@ use super::{Worker, WorkerPhase};
 use crate::arrival::Arrival;
 use crate::checks::AnswerWatch;
 use crate::connection::AfterAnswer;
+use crate::journeys::EndedJourney;
 use crate::key_log::OperationEnding;
 use crate::live_operation::{AttemptState, Early, LiveOperation, Trial};
 use crate::request::Http1Request;
@@ -166,7 +167,7 @@ impl Worker {
     /// Ends and records the operation; only this takes it out of its slot.
     pub(super) fn record(&mut self, slot: u32, end: OperationEnd, now: u64) {
         let makes_journey = self.journeys.is_some();
-        let home = makes_journey.then(|| self.seats.home_of(slot).unwrap_or(slot));
+        let traveller = makes_journey.then(|| self.seats.user_slot(slot));
         let Some(mut operation) = self.seats.end(slot) else {
             return; // it has ended: an operation ends exactly once
         };
@@ -192,8 +193,8 @@ impl Worker {
             self.note_failed_rows(seat, &operation, failure);
             self.note_missed_event(slot, &operation, failure, now);
         }
-        if let Some(home) = home {
-            self.end_step(home, end, now);
+        if let Some(traveller) = traveller {
+            self.end_step(traveller, end, now);
         }
     }
 
@@ -219,15 +220,20 @@ impl Worker {
         if self.seats.width() > 1 {
             self.pass_lane_on(slot, now);
         }
-        if self.journeys.is_some() {
-            return self.go_on_journey(slot, now);
-        }
+        let after = match &self.journeys {
+            None => EndedJourney::default(),
+            Some(_) => match self.leave_journey(slot, now) {
+                Some(after) => after,
+                None => return, // it goes on
+            },
+        };
         if self.phase != WorkerPhase::Firing {
             return;
         }
         match self.script.after(&mut self.random) {
-            NextStep::Begin => self.begin_as_user(slot, now),
-            NextStep::BeginAfter(pause) => self.pauses.set(slot, now + pause),
+            NextStep::Begin if after.pause_ns == 0 => self.begin_as_user(slot, now),
+            NextStep::Begin => self.pauses.set(slot, now + after.pause_ns),
+            NextStep::BeginAfter(pause) => self.pauses.set(slot, now + pause + after.pause_ns),
             NextStep::Done => self.seats.offer(slot),
             NextStep::OfConnection => self.serve_recorded(seat),
         }

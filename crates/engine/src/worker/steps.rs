@@ -3,10 +3,10 @@
 use super::{Worker, WorkerPhase};
 use crate::arrival::Arrival;
 use crate::checks::AnswerWatch;
-use crate::journeys::StepOutcome;
+use crate::journeys::{EndedJourney, StepOutcome};
 use crate::live_operation::LiveOperation;
-use crate::script::NextStep;
 use measure::{CellId, Kind, OperationEnd};
+use std::ops::Range;
 
 impl Worker {
     /// Begins the journey that is due as `arrival` on `slot`, with its first step.
@@ -88,60 +88,51 @@ impl Worker {
             return;
         };
         let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
-        let home = self.seats.home_of(slot).unwrap_or(slot);
+        let traveller = self.seats.user_slot(slot);
         let (user, origin) = (self.seats.user(seat), self.seats.origin(seat));
         let Some((connection, operation)) = self.seats.both(slot) else {
             return;
         };
         let cookies = connection.watch(lane).map(AnswerWatch::take_cookies);
         if let Some(cookies) = cookies.filter(|cookies| !cookies.is_empty())
-            && journeys.keeps_cookies(home)
+            && journeys.keeps_cookies(traveller)
             && origin == 0
         {
             self.requests.set_cookies(user, operation, &cookies);
         }
     }
 
-    /// Does what follows in the slot's journey; if that has ended, what follows it.
+    /// Goes on with the slot's journey, to the next step or its pause. Returns what is left to do
+    /// if the journey has ended, or if there is none.
     #[cold]
-    pub(super) fn go_on_journey(&mut self, slot: u32, now: u64) {
+    pub(super) fn leave_journey(&mut self, slot: u32, now: u64) -> Option<EndedJourney> {
         if let Some(due_at) = self.step_due_at(slot) {
             if self.phase != WorkerPhase::Firing {
-                self.abandon_journeys(now);
+                self.abandon_journeys(slot..slot + 1, now);
             } else if due_at > now {
                 self.pauses.set(slot, due_at);
             } else {
                 self.continue_journey(slot, now);
             }
-            return;
+            return None;
         }
-        let journeys = self.journeys.as_mut();
-        let ended = journeys.and_then(|journeys| journeys.take_ended(slot));
-        let ended = ended.unwrap_or_default();
+        let ended = self.journeys.as_mut()?.take_ended(slot);
         let seat = self.seats.seat_of(slot);
         if ended.closes && !self.seats.is_seat_busy(seat) {
             self.close(seat);
-        }
-        if self.phase != WorkerPhase::Firing {
-            return;
-        }
-        match self.script.after(&mut self.random) {
-            NextStep::Begin if ended.pause_ns == 0 => self.begin_as_user(slot, now),
-            NextStep::Begin => self.pauses.set(slot, now.saturating_add(ended.pause_ns)),
-            NextStep::BeginAfter(pause) => {
-                let pause = pause.saturating_add(ended.pause_ns);
-                self.pauses.set(slot, now.saturating_add(pause));
+            if self.connector.has_others() {
+                self.close_abroad(seat);
             }
-            NextStep::Done | NextStep::OfConnection => self.seats.offer(slot),
         }
+        Some(ended)
     }
 
-    /// Abandons the journeys whose next step has not begun: no further step will.
-    pub(super) fn abandon_journeys(&mut self, now: u64) {
+    /// Abandons the journeys of these slots whose next step has not begun: no further step will.
+    pub(super) fn abandon_journeys(&mut self, slots: Range<u32>, now: u64) {
         if let Some(journeys) = &mut self.journeys {
             self.ledger.roll(now);
             let memories = &mut self.requests.memories;
-            journeys.abandon_all(now, memories, &mut self.ledger.recorder);
+            journeys.abandon(slots, now, memories, &mut self.ledger.recorder);
         }
     }
 }

@@ -54,7 +54,7 @@ impl Worker {
     /// at `at`. A `fault` of its status or length comes first; its events count all the same.
     pub(super) fn end_watch(&mut self, slot: u32, fault: Option<Kind>, at: u64) -> OperationEnd {
         let lane = self.seats.lane_of(slot);
-        let home = self.seats.home_of(slot).unwrap_or(slot);
+        let traveller = self.seats.user_slot(slot);
         self.keep_cookies(slot);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return OperationEnd::Ok; // it is called for an operation with an answer
@@ -64,7 +64,7 @@ impl Worker {
         };
         let mut failure = fault.or(watch.end());
         if failure.is_none() && watch.has_captures() {
-            let random = self.journeys.as_mut().map_or(0, |all| all.bits(home));
+            let random = self.journeys.as_mut().map_or(0, |all| all.bits(traveller));
             let journey = Values::number(operation.id.period, operation.seq);
             match watch.capture(random) {
                 Ok(texts) => self.requests.memories.add(journey, texts),
