@@ -26,11 +26,13 @@ pub(crate) fn check_shares(
     placement: &Placement,
     policy: &Policy,
 ) -> Result<(), PrepareError> {
-    check_rate(shares, placement, policy)?;
+    check_rate(plan, shares, placement, policy)?;
     check_connections(plan, shares, policy)
 }
 
+/// A journey counts with all the requests that it can send: the ceiling is one of requests.
 fn check_rate(
+    plan: &Plan,
     shares: &[Share],
     placement: &Placement,
     policy: &Policy,
@@ -45,8 +47,8 @@ fn check_rate(
             agents: placement.agents,
         });
     };
-    let sum = rates.into_iter().map(Rate::as_per_second).sum();
-    match Rate::per_second(sum) {
+    let sum: f64 = rates.into_iter().map(Rate::as_per_second).sum();
+    match Rate::per_second(sum * plan.most_operations_per_unit()) {
         Some(asked) if asked > ceiling => above(
             "load.rate",
             asked.to_string(),
@@ -134,11 +136,13 @@ mod tests {
 
     /// Returns why agent 0 of `agents` under `policy` rejects such a load; `None` if it accepts it.
     fn refusal(load: &str, agents: u32, policy: &Policy) -> Option<String> {
-        let plan = Plan::parse(
-            &format!("target.url = \"http://127.0.0.1:1/\"\nload = {{ {load} }}"),
-            &mut NoFiles,
-        )
-        .unwrap();
+        refusal_of(&format!("load = {{ {load} }}"), agents, policy)
+    }
+
+    /// The same for a plan with these sections.
+    fn refusal_of(sections: &str, agents: u32, policy: &Policy) -> Option<String> {
+        let text = format!("target.url = \"http://127.0.0.1:1/\"\n{sections}");
+        let plan = Plan::parse(&text, &mut NoFiles).unwrap();
         let placement = Placement {
             agent: 0,
             agents,
@@ -171,6 +175,16 @@ mod tests {
             message.contains("share of 100.33333333333333/s is above its own ceiling of 100/s"),
             "{message}"
         );
+    }
+
+    #[test]
+    fn journeys_count_with_their_requests() {
+        let policy = policy(|policy| policy.max_rate = "100/s".parse().ok());
+        let journey = "request = [{ name = \"a\" }]\njourney = [{ steps = [\"a\", \"a\", \"a\"] }]";
+        for (rate, refused) in [(33, false), (34, true)] {
+            let load = format!("load = {{ rate = \"{rate}/s\", duration = \"1s\" }}\n{journey}");
+            assert_eq!(refusal_of(&load, 1, &policy).is_some(), refused, "{rate}");
+        }
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! Journeys: requests that one visitor makes one after the other, as a program without branches
-//! that the server decides.
+//! Journeys: requests that one visitor makes one after the other.
 
 use crate::{CapturePlaceholder, Request, quote};
 use crate::{duration, toml_text::array};
@@ -44,7 +43,7 @@ pub struct Journey {
     pub name: String,
     /// Share of all journeys: weight over the sum of weights.
     pub weight: u32,
-    /// Whether it has its connection for itself alone, or hands it on.
+    /// What becomes of its connection at its end.
     pub connection: JourneyConnection,
     /// Whether it keeps cookies and sends them, as a browser does. It begins without any.
     pub cookies: bool,
@@ -128,6 +127,15 @@ pub enum Pause {
 }
 
 impl Journey {
+    /// Mean over journeys by weight; `None` if there are none.
+    pub(crate) fn mean_of(journeys: &[Journey], each: impl Fn(&Journey) -> f64) -> Option<f64> {
+        let weight = |journey: &Journey| f64::from(journey.weight);
+        let weights: f64 = journeys.iter().map(weight).sum();
+        let sum = |journey: &Journey| weight(journey) * each(journey);
+        let sum: f64 = journeys.iter().map(sum).sum();
+        (weights > 0.0).then(|| sum / weights)
+    }
+
     /// By the number of a step: the place of its request in the plan.
     #[must_use]
     pub fn steps(&self) -> &[u16] {
@@ -159,6 +167,15 @@ impl Journey {
         })
     }
 
+    /// New connections that a journey needs whatever the plan says of connections: one if its own
+    /// is closed at its end.
+    pub(crate) fn new_connections(&self) -> f64 {
+        match self.connection {
+            JourneyConnection::New => 1.0,
+            JourneyConnection::Kept => 0.0,
+        }
+    }
+
     /// Seconds that a journey pauses, on average and under the same conditions.
     pub(crate) fn mean_pauses(&self) -> f64 {
         mean(&self.course, &|part| match part {
@@ -167,9 +184,11 @@ impl Journey {
         })
     }
 
-    /// Most steps and pauses that one journey can go through.
-    fn most_parts(&self) -> u64 {
-        most(&self.course)
+    /// Most steps that one journey can begin.
+    pub(crate) fn most_steps(&self) -> u64 {
+        most(&self.course, &|part| {
+            matches!(part, JourneyPart::Step { .. })
+        })
     }
 
     /// The canonical text of its steps.
@@ -181,7 +200,7 @@ impl Journey {
 
     /// Whether it has more requests and pauses than a journey may have.
     pub(crate) fn is_too_long(&self) -> bool {
-        self.most_parts() > MAX_STEPS
+        most(&self.course, &|_| true) > MAX_STEPS
     }
 }
 
@@ -215,13 +234,16 @@ fn mean(parts: &[JourneyPart], each: &dyn Fn(&JourneyPart) -> f64) -> f64 {
     parts.iter().map(of_part).sum()
 }
 
-fn most(parts: &[JourneyPart]) -> u64 {
+/// Most steps and pauses that `count` on any way, repeated ones as often as they are.
+fn most(parts: &[JourneyPart], count: &dyn Fn(&JourneyPart) -> bool) -> u64 {
     let of_part = |part: &JourneyPart| match part {
-        JourneyPart::Step { .. } | JourneyPart::Pause(_) => 1,
-        JourneyPart::Repeat { times, parts } => u64::from(*times).saturating_mul(most(parts)),
-        JourneyPart::When { parts, .. } => most(parts),
+        JourneyPart::Step { .. } | JourneyPart::Pause(_) => u64::from(count(part)),
+        JourneyPart::Repeat { times, parts } => {
+            u64::from(*times).saturating_mul(most(parts, count))
+        }
+        JourneyPart::When { parts, .. } => most(parts, count),
         JourneyPart::Pick(ways) => {
-            let ways = ways.iter().map(|way| most(&way.parts));
+            let ways = ways.iter().map(|way| most(&way.parts, count));
             ways.max().unwrap_or(0)
         }
     };

@@ -2,9 +2,8 @@
 
 use crate::{
     Auth, Body, Capture, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host,
-    Journey, JourneyConnection, Load, MadeValue, Minted, Owner, Piece, Portion, Problem, Replay,
-    Request, Seats, Sha256, Shape, Share, Target, Template, Threshold, Tls, TokenRequest, WorkUnit,
-    mask,
+    Journey, Load, MadeValue, Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats,
+    Sha256, Shape, Share, Target, Template, Threshold, Tls, TokenRequest, WorkUnit, mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -265,6 +264,14 @@ impl Plan {
         self.mean_of_journeys(Journey::mean_steps).unwrap_or(1.0)
     }
 
+    /// Most operations for each unit of the load: 1 without journeys, or else those of the journey
+    /// and the ways with the most steps.
+    #[must_use]
+    pub fn most_operations_per_unit(&self) -> f64 {
+        let steps = self.journeys.iter().map(Journey::most_steps);
+        steps.max().map_or(1.0, |steps| steps as f64)
+    }
+
     /// Seconds that a journey pauses, on average; 0 without journeys.
     pub(crate) fn mean_pauses(&self) -> f64 {
         self.mean_of_journeys(Journey::mean_pauses).unwrap_or(0.0)
@@ -272,30 +279,23 @@ impl Plan {
 
     /// The share of journeys that begin with a new connection.
     pub(crate) fn journeys_on_new(&self) -> f64 {
-        let is_new = |journey: &Journey| match journey.connection {
-            JourneyConnection::New => 1.0,
-            JourneyConnection::Kept => 0.0,
-        };
-        self.mean_of_journeys(is_new).unwrap_or(0.0)
+        self.mean_of_journeys(Journey::new_connections)
+            .unwrap_or(0.0)
     }
 
     /// How much of what is sent is this request: its weight, or how often a journey sends it.
     #[must_use]
     pub fn weight_of(&self, request: &Request) -> f64 {
-        let place = self.requests.iter().position(|other| other == request);
+        let mut requests = self.requests.iter();
+        let place = requests.position(|other| other.name == request.name);
         let place = place.and_then(|place| u16::try_from(place).ok());
         let uses = |journey: &Journey| place.map_or(0.0, |place| journey.mean_uses(place));
         let of_journeys = self.mean_of_journeys(uses);
         of_journeys.unwrap_or_else(|| f64::from(request.weight))
     }
 
-    /// Mean over the journeys by weight; `None` without journeys.
     fn mean_of_journeys(&self, each: impl Fn(&Journey) -> f64) -> Option<f64> {
-        let weight = |journey: &Journey| f64::from(journey.weight);
-        let weights: f64 = self.journeys.iter().map(weight).sum();
-        let sum = |journey: &Journey| weight(journey) * each(journey);
-        let sum: f64 = self.journeys.iter().map(sum).sum();
-        (weights > 0.0).then(|| sum / weights)
+        Journey::mean_of(&self.journeys, each)
     }
 
     /// Names of the texts that are captured from answers, by their index.

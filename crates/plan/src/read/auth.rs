@@ -46,10 +46,7 @@ fn one(name: &str, field: &Field<'_>) -> Option<Auth> {
         return None;
     }
     let section = field.section()?;
-    let given: Vec<&str> = KINDS
-        .into_iter()
-        .filter(|kind| section.field(kind).is_some())
-        .collect();
+    let given = section.given(&KINDS);
     let [kind] = given.as_slice() else {
         let cure = "write basic = { user = \"…\", password = \"…\" }, bearer = \"…\", oauth2 = { \
                     token_url = \"…\", client = \"…\", secret = \"…\" } or aws = { region = \

@@ -108,10 +108,7 @@ fn one(name: &str, field: &Field<'_>) -> Option<Capture> {
         return None;
     }
     let section = field.section()?;
-    let given: Vec<&str> = KINDS
-        .into_iter()
-        .filter(|kind| section.field(kind).is_some())
-        .collect();
+    let given = section.given(&KINDS);
     let from = match given.as_slice() {
         ["header"] => section.read("header", header),
         ["cookie"] => section.read("cookie", cookie),

@@ -4,13 +4,12 @@ use crate::journey::{MAX_STEPS, step_names};
 use crate::read::context::Context;
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
-use crate::read::request::RequestContext;
+use crate::read::request::{RequestContext, check_names, fit_name};
 use crate::read::section::PlanSection;
 use crate::{
     Journey, JourneyConnection, JourneyPart, JourneyWay, Load, Pause, Piece, Request,
     RequestsPerConnection, Shape, WorkUnit,
 };
-use measure::is_unprintable;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -23,7 +22,6 @@ const TIMES: RangeInclusive<u32> = 1..=1_000_000;
 const MAX_DEPTH: usize = 8;
 /// Steps, pauses and the rest of one journey, as they stand in the plan.
 const MAX_PARTS: usize = 10_000;
-const MAX_NAME_CHARS: usize = 100;
 const PAUSE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
 /// The longest pause of an exponential distribution, if the plan does not say: it is drawn as the
 /// bound once in 22,000 times.
@@ -84,7 +82,8 @@ pub(crate) fn read(
     // All of them are read before the first wrong one ends it, so that every problem is reported.
     let journeys: Vec<Option<Journey>> = fields.iter().map(of_field).collect();
     let journeys: Vec<Journey> = journeys.into_iter().collect::<Option<_>>()?;
-    check_names(&fields, &journeys);
+    let names = journeys.iter().map(|journey| journey.name.as_str());
+    check_names(&fields, ("journey", &names.collect::<Vec<_>>()));
     check_weights(root, requests);
     check_uses(root, requests, &journeys);
     keep_cookies(requests, &journeys);
@@ -99,11 +98,7 @@ pub(crate) fn note_at_once(context: &Context<'_>, journeys: &[Journey], load: &L
     else {
         return;
     };
-    let weights: f64 = journeys.iter().map(|one| f64::from(one.weight)).sum();
-    let pauses = journeys
-        .iter()
-        .map(|one| f64::from(one.weight) * one.mean_pauses());
-    let pauses = pauses.sum::<f64>() / weights;
+    let pauses = Journey::mean_of(journeys, Journey::mean_pauses).unwrap_or(0.0);
     let peak = load.peak_rate().map_or(0.0, |rate| rate.as_per_second());
     let at_once = peak * pauses;
     if at_once > f64::from(max_connections) {
@@ -156,7 +151,10 @@ fn refuse_company(root: &PlanSection<'_>, field: &Field<'_>, rest: RequestContex
 }
 
 fn one(section: PlanSection<'_>, requests: &[Request], is_only: bool) -> Option<Journey> {
-    let name = section.read("name", name);
+    let name = section.read("name", |field| {
+        let text = field.text("a name such as \"buyer\"")?;
+        fit_name(&field, text)
+    });
     if !section.has("name") && !is_only {
         section.problem("has no name; write one such as name = \"buyer\"");
     }
@@ -193,8 +191,8 @@ fn check_course(section: &PlanSection<'_>, journey: &Journey, requests: &[Reques
     if !matches!(journey.course.first(), Some(JourneyPart::Step { .. })) {
         section.problem_at(
             "steps",
-            "begins with something else than a request, and a journey begins when one is sent; \
-             write the name of a request first",
+            "does not begin with a request, and a journey begins when one is sent; write the name of \
+             a request first",
         );
     }
     if journey.is_too_long() {
@@ -257,32 +255,6 @@ fn capture_in(request: &Request) -> impl Iterator<Item = &str> {
         Piece::Captured(captured) => Some(&*captured.name),
         _ => None,
     })
-}
-
-fn name(field: Field<'_>) -> Option<String> {
-    let text = field.text("a name such as \"buyer\"")?;
-    let fits = (1..=MAX_NAME_CHARS).contains(&text.chars().count())
-        && !text.contains(is_unprintable)
-        && text.trim() == text;
-    if !fits {
-        field.refuse(format_args!(
-            "is not fit for a name; write 1 to {MAX_NAME_CHARS} characters without control or \
-             bidirectional characters or spaces around"
-        ));
-    }
-    fits.then(|| text.to_owned())
-}
-
-fn check_names(fields: &[Field<'_>], journeys: &[Journey]) {
-    for (index, journey) in journeys.iter().enumerate() {
-        let mut before = journeys[..index].iter();
-        if let Some(first) = before.position(|other| other.name == journey.name) {
-            fields[index].problem(format_args!(
-                "has the name {:?} of journey[{first}]; give it a name of its own",
-                journey.name
-            ));
-        }
-    }
 }
 
 /// Requests are sent as journeys say, not by weight. Canonical text has a weight for each.
@@ -357,10 +329,7 @@ impl StepsReader<'_> {
         }
         let section = field.section()?;
         let kinds = ["pause", "repeat", "pick", "if", "unless"];
-        let given: Vec<&str> = kinds
-            .into_iter()
-            .filter(|kind| section.field(kind).is_some())
-            .collect();
+        let given = section.given(&kinds);
         let part = match given.as_slice() {
             ["pause"] => section.read("pause", pause).map(JourneyPart::Pause),
             ["repeat"] => {

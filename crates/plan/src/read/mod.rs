@@ -68,9 +68,9 @@ pub(crate) use known::{CAMPAIGN_KEYS, KEYS};
 
 use crate::rows::RowTakers;
 use crate::{
-    Builtin, Close, Connection, End, Host, HttpVersion, Load, Plan, Problem, Problems, Replay,
-    ReplayConnections, ReplayHandshakes, Request, RequestsPerConnection, Scheme, Settings, Shape,
-    Target, Tls, duration,
+    Builtin, Close, Connection, End, Host, HttpVersion, Journey, Load, Plan, Problem, Problems,
+    Replay, ReplayConnections, ReplayHandshakes, Request, RequestsPerConnection, Scheme, Settings,
+    Shape, Target, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -188,7 +188,8 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         .map(|section| threshold::read(&section, requests.as_deref(), journeys.as_deref()));
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
-        note_connections(root.context, target, connection, load);
+        let opened = connections_per_unit(connection, journeys.as_deref().unwrap_or_default());
+        note_connections(root.context, target, (connection, opened), load);
     }
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
         check_validity(root.context, tls, load);
@@ -237,8 +238,28 @@ fn load(
     load::read(root.section("load")?, amount, rows, content)
 }
 
-fn note_connections(context: &Context<'_>, target: &Target, connection: &Connection, load: &Load) {
-    note_time_wait(context, target, connection, load);
+/// Connections that are opened for each arrival once the load is steady: those that are kept are
+/// not opened again.
+fn connections_per_unit(connection: &Connection, journeys: &[Journey]) -> f64 {
+    match connection.requests {
+        RequestsPerConnection::HandshakeOnly => 1.0,
+        RequestsPerConnection::Limited(requests) => {
+            let operations = Journey::mean_of(journeys, Journey::mean_steps).unwrap_or(1.0);
+            operations / f64::from(requests.get())
+        }
+        RequestsPerConnection::Unlimited => {
+            Journey::mean_of(journeys, Journey::new_connections).unwrap_or(0.0)
+        }
+    }
+}
+
+fn note_connections(
+    context: &Context<'_>,
+    target: &Target,
+    (connection, per_unit): (&Connection, f64),
+    load: &Load,
+) {
+    note_time_wait(context, target, (connection, per_unit), load);
     if connection.requests == RequestsPerConnection::HandshakeOnly {
         note_handshakes_alone(context, target);
     }
@@ -454,12 +475,12 @@ fn check_validity(context: &Context<'_>, tls: &Tls, load: &Load) {
 
 /// Notes if an open loop that closes its connections itself could run out of local ports: each
 /// remains in TIME_WAIT for 60 s.
-fn note_time_wait(context: &Context<'_>, target: &Target, connection: &Connection, load: &Load) {
-    let per_connection = match connection.requests {
-        RequestsPerConnection::HandshakeOnly => 1.0,
-        RequestsPerConnection::Limited(requests) => f64::from(requests.get()),
-        RequestsPerConnection::Unlimited => return,
-    };
+fn note_time_wait(
+    context: &Context<'_>,
+    target: &Target,
+    (connection, per_unit): (&Connection, f64),
+    load: &Load,
+) {
     // Linux reuses TIME_WAIT ports on loopback (tcp_tw_reuse = 2,
     // Documentation/networking/ip-sysctl.rst).
     let is_local =
@@ -471,7 +492,7 @@ fn note_time_wait(context: &Context<'_>, target: &Target, connection: &Connectio
         .stages
         .iter()
         .fold(rate.as_per_second(), |peak, stage| peak.max(stage.to))
-        / per_connection;
+        * per_unit;
     let pairs = target.addresses.len().max(1) * connection.source_addresses.len().max(1);
     if connection.close == Close::Fin && !is_local && peak > TIME_WAIT_RATE * pairs as f64 {
         context.note(time_wait_text(peak, pairs));

@@ -95,7 +95,11 @@ pub(crate) fn read<'a>(
         .map(|field| field.section().and_then(|section| one(section, rest)))
         .collect();
     let mut requests: Vec<Request> = requests.into_iter().collect::<Option<_>>()?;
-    let names_differ = check_names(&fields, &requests);
+    let names: Vec<&str> = requests
+        .iter()
+        .map(|request| request.name.as_str())
+        .collect();
+    let names_differ = check_names(&fields, ("request", &names));
     if let Some(replay) = rest.replay {
         requests = replayed::of_methods(&fields, requests, replay?)?;
         if names_differ {
@@ -148,19 +152,14 @@ fn check_checks(fields: &[Field<'_>], requests: &[Request]) {
     }
 }
 
-/// Returns whether the names of entries differ; those that do not are reported.
-fn check_names(fields: &[Field<'_>], requests: &[Request]) -> bool {
+/// Returns whether the names of entries of the section `of` differ; those that do not are reported.
+pub(crate) fn check_names(fields: &[Field<'_>], (of, names): (&str, &[&str])) -> bool {
     let mut differ = true;
-    for (index, request) in requests.iter().enumerate() {
-        if let Some(first) = requests[..index]
-            .iter()
-            .position(|other| other.name == request.name)
-        {
-            let message = format!(
-                "has the name {:?} of request[{first}]; give it a name of its own",
-                request.name
-            );
-            fields[index].problem(message);
+    for (index, name) in names.iter().enumerate() {
+        if let Some(first) = names[..index].iter().position(|other| other == name) {
+            fields[index].problem(format_args!(
+                "has the name {name:?} of {of}[{first}]; give it a name of its own"
+            ));
             differ = false;
         }
     }
@@ -295,6 +294,11 @@ fn default_name(request: &Request, rest: RequestContext<'_>) -> String {
 fn name(field: Field<'_>) -> Option<String> {
     // The name of a request without one comes from its path, with the names of secrets.
     let text = field.template_text("a name such as \"index\"")?;
+    fit_name(&field, text)
+}
+
+/// The name `text` of `field`, if results can show it.
+pub(crate) fn fit_name(field: &Field<'_>, text: &str) -> Option<String> {
     let fits = (1..=MAX_NAME_CHARS).contains(&text.chars().count())
         && !text.contains(is_unprintable)
         && text.trim() == text;

@@ -86,6 +86,12 @@ impl<'a> PlanSection<'a> {
             .collect()
     }
 
+    /// Those of `keys` that are given.
+    pub(crate) fn given(&self, keys: &[&'static str]) -> Vec<&'static str> {
+        let keys = keys.iter().copied();
+        keys.filter(|key| self.field(key).is_some()).collect()
+    }
+
     /// Whether the text has this table.
     pub(crate) fn is_given(&self) -> bool {
         self.at.is_some()

@@ -79,6 +79,7 @@ fn journeys_are_read_as_written() {
     assert_eq!(buyer.mean_steps(), 4.875);
     assert_eq!(buyer.mean_uses(1), 3.0);
     assert_eq!(plan.operations_per_unit(), (3.0 * 4.875 + 2.0) / 4.0);
+    assert_eq!(plan.most_operations_per_unit(), 5.0);
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn mistakes_are_told_with_their_cure() {
         (
             "\"login\",\n",
             "{ pause = \"1s\" }, \"login\",\n",
-            "begins with something else",
+            "does not begin with a request",
         ),
         (
             "{ if = \"item\"",
@@ -217,6 +218,36 @@ fn pauses_that_need_more_connections_are_noted() {
         note.contains("each pauses for 4.8 s on average, which keeps 475 of them"),
         "{note}"
     );
+}
+
+#[test]
+fn ports_are_counted_by_the_connections_that_journeys_open() {
+    let is_noted = |rate: &str, requests: &str, kind: &str| {
+        let text = format!(
+            "target.url = \"http://10.0.0.1/\"
+             connection.requests = {requests}
+             request = [{{ name = \"a\" }}]
+             journey = [{{ connection = \"{kind}\", steps = [\"a\", \"a\", \"a\"] }}]
+             load = {{ rate = \"{rate}\", duration = \"9s\" }}"
+        );
+        let plan = read(&text).expect("a plan");
+        let mut notes = plan.notes().iter();
+        notes.any(|note| note.contains("TIME_WAIT"))
+    };
+    // A source and a target address have ports for some 470 connections/s.
+    for (rate, requests, kind, noted) in [
+        ("200/s", "1", "kept", true),
+        ("100/s", "1", "kept", false),
+        ("400/s", "\"unlimited\"", "new", false),
+        ("500/s", "\"unlimited\"", "new", true),
+        ("5000/s", "\"unlimited\"", "kept", false),
+    ] {
+        assert_eq!(
+            is_noted(rate, requests, kind),
+            noted,
+            "{rate} {requests} {kind}"
+        );
+    }
 }
 
 #[test]
