@@ -133,7 +133,7 @@ impl Cookie {
 }
 
 impl<'f> Attributes<'f> {
-    /// Of several attributes of one name, the last counts.
+    /// The last of several attributes of one name counts.
     fn read(parts: impl Iterator<Item = &'f [u8]>) -> Attributes<'f> {
         let mut read = Attributes::default();
         for part in parts {

@@ -144,7 +144,7 @@ fn split_scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Splits off a port; `None` if what stands there is none. An empty one is the default (RFC 3986
 /// §6.2.3).
-fn split_port(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
+pub(crate) fn split_port(authority: &[u8]) -> Option<(&[u8], Option<u16>)> {
     let host_end = match authority.iter().position(|&byte| byte == b']') {
         Some(bracket) => bracket + 1,
         None => until(authority, b":").len(),

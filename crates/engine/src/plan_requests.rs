@@ -190,35 +190,61 @@ mod tests {
     use measure::{CellId, Period};
     use plan::NoFiles;
 
-    #[test]
-    fn first_cookie_of_a_journey_is_for_the_path_that_a_redirect_led_to() {
-        let text = "target.url = \"http://127.0.0.1/\"
-             request = [{ name = \"a\", path = \"/a\", redirects = 1 }]
-             journey = [{ steps = [\"a\"] }]
-             load = { connections = 1, journeys = 1 }";
-        let plan = Plan::parse(text, &mut NoFiles).expect("a plan");
-        let mut requests = PlanRequests::new(&plan, &RequestTallies::default());
+    /// A journey of one request with these fields, and its operation.
+    fn journey(fields: &str) -> (PlanRequests, LiveOperation) {
+        let text = format!(
+            "target.url = \"http://127.0.0.1/\"
+             request = [{{ name = \"a\", path = \"/a\", redirects = 1{fields} }}]
+             journey = [{{ steps = [\"a\"] }}]
+             load = {{ connections = 1, journeys = 1 }}"
+        );
+        let plan = Plan::parse(&text, &mut NoFiles).expect("a plan");
         let id = CellId {
             period: Period::Measured,
             request: 0,
             address: 0,
         };
-        let planned = LiveOperation::new(id, 0, 0, 0, 0);
+        let requests = PlanRequests::new(&plan, &RequestTallies::default());
+        (requests, LiveOperation::new(id, 0, 0, 0, 0))
+    }
+
+    fn has_cookie(requests: &PlanRequests, operation: &LiveOperation) -> bool {
+        let mut bytes = Vec::new();
+        requests.write_http1(false, 0, operation, &mut bytes);
+        let text = String::from_utf8(bytes).expect("a request of ASCII");
+        text.contains("\r\nCookie: k=v\r\n")
+    }
+
+    #[test]
+    fn first_cookie_of_a_journey_is_for_the_path_that_a_redirect_led_to() {
+        let (mut requests, planned) = journey("");
         let led = requests.follow(0, &planned, (302, b"/b/c?d"));
         let redirected = LiveOperation {
             hop: Some(led.expect("it is followed").0),
             ..planned
         };
         requests.set_cookies(0, &redirected, &[b"k=v".to_vec()]);
-        let has_cookie = |operation| {
-            let mut bytes = Vec::new();
-            requests.write_http1(false, 0, operation, &mut bytes);
-            let text = String::from_utf8(bytes).expect("a request of ASCII");
-            text.contains("\r\nCookie: k=v\r\n")
-        };
-        assert_eq!(
-            (has_cookie(&redirected), has_cookie(&planned)),
-            (true, false)
-        );
+        assert!(has_cookie(&requests, &redirected));
+        assert!(!has_cookie(&requests, &planned));
+    }
+
+    #[test]
+    fn domain_of_a_cookie_is_compared_with_the_host_that_the_server_sees() {
+        let given = ", headers = { Host = \"www.shop.test:80\" }";
+        for (fields, domain, is_kept) in [
+            ("", "127.0.0.1", true),
+            ("", "shop.test", false),
+            (given, "shop.test", true),
+            (given, "127.0.0.1", false),
+        ] {
+            let (mut requests, planned) = journey(fields);
+            let cookie = format!("k=v; Domain={domain}").into_bytes();
+            requests.set_cookies(0, &planned, &[cookie]);
+            assert_eq!(
+                has_cookie(&requests, &planned),
+                is_kept,
+                "{fields} {domain}"
+            );
+        }
     }
 }

@@ -3,11 +3,12 @@
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::cookie_source::CookieSource;
 use crate::fill::{self, Fill, literal};
+use crate::location::split_port;
 use crate::replayed_request::ReplayedRequest;
 use crate::request_rules::{authority, takes_body};
 use crate::template::ValueSources;
 use crate::values::Values;
-use plan::{BodyTransfer, Multipart, PartContent, Plan, Scheme};
+use plan::{BodyTransfer, Multipart, PartContent, Piece, Plan, Request, Scheme};
 use std::sync::Arc;
 
 /// The bytes of a request, or the pieces that they are made from.
@@ -279,7 +280,8 @@ pub(crate) fn cookies_of(of: PlannedRequest<'_>) -> Option<Arc<CookieSource>> {
     let source = || {
         let mut target = Vec::new();
         put_target(of, &mut target);
-        CookieSource::new(&url.host.to_string(), url.scheme == Scheme::Https, target)
+        let host = given_host(request).unwrap_or_else(|| url.host.to_string());
+        CookieSource::new(&host, url.scheme == Scheme::Https, target)
     };
     request.keeps_cookies.then(|| Arc::new(source()))
 }
@@ -289,6 +291,18 @@ pub(crate) fn cookies_to_send(of: PlannedRequest<'_>) -> Option<Arc<CookieSource
     let mut fields = of.1.fields();
     let has_own = fields.any(|(name, _)| name.eq_ignore_ascii_case("cookie"));
     cookies_of(of).filter(|_| !has_own)
+}
+
+/// The host that the server sees, without the port, if the plan gives the request a field `host`
+/// that is always the same.
+fn given_host(request: &Request) -> Option<String> {
+    match &*request.host()?.pieces {
+        [Piece::Literal(given)] => {
+            let (host, _) = split_port(given.as_bytes())?;
+            Some(String::from_utf8_lossy(host).into_owned())
+        }
+        _ => None,
+    }
 }
 
 /// Appends path and query of a request to `pieces`.
