@@ -21,9 +21,14 @@ pub(crate) struct SigningSum {
     made: AtomicU64,
     timed: AtomicU64,
     cpu_ns: AtomicU64,
+    clock: CpuClock,
     /// What a timed piece of work seems to take that takes nothing.
     read_ns: OnceLock<u64>,
 }
+
+/// Reads a thread's CPU time, in nanoseconds.
+#[derive(Debug)]
+struct CpuClock(fn() -> u64);
 
 /// Times the digests or signatures of one place of a request.
 #[derive(Debug)]
@@ -33,6 +38,12 @@ pub(crate) struct SigningMeter {
     timed: AtomicU64,
     timed_ns: AtomicU64,
     random: AtomicU64,
+}
+
+impl Default for CpuClock {
+    fn default() -> CpuClock {
+        CpuClock(thread_cpu_ns)
+    }
 }
 
 impl SigningSum {
@@ -50,13 +61,17 @@ impl SigningSum {
         *self.read_ns.get_or_init(|| {
             let mut reads: Vec<u64> = (0..READS)
                 .map(|_| {
-                    let before = thread_cpu_ns();
-                    thread_cpu_ns().saturating_sub(before)
+                    let before = self.now_ns();
+                    self.now_ns().saturating_sub(before)
                 })
                 .collect();
             reads.sort_unstable();
             reads[READS / 2]
         })
+    }
+
+    fn now_ns(&self) -> u64 {
+        (self.clock.0)()
     }
 }
 
@@ -91,9 +106,9 @@ impl SigningMeter {
     #[cold]
     fn time(&self, make: impl FnOnce()) -> u64 {
         let read_ns = self.sum.read_ns();
-        let before = thread_cpu_ns();
+        let before = self.sum.now_ns();
         make();
-        let took = thread_cpu_ns().saturating_sub(before);
+        let took = self.sum.now_ns().saturating_sub(before);
         let took = took.saturating_sub(read_ns);
         add(&self.timed, 1);
         add(&self.timed_ns, took);
@@ -132,23 +147,41 @@ fn thread_cpu_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::digest;
-    use plan::HashFunction;
+    use std::cell::Cell;
+
+    /// What a read of the clock takes.
+    const READ_NS: u64 = 250;
+
+    thread_local! {
+        static NOW_NS: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// Time passes only as the tests say.
+    fn pass(ns: u64) -> u64 {
+        NOW_NS.set(NOW_NS.get() + ns);
+        NOW_NS.get()
+    }
+
+    fn sum_of_fake_time() -> Arc<SigningSum> {
+        Arc::new(SigningSum {
+            clock: CpuClock(|| pass(READ_NS)),
+            ..SigningSum::default()
+        })
+    }
 
     /// Makes digests of two kinds in turn, whose costs differ twelvefold. Returns what was counted,
-    /// and what the loop took.
+    /// and what they took without reads of the clock.
     fn spend(number: u64, nth: u64) -> (SigningTally, u64) {
-        let sum = Arc::<SigningSum>::default();
+        let sum = sum_of_fake_time();
         let meter = SigningMeter::new(&sum, nth);
-        let texts = [vec![1; 300], vec![2; 6_000]];
-        let begun = thread_cpu_ns();
+        let mut took = 0;
         for number in 0..number {
+            let cost = if number % 2 == 0 { 500 } else { 6_000 };
             meter.count(Period::Measured, || {
-                let text = &texts[number as usize % 2];
-                std::hint::black_box(digest::hash(HashFunction::Sha256, text));
+                pass(cost);
             });
+            took += cost;
         }
-        let took = thread_cpu_ns() - begun;
         let tally = sum.take();
         assert_eq!(sum.take(), SigningTally::default());
         (tally, took)
@@ -157,23 +190,33 @@ mod tests {
     #[test]
     fn estimate_is_what_all_of_them_took() {
         const NUMBER: u64 = 20_000;
-        // An interrupt in one of the few that are timed counts 32 times: the middle of five tries.
-        let mut ratios: Vec<f64> = (0..5)
-            .map(|nth| {
-                let (tally, took) = spend(NUMBER, nth);
-                assert_eq!(tally.made, NUMBER);
-                let expected = NUMBER / ONE_OF;
-                let timed = tally.timed;
-                assert!(timed.abs_diff(expected) < expected / 4, "{timed} timed");
-                tally.cpu_ns as f64 / took as f64
-            })
-            .collect();
-        println!("{ratios:.3?}");
-        ratios.sort_by(f64::total_cmp);
-        // Some 625 samples whose spread is 85 % of their mean have a standard error of 3.4 %. Other
-        // programs on the machine evict its caches between two samples, which costs those that
-        // are timed more than the rest.
-        assert!((0.7..1.5).contains(&ratios[2]), "{ratios:.3?}");
+        for nth in 0..20 {
+            let (tally, took) = spend(NUMBER, nth);
+            assert_eq!(tally.made, NUMBER);
+            let expected = NUMBER / ONE_OF;
+            let timed = tally.timed;
+            assert!(timed.abs_diff(expected) < expected / 4, "{timed} timed");
+            // Some 625 samples whose spread is 85 % of their mean have a standard error of 3.4 %.
+            let ratio = tally.cpu_ns as f64 / took as f64;
+            assert!((0.9..1.1).contains(&ratio), "{ratio:.3}");
+        }
+    }
+
+    #[test]
+    fn reads_of_the_clock_are_not_counted() {
+        let sum = sum_of_fake_time();
+        let meter = SigningMeter::new(&sum, 1);
+        meter.count(Period::Measured, || {
+            pass(1_000);
+        });
+        assert_eq!(sum.take().cpu_ns, 1_000);
+    }
+
+    #[test]
+    fn clock_of_a_thread_advances() {
+        let clock = CpuClock::default().0;
+        let begun = clock();
+        assert!((0..1_000_000).any(|_| clock() > begun));
     }
 
     #[test]
