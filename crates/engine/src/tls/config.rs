@@ -124,11 +124,9 @@ impl Materials {
             tls: tls.clone(),
         }))
     }
-}
 
-impl Materials {
-    /// Identities for connections that present none, if redirects may lead to other hosts.
-    fn nobody(&self) -> Option<Arc<Identities>> {
+    /// Identities of connections that present none, if redirects may lead to other hosts.
+    fn anonymous(&self) -> Option<Arc<Identities>> {
         let mut others = self.other_origins.iter();
         let has_hosts = others.any(|origin| !origin.is_at_host);
         has_hosts.then(|| Arc::new(Identities::none()))
@@ -185,8 +183,8 @@ impl WorkerTls {
             versions: tls.versions.clone(),
             names_server: true,
         };
-        let anonymous = materials.nobody();
-        let anonymous = anonymous.map(|nobody| of_identities(&own, &nobody));
+        let anonymous = materials.anonymous();
+        let anonymous = anonymous.map(|identities| of_identities(&own, &identities));
         Ok(WorkerTls {
             configs: configs(&own)?,
             anonymous_configs: anonymous.transpose()?,

@@ -152,7 +152,7 @@ fn content(file: &PrivateFile) -> Result<&[u8], TlsError> {
 }
 
 impl Identities {
-    /// No identity for anybody.
+    /// No identity, whichever the user.
     pub(super) fn none() -> Identities {
         Identities {
             keys: Vec::new(),
