@@ -171,7 +171,7 @@ impl AgentFault {
             }
             (AgentFault::Missing, true) => "has gaps in its figures",
             (AgentFault::Missing, false) => "have gaps in their figures",
-            (AgentFault::UnmatchedJourneys, _) => "did not end the journeys that began",
+            (AgentFault::UnmatchedJourneys, _) => "ended more or fewer journeys than began",
         }
     }
 }
@@ -316,8 +316,8 @@ fn wrong_totals(agent: &AgentResult) -> Option<(AgentFault, String)> {
     }
 }
 
-/// An agent that was not lost ends each journey that it begins, and its totals say so. Without gaps
-/// nothing but an error of the program explains another number.
+/// An agent that was not lost ends each journey that it begins, and its totals say so. If there are
+/// no gaps, only an error of the program explains a difference.
 fn find_unmatched_journeys(agent: &AgentResult) -> Option<(AgentFault, String)> {
     let number = agent.unmatched_journeys;
     let is_certain = !is_lost(agent) && agent.totals_match == Some(true);
@@ -325,7 +325,7 @@ fn find_unmatched_journeys(agent: &AgentResult) -> Option<(AgentFault, String)> 
         let counted = human::counted(number, "journey");
         (
             AgentFault::UnmatchedJourneys,
-            format!("{counted} more or less"),
+            format!("a difference of {counted}"),
         )
     })
 }

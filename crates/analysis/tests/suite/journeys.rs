@@ -203,7 +203,7 @@ fn journeys_of_an_agent_that_were_never_ended_are_lost_if_it_is_and_else_a_fault
     let lost = collector.document(RunState::Complete);
     assert_eq!((lost.journeys[0].under_way, lost.journeys[0].lost), (0, 1));
     assert_eq!(lost.journeys[0].completed_share, Some(0.6));
-    assert!(!format!("{:?}", lost.verdict).contains("did not end"));
+    assert!(!format!("{:?}", lost.verdict).contains("than began"));
 
     let mut collector = self::collector("");
     fire(&mut collector, 0, |_, _| ());
@@ -211,7 +211,7 @@ fn journeys_of_an_agent_that_were_never_ended_are_lost_if_it_is_and_else_a_fault
     let wrong = collector.document(RunState::Complete);
     assert_eq!(wrong.agents[1].totals_match, Some(true));
     assert_eq!(wrong.verdict.verdict, Verdict::Invalid);
-    let says = "agent two did not end the journeys that began: 1 journey more or less";
+    let says = "agent two ended more or fewer journeys than began: a difference of 1 journey";
     assert!(
         wrong.verdict.evidence.iter().any(|line| line == says),
         "{:?}",
