@@ -17,7 +17,7 @@ mod tls_words;
 mod tokens;
 mod totals;
 
-pub(crate) use journeys::{rates as journey_rates, totals as journeys};
+pub(crate) use journeys::{JourneyRates, rates as journey_rates, totals as journeys};
 pub(crate) use load::{what_ran, what_runs, what_was_asked};
 pub(crate) use section::{
     Bar, ContentBlock, ErrorLine, Remark, Section, Table, ThresholdLine, Topic,

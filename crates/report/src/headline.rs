@@ -1,6 +1,7 @@
 //! The outcome of one run or several in a few words, for titles and for the last line.
 
 use crate::campaign::head::limits_in_words;
+use crate::content::JourneyRates;
 use crate::style::Paint;
 use analysis::human::{counted, number, share};
 use analysis::{
@@ -96,9 +97,8 @@ fn closed_loop_rate(document: &Document) -> Option<String> {
     let users = u64::from(connections) * u64::from(document.plan.streams.unwrap_or(1));
     let is_open = document.verdict.verdict == Verdict::Undetermined;
     let has_success = document.measured.operations.ok > 0;
-    let journeys = document.journeys.iter().map(|it| it.completed_per_second);
     let (rate, unit) = if document.has_journeys() {
-        (journeys.sum(), " journeys")
+        (JourneyRates::new(document).completed, " journeys")
     } else {
         (document.measured.rates.ok_per_second, "")
     };

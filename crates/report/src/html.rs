@@ -18,7 +18,7 @@ pub(crate) use campaign::render_campaign;
 pub(crate) use live::render_live;
 
 use crate::content::{
-    ContentBlock, Section, Topic, content, limit_in_words, value_in_words, what_ran,
+    ContentBlock, JourneyRates, Section, Topic, content, limit_in_words, value_in_words, what_ran,
 };
 use crate::headline::{meaning, tone, verdict};
 use crate::style::Paint;
@@ -257,12 +257,11 @@ fn tiles(document: &Document) -> [(&'static str, String, String); 5] {
 
 /// What was carried per second, of what, in the unit of the plan's load.
 fn throughput(document: &Document) -> (&'static str, f64, f64) {
-    let (rates, journeys) = (&document.measured.rates, &document.journeys);
     if document.has_journeys() {
-        let completed = journeys.iter().map(|it| it.completed_per_second);
-        let due = journeys.iter().map(|it| it.due_per_second);
-        return ("journeys", completed.sum(), due.sum());
+        let JourneyRates { completed, due } = JourneyRates::new(document);
+        return ("journeys", completed, due);
     }
+    let rates = &document.measured.rates;
     let asked = rates.due_per_second.max(rates.started_per_second);
     ("carried", rates.ok_per_second, asked)
 }

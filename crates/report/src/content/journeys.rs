@@ -11,6 +11,12 @@ const CUT_OFF_TOLD: f64 = 0.01;
 /// Rows of a funnel that a terminal shows.
 const TERMINAL_ROWS: usize = 40;
 
+/// Journeys per second.
+pub(crate) struct JourneyRates {
+    pub(crate) completed: f64,
+    pub(crate) due: f64,
+}
+
 /// No section if the load is not made of journeys.
 pub(super) fn section(document: &Document) -> Section {
     let journeys = &document.journeys;
@@ -66,11 +72,20 @@ pub(crate) fn totals(document: &Document) -> Option<String> {
 
 /// The rate of journeys; `None` if the load is not made of them.
 pub(crate) fn rates(document: &Document) -> Option<String> {
-    let journeys = &document.journeys;
-    let completed: f64 = journeys.iter().map(|it| it.completed_per_second).sum();
-    let due: f64 = journeys.iter().map(|it| it.due_per_second).sum();
+    let JourneyRates { completed, due } = JourneyRates::new(document);
     let rates = || format!("{}/s completed, {}/s due", number(completed), number(due));
-    (!journeys.is_empty()).then(rates)
+    document.has_journeys().then(rates)
+}
+
+impl JourneyRates {
+    /// Those of all journeys; 0 without any.
+    pub(crate) fn new(document: &Document) -> JourneyRates {
+        let sum = |of: fn(&JourneyFigures) -> f64| document.journeys.iter().map(of).sum();
+        JourneyRates {
+            completed: sum(|it| it.completed_per_second),
+            due: sum(|it| it.due_per_second),
+        }
+    }
 }
 
 fn overview_row(journey: &JourneyFigures) -> Vec<String> {
