@@ -511,16 +511,16 @@ pub struct RunToken {
     /// Run it is for.
     #[prost(bytes = "bytes", tag = "1")]
     pub run_id: ::prost::bytes::Bytes,
-    /// Of the credential, among those whose tokens are fetched, from 0.
+    /// Place of its credential among those whose tokens are fetched, from 0.
     #[prost(uint32, tag = "2")]
     pub place: u32,
     /// What requests carry.
     #[prost(string, tag = "3")]
     pub text: ::prost::alloc::string::String,
-    /// It ends.
+    /// Whether it expires.
     #[prost(bool, tag = "4")]
     pub ends: bool,
-    /// Then: from now on, as the message is sent; 0: it has ended.
+    /// If so, how long it is valid after the message is sent; 0 if it has expired.
     #[prost(uint64, tag = "5")]
     pub left_ns: u64,
 }

@@ -140,7 +140,7 @@ pub struct RunEvents {
 }
 
 impl RunEvents {
-    /// The run that they are of.
+    /// The run they belong to.
     #[must_use]
     pub fn run(&self) -> RunId {
         self.run
