@@ -1,7 +1,7 @@
 //! What a finished `coordinator` leaves: its exit code, its output, and its run folder.
 
 use crate::Histograms;
-use analysis::Document;
+use analysis::{Document, RunState};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -77,6 +77,21 @@ impl Finished {
     pub fn document(&self) -> Document {
         report::read(&self.result_bytes())
             .unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
+    }
+
+    /// Its result, after checks that it is complete, that the totals of its `agents` match, and that
+    /// the output is clean.
+    ///
+    /// # Panics
+    /// If not.
+    #[must_use]
+    pub fn whole_document(&self, agents: usize) -> Document {
+        let document = self.clean().document();
+        assert_eq!(document.run.state, RunState::Complete, "{self}");
+        let matching = document.agents.iter();
+        let matching: Vec<_> = matching.map(|agent| agent.totals_match).collect();
+        assert_eq!(matching, vec![Some(true); agents], "{self}");
+        document
     }
 
     /// Its result as other programs read it: names and values.

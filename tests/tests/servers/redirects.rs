@@ -1,7 +1,7 @@
 //! Redirects are followed as the plan says, and nginx logs every request that they lead to.
 
 use crate::{REQUESTS, USERS};
-use analysis::{Document, RunState};
+use analysis::Document;
 use interop::{CoordinatorCommand, Nginx, NginxOptions, NginxRequest, NginxServer, Pki, plan};
 use std::collections::BTreeMap;
 
@@ -12,12 +12,7 @@ const SHARED: &str = "connection = { http = \"2\", streams = 3 }\n";
 fn run_to(code: i32, load: &str, sections: &str) -> Document {
     let plan = format!("{load}{sections}");
     let finished = CoordinatorCommand::local(2, &plan).run().expect(code);
-    let document = finished.clean().document();
-    assert_eq!(document.run.state, RunState::Complete);
-    let matching = document.agents.iter();
-    let matching: Vec<_> = matching.map(|agent| agent.totals_match).collect();
-    assert_eq!(matching, [Some(true); 2], "{finished}");
-    document
+    finished.whole_document(2)
 }
 
 fn closed() -> String {

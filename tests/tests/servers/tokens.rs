@@ -89,6 +89,24 @@ fn figures(finished: &Finished) -> TokenFigures {
     tokens.into_iter().next().unwrap()
 }
 
+/// Asserts that every fetch and every request succeeded, and that the result says so and has no
+/// secret. Returns the number of fetches.
+fn assert_all_valid(finished: &Finished, seen: &Seen) -> u64 {
+    let ok = finished.clean().document().measured.operations.ok;
+    assert_eq!(seen.statuses, BTreeMap::from([(200, ok)]), "{finished}");
+    let fetched = seen.fetches[&200];
+    assert_eq!(seen.fetches, BTreeMap::from([(200, fetched)]));
+    let expected = TokenFigures {
+        auth: "api".to_owned(),
+        fetched,
+        requests: ok,
+        ..TokenFigures::default()
+    };
+    assert_eq!(figures(finished), expected, "{finished}");
+    assert_unseen(finished, "p1anted");
+    fetched
+}
+
 #[test]
 fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -113,25 +131,13 @@ fn tokens_are_renewed_beside_the_load_and_no_request_is_refused() {
         let more = format!("{more}request = {{ path = \"/items/{{seq}}\", auth = \"api\" }}\n");
         let finished = run(agents, &tokens_plan(&server, place, &more)).expect(0);
         let seen = Seen::read(&seen);
-        let document = finished.clean().document();
-        let ok = document.measured.operations.ok;
-        assert_eq!(seen.statuses, BTreeMap::from([(200, ok)]), "{finished}");
-        let fetched = seen.fetches[&200];
-        assert_eq!(seen.fetches, BTreeMap::from([(200, fetched)]));
+        let fetched = assert_all_valid(&finished, &seen);
         assert!(fetched >= u64::from(agents) * 3, "{fetched}");
         assert!(
             seen.tokens.len() as u64 > u64::from(agents),
             "{:?}",
             seen.tokens
         );
-        let expected = TokenFigures {
-            auth: "api".to_owned(),
-            fetched,
-            requests: ok,
-            ..TokenFigures::default()
-        };
-        assert_eq!(figures(&finished), expected, "{finished}");
-        assert_unseen(&finished, "p1anted");
     }
 }
 
@@ -154,21 +160,10 @@ fn fleet_has_one_token_at_a_time() {
         );
         let finished = run(3, &tokens_plan(&server, "basic", &more)).expect(0);
         let seen = Seen::read(&seen);
-        let ok = finished.clean().document().measured.operations.ok;
-        assert_eq!(seen.statuses, BTreeMap::from([(200, ok)]), "{finished}");
+        let fetched = assert_all_valid(&finished, &seen);
         // Renewed after 1.6 s of its 2 s, whatever the number of agents.
-        let fetched = seen.fetches[&200];
         assert!((3..=5).contains(&fetched), "{fetched}: {finished}");
-        assert_eq!(seen.fetches, BTreeMap::from([(200, fetched)]));
         assert!(seen.tokens.len() as u64 >= fetched - 1, "{:?}", seen.tokens);
-        let expected = TokenFigures {
-            auth: "api".to_owned(),
-            fetched,
-            requests: ok,
-            ..TokenFigures::default()
-        };
-        assert_eq!(figures(&finished), expected, "{finished}");
-        assert_unseen(&finished, "p1anted");
     }
 }
 
