@@ -79,8 +79,8 @@ impl Finished {
             .unwrap_or_else(|error| panic!("result.json: {error}; {self}"))
     }
 
-    /// Its result, after checks that it is complete, that the totals of its `agents` match, and that
-    /// the output is clean.
+    /// Its result, after checks that it is complete, that the totals of its `agents` match, and
+    /// that the output is clean.
     ///
     /// # Panics
     /// If not.

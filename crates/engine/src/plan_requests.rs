@@ -95,7 +95,7 @@ impl PlanRequests {
         let Some(source) = self.http1.request(operation.id.request).cookies.clone() else {
             return;
         };
-        // A journey's first cookie may come with the answer at a hop, when it remembers nothing yet.
+        // A journey's first cookie may come at a hop, when the journey remembers nothing yet.
         let hop = operation.hop.and_then(|hop| self.hops.get(hop));
         let hop = hop.map(|hop| &*hop.target);
         self.memories.set_cookies(values.seq, |jar| {

@@ -36,8 +36,8 @@ impl SeatTable {
         seats.map(|(_, &seat)| seat).collect()
     }
 
-    /// The slot of the user or arrival whose operation `slot` has: its own, unless that operation is
-    /// on a draining connection or abroad.
+    /// The slot of the user or arrival whose operation `slot` has: its own, unless that operation
+    /// is on a draining connection or abroad.
     pub(crate) fn user_slot(&self, slot: u32) -> u32 {
         self.home_slot(self.home_of(slot).unwrap_or(slot))
     }

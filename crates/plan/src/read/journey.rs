@@ -191,8 +191,8 @@ fn check_course(section: &PlanSection<'_>, journey: &Journey, requests: &[Reques
     if !matches!(journey.course.first(), Some(JourneyPart::Step { .. })) {
         section.problem_at(
             "steps",
-            "does not begin with a request, and a journey begins when one is sent; write the name of \
-             a request first",
+            "does not begin with a request, and a journey begins when one is sent; write the name \
+             of a request first",
         );
     }
     if journey.is_too_long() {

@@ -319,8 +319,8 @@ impl<'d> ChartRows<'d> {
         })
     }
 
-    /// The rate that the plan asks for, of an open loop. Only the mean of a replay is known, not what
-    /// it asks for at an instant.
+    /// The rate that the plan asks for, of an open loop. Only the mean of a replay is known, not
+    /// what it asks for at an instant.
     fn asked_for(&self) -> Option<ChartLine> {
         match &self.document.plan.load {
             LoadRecord::Open { arrivals, .. } if arrivals != "recorded" => {
