@@ -69,12 +69,22 @@ impl Timers {
     }
 
     /// A lower bound on the first instant; it can be earlier than the first slot is due.
+    #[inline]
     pub(crate) fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
     /// Takes a slot that is due at `now`, if there is one, and clears it.
+    #[inline]
     pub(crate) fn pop(&mut self, now: u64) -> Option<u32> {
+        // In most turns of the loop nothing is due.
+        if self.next().is_none_or(|at| at > now) {
+            return None;
+        }
+        self.pop_due(now)
+    }
+
+    fn pop_due(&mut self, now: u64) -> Option<u32> {
         while let Some(&Reverse((at, slot))) = self.heap.peek() {
             if at > now {
                 return None;

@@ -68,9 +68,10 @@ impl Worker {
     }
 
     /// Gives waiting arrivals to slots that have become free.
+    #[inline]
     pub(super) fn serve_queue(&mut self) {
-        while self.phase == WorkerPhase::Firing
-            && !self.queue.is_empty()
+        while !self.queue.is_empty()
+            && self.phase == WorkerPhase::Firing
             && let Some(slot) = self.pick_slot()
             && let Some(waiting) = self.queue.pop_front()
         {
