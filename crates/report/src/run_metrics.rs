@@ -3,7 +3,7 @@
 
 use analysis::{
     Document, FigureGroup, Figures, JourneyFigures, MachineRole, Operations, RunState, TimeFigure,
-    Verdict,
+    TokenFigures, Verdict,
 };
 use std::borrow::Cow;
 
@@ -62,6 +62,8 @@ pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
     let figures = &document.measured;
     let work = about(document).into_iter().chain(work(figures));
     let work = work.chain(traffic(figures));
+    let work = work.chain(redirects(document)).chain(tokens(document));
+    let work = work.chain(signing(document));
     let times = times(figures).into_iter().chain(streams(figures));
     let times = times.chain(journeys(document));
     let parts = parts(document).into_iter().chain(times);
@@ -238,6 +240,87 @@ fn traffic(figures: &Figures) -> [RunMetric<'_>; 3] {
             vec![MetricSample::count(Vec::new(), figures.connections.opened)],
         ),
     ]
+}
+
+/// Redirects that were followed, of runs that have any.
+fn redirects(document: &Document) -> Option<RunMetric<'_>> {
+    let samples = document.redirects.iter().flat_map(|redirects| {
+        redirects.statuses.iter().map(|(status, &count)| {
+            let labels = vec![
+                label("request", &redirects.request),
+                label("status", status.to_string()),
+            ];
+            MetricSample::count(labels, count)
+        })
+    });
+    (!document.redirects.is_empty()).then(|| {
+        RunMetric::counter(
+            "redirects",
+            "redirect",
+            "Redirects that were followed, by request of the plan and status.",
+            samples.collect(),
+        )
+    })
+}
+
+/// Tokens that requests carry, of runs that fetch any.
+fn tokens(document: &Document) -> Vec<RunMetric<'_>> {
+    if document.tokens.is_empty() {
+        return Vec::new();
+    }
+    type Counts = fn(&TokenFigures) -> [(&'static str, u64); 2];
+    let by = |name: &'static str, counts: Counts| {
+        let samples = document.tokens.iter().flat_map(|token| {
+            counts(token).map(|(text, count)| {
+                MetricSample::count(vec![label("auth", &token.auth), label(name, text)], count)
+            })
+        });
+        samples.collect()
+    };
+    let ran_out = document.tokens.iter().map(|token| {
+        let labels = vec![label("auth", &token.auth)];
+        MetricSample::count(labels, token.ran_out)
+    });
+    vec![
+        RunMetric::counter(
+            "token_fetches",
+            "fetch",
+            "Fetches of tokens over the whole run, by credential of the plan and outcome.",
+            by("outcome", |token| {
+                [("ok", token.fetched), ("failed", token.not_fetched)]
+            }),
+        ),
+        RunMetric::counter(
+            "tokens_ran_out",
+            "token",
+            "Tokens that expired before the next one came, over the whole run.",
+            ran_out.collect(),
+        ),
+        RunMetric::counter(
+            "token_requests",
+            "request",
+            "Requests that had a token, by whether it had expired when they were written.",
+            by("token", |token| {
+                let valid = token.requests.saturating_sub(token.expired_requests);
+                [("valid", valid), ("expired", token.expired_requests)]
+            }),
+        ),
+    ]
+}
+
+/// The client's CPU time for digests and signatures, of runs that make any.
+fn signing(document: &Document) -> Option<RunMetric<'_>> {
+    let signing = document.client.signing?;
+    let seconds = MetricSample::number(Vec::new(), signing.cpu_ns as f64 / 1e9);
+    Some(RunMetric {
+        unit: MetricUnit::Seconds,
+        ..RunMetric::counter(
+            "signing_cpu",
+            "",
+            "CPU time of load threads for digests and signatures, estimated from some of them.",
+            vec![seconds],
+        )
+    })
 }
 
 /// Operations by outcome; each sample also has `labels`.

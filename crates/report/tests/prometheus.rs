@@ -76,6 +76,47 @@ fn journeys_have_metrics_if_there_are_any() {
 }
 
 #[test]
+fn redirects_tokens_and_signatures_have_metrics_if_there_are_any() {
+    let mut document = document();
+    for name in ["redirects", "token", "signing"] {
+        assert!(!prometheus(&document).contains(name), "{name}");
+    }
+    document.redirects = vec![analysis::RedirectFigures {
+        request: "home".to_owned(),
+        followed: 12,
+        statuses: [(301, 5), (307, 7)].into(),
+    }];
+    document.tokens = vec![analysis::TokenFigures {
+        auth: "api".to_owned(),
+        fetched: 3,
+        not_fetched: 1,
+        ran_out: 2,
+        requests: 100,
+        expired_requests: 4,
+        ..analysis::TokenFigures::default()
+    }];
+    document.client.signing = Some(analysis::SigningFigures {
+        made: 100,
+        timed: 2,
+        cpu_ns: 1_500_000,
+        cpus: 0.1,
+    });
+    let text = prometheus(&document);
+    for line in [
+        "request=\"home\",status=\"307\"} 7",
+        "auth=\"api\",outcome=\"ok\"} 3",
+        "auth=\"api\",outcome=\"failed\"} 1",
+        "auth=\"api\"} 2",
+        "auth=\"api\",token=\"valid\"} 96",
+        "auth=\"api\",token=\"expired\"} 4",
+        "cannonade_signing_cpu_seconds_total{run=",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+    assert!(text.contains("} 0.0015\n"), "{text}");
+}
+
+#[test]
 fn run_that_goes_on_has_no_verdict_yet() {
     let mut document = document();
     assert_eq!(
