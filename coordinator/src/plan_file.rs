@@ -3,7 +3,7 @@
 
 use crate::record::replay;
 use crate::set_args::SetArgs;
-use plan::{Campaign, Files, Plan, Problems, Settings};
+use plan::{Campaign, Files, MessageFault, MessagePart, Plan, Problems, Settings};
 use run_folder::{STANDARD_INPUT, in_words};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::env::{self, VarError};
@@ -106,6 +106,15 @@ impl Files for Folder {
         };
         entries.map(name).collect()
     }
+
+    fn encode_message(
+        &mut self,
+        descriptors: &[u8],
+        method: &str,
+        json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        protobuf::encode(descriptors, method, json)
+    }
 }
 
 /// The folders in which a plan's files are looked for: its own, and for a plan that a run saved
@@ -164,6 +173,15 @@ impl Files for PlanFolders {
 
     fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
         self.first(|place| place.list(folder))
+    }
+
+    fn encode_message(
+        &mut self,
+        descriptors: &[u8],
+        method: &str,
+        json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        self.beside.encode_message(descriptors, method, json)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Plans and campaigns: the canonical text of an accepted plan means the same as the plan.
 
-use plan::{Campaign, Files, Owner, Plan, Schedule, Settings};
+use plan::{Campaign, Files, MessageFault, MessagePart, Owner, Plan, Schedule, Settings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,6 +23,22 @@ impl Files for AnyFiles {
 
     fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
         Ok(vec![format!("{folder}/a"), format!("{folder}/b")])
+    }
+
+    fn encode_message(
+        &mut self,
+        _descriptors: &[u8],
+        method: &str,
+        json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        if method.contains("missing") {
+            return Err(MessageFault::Method("is missing".to_owned()));
+        }
+        let text = MessagePart::Text(json.to_owned());
+        Ok(vec![
+            MessagePart::Bytes(vec![10]),
+            MessagePart::Delimited(vec![text]),
+        ])
     }
 }
 

@@ -4,9 +4,9 @@ use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
-    Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus, Request, RequestsPerConnection,
-    Resumption, ResumptionKind, ServerNames, Shape, Stage, Target, Tls, Verify, Words as _,
-    WorkUnit, duration_text,
+    MessagePart, Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus, Request,
+    RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, Stage, Target, Tls,
+    Verify, Words as _, WorkUnit, duration_text,
 };
 use std::fmt::Display;
 
@@ -281,8 +281,12 @@ fn request(request: &Request, target: &Target, share: f64) -> String {
         .path
         .as_ref()
         .map_or_else(|| target.url.path.clone(), ToString::to_string);
-    let line = format!("{} {path}", request.method);
-    let name = if line == request.name {
+    let line = match &request.grpc {
+        Some(grpc) => format!("gRPC {}", grpc.method),
+        None => format!("{} {path}", request.method),
+    };
+    let is_named_so = line == request.name || line == format!("gRPC {}", request.name);
+    let name = if is_named_so {
         String::new()
     } else {
         format!(" as {:?}", request.name)
@@ -291,6 +295,11 @@ fn request(request: &Request, target: &Target, share: f64) -> String {
         Some(Body::Text(text)) => format!(", body of {} bytes", text.to_string().len()),
         Some(Body::Multipart(body)) => format!(", body of {} parts", body.parts.len()),
         Some(Body::File(file)) => format!(", body {} of {} bytes", file.name, file.content.len()),
+        Some(Body::Message(parts)) => match parts.as_slice() {
+            [] => ", empty message".to_owned(),
+            [MessagePart::Bytes(bytes)] => format!(", message of {} bytes", bytes.len()),
+            _ => ", message with placeholders".to_owned(),
+        },
         None => String::new(),
     };
     let headers = match request.headers.len() {
@@ -305,7 +314,7 @@ fn request(request: &Request, target: &Target, share: f64) -> String {
         0 => String::new(),
         most => format!(", up to {}", human::counted(u64::from(most), "redirect")),
     };
-    let more = beside_status(&request.expect);
+    let more = grpc_statuses(request) + &beside_status(&request.expect);
     let ranges: Vec<String> = request
         .expect
         .status
@@ -322,6 +331,17 @@ fn request(request: &Request, target: &Target, share: f64) -> String {
         "{share}{line}{name}{body}{headers}{credentials}{redirects}; ok: status {}{more}",
         ranges.join(", ")
     )
+}
+
+/// The statuses of gRPC that are right, if the request is a call.
+fn grpc_statuses(request: &Request) -> String {
+    let statuses = request.expect.grpc_status.iter();
+    let names: Vec<&str> = statuses.map(|status| status.name()).collect();
+    match (&request.grpc, names.as_slice()) {
+        (None, _) => String::new(),
+        (Some(_), []) => " and gRPC ok".to_owned(),
+        (Some(_), names) => format!(" and gRPC {}", names.join(", ")),
+    }
 }
 
 fn statuses_text((low, high): (u16, u16)) -> String {

@@ -22,8 +22,8 @@ use crate::{
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{
-    Client, Distribution, FailedRows, FollowedRedirects, Metric, Outcome, Period, SigningTally,
-    Snapshot, TokenTallies, WithheldBodies, nanoseconds,
+    Client, Distribution, FailedRows, FollowedRedirects, GrpcTally, Metric, Outcome, Period,
+    SigningTally, Snapshot, TokenTallies, WithheldBodies, nanoseconds,
 };
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, ThresholdScope, Words as _};
 use std::collections::BTreeSet;
@@ -60,6 +60,7 @@ pub struct ResultCollector {
     failed_rows: FailedRows,
     redirects: FollowedRedirects,
     withheld: WithheldBodies,
+    grpc: GrpcTally,
     tokens: TokenTallies,
     /// The same of tokens that the coordinator asked for.
     asked: TokenTallies,
@@ -177,6 +178,7 @@ impl ResultCollector {
             failed_rows: FailedRows::default(),
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
+            grpc: GrpcTally::default(),
             tokens: TokenTallies::default(),
             asked: TokenTallies::default(),
             signing: SigningTally::default(),
@@ -211,6 +213,7 @@ impl ResultCollector {
         self.failed_rows.merge(&snapshot.failed_rows);
         self.redirects.merge(&snapshot.redirects);
         self.withheld.merge(&snapshot.withheld);
+        self.grpc.merge(&snapshot.grpc);
         self.tokens.merge(&snapshot.tokens);
         self.signing.merge(&snapshot.signing);
         self.journeys.add(snapshot);

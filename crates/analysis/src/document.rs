@@ -3,7 +3,7 @@
 
 use crate::natural_order::natural_order;
 use crate::{
-    AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, HeatMap,
+    AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, GrpcFigures, HeatMap,
     JourneyFigures, Judgement, MachineResult, PathFigures, PlanRecord, PreflightFinding,
     ProcessFigures, RedirectFigures, ReplayFigures, RequestSeries, Series, ServerFigures,
     SessionOffers, TokenFigures, Unattended, VerdictRecord, WithheldFigures,
@@ -68,6 +68,9 @@ pub struct Document {
     /// the plan's order; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld_bodies: Vec<WithheldFigures>,
+    /// Statuses of gRPC calls, by request in the plan's order; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grpc: Vec<GrpcFigures>,
     /// What became of the tokens that requests carry, by credential in the plan's order; absent if
     /// the plan has none fetched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

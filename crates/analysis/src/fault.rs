@@ -4,7 +4,8 @@ use crate::counts::share;
 use measure::http2::error_name;
 use measure::tls::alert_name;
 use measure::{
-    CertificateFault, Counters, Failure, FailureStage, HttpViolation, Kind, RedirectFault,
+    CertificateFault, Counters, Failure, FailureStage, GrpcFault, GrpcStatus, HttpViolation, Kind,
+    RedirectFault,
 };
 use serde::{Deserialize, Serialize};
 
@@ -130,10 +131,9 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::GoAway(code)) => {
             return format!("server closed the HTTP/2 connection: {}", error_name(code));
         }
-        (_, Kind::Violation(rule)) => {
-            let (what, answer) = what_broke(rule);
-            return format!("{what}; client {answer}");
-        }
+        (_, Kind::Violation(rule)) => return violation_in_words(rule),
+        (_, Kind::GrpcStatus(status)) => return grpc_status_in_words(status),
+        (_, Kind::GrpcFault(fault)) => grpc_in_words(fault),
         (_, Kind::Os(number)) => return format!("error {number} of the operating system"),
     };
     fixed.to_owned()
@@ -171,6 +171,30 @@ fn redirect_in_words(fault: RedirectFault) -> &'static str {
         RedirectFault::BadLocation => {
             "redirect leads to something that is not an HTTP URL, or to one longer than 8 KiB"
         }
+    }
+}
+
+fn violation_in_words(rule: HttpViolation) -> String {
+    let (what, answer) = what_broke(rule);
+    format!("{what}; client {answer}")
+}
+
+fn grpc_status_in_words(status: GrpcStatus) -> String {
+    let (name, code) = (status.name(), status.code());
+    format!("call ended with gRPC status {code} ({name}), which was not expected")
+}
+
+fn grpc_in_words(fault: GrpcFault) -> &'static str {
+    match fault {
+        GrpcFault::NoStatus => "answer has no grpc-status: the call's outcome is not known",
+        GrpcFault::BadStatus => "answer's grpc-status is not a number",
+        GrpcFault::NoMessage => "answer is ok and has no message, where one belongs",
+        GrpcFault::ManyMessages => "answer has several messages, where one belongs",
+        GrpcFault::BadMessage => {
+            "answer's message is cut, or its prefix is wrong: a flag above 1, or compressed \
+             without grpc-encoding"
+        }
+        GrpcFault::ContentType => "answer's content type is not application/grpc",
     }
 }
 
@@ -295,9 +319,36 @@ pub fn cure(failure: Failure) -> Option<&'static str> {
              request.expect.status"
         }
         Kind::NotAsRecorded(_) => NOT_AS_RECORDED_CURE,
+        Kind::GrpcStatus(status) => return Some(grpc_status_cure(status)),
+        Kind::GrpcFault(fault) => return grpc_cure(fault),
         Kind::Status(_) => "where this is the right answer, say so with request.expect.status",
         _ => return None,
     })
+}
+
+fn grpc_status_cure(status: GrpcStatus) -> &'static str {
+    match status {
+        GrpcStatus::Unimplemented => {
+            "does the server serve request.grpc.method under this very name?"
+        }
+        GrpcStatus::DeadlineExceeded => {
+            "the server gave up after request.grpc.timeout, or after one of its own"
+        }
+        _ => {
+            "the server's log may say why; where this is the right answer, say so with \
+             request.expect.grpc_status"
+        }
+    }
+}
+
+fn grpc_cure(fault: GrpcFault) -> Option<&'static str> {
+    match fault {
+        GrpcFault::NoStatus => {
+            Some("does something between drop the trailers, such as a proxy that speaks no gRPC?")
+        }
+        GrpcFault::ContentType => Some("does this port serve gRPC?"),
+        _ => None,
+    }
 }
 
 fn certificate_cure(fault: CertificateFault) -> Option<&'static str> {

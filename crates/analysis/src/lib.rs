@@ -20,6 +20,7 @@ mod exponential_histogram;
 mod fault;
 mod figures;
 mod fleet_figures;
+mod grpc_figures;
 mod heat_map;
 pub mod human;
 mod journey_figures;
@@ -92,6 +93,7 @@ pub use figures::{
     ResumptionFigures,
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended};
+pub use grpc_figures::GrpcFigures;
 pub use heat_map::{HeatColumn, HeatMap};
 pub use journey_figures::{JourneyFigures, StepFigures};
 pub use live::{Live, LiveMachine};

@@ -12,6 +12,7 @@ mod event_scanner;
 mod event_watch;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
+mod grpc_answer;
 mod text_search;
 mod value_tests;
 mod watched_body;
@@ -22,6 +23,7 @@ pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::DecoderDoor;
+use grpc_answer::RightStatuses;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
 use plan::{Capture, Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
@@ -47,6 +49,8 @@ pub(crate) struct AnswerChecks {
     stream: Option<Arc<EventStream>>,
     /// How long the request's body waits for leave, nanoseconds; `None` if it does not.
     continue_within: Option<u64>,
+    /// The statuses of gRPC that are right; `None` if the request is no gRPC call.
+    grpc: Option<RightStatuses>,
 }
 
 impl AnswerChecks {
@@ -66,6 +70,7 @@ impl AnswerChecks {
                 keeps_location: request.redirects > 0,
                 stream: request.stream.clone().map(Arc::new),
                 continue_within: request.transfer.continue_within.map(nanoseconds),
+                grpc: RightStatuses::of_request(request),
                 ..AnswerChecks::new(first, checks)
             };
             request.is_watched().then(|| Arc::new(ready()))

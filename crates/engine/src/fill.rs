@@ -24,6 +24,24 @@ pub(crate) enum Fill {
     Value(Placeholder),
     /// A line that some operations have, and others do not.
     Line(Arc<dyn OptionalLine>),
+    /// The number of bytes of the pieces that follow. Shared, so that it makes no piece larger.
+    Length(Arc<ContentLength>),
+}
+
+/// The number of bytes of these pieces, in this form.
+#[derive(Debug)]
+pub(crate) struct ContentLength {
+    form: LengthForm,
+    of: Vec<Fill>,
+}
+
+/// How a number of bytes is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LengthForm {
+    /// In four bytes, the highest first.
+    Word,
+    /// Seven bits a byte, the lowest first (Protocol Buffers, "Base 128 Varints").
+    Varint,
 }
 
 /// A line of a head that some operations have, and others do not.
@@ -97,7 +115,7 @@ impl Fill {
         match self {
             Fill::Bytes(bytes) => Some(bytes),
             Fill::Shared(bytes) => Some(bytes),
-            Fill::Recorded(_) | Fill::Value(_) | Fill::Line(_) => None,
+            Fill::Recorded(_) | Fill::Value(_) | Fill::Line(_) | Fill::Length(_) => None,
         }
     }
 
@@ -108,6 +126,7 @@ impl Fill {
             Fill::Recorded(arrivals) => out.extend_from_slice(recorded_body(arrivals, values)),
             Fill::Value(placeholder) => placeholder.put(values, out),
             Fill::Line(line) => line.put_line(values, out),
+            Fill::Length(content) => content.put(values, out),
         }
     }
 
@@ -122,6 +141,11 @@ impl Fill {
             Fill::Recorded(arrivals) => part(recorded_body(arrivals, values), out),
             Fill::Value(placeholder) => placeholder.put_part(values, from, most, out),
             Fill::Line(_) => {} // no body has one
+            Fill::Length(content) => {
+                let mut bytes = Vec::with_capacity(LengthForm::MOST);
+                content.put(values, &mut bytes);
+                part(&bytes, out);
+            }
         }
     }
 
@@ -138,6 +162,65 @@ impl Fill {
             Fill::Recorded(arrivals) => recorded_body(arrivals, values).len(),
             Fill::Value(placeholder) => placeholder.length(values),
             Fill::Line(_) => 0, // a head is written without asking for its length
+            Fill::Length(content) => content.form.length(length(&content.of, values)),
+        }
+    }
+}
+
+impl ContentLength {
+    /// Appends the number to `out`.
+    fn put(&self, values: &Values, out: &mut Vec<u8>) {
+        self.form.put(length(&self.of, values), out);
+    }
+}
+
+impl LengthForm {
+    /// Most bytes of a number.
+    const MOST: usize = 10;
+
+    /// Bytes of `number`.
+    fn length(self, number: usize) -> usize {
+        match self {
+            LengthForm::Word => 4,
+            LengthForm::Varint => (number.max(1).ilog2() / 7 + 1) as usize,
+        }
+    }
+
+    /// Appends `number` to `out`.
+    fn put(self, number: usize, out: &mut Vec<u8>) {
+        match self {
+            // What is longer was refused with the plan, or is no row of a data file.
+            LengthForm::Word => out.extend_from_slice(&(number as u32).to_be_bytes()),
+            LengthForm::Varint => {
+                let mut rest = number;
+                while rest > 0x7f {
+                    out.push(rest as u8 | 0x80);
+                    rest >>= 7;
+                }
+                out.push(rest as u8);
+            }
+        }
+    }
+}
+
+/// Bytes of the pieces together.
+fn length(pieces: &[Fill], values: &Values) -> usize {
+    pieces.iter().map(|piece| piece.length(values)).sum()
+}
+
+/// Appends `content` to `pieces`, and before it the number of its bytes.
+pub(crate) fn with_length(pieces: &mut Vec<Fill>, form: LengthForm, content: Vec<Fill>) {
+    match constant(&content, usize::MAX) {
+        Some(bytes) => {
+            let mut number = Vec::new();
+            form.put(bytes.len(), &mut number);
+            literal(pieces, &number);
+            literal(pieces, &bytes);
+        }
+        None => {
+            let of = content.clone();
+            pieces.push(Fill::Length(Arc::new(ContentLength { form, of })));
+            pieces.extend(content);
         }
     }
 }
@@ -400,5 +483,46 @@ mod tests {
             placeholder.put(&values, &mut text);
             assert_eq!(placeholder.length(&values), text.len(), "{placeholder:?}");
         }
+    }
+
+    #[test]
+    fn numbers_of_bytes_stand_before_the_bytes() {
+        for (number, varint) in [
+            (0, &b"\0"[..]),
+            (127, b"\x7f"),
+            (128, b"\x80\x01"),
+            (300, b"\xac\x02"),
+            (16_383, b"\xff\x7f"),
+            (16_384, b"\x80\x80\x01"),
+        ] {
+            let mut bytes = Vec::new();
+            LengthForm::Varint.put(number, &mut bytes);
+            assert_eq!(bytes, varint);
+            assert_eq!(LengthForm::Varint.length(number), varint.len());
+        }
+        let (mut inner, mut pieces) = (vec![Fill::Value(Placeholder::User)], Vec::new());
+        literal(&mut inner, b"x");
+        with_length(&mut pieces, LengthForm::Varint, inner);
+        let mut outer = Vec::new();
+        with_length(&mut outer, LengthForm::Word, pieces);
+        with_length(
+            &mut outer,
+            LengthForm::Varint,
+            vec![Fill::Bytes(b"yz".to_vec())],
+        );
+        let values = Values {
+            user: 345,
+            ..Values::default()
+        };
+        let mut out = Vec::new();
+        outer.iter().for_each(|piece| piece.fill(&values, &mut out));
+        assert_eq!(out, b"\0\0\0\x05\x04345x\x02yz");
+        assert_eq!(length(&outer, &values), out.len());
+        let mut parts = Vec::new();
+        for piece in &outer {
+            let all = piece.length(&values);
+            (0..all).for_each(|from| piece.fill_part(&values, from, 1, &mut parts));
+        }
+        assert_eq!(parts, out);
     }
 }

@@ -2,13 +2,15 @@
 
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::cookie_source::CookieSource;
-use crate::fill::{self, Fill, literal};
+use crate::fill::{self, Fill, LengthForm, literal, with_length};
 use crate::location::split_port;
 use crate::replayed_request::ReplayedRequest;
 use crate::request_rules::{authority, takes_body};
 use crate::template::ValueSources;
 use crate::values::Values;
-use plan::{BodyTransfer, Multipart, PartContent, Piece, Plan, Request, Scheme};
+use plan::{
+    BodyTransfer, MessagePart, Multipart, PartContent, Piece, Plan, Request, Scheme, Template,
+};
 use std::sync::Arc;
 
 /// The bytes of a request, or the pieces that they are made from.
@@ -235,11 +237,34 @@ pub(crate) fn body_of(request: &plan::Request, sources: &ValueSources) -> Option
         Some(plan::Body::Text(text)) => sources.template(text, &mut pieces),
         Some(plan::Body::File(file)) => pieces.push(Fill::Shared(Arc::clone(&file.content))),
         Some(plan::Body::Multipart(body)) => multipart(&mut pieces, body, sources),
+        Some(plan::Body::Message(parts)) => message(&mut pieces, parts, sources),
         // Without a body, methods that anticipate one send `Content-Length: 0` (RFC 9110 §8.6).
         None if takes_body(&request.method) => {}
         None => return None,
     }
     Some(RequestBody::new(pieces).in_chunks(request.transfer.chunk_bytes))
+}
+
+/// Puts a message of gRPC behind its prefix: that it is not compressed, and its length (gRPC over
+/// HTTP/2, "Length-Prefixed-Message").
+fn message(pieces: &mut Vec<Fill>, parts: &[MessagePart<Template>], sources: &ValueSources) {
+    literal(pieces, &[0]);
+    with_length(pieces, LengthForm::Word, message_parts(parts, sources));
+}
+
+fn message_parts(parts: &[MessagePart<Template>], sources: &ValueSources) -> Vec<Fill> {
+    let mut pieces = Vec::new();
+    for part in parts {
+        match part {
+            MessagePart::Bytes(bytes) => literal(&mut pieces, bytes),
+            MessagePart::Text(text) => sources.template(text, &mut pieces),
+            MessagePart::Delimited(parts) => {
+                let content = message_parts(parts, sources);
+                with_length(&mut pieces, LengthForm::Varint, content);
+            }
+        }
+    }
+    pieces
 }
 
 fn multipart(pieces: &mut Vec<Fill>, body: &Multipart, sources: &ValueSources) {

@@ -1,7 +1,9 @@
 //! What an interval has beside its cells. All of it is empty in most plans, so it is kept apart
 //! from the cells, which would otherwise grow.
 
-use crate::{FailedRows, FollowedRedirects, SigningTally, Snapshot, TokenTallies, WithheldBodies};
+use crate::{
+    FailedRows, FollowedRedirects, GrpcTally, SigningTally, Snapshot, TokenTallies, WithheldBodies,
+};
 
 /// What a worker records in an interval that belongs to no cell.
 #[derive(Debug, Default)]
@@ -11,6 +13,7 @@ pub(crate) struct BesideCells {
     pub(crate) withheld: WithheldBodies,
     pub(crate) tokens: TokenTallies,
     pub(crate) signing: SigningTally,
+    pub(crate) grpc: GrpcTally,
 }
 
 impl BesideCells {
@@ -20,6 +23,7 @@ impl BesideCells {
             && self.withheld.is_empty()
             && self.tokens.is_empty()
             && self.signing == SigningTally::default()
+            && self.grpc.is_empty()
     }
 
     pub(crate) fn merge_into(&self, snapshot: &mut Snapshot) {
@@ -28,5 +32,6 @@ impl BesideCells {
         snapshot.withheld.merge(&self.withheld);
         snapshot.tokens.merge(&self.tokens);
         snapshot.signing.merge(&self.signing);
+        snapshot.grpc.merge(&self.grpc);
     }
 }

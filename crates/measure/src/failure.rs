@@ -1,6 +1,6 @@
 //! Why an operation failed: stage × kind.
 
-use crate::HttpViolation;
+use crate::{GrpcFault, GrpcStatus, HttpViolation};
 use serde::{Deserialize, Serialize};
 
 /// What a failure is counted under.
@@ -28,6 +28,8 @@ pub enum FailureStage {
     /// Before anything was sent: the wait for a stream of HTTP/2, on a connection that is open or
     /// that another operation opens.
     Stream,
+    /// The answer to a gRPC call, which is valid HTTP with status 200.
+    Grpc,
 }
 
 /// What broke, whichever the stage.
@@ -104,6 +106,18 @@ pub enum Kind {
     Redirect(RedirectFault),
     /// A streamed answer ended without the end marker that the plan names.
     NoEndMarker,
+    /// A gRPC call ended with a status that the plan does not expect.
+    GrpcStatus(GrpcStatus),
+    /// The answer to a gRPC call breaks the rules of gRPC.
+    GrpcFault(GrpcFault),
+}
+
+impl Kind {
+    /// Whether the answer to a gRPC call is what failed, which is valid HTTP.
+    #[must_use]
+    pub fn is_of_grpc(self) -> bool {
+        matches!(self, Kind::GrpcStatus(_) | Kind::GrpcFault(_))
+    }
 }
 
 /// Why a redirect was not followed.

@@ -2,7 +2,10 @@
 
 use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
-use crate::{CertificateFault, Failure, FailureStage, HttpViolation, Kind, RedirectFault};
+use crate::{
+    CertificateFault, Failure, FailureStage, GrpcFault, GrpcStatus, HttpViolation, Kind,
+    RedirectFault,
+};
 use std::fmt;
 use std::str::FromStr;
 
@@ -17,13 +20,14 @@ pub struct UnknownFailure {
     pub name: String,
 }
 
-const STAGES: [(FailureStage, &str); 6] = [
+const STAGES: [(FailureStage, &str); 7] = [
     (FailureStage::Load, "load"),
     (FailureStage::Dns, "dns"),
     (FailureStage::Connect, "connect"),
     (FailureStage::Tls, "tls"),
     (FailureStage::Http, "http"),
     (FailureStage::Stream, "stream"),
+    (FailureStage::Grpc, "grpc"),
 ];
 
 /// Kinds without anything beside them.
@@ -130,6 +134,8 @@ impl fmt::Display for Kind {
                 member(family::VIOLATION, &name_in(&HttpViolation::NAMES, rule))
             }
             Kind::Redirect(fault) => member(family::REDIRECT, &name_in(&REDIRECT_FAULTS, fault)),
+            Kind::GrpcStatus(status) => f.write_str(status.name()),
+            Kind::GrpcFault(fault) => f.write_str(fault.name()),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -159,7 +165,7 @@ impl Failure {
         let stage = parts.next().unwrap_or_default();
         let is_known = match (parts.next(), parts.next()) {
             (None, _) => true,
-            (Some(kind), None) => find_in(&KINDS, kind).is_some() || family::ALL.contains(&kind),
+            (Some(kind), None) => kind_named(kind).is_some() || family::ALL.contains(&kind),
             (Some(family), Some(member)) => family::ALL.contains(&family) && is_member(member),
         };
         is_known && find_in(&STAGES, stage).is_some()
@@ -173,7 +179,12 @@ fn is_member(text: &str) -> bool {
 
 fn kind_named(name: &str) -> Option<Kind> {
     let Some((family, member)) = name.split_once('.') else {
-        return find_in(&KINDS, name);
+        let status = || {
+            let status = GrpcStatus::named(name)?;
+            (status.name() == name).then_some(Kind::GrpcStatus(status))
+        };
+        let fault = || GrpcFault::named(name).map(Kind::GrpcFault);
+        return find_in(&KINDS, name).or_else(status).or_else(fault);
     };
     match family {
         family::ALERT_RECEIVED => alert_code(member).map(Kind::AlertReceived),
@@ -225,6 +236,8 @@ mod tests {
         kinds.extend(faults.map(|&(fault, _)| Kind::Redirect(fault)));
         let rules = HttpViolation::NAMES.iter();
         kinds.extend(rules.map(|&(rule, _)| Kind::Violation(rule)));
+        kinds.extend(GrpcStatus::all().map(Kind::GrpcStatus));
+        kinds.extend(GrpcFault::all().map(Kind::GrpcFault));
         kinds.extend([
             Kind::Status(503),
             Kind::Status(0),
@@ -292,6 +305,16 @@ mod tests {
                 Kind::Violation(HttpViolation::PingFlood),
                 "http.violation.ping_flood",
             ),
+            (
+                FailureStage::Grpc,
+                Kind::GrpcStatus(GrpcStatus::Unavailable),
+                "grpc.unavailable",
+            ),
+            (
+                FailureStage::Grpc,
+                Kind::GrpcFault(GrpcFault::NoStatus),
+                "grpc.no_status",
+            ),
         ];
         for (stage, kind, name) in cases {
             assert_eq!(Failure { stage, kind }.to_string(), name);
@@ -320,6 +343,7 @@ mod tests {
             | Kind::Redirect(_)
             | Kind::Os(_) => false,
             Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) | Kind::Check(_) => false,
+            Kind::GrpcStatus(_) | Kind::GrpcFault(_) => false,
             Kind::Refused
             | Kind::Reset
             | Kind::Unreachable

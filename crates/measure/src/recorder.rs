@@ -1,5 +1,5 @@
 //! A worker's recorder: no lock, no allocation once its cells and funnels exist, but for failed
-//! rows and redirects.
+//! rows, redirects and statuses of gRPC.
 
 mod ended;
 mod journeys;
@@ -12,9 +12,9 @@ use crate::hot::HotCell;
 use crate::interval::{Cells, place};
 use crate::session_offer::HotOffer;
 use crate::{
-    CellId, CellKey, EventsRead, Failure, Handshake, Http2Counts, Interval, Metric, NotSent,
-    Operation, Outcome, PathSample, Period, RowId, SigningTally, Spare, StreamEnd, TokenTally,
-    Window,
+    CellId, CellKey, EventsRead, Failure, GrpcStatus, Handshake, Http2Counts, Interval, Metric,
+    NotSent, Operation, Outcome, PathSample, Period, RowId, SigningTally, Spare, StreamEnd,
+    TokenTally, Window,
 };
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -224,6 +224,13 @@ impl Recorder {
     pub fn count_withheld_body(&mut self, key: CellId) {
         if key.period == Period::Measured {
             self.beside.withheld.count(key.request, 1);
+        }
+    }
+
+    /// A gRPC call ended with this status.
+    pub fn count_grpc(&mut self, key: CellId, status: GrpcStatus) {
+        if !BLIND && key.period == Period::Measured {
+            self.beside.grpc.count(key.request, status, 1);
         }
     }
 

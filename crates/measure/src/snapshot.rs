@@ -2,8 +2,8 @@
 
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
-    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Funnel, JourneyCell,
-    Metric, Outcome, SigningTally, StreamCounts, TokenTallies, WithheldBodies,
+    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Funnel, GrpcTally,
+    JourneyCell, Metric, Outcome, SigningTally, StreamCounts, TokenTallies, WithheldBodies,
 };
 use std::collections::BTreeMap;
 
@@ -29,6 +29,8 @@ pub struct Snapshot {
     pub signing: SigningTally,
     /// What became of journeys; empty where the plan has none.
     pub journeys: BTreeMap<JourneyCell, Funnel>,
+    /// Statuses of gRPC calls.
+    pub grpc: GrpcTally,
 }
 
 /// Figures of one key.
@@ -59,6 +61,7 @@ impl Snapshot {
         for (cell, funnel) in &other.journeys {
             self.journeys.entry(*cell).or_default().merge(funnel);
         }
+        self.grpc.merge(&other.grpc);
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
@@ -84,6 +87,7 @@ impl Snapshot {
             && self.tokens.is_empty()
             && self.signing == SigningTally::default()
             && self.journeys.values().all(Funnel::is_empty)
+            && self.grpc.is_empty()
     }
 }
 

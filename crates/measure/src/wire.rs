@@ -9,9 +9,9 @@ use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
-    Funnel, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric, Outcome, PathCounts,
-    PathSums, RowId, SigningTally, Snapshot, StepCounts, StreamCounts, TokenTallies, TokenTally,
-    WithheldBodies,
+    Funnel, GrpcStatus, GrpcTally, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric,
+    Outcome, PathCounts, PathSums, RowId, SigningTally, Snapshot, StepCounts, StreamCounts,
+    TokenTallies, TokenTally, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,11 +19,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 13;
+pub(crate) const VERSION: u8 = 14;
 
-/// The versions before, of which run logs are read: without journeys, before that without tokens
-/// and signing, then without withheld bodies, without streamed answers, without followed redirects,
-/// and without failed rows.
+/// The versions before, of which run logs are read: without gRPC calls, before that without
+/// journeys, then without tokens and signing, without withheld bodies, without streamed answers,
+/// without followed redirects, and without failed rows.
+const WITHOUT_GRPC: u8 = 13;
 const WITHOUT_JOURNEYS: u8 = 12;
 const WITHOUT_TOKENS: u8 = 11;
 const WITHOUT_WITHHELD: u8 = 10;
@@ -91,7 +92,8 @@ impl Snapshot {
         let client = WireClient::new(&self.client);
         let beside = (rows, redirects, streams, withheld);
         let tokens = (&self.tokens, self.signing);
-        let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys))
+        let grpc: Vec<_> = self.grpc.iter().collect();
+        let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys, grpc))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -192,6 +194,9 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     }
     if version > WITHOUT_JOURNEYS {
         snapshot.journeys = reader.journeys()?;
+    }
+    if version > WITHOUT_GRPC {
+        snapshot.grpc = reader.grpc()?;
     }
     reader.0.end()?;
     Ok(snapshot)
@@ -366,7 +371,18 @@ impl SnapshotReader<'_> {
             tokens: TokenTallies::default(),
             signing: SigningTally::default(),
             journeys: BTreeMap::new(),
+            grpc: GrpcTally::default(),
         })
+    }
+
+    fn grpc(&mut self) -> Result<GrpcTally, DecodeError> {
+        let mut grpc = GrpcTally::default();
+        for _ in 0..self.0.take::<usize>()? {
+            let (request, status, number) = self.0.take()?;
+            self.0.keep(entry_bytes::<(u16, GrpcStatus), u64>())?;
+            grpc.count(request, status, number);
+        }
+        Ok(grpc)
     }
 
     fn redirects(&mut self) -> Result<FollowedRedirects, DecodeError> {

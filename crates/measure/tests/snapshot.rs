@@ -8,11 +8,11 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, EventsRead, FailedRows,
-    Failure, FailureStage, FollowedRedirects, HandshakeKind, HistogramError, HttpViolation,
-    JourneyCell, JourneyEnd, JourneyTimes, Kind, Metric, Negotiated, NotSent, Operation,
-    OperationEnd, Outcome, PathSample, PathSums, Period, Recorder, RequestsByPart, RowId,
-    SigningTally, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, TokenTallies, TokenTally,
-    Window, WithheldBodies,
+    Failure, FailureStage, FollowedRedirects, GrpcStatus, GrpcTally, HandshakeKind, HistogramError,
+    HttpViolation, JourneyCell, JourneyEnd, JourneyTimes, Kind, Metric, Negotiated, NotSent,
+    Operation, OperationEnd, Outcome, PathSample, PathSums, Period, Recorder, RequestsByPart,
+    RowId, SigningTally, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, TokenTallies,
+    TokenTally, Window, WithheldBodies,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -334,6 +334,9 @@ fn everything() -> Snapshot {
     recorder.add_tokens(300, &tokens(100));
     recorder.add_signing(&signing(7));
     recorder.count_withheld_body(key);
+    for status in [GrpcStatus::Ok, GrpcStatus::Unavailable, GrpcStatus::Ok] {
+        recorder.count_grpc(key, status);
+    }
     recorder.events(&EventsRead {
         key,
         intended_at: MS,
@@ -457,11 +460,17 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v13.bin");
+    let golden = include_bytes!("golden/snapshot-v14.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_grpc = Snapshot {
+        grpc: GrpcTally::default(),
+        ..everything()
+    };
+    let golden = include_bytes!("golden/snapshot-v13.bin");
+    assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_grpc));
     let without_journeys = Snapshot {
         journeys: BTreeMap::new(),
-        ..everything()
+        ..without_grpc
     };
     let golden = include_bytes!("golden/snapshot-v12.bin");
     assert_eq!(Snapshot::decode(golden).as_ref(), Ok(&without_journeys));
@@ -495,24 +504,24 @@ fn versions_are_read_as_they_were_written() {
 }
 
 #[test]
-fn version_12_is_written_as_it_was() {
+fn current_version_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v13.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v14.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v13.bin");
+    let golden = include_bytes!("golden/snapshot-v14.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [13, 13]);
+    assert_eq!([written[0], golden[0]], [14, 14]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[14, 0]).unwrap_err().to_string(),
-        "snapshot of version 14, only versions 7 to 13 are understood; agents and coordinator \
+        Snapshot::decode(&[15, 0]).unwrap_err().to_string(),
+        "snapshot of version 15, only versions 7 to 14 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -693,9 +702,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes of a client that says nothing, of no failed row, no redirect, no streamed answer, no
-/// withheld body, no token, nothing signed and no journey: absent distributions, and numbers that
-/// are 0.
-const EMPTY_CLIENT: usize = 22;
+/// withheld body, no token, nothing signed, no journey and no gRPC call: absent distributions, and
+/// numbers that are 0.
+const EMPTY_CLIENT: usize = 23;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -753,7 +762,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![13], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![14], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }

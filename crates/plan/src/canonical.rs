@@ -290,9 +290,9 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         return;
     }
     out.field("weight", request.weight);
-    out.field("method", quote(&request.method));
-    if let Some(path) = &request.path {
-        out.field("path", quote(&path.to_string()));
+    match (&request.grpc, &request.body) {
+        (Some(grpc), Some(Body::Message(message))) => out.field("grpc", grpc.canonical(message)),
+        _ => method_and_path(out, request),
     }
     out.field("headers", headers(request));
     if let Some(auth) = &request.auth {
@@ -302,7 +302,7 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         Some(Body::Text(text)) => out.field("body", quote(&text.to_string())),
         Some(Body::File(body)) => out.field("body_file", file(body)),
         Some(Body::Multipart(parts)) => out.field("multipart", array(&parts.parts, part)),
-        None => {}
+        Some(Body::Message(_)) | None => {}
     }
     if let Some(bytes) = request.transfer.chunk_bytes {
         out.field("chunk_bytes", bytes);
@@ -314,6 +314,13 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
         out.field("redirects", request.redirects);
     }
     answer(out, request);
+}
+
+fn method_and_path(out: &mut TomlText, request: &Request) {
+    out.field("method", quote(&request.method));
+    if let Some(path) = &request.path {
+        out.field("path", quote(&path.to_string()));
+    }
 }
 
 /// What is said of the answer to a request.

@@ -3,8 +3,9 @@
 
 use crate::load::MAX_RATE;
 use crate::{
-    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Instance, MadeSource, Multipart, Piece,
-    Plan, Portion, Request, RequestsPerConnection, Resumption, Shape, Share, Template,
+    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Instance, MadeSource, MessagePart,
+    Multipart, Piece, Plan, Portion, Request, RequestsPerConnection, Resumption, Shape, Share,
+    Template,
 };
 use measure::nanoseconds;
 
@@ -224,6 +225,7 @@ impl Plan {
                 Some(Body::Text(text)) => template_bytes(text),
                 Some(Body::File(file)) => file.content.len(),
                 Some(Body::Multipart(parts)) => multipart_bytes(parts),
+                Some(Body::Message(parts)) => message_bytes(parts),
                 None => 0,
             };
             let own = (request.method.len() + path + fields + body) as f64;
@@ -276,6 +278,16 @@ fn multipart_bytes(parts: &Multipart) -> usize {
     let texts: usize = parts.templates().map(template_bytes).sum();
     let files: usize = parts.files().map(|file| file.content.len()).sum();
     heads + texts + files + parts.end().len()
+}
+
+/// Bytes of an encoded message; most lengths within take one.
+fn message_bytes(parts: &[MessagePart<Template>]) -> usize {
+    let bytes = |part: &MessagePart<Template>| match part {
+        MessagePart::Bytes(bytes) => bytes.len(),
+        MessagePart::Text(text) => template_bytes(text),
+        MessagePart::Delimited(parts) => 1 + message_bytes(parts),
+    };
+    parts.iter().map(bytes).sum()
 }
 
 /// Bytes of a token that is not known yet: a signed one (RFC 7519) with some claims.

@@ -2,6 +2,7 @@
 
 use crate::toml_text::array;
 use crate::{Pattern, Relation, StatusSet, quote};
+use measure::GrpcStatus;
 use std::fmt::{self, Display};
 use std::ops::RangeInclusive;
 
@@ -18,6 +19,8 @@ pub struct Expect {
     /// What else must be true of the answer, in the order in which it is checked. All tests of one
     /// header field, and of one JSON pointer, stand together.
     pub checks: Vec<Check>,
+    /// Statuses of a gRPC call that are ok; if there are none, only [`GrpcStatus::Ok`] is.
+    pub grpc_status: Vec<GrpcStatus>,
 }
 
 /// One test of an answer's header fields or body.
@@ -82,6 +85,10 @@ impl Expect {
     pub(crate) fn canonical(&self) -> String {
         let mut fields = vec![format!("status = {}", statuses(&self.status))];
         fields.extend(self.bytes.as_ref().map(bytes));
+        if !self.grpc_status.is_empty() {
+            let names = array(&self.grpc_status, |status| quote(status.name()));
+            fields.push(format!("grpc_status = {names}"));
+        }
         let named = |place: fn(&CheckPlace) -> Option<&str>| {
             let checks = self.checks.iter();
             let named = checks.filter_map(|check| Some((place(&check.place)?, &check.test)));

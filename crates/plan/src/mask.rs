@@ -83,10 +83,11 @@ fn has_names_of_users(path: &str) -> bool {
         .map(|part| part.split('[').next().unwrap_or_default());
     match parts.next() {
         Some("data") => true,
-        Some("request") => matches!(
-            parts.next(),
-            Some("json" | "form" | "multipart" | "capture")
-        ),
+        Some("request") => match parts.next() {
+            Some("json" | "form" | "multipart" | "capture") => true,
+            Some("grpc") => parts.next() == Some("message"),
+            _ => false,
+        },
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! The requests: weighted, with bytes that are fixed before the run, and the criteria for success.
 
 use crate::auth::AUTHORIZATION;
-use crate::{Auth, BodyTransfer, Piece, Template};
+use crate::{Auth, BodyTransfer, MessagePart, Piece, Template};
 use secret::Secret;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Request {
     pub headers: Vec<(String, Secret<Template>)>,
     /// The credentials that become its `authorization`.
     pub auth: Option<Arc<Auth>>,
+    /// The gRPC call that it is, if it is one; its body is then a message.
+    pub grpc: Option<crate::Grpc>,
     /// Request body.
     pub body: Option<Body>,
     /// How the body is sent.
@@ -51,6 +53,7 @@ impl Request {
             path: None,
             headers: Vec::new(),
             auth: None,
+            grpc: None,
             body: None,
             transfer: BodyTransfer::default(),
             weight: 1,
@@ -140,6 +143,7 @@ impl Request {
             || self.transfer.continue_within.is_some()
             || !self.captures.is_empty()
             || self.keeps_cookies
+            || self.grpc.is_some()
     }
 
     /// Whether a timestamp is part of it.
@@ -168,6 +172,8 @@ pub enum Body {
     File(crate::File),
     /// Several parts, each a text or a file.
     Multipart(Arc<crate::Multipart>),
+    /// The message of a gRPC call, without the prefix of five bytes that it is sent with.
+    Message(Vec<crate::MessagePart<Template>>),
 }
 
 impl Body {
@@ -175,17 +181,22 @@ impl Body {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let (text, parts) = match self {
             Body::Text(text) => (Some(text), None),
-            Body::File(_) => (None, None),
+            Body::File(_) | Body::Message(_) => (None, None),
             Body::Multipart(parts) => (None, Some(parts)),
         };
+        let message: &[MessagePart<Template>] = match self {
+            Body::Message(message) => message,
+            _ => &[],
+        };
         let parts = parts.into_iter().flat_map(|parts| parts.templates());
-        text.into_iter().chain(parts)
+        let texts = message.iter().flat_map(MessagePart::texts);
+        text.into_iter().chain(parts).chain(texts)
     }
 
     /// Its files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &crate::File> {
         let (file, parts) = match self {
-            Body::Text(_) => (None, None),
+            Body::Text(_) | Body::Message(_) => (None, None),
             Body::File(file) => (Some(file), None),
             Body::Multipart(parts) => (None, Some(parts)),
         };

@@ -62,6 +62,9 @@ fn hide_secrets(request: &Request) -> Request {
     let body = request.body.as_ref().map(|body| match body {
         Body::Text(text) => Body::Text(template(text)),
         Body::File(_) => body.clone(),
+        Body::Message(parts) => {
+            Body::Message(parts.iter().map(|part| part.map(&mut template)).collect())
+        }
         Body::Multipart(parts) => Body::Multipart(Arc::new(Multipart {
             parts: parts.parts.iter().map(part).collect(),
         })),

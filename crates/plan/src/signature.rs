@@ -142,8 +142,8 @@ fn payload(request: &Request) -> Template {
     match &request.body {
         Some(Body::Text(body)) => hash(body.clone()),
         Some(Body::File(file)) => Template::literal(&file.sha256.to_string()),
-        // Parts were refused.
-        Some(Body::Multipart(_)) | None => hash(template([])),
+        // Parts and messages were refused.
+        Some(Body::Multipart(_) | Body::Message(_)) | None => hash(template([])),
     }
 }
 

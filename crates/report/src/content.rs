@@ -41,6 +41,7 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
         times::percentiles(&document.measured),
         times::histogram(&document.measured),
         errors::statuses(&document.measured),
+        errors::grpc(document),
         errors::section(document),
         replay::section(document),
         data::section(document),

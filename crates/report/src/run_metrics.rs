@@ -63,7 +63,7 @@ pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
     let work = about(document).into_iter().chain(work(figures));
     let work = work.chain(traffic(figures));
     let work = work.chain(redirects(document)).chain(tokens(document));
-    let work = work.chain(signing(document));
+    let work = work.chain(signing(document)).chain(grpc(document));
     let times = times(figures).into_iter().chain(streams(figures));
     let times = times.chain(journeys(document));
     let parts = parts(document).into_iter().chain(times);
@@ -209,6 +209,23 @@ fn work(figures: &Figures) -> [RunMetric<'_>; 3] {
                 .collect(),
         ),
     ]
+}
+
+/// Statuses of gRPC calls, if there are any.
+fn grpc(document: &Document) -> Option<RunMetric<'_>> {
+    let samples: Vec<MetricSample<'_>> = document
+        .grpc
+        .iter()
+        .flat_map(|figures| {
+            let statuses = figures.statuses.iter();
+            statuses.map(|(status, &count)| {
+                let labels = vec![label("request", &figures.request), label("status", status)];
+                MetricSample::count(labels, count)
+            })
+        })
+        .collect();
+    let help = "gRPC calls that ended with a status, by request and status.";
+    (!samples.is_empty()).then(|| RunMetric::counter("grpc_calls", "call", help, samples))
 }
 
 /// What operations needed on the network.

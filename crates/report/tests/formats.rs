@@ -632,3 +632,31 @@ fn forced_run_is_marked_wherever_a_person_looks() {
     let json = Format::Json.render(&document, Style::PLAIN);
     assert_eq!(read(json.as_bytes()).unwrap(), document);
 }
+
+#[test]
+fn statuses_of_grpc_stand_by_request_if_there_are_several() {
+    let console = |document: &Document| Format::Console.render(document, Style::PLAIN);
+    let mut document = document();
+    let figures = |request: &str, statuses: &[(&str, u64)]| analysis::GrpcFigures {
+        request: request.to_owned(),
+        answered: statuses.iter().map(|(_, number)| number).sum(),
+        statuses: statuses
+            .iter()
+            .map(|&(name, number)| (name.to_owned(), number))
+            .collect(),
+    };
+    assert!(!console(&document).contains("gRPC"));
+    document.grpc = vec![figures("greet", &[("ok", 12_345), ("unavailable", 678)])];
+    let text = console(&document);
+    assert!(text.contains("gRPC statuses"), "{text}");
+    assert!(text.contains("12345") && !text.contains("greet"), "{text}");
+    document.grpc.push(figures("leave", &[("not_found", 91)]));
+    let text = console(&document);
+    for line in [
+        "not_found     ok  unavailable",
+        "greet             12345          678",
+        "leave         91",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}

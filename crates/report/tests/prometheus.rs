@@ -144,3 +144,18 @@ fn no_sample_stands_twice_and_hostile_names_end_no_line() {
     }
     assert!(text.contains(r#"plan="a\"} 1\nup{x=\"\\""#), "{text}");
 }
+
+#[test]
+fn calls_of_grpc_have_a_metric_if_there_are_any() {
+    let mut document = document();
+    assert!(!prometheus(&document).contains("grpc"));
+    document.grpc = vec![analysis::GrpcFigures {
+        request: "greet".to_owned(),
+        answered: 12,
+        statuses: [("ok".to_owned(), 5), ("unavailable".to_owned(), 7)].into(),
+    }];
+    let text = prometheus(&document);
+    assert!(text.contains("# TYPE cannonade_grpc_calls"), "{text}");
+    let line = "request=\"greet\",status=\"unavailable\"} 7";
+    assert!(text.contains(line), "{text}");
+}

@@ -21,12 +21,13 @@ const FREE: [&str; 3] = ["interop", "benches", "fuzz"];
 const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 
 /// The packages that each of the others may name in code that ships.
-const MAY_NAME: [(&str, &[&str]); 16] = [
+const MAY_NAME: [(&str, &[&str]); 17] = [
     ("secret", &[]),
     ("data", &[]),
     ("plan", &["data", "measure", "secret", "traffic"]),
     ("measure", &[]),
     ("proto", &[]),
+    ("protobuf", &["plan"]),
     ("target", &[]),
     ("host", &[]),
     ("control", &["measure", "proto", "secret"]),
@@ -59,6 +60,7 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
             "target",
             "secret",
             "traffic",
+            "protobuf",
             "exposition",
             "run_folder",
         ],
@@ -66,7 +68,7 @@ const MAY_NAME: [(&str, &[&str]); 16] = [
 ];
 
 /// Crates that a package must not contain, not even through its dependencies.
-const MUST_NOT_CONTAIN: [(&str, &[&str]); 10] = [
+const MUST_NOT_CONTAIN: [(&str, &[&str]); 12] = [
     ("plan", &["tokio", "rustls", "hyper"]),
     ("measure", &["tokio", "rustls", "hyper"]),
     // Without its feature `service`, `proto` is only messages.
@@ -76,6 +78,9 @@ const MUST_NOT_CONTAIN: [(&str, &[&str]); 10] = [
     ("report", &["tokio", "engine", "control"]),
     ("engine", &["tonic", "control", "proto"]),
     ("traffic", &["tokio", "rustls", "hyper"]),
+    ("protobuf", &["tokio", "rustls", "hyper"]),
+    // Messages are encoded where plans are read.
+    ("agent", &["prost-reflect"]),
     ("exposition", &["tonic", "control", "proto"]),
     ("run_folder", &["tokio", "tonic", "rustls"]),
 ];

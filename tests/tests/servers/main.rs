@@ -16,6 +16,7 @@ mod data_files;
 mod data_losses;
 mod early_data;
 mod go_server;
+mod grpc;
 mod haproxy;
 mod http2;
 mod identities;

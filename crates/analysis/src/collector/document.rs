@@ -12,9 +12,10 @@ use crate::threshold::JudgedBy;
 use crate::whole_seconds::WholeRule;
 use crate::{
     AgentEndCause, AgentResult, ClientFigures, DataFigures, Document, FigureGroup, Figures,
-    FleetFigures, HistogramColumns, JourneyFigures, Judgement, MachineResult, MachineRole,
-    PathFigures, ProcessFigures, RedirectFigures, RunRecord, RunState, Series, ServerFigures,
-    SessionOffers, SigningFigures, StartSkew, TokenFigures, Unstored, WithheldFigures,
+    FleetFigures, GrpcFigures, HistogramColumns, JourneyFigures, Judgement, MachineResult,
+    MachineRole, PathFigures, ProcessFigures, RedirectFigures, RunRecord, RunState, Series,
+    ServerFigures, SessionOffers, SigningFigures, StartSkew, TokenFigures, Unstored,
+    WithheldFigures,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -56,6 +57,7 @@ impl ResultCollector {
             data: self.data(),
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
+            grpc: GrpcFigures::all(&self.run.requests, &self.grpc),
             tokens: self.token_figures(),
             journeys: self.journeys(span),
             by_request: self.by_request(span),

@@ -9,6 +9,7 @@ use crate::{
     AgentResult, Document, ErrorFigure, GroupRow, MachineRole, MachineRow, ProcessRow, TcpRow,
     TimeFigure, human,
 };
+use measure::{Failure, Kind};
 
 /// The client was not in time if more than 1 % is later than this: its loop noticing what was due
 /// or ready, or an arrival getting its connection.
@@ -328,7 +329,8 @@ pub(super) fn all_agents<'a>(document: &'a Document, seconds: &CountedSeconds) -
 
 /// Returns whether the error means that ports or descriptors ran out.
 pub(super) fn is_exhaustion(error: &ErrorFigure) -> bool {
-    error.name.ends_with("_exhausted")
+    let kind = error.name.parse::<Failure>().map(|failure| failure.kind);
+    matches!(kind, Ok(Kind::PortsExhausted | Kind::FilesExhausted))
 }
 
 /// Reads whether local ports or descriptors ran out.

@@ -233,7 +233,7 @@ fn machine_that_programs_of_a_lower_priority_fill_is_no_limit_of_a_client() {
 
 #[test]
 fn descriptors_and_ports_that_ran_out_are_client_bound() {
-    for name in ["connect.fd_exhausted", "connect.ports_exhausted"] {
+    for name in ["connect.files_exhausted", "connect.ports_exhausted"] {
         let mut document = overloaded();
         document.measured.errors.push(analysis::ErrorFigure {
             name: name.to_owned(),
@@ -249,6 +249,19 @@ fn descriptors_and_ports_that_ran_out_are_client_bound() {
         let (verdict, evidence) = judged(&document);
         assert_eq!(verdict, Verdict::ClientBound, "{evidence}");
     }
+}
+
+#[test]
+fn quota_of_a_grpc_server_is_not_the_clients() {
+    let mut document = overloaded();
+    document.measured.errors.push(analysis::ErrorFigure {
+        name: "grpc.resource_exhausted".to_owned(),
+        words: "a quota is used up".to_owned(),
+        count: 30,
+        share: 0.02,
+    });
+    let (verdict, evidence) = judged(&document);
+    assert_ne!(verdict, Verdict::ClientBound, "{evidence}");
 }
 
 #[test]

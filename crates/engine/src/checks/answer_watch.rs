@@ -5,13 +5,17 @@ use super::answer_captures::{FieldCaptures, take_texts, values_of};
 use super::body_leave::BodyLeave;
 use super::body_reader::BodyReader;
 use super::event_watch::EventWatch;
+use super::grpc_answer::GrpcAnswer;
 use super::value_tests::passes_as_field;
 use super::watched_body::WatchedBody;
 use crate::journey_memory::NewText;
 use crate::location::MAX_LOCATION;
-use measure::Kind;
+use measure::{GrpcStatus, Kind};
 use plan::ValueTest;
 use std::sync::Arc;
+
+/// The status of HTTP that answers to gRPC calls have, whatever became of the call.
+const GRPC_STATUS: u16 = 200;
 
 /// What the checks of one answer have come to so far.
 #[derive(Debug)]
@@ -80,6 +84,12 @@ impl AnswerWatch {
         if !self.checks.captures.is_empty() {
             self.of_fields = FieldCaptures::new(&self.checks.captures, fields.clone());
         }
+        if let Some(right) = self.checks.grpc {
+            if status == GRPC_STATUS {
+                self.body = WatchedBody::Grpc(GrpcAnswer::new(right, fields));
+            }
+            return;
+        }
         let is_streamed = self.checks.stream.is_some() && (200..300).contains(&status);
         // After a failed header, checks of the body can change nothing.
         let is_checked = self.failed_header.is_none() && self.checks.has_body_checks();
@@ -93,6 +103,19 @@ impl AnswerWatch {
     #[inline]
     pub(crate) fn take_body(&mut self, bytes: &[u8]) {
         self.body.take(bytes);
+    }
+
+    /// Takes the fields behind the body, or those of a head without one.
+    pub(crate) fn take_trailers<'f>(
+        &mut self,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
+    ) {
+        self.body.take_trailers(fields);
+    }
+
+    /// The status of gRPC that the answer ended with, if it has one.
+    pub(crate) fn grpc_status(&self) -> Option<GrpcStatus> {
+        self.body.grpc_status()
     }
 
     /// Takes the value of the field `Location`, if redirects are followed.
@@ -134,8 +157,9 @@ impl AnswerWatch {
     pub(crate) fn end(&mut self) -> Option<Kind> {
         let of_body = self.body.end();
         match self.failed_header {
-            Some(number) => Some(Kind::Check(number)),
-            None => of_body,
+            // A call that failed need not have the fields of one that did not.
+            Some(number) if !of_body.is_some_and(Kind::is_of_grpc) => Some(Kind::Check(number)),
+            _ => of_body,
         }
     }
 }

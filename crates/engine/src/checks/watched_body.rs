@@ -3,7 +3,8 @@
 use super::body_reader::BodyReader;
 use super::content_decoder::ContentDecoder;
 use super::event_watch::EventWatch;
-use measure::Kind;
+use super::grpc_answer::GrpcAnswer;
+use measure::{GrpcStatus, Kind};
 
 /// The body of an answer under watch.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(super) enum WatchedBody {
     Coded(CodedBody),
     /// It has a coding that cannot be removed.
     Unreadable,
+    /// The messages of a gRPC answer.
+    Grpc(GrpcAnswer),
 }
 
 /// A body that is decoded for its reader.
@@ -55,13 +58,14 @@ impl WatchedBody {
             WatchedBody::Ignored | WatchedBody::Unreadable => {}
             WatchedBody::Plain(reader) => reader.take(bytes),
             WatchedBody::Coded(body) => body.take(bytes),
+            WatchedBody::Grpc(answer) => answer.take(bytes),
         }
     }
 
     /// Its events, if it is a stream of them that can be read.
     pub(super) fn events(&mut self) -> Option<&mut EventWatch> {
         match self {
-            WatchedBody::Ignored | WatchedBody::Unreadable => None,
+            WatchedBody::Ignored | WatchedBody::Unreadable | WatchedBody::Grpc(_) => None,
             WatchedBody::Plain(reader) => reader.events.as_mut(),
             WatchedBody::Coded(body) => body.decoder.reader_mut().events.as_mut(),
         }
@@ -70,7 +74,7 @@ impl WatchedBody {
     /// The body without its coding, if it was kept.
     pub(super) fn whole_body(&self) -> &[u8] {
         match self {
-            WatchedBody::Ignored | WatchedBody::Unreadable => &[],
+            WatchedBody::Ignored | WatchedBody::Unreadable | WatchedBody::Grpc(_) => &[],
             WatchedBody::Plain(reader) => reader.whole_body(),
             WatchedBody::Coded(body) => body.reader().whole_body(),
         }
@@ -83,6 +87,25 @@ impl WatchedBody {
             WatchedBody::Unreadable => Some(Kind::ContentCoding),
             WatchedBody::Plain(reader) => reader.end(),
             WatchedBody::Coded(body) => body.end(),
+            WatchedBody::Grpc(answer) => answer.end(),
+        }
+    }
+
+    /// Takes the fields behind the body.
+    pub(super) fn take_trailers<'f>(
+        &mut self,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
+    ) {
+        if let WatchedBody::Grpc(answer) = self {
+            answer.take_trailers(fields);
+        }
+    }
+
+    /// The status of gRPC that the answer ended with, if it has one.
+    pub(super) fn grpc_status(&self) -> Option<GrpcStatus> {
+        match self {
+            WatchedBody::Grpc(answer) => answer.status(),
+            _ => None,
         }
     }
 }

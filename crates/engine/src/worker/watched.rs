@@ -71,6 +71,9 @@ impl Worker {
                 Err(kind) => failure = Some(kind),
             }
         }
+        if let Some(status) = watch.grpc_status() {
+            self.ledger.recorder.count_grpc(operation.id, status);
+        }
         if *watch.body_leave() == BodyLeave::Refused {
             self.ledger.recorder.count_withheld_body(operation.id);
         }
@@ -82,6 +85,7 @@ impl Worker {
             recorder.stream_ended(operation.id, end, number);
         }
         match failure {
+            Some(kind) if kind.is_of_grpc() => failed(FailureStage::Grpc, kind),
             Some(kind) => failed(FailureStage::Http, kind),
             None => OperationEnd::Ok,
         }

@@ -3,6 +3,7 @@
 
 mod expect_continue;
 mod faults;
+mod grpc;
 mod hand_written;
 mod http2_servers;
 mod loops;

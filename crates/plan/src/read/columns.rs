@@ -212,6 +212,19 @@ pub(crate) fn in_body(field: &Field<'_>, body: &mut Template, kind: BodyKind) {
     }
 }
 
+/// Cells in a message of Protocol Buffers are texts as they are.
+pub(crate) fn in_message(field: &Field<'_>, text: &Template) {
+    for column in text.columns() {
+        check(
+            field,
+            column,
+            |cell| std::str::from_utf8(cell).is_ok(),
+            "has a cell that is not UTF-8, which a field of the type string cannot have",
+            "remove it from the file",
+        );
+    }
+}
+
 /// Reports the first cell that cannot stand where its column does. The file of canonical text has
 /// been checked already.
 fn check(

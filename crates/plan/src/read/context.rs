@@ -6,7 +6,9 @@ use crate::read::found_problem::{FoundProblem, FoundProblems, place};
 use crate::read::node::{self, Node, Twice};
 use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
-use crate::{Auth, DataFile, File, MadeValue, Problems, Settings, Sha256};
+use crate::{
+    Auth, DataFile, File, MadeValue, MessageFault, MessagePart, Problems, Settings, Sha256,
+};
 use data::{DataError, DataTable, FileLayout};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
@@ -225,6 +227,16 @@ impl<'a> Context<'a> {
     /// Reads a replay file, once for all variants.
     pub(crate) fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {
         self.source.replay_log(file)
+    }
+
+    /// Encodes the message of a gRPC call.
+    pub(crate) fn encode_message(
+        &self,
+        descriptors: &[u8],
+        method: &str,
+        json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        self.source.encode_message(descriptors, method, json)
     }
 
     /// Whether the plan is to be run, for which its secrets are needed.

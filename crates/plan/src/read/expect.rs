@@ -6,6 +6,7 @@ use crate::read::header::is_token;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::{Check, CheckPlace, Expect, Pattern, Relation, StatusSet, ValueTest, mask, status_set};
+use measure::GrpcStatus;
 use std::ops::RangeInclusive;
 
 /// Most bytes of a text that is looked for.
@@ -26,12 +27,16 @@ pub(crate) const KEYS: &[&str] = &[
     "request.expect.contains",
     "request.expect.matches",
     "request.expect.json",
+    "request.expect.grpc_status",
 ];
 
 /// Reads the expectations of a request with this method.
 pub(crate) fn read(section: PlanSection<'_>, method: &str) -> Expect {
     let status = section.read("status", statuses).unwrap_or_default();
     let bytes = section.read("bytes", bytes);
+    let grpc_status = section
+        .read("grpc_status", grpc_statuses)
+        .unwrap_or_default();
     let mut checks = Vec::new();
     if let Some(headers) = section.read("headers", |field| field.section()) {
         by_name(&headers, &mut checks, header_name);
@@ -58,7 +63,41 @@ pub(crate) fn read(section: PlanSection<'_>, method: &str) -> Expect {
         status,
         bytes,
         checks,
+        grpc_status,
     }
+}
+
+/// Statuses of gRPC by name or code, in order and each once.
+fn grpc_statuses(field: Field<'_>) -> Option<Vec<GrpcStatus>> {
+    let mut statuses = field.list_of("one such as [\"ok\", \"not_found\"]", grpc_status)?;
+    if statuses.is_empty() {
+        field.problem(
+            "[] expects no status at all; write one such as [\"ok\"], or leave it out for ok alone",
+        );
+        return None;
+    }
+    statuses.sort_unstable();
+    statuses.dedup();
+    Some(statuses)
+}
+
+fn grpc_status(field: &Field<'_>) -> Option<GrpcStatus> {
+    let example = "a status such as \"not_found\"";
+    let status = match field.node.value {
+        NodeValue::Whole(code) => {
+            let code = u64::try_from(code).ok();
+            code.and_then(|code| GrpcStatus::all().find(|status| u64::from(status.code()) == code))
+        }
+        _ => GrpcStatus::named(field.text(example)?),
+    };
+    if status.is_none() {
+        let names: Vec<&str> = GrpcStatus::all().map(GrpcStatus::name).collect();
+        field.refuse(format_args!(
+            "is no status of gRPC; write one of {}, or its code",
+            names.join(", ")
+        ));
+    }
+    status
 }
 
 fn statuses(field: Field<'_>) -> Option<StatusSet> {

@@ -1,6 +1,6 @@
 //! Sources of files' contents: by name at the coordinator, by hash at an agent.
 
-use crate::{File, Files, Sha256};
+use crate::{File, Files, MessageFault, MessagePart, Sha256};
 use data::{DataError, DataTable, FileLayout};
 use secret::Secret;
 use std::cell::RefCell;
@@ -26,6 +26,16 @@ pub(crate) trait FileSource {
     fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {
         let text = data::decompress(Arc::clone(&file.content)).map_err(|why| why.to_string())?;
         ReplayLog::read(&text).map_err(|why| why.to_string())
+    }
+    /// Encodes the message of a gRPC call. Canonical texts have it encoded.
+    fn encode_message(
+        &self,
+        _descriptors: &[u8],
+        _method: &str,
+        _json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        let why = "has no place in canonical text, whose messages are encoded";
+        Err(MessageFault::Descriptors(why.to_owned()))
     }
     /// Whether the plan is to be run, for which its secrets are needed.
     fn is_to_run(&self) -> bool {
@@ -69,6 +79,16 @@ impl FileSource for Names<'_> {
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
         self.0.borrow_mut().list(folder)
+    }
+
+    fn encode_message(
+        &self,
+        descriptors: &[u8],
+        method: &str,
+        json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        let mut files = self.0.borrow_mut();
+        files.encode_message(descriptors, method, json)
     }
 }
 
@@ -181,6 +201,15 @@ impl FileSource for Once<'_> {
         let table = self.source.table(file, layout);
         tables.push((file.sha256, layout.clone(), table.clone()));
         table
+    }
+
+    fn encode_message(
+        &self,
+        descriptors: &[u8],
+        method: &str,
+        json: &str,
+    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
+        self.source.encode_message(descriptors, method, json)
     }
 
     fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {

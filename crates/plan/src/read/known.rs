@@ -1,8 +1,8 @@
 //! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
-    builtin, capture, connection, event_stream, expect, fleet, identities, journey, key_log, load,
-    repeat, replay, request, search, target, tls,
+    builtin, capture, connection, event_stream, expect, fleet, grpc, identities, journey, key_log,
+    load, repeat, replay, request, search, target, tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -15,6 +15,7 @@ const SECTIONS: &[&[&str]] = &[
     request::KEYS,
     expect::KEYS,
     event_stream::KEYS,
+    grpc::KEYS,
     capture::KEYS,
     journey::KEYS,
     connection::KEYS,
@@ -208,6 +209,11 @@ const RENAMED: &[(&[&str], &str)] = &[
     ),
     (&["data", "payload"], "write body in [request]"),
     (&["h2"], "write http = \"2\" in [connection]"),
+    (&["call", "rpc"], "write method in request.grpc"),
+    (
+        &["protoset", "proto", "protos"],
+        "write descriptors in request.grpc, a file that protoc --descriptor_set_out makes",
+    ),
     (
         &["chunked", "chunk_size", "transfer_encoding"],
         "write chunk_bytes in [request], the bytes of each chunk of the body",

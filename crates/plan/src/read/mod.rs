@@ -26,6 +26,7 @@ mod field;
 mod file_source;
 mod fleet;
 mod found_problem;
+mod grpc;
 mod header;
 mod identities;
 mod journey;
@@ -70,7 +71,7 @@ use crate::rows::RowTakers;
 use crate::{
     Builtin, Close, Connection, End, Host, HttpVersion, Journey, Load, Plan, Problem, Problems,
     Replay, ReplayConnections, ReplayHandshakes, Request, RequestsPerConnection, Scheme, Settings,
-    Shape, Target, Tls, duration,
+    Shape, Target, Template, Tls, duration,
 };
 use context::Context;
 use field::Field;
@@ -363,6 +364,10 @@ fn note_handshakes_alone(context: &Context<'_>, target: &Target) {
 /// Reports fields about the connection, which HTTP/2 forbids (RFC 9113 §8.2.2).
 fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion) {
     if http == HttpVersion::Http11 {
+        if requests.iter().any(|request| request.grpc.is_some()) {
+            let message = "speaks HTTP/1.1, and gRPC calls need HTTP/2; write http = \"2\"";
+            root.problem_at("connection", message);
+        }
         return;
     }
     let foreign = |name: &str| {
@@ -373,7 +378,7 @@ fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion)
     let found = requests
         .iter()
         .flat_map(|request| &request.headers)
-        .find(|(name, _)| foreign(name));
+        .find(|(name, value)| foreign(name) && !is_for_trailers(name, value.reveal()));
     if let Some((name, _)) = found {
         let message = format!(
             "has the header field {name:?}, which HTTP/2 forbids (RFC 9113 §8.2.2); remove it, or \
@@ -381,6 +386,11 @@ fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion)
         );
         root.problem_at("request", message);
     }
+}
+
+/// Whether a field is the only `te` that HTTP/2 allows.
+fn is_for_trailers(name: &str, value: &Template) -> bool {
+    name.eq_ignore_ascii_case("te") && value.to_string() == "trailers"
 }
 
 /// Reads the name, which becomes part of a folder's name.

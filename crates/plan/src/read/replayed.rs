@@ -13,6 +13,9 @@ use crate::{CheckPlace, Replay, Request};
 
 const FROM_LOG: &str = "comes from the log with [replay]; remove it";
 
+const NOT_REPLAYED: &str =
+    "does not go with [replay], whose log has no messages of gRPC; remove it";
+
 const BODY_AT_ONCE: &str = "does not go with [replay], whose bodies are sent at once and with \
                             their length; remove it";
 
@@ -34,6 +37,7 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
         ],
         FROM_LOG,
     );
+    section.refuse(&["grpc"], NOT_REPLAYED);
     section.refuse(&["redirects"], HOPS_IN_LOG);
     section.refuse(&["chunk_bytes", "expect_continue"], BODY_AT_ONCE);
     let method = section.read("method", method);

@@ -10,6 +10,7 @@ use crate::read::context::Context;
 use crate::read::event_stream;
 use crate::read::expect;
 use crate::read::field::Field;
+use crate::read::grpc;
 use crate::read::header;
 use crate::read::method::method;
 use crate::read::node::NodeValue;
@@ -209,6 +210,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "expect_continue",
             "expect",
             "stream",
+            "grpc",
             "capture",
         ],
         why,
@@ -217,6 +219,19 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
 }
 
 fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
+    let weight = section
+        .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
+        .unwrap_or(1);
+    let request = if section.has("grpc") {
+        grpc::one(section)
+    } else {
+        http_request(section, rest)
+    };
+    Some(Request { weight, ..request? })
+}
+
+/// Reads a request that is not a gRPC call.
+fn http_request(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Option<Request> {
     let method = section
         .read("method", method)
         .unwrap_or_else(|| "GET".to_owned());
@@ -233,12 +248,15 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         );
     }
     let transfer = body_transfer::read(section, &headers, body.is_some());
-    let weight = section
-        .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
-        .unwrap_or(1);
     let redirects = section.read("redirects", |field| redirects(field, rest));
     let expect = section.section("expect")?;
     let expect = expect::read(expect, &method);
+    if !expect.grpc_status.is_empty() {
+        section.problem_at(
+            "expect",
+            "has grpc_status, which only gRPC calls have; write grpc, or remove it",
+        );
+    }
     let stream = event_stream::of_request(section, &method, &expect);
     let captures = capture::of_request(section, &method);
     let request = Request {
@@ -247,9 +265,10 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         path,
         headers,
         auth,
+        grpc: None,
         body,
         transfer,
-        weight,
+        weight: 1,
         redirects: redirects.unwrap_or(0),
         expect,
         stream,
@@ -278,6 +297,9 @@ fn redirects(field: Field<'_>, rest: RequestContext<'_>) -> Option<u8> {
 fn default_name(request: &Request, rest: RequestContext<'_>) -> String {
     if rest.per_connection == RequestsPerConnection::HandshakeOnly {
         return "handshake".to_owned();
+    }
+    if let Some(grpc) = &request.grpc {
+        return grpc.method.chars().take(MAX_NAME_CHARS).collect();
     }
     let path = match (&request.path, rest.url) {
         (Some(path), _) => path.to_string(),

@@ -6,6 +6,7 @@ mod campaigns;
 mod canonical;
 mod data_files;
 mod documents;
+mod grpc;
 mod journeys;
 mod losses;
 mod made_values;

@@ -10,7 +10,7 @@ use crate::page::Page;
 use crate::style::Paint;
 use crate::table::TextTable;
 use analysis::human::share;
-use analysis::{Document, Figures};
+use analysis::{Document, Figures, GrpcFigures};
 
 /// Items shown of each list; the full summary has the rest.
 const LISTED_MAX: usize = 2;
@@ -37,6 +37,7 @@ pub(crate) fn render(document: &Document, style: Style) -> String {
     totals(&mut page, document);
     times(&mut page, &document.measured);
     statuses(&mut page, &document.measured);
+    grpc(&mut page, document);
     errors(&mut page, &document.measured);
     tls(&mut page, document);
     notes(&mut page, &document.notes);
@@ -95,6 +96,17 @@ fn statuses(page: &mut Page, figures: &Figures) {
         .collect();
     if !counted.is_empty() {
         page.fact("Status", &counted.join(", "));
+    }
+}
+
+fn grpc(page: &mut Page, document: &Document) {
+    let together = GrpcFigures::together(&document.grpc);
+    let counted = together.iter().take(STATUSES_MAX);
+    let counted: Vec<String> = counted
+        .map(|(status, count)| format!("{count} × {status}"))
+        .collect();
+    if !counted.is_empty() {
+        page.fact("gRPC", &counted.join(", "));
     }
 }
 

@@ -1,9 +1,9 @@
-//! Status codes, and errors in plain words.
+//! Status codes of HTTP and gRPC, and errors in plain words.
 
 use super::{ContentBlock, ErrorLine, Section, Table, Topic};
 use crate::clock::clock;
 use analysis::human::share;
-use analysis::{Document, Figures};
+use analysis::{Document, Figures, GrpcFigures};
 
 pub(super) fn statuses(figures: &Figures) -> Section {
     let statuses = figures.statuses.iter();
@@ -12,6 +12,39 @@ pub(super) fn statuses(figures: &Figures) -> Section {
     Section::new(
         Topic::Statuses,
         "Status codes",
+        [ContentBlock::Table(table)],
+    )
+}
+
+/// Statuses of gRPC calls, by request if there are several.
+pub(super) fn grpc(document: &Document) -> Section {
+    let all = &document.grpc;
+    let table = match all.as_slice() {
+        [] => return Section::new(Topic::Statuses, "gRPC statuses", []),
+        [one] => {
+            let statuses = one.statuses.iter();
+            let rows = statuses.map(|(status, count)| vec![status.clone(), count.to_string()]);
+            Table::new(&["", ""], rows.collect())
+        }
+        _ => {
+            let statuses: Vec<&str> = GrpcFigures::together(all).into_keys().collect();
+            let headings: Vec<&str> = std::iter::once("").chain(statuses.clone()).collect();
+            let cell = |figures: &GrpcFigures, status: &&str| {
+                let count = figures.statuses.get(*status);
+                count.map_or_else(String::new, ToString::to_string)
+            };
+            let row = |figures: &GrpcFigures| {
+                let cells = statuses.iter().map(|status| cell(figures, status));
+                std::iter::once(figures.request.clone())
+                    .chain(cells)
+                    .collect()
+            };
+            Table::new(&headings, all.iter().map(row).collect())
+        }
+    };
+    Section::new(
+        Topic::Statuses,
+        "gRPC statuses",
         [ContentBlock::Table(table)],
     )
 }

@@ -226,13 +226,20 @@ impl Http2Connection {
                 stream.content_length = no_body.or(fields.content_length);
                 if let (Some(watch), Some(texts)) = (&mut stream.watch, &self.texts) {
                     watch.take_head(status, texts.of_block());
+                    if ends_stream {
+                        watch.take_trailers(texts.of_block());
+                    }
                 }
                 if stream.interim == 0 {
                     self.events.push(LaneEvent::FirstByte { lane });
                 }
                 self.budget.earn();
             }
-            (Some(_), None) if ends_stream => {} // trailers
+            (Some(_), None) if ends_stream => {
+                if let (Some(watch), Some(texts)) = (&mut stream.watch, &self.texts) {
+                    watch.take_trailers(texts.of_block());
+                }
+            }
             (Some(_), Some(_)) => self.break_off(id, lane, HttpViolation::PseudoField),
             (None, None) => self.break_off(id, lane, HttpViolation::Status),
             _ => self.break_off(id, lane, HttpViolation::MessageOrder),

@@ -1,0 +1,86 @@
+//! gRPC calls: what is called, the message as it is encoded, and which statuses are right.
+
+use crate::toml_text::array;
+use crate::{Template, quote};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// Stands before and after the number of a placeholder where a message is encoded: a character for
+/// private use, which no text of a plan has.
+pub const PLACEHOLDER_MARK: char = '\u{e000}';
+
+/// A call with one message and one answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grpc {
+    /// `package.Service/Method`: the path without its slash.
+    pub method: String,
+}
+
+/// A part of an encoded message, in which texts that differ between operations are `T`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessagePart<T> {
+    /// Bytes that are the same for every operation.
+    Bytes(Vec<u8>),
+    /// A text.
+    Text(T),
+    /// Parts, and before them the number of their bytes as a varint.
+    Delimited(Vec<MessagePart<T>>),
+}
+
+/// What of a call is wrong; the text says why, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageFault {
+    /// The descriptors.
+    Descriptors(String),
+    /// The method.
+    Method(String),
+    /// The message.
+    Message(String),
+}
+
+impl<T> MessagePart<T> {
+    /// The same part with `map` of each text.
+    pub fn map<U>(&self, map: &mut impl FnMut(&T) -> U) -> MessagePart<U> {
+        match self {
+            MessagePart::Bytes(bytes) => MessagePart::Bytes(bytes.clone()),
+            MessagePart::Text(text) => MessagePart::Text(map(text)),
+            MessagePart::Delimited(parts) => {
+                MessagePart::Delimited(parts.iter().map(|part| part.map(map)).collect())
+            }
+        }
+    }
+
+    /// Its texts, in order.
+    #[must_use]
+    pub fn texts(&self) -> Vec<&T> {
+        match self {
+            MessagePart::Bytes(_) => Vec::new(),
+            MessagePart::Text(text) => vec![text],
+            MessagePart::Delimited(parts) => parts.iter().flat_map(MessagePart::texts).collect(),
+        }
+    }
+}
+
+impl MessagePart<Template> {
+    /// The canonical text.
+    fn canonical(&self) -> String {
+        match self {
+            MessagePart::Bytes(bytes) => quote(&STANDARD.encode(bytes)),
+            MessagePart::Text(text) => format!("{{ text = {} }}", quote(&text.to_string())),
+            MessagePart::Delimited(parts) => array(parts, MessagePart::canonical),
+        }
+    }
+}
+
+impl Grpc {
+    /// The canonical text: an inline table with the message that is sent.
+    pub(crate) fn canonical(&self, message: &[MessagePart<Template>]) -> String {
+        let (method, encoded) = (quote(&self.method), array(message, MessagePart::canonical));
+        format!("{{ method = {method}, encoded = {encoded} }}")
+    }
+}
+
+/// The bytes that a part of canonical text stands for.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    STANDARD.decode(text).ok()
+}

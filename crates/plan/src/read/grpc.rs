@@ -1,0 +1,366 @@
+//! Reads `[[request]]` that makes a gRPC call: `request.grpc`, and what may stand beside it.
+
+use crate::grpc::decode;
+use crate::read::auth;
+use crate::read::capture;
+use crate::read::columns;
+use crate::read::expect;
+use crate::read::field::Field;
+use crate::read::header;
+use crate::read::json_text::{self, Quotes};
+use crate::read::node::NodeValue;
+use crate::read::section::PlanSection;
+use crate::read::template::template;
+use crate::{
+    Body, Expect, File, Grpc, MessageFault, MessagePart, PLACEHOLDER_MARK, Piece, Request,
+    StatusSet, Template,
+};
+use secret::Secret;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+const MAX_SET_BYTES: usize = 16 << 20;
+const MAX_DEPTH: usize = 100;
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(86_400);
+/// Most that the digits of a `grpc-timeout` can say.
+const MAX_TIMEOUT: u128 = 99_999_999;
+/// The units of a `grpc-timeout`, in nanoseconds.
+const UNITS: [(u128, char); 6] = [
+    (3_600_000_000_000, 'H'),
+    (60_000_000_000, 'M'),
+    (1_000_000_000, 'S'),
+    (1_000_000, 'm'),
+    (1_000, 'u'),
+    (1, 'n'),
+];
+
+const EXAMPLE: &str = "a method such as \"helloworld.Greeter/SayHello\"";
+
+/// Paths of `grpc`, without indices.
+pub(crate) const KEYS: &[&str] = &[
+    "request.grpc",
+    "request.grpc.method",
+    "request.grpc.descriptors",
+    "request.grpc.message",
+    "request.grpc.encoded",
+    "request.grpc.timeout",
+];
+
+type Headers = Vec<(String, Secret<Template>)>;
+
+/// Reads a request that has `grpc`.
+pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
+    refuse_others(section);
+    let headers = section.read("headers", |field| field.section().map(header::all));
+    let mut headers = headers.unwrap_or_default();
+    let auth = section.read("auth", |field| auth::of_request(&field, &headers));
+    let is_signed = |auth: &std::sync::Arc<crate::Auth>| auth.signing().is_some();
+    if auth.as_ref().is_some_and(is_signed) {
+        section.problem_at(
+            "auth",
+            "gRPC calls are not signed for AWS; name credentials of another kind",
+        );
+    }
+    let call = section.read("grpc", |field| call(&field, &mut headers));
+    let expect = expect(section);
+    let captures = capture::of_request(section, "POST");
+    if captures.iter().any(crate::Capture::is_of_body) {
+        section.problem_at(
+            "capture",
+            "takes a text from the body, which is an encoded message; take it from a header",
+        );
+    }
+    let (grpc, body) = call?;
+    Some(Request {
+        path: Some(Template::literal(&format!("/{}", grpc.method))),
+        headers,
+        auth,
+        body: Some(body),
+        expect: expect?,
+        captures,
+        grpc: Some(grpc),
+        ..Request::of_method("POST")
+    })
+}
+
+/// Reports keys that have no meaning for a call.
+fn refuse_others(section: &PlanSection<'_>) {
+    section.refuse(&["method", "path"], "follows from grpc.method; remove it");
+    section.refuse(
+        &["body", "body_file", "form", "json", "multipart"],
+        "given beside grpc, whose message is the body; write it as grpc.message",
+    );
+    section.refuse(
+        &["chunk_bytes", "expect_continue"],
+        "has no meaning for a gRPC call, whose message is sent at once; remove it",
+    );
+    section.refuse(
+        &["redirects"],
+        "has no meaning for a gRPC call, which is not redirected; remove it",
+    );
+    section.refuse(
+        &["stream"],
+        "has no meaning for a gRPC call, which has one message as its answer; remove it",
+    );
+}
+
+/// What is right of an answer: its status of HTTP is always 200.
+fn expect(section: &PlanSection<'_>) -> Option<Expect> {
+    let given = section.section("expect")?;
+    given.refuse(
+        &["bytes", "contains", "matches", "json"],
+        "looks at the body, which is an encoded message; write grpc_status or headers",
+    );
+    let ok = StatusSet::new(vec![(200, 200)]);
+    let has_status = given.has("status");
+    let expect = expect::read(given, "POST");
+    if has_status && expect.status != ok {
+        section.problem_at(
+            "expect",
+            "has a status, which is 200 for every gRPC call; write grpc_status = [\"ok\"], or \
+             others of its names",
+        );
+    }
+    Some(Expect {
+        status: ok,
+        ..expect
+    })
+}
+
+/// Reads what is called with which message, and adds the header fields that belong to it.
+fn call(field: &Field<'_>, headers: &mut Headers) -> Option<(Grpc, Body)> {
+    let section = field.section()?;
+    let method = section.read("method", method);
+    if !section.has("method") {
+        section.problem(format_args!("names no method; write {EXAMPLE}"));
+    }
+    let timeout = section.read("timeout", |field| field.duration(TIMEOUT));
+    let set = section.read("descriptors", |field| field.file(MAX_SET_BYTES));
+    let parts = match section.read("encoded", |field| parts(&field, 0)) {
+        Some(parts) => {
+            let cure = "given beside encoded, which is the whole message; remove one of them";
+            section.refuse(&["descriptors", "message"], cure);
+            Some(parts)
+        }
+        None if section.has("encoded") => None,
+        None => message(&section, method.as_deref(), set.as_ref()),
+    };
+    section.finish();
+    add_fields(field, headers, timeout);
+    Some((Grpc { method: method? }, Body::Message(parts?)))
+}
+
+/// Reads a method, also with a dot before its name, as some tools write it.
+fn method(field: Field<'_>) -> Option<String> {
+    let text = field.text(EXAMPLE)?;
+    let trimmed = text.strip_prefix('/').unwrap_or(text);
+    let parts = trimmed.split_once('/').or_else(|| trimmed.rsplit_once('.'));
+    let is_name = |name: &str| {
+        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(is_of_name)
+    };
+    let is_right =
+        |(service, name): &(&str, &str)| service.split('.').all(is_name) && is_name(name);
+    match parts.filter(is_right) {
+        Some((service, name)) => Some(format!("{service}/{name}")),
+        None => {
+            field.refuse(format_args!("is no method; write {EXAMPLE}"));
+            None
+        }
+    }
+}
+
+/// Encodes the message by the descriptors.
+fn message(
+    section: &PlanSection<'_>,
+    method: Option<&str>,
+    set: Option<&File>,
+) -> Option<Vec<MessagePart<Template>>> {
+    if !section.has("descriptors") {
+        section.problem(
+            "names no descriptors; write descriptors = \"api.binpb\", a file that protoc \
+             --include_imports --descriptor_set_out=api.binpb makes, or buf build -o api.binpb",
+        );
+    }
+    let text = match section.field("message") {
+        Some(field) => json(&field)?,
+        None => Template::literal("{}"),
+    };
+    let (set, method) = (set?, method?);
+    let marked = marked(&text);
+    let encoded = section
+        .context
+        .encode_message(&set.content, method, &marked);
+    let parts = match encoded {
+        Ok(parts) => parts,
+        Err(MessageFault::Descriptors(why)) => {
+            let why = format!("{:?} {why}", set.name);
+            section.problem_at("descriptors", why);
+            return None;
+        }
+        Err(MessageFault::Method(why)) => {
+            section.problem_at("method", why);
+            return None;
+        }
+        Err(MessageFault::Message(why)) => {
+            section.problem_at("message", why);
+            return None;
+        }
+    };
+    let mut unmark = |marked: &String| unmarked(marked, &text);
+    Some(parts.iter().map(|part| part.map(&mut unmark)).collect())
+}
+
+/// Reads a message, written as a text of JSON or as a table.
+fn json(field: &Field<'_>) -> Option<Template> {
+    let text = match &field.node.value {
+        NodeValue::Text(text) => text.clone(),
+        _ => json_text::write(field)?,
+    };
+    field.reveal(&text)?;
+    if text.contains(PLACEHOLDER_MARK) {
+        field.problem("has the character U+E000, which is for private use; remove it");
+        return None;
+    }
+    let text = template(field, &text);
+    let mut quotes = Quotes::default();
+    let mut are_open = false;
+    for piece in &text.pieces {
+        match piece {
+            Piece::Literal(literal) => are_open = quotes.are_open_after(literal),
+            _ if are_open => {}
+            _ => {
+                field.problem(
+                    "has a placeholder outside of quotes; placeholders can stand in fields of the \
+                     type string, within quotes",
+                );
+                return None;
+            }
+        }
+    }
+    columns::in_message(field, &text);
+    Some(text)
+}
+
+/// The text with a mark in the place of each placeholder.
+fn marked(text: &Template) -> String {
+    let piece = |(place, piece): (usize, &Piece)| match piece {
+        Piece::Literal(literal) => literal.to_string(),
+        _ => format!("{PLACEHOLDER_MARK}{place}{PLACEHOLDER_MARK}"),
+    };
+    text.pieces.iter().enumerate().map(piece).collect()
+}
+
+/// The inverse of [`marked`] for a part of the text, without its quotes and escapes.
+fn unmarked(part: &str, text: &Template) -> Template {
+    let pieces = part.split(PLACEHOLDER_MARK).enumerate();
+    let pieces = pieces.filter_map(|(index, piece)| match index % 2 {
+        0 => Some(Piece::Literal(piece.into())),
+        _ => text.pieces.get(piece.parse::<usize>().ok()?).cloned(),
+    });
+    Template::of_pieces(pieces.collect())
+}
+
+/// Reads the parts of a message that is encoded.
+fn parts(field: &Field<'_>, depth: usize) -> Option<Vec<MessagePart<Template>>> {
+    if depth > MAX_DEPTH {
+        field.problem(format_args!(
+            "is nested more than {MAX_DEPTH} deep; write less"
+        ));
+        return None;
+    }
+    field.list_of("parts such as [\"CgV3b3JsZA==\"]", |part| {
+        match &part.node.value {
+            NodeValue::List(_) => parts(part, depth + 1).map(MessagePart::Delimited),
+            NodeValue::Table(_) => {
+                let section = part.section()?;
+                let text = section.read("text", |field| {
+                    let written = field.template_text("a text")?;
+                    field.reveal(written)?;
+                    Some(template(&field, written))
+                });
+                section.finish();
+                text.map(MessagePart::Text)
+            }
+            _ => {
+                let text = part.text("bytes in base64, such as \"CgV3b3JsZA==\"")?;
+                let bytes = decode(text);
+                if bytes.is_none() {
+                    part.refuse(
+                        "is not base64 (RFC 4648 §4); write bytes such as \"CgV3b3JsZA==\"",
+                    );
+                }
+                bytes.map(MessagePart::Bytes)
+            }
+        }
+    })
+}
+
+/// Adds the header fields of every call, unless the plan has them.
+fn add_fields(field: &Field<'_>, headers: &mut Headers, timeout: Option<Duration>) {
+    let given = |headers: &Headers, wanted: &str| {
+        let mut headers = headers.iter();
+        let found = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        found.map(|(_, value)| value.reveal().to_string())
+    };
+    let own = [("te", "trailers"), ("content-type", "application/grpc")];
+    for (name, value) in own {
+        match given(headers, name) {
+            None => headers.push((name.to_owned(), Secret::new(Template::literal(value)))),
+            Some(given) if given.starts_with(value) => {}
+            Some(_) => field.problem(format_args!(
+                "needs {name}: {value}, and request.headers has another {name}; remove it there"
+            )),
+        }
+    }
+    if let Some(timeout) = timeout {
+        if given(headers, "grpc-timeout").is_some() {
+            field
+                .problem("has a timeout, and request.headers has grpc-timeout; remove one of them");
+        }
+        let value = Secret::new(Template::literal(&timeout_text(timeout)));
+        headers.push(("grpc-timeout".to_owned(), value));
+    }
+}
+
+/// A duration as `grpc-timeout` writes it: at most eight digits, rounded up if need be.
+fn timeout_text(timeout: Duration) -> String {
+    let nanoseconds = timeout.as_nanos();
+    let is_exact = |unit: u128| nanoseconds.is_multiple_of(unit);
+    let fits = |unit: u128| nanoseconds.div_ceil(unit) <= MAX_TIMEOUT;
+    let exact = UNITS
+        .iter()
+        .find(|(unit, _)| is_exact(*unit) && fits(*unit));
+    let finest = || UNITS.iter().rev().find(|(unit, _)| fits(*unit));
+    let (unit, letter) = exact.or_else(finest).unwrap_or(&UNITS[0]);
+    format!("{}{letter}", nanoseconds.div_ceil(*unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeouts_are_written_exactly_or_rounded_up() {
+        for (timeout, text) in [
+            (Duration::from_millis(1), "1m"),
+            (Duration::from_millis(1500), "1500m"),
+            (Duration::from_secs(2), "2S"),
+            (Duration::from_secs(120), "2M"),
+            (Duration::from_secs(86_400), "24H"),
+            (Duration::from_nanos(1_000_001), "1000001n"),
+            (Duration::from_nanos(1_234_567_891), "1234568u"),
+        ] {
+            assert_eq!(timeout_text(timeout), text);
+        }
+    }
+
+    #[test]
+    fn marks_lead_back_to_placeholders() {
+        let text = Template::from("{\"a\": \"x{seq}y\", \"b\": \"{user}\"}");
+        let marked = marked(&text);
+        let part = marked.split('"').nth(3).expect("the first value");
+        assert_eq!(unmarked(part, &text), Template::from("x{seq}y"));
+    }
+}

@@ -1,0 +1,274 @@
+//! Requests that are gRPC calls.
+
+use crate::support::{again, parse};
+use measure::GrpcStatus;
+use plan::{Body, Files, Plan, Template};
+
+const BASE: &str = "target.url = \"http://a.test/\"\n\
+                    load = { connections = 1, requests = 1 }\n\
+                    data.users.file = \"users.csv\"\n\
+                    vars.key = { secret = \"s3cret\" }\n";
+
+const HTTP2: &str = "connection.http = \"2\"\n";
+
+fn read(sections: &str) -> Result<Plan, String> {
+    parse(&format!("{BASE}{sections}\n"))
+}
+
+/// A plan with one call; `call` stands in its table `grpc`, `beside` beside that.
+fn plan(call: &str, beside: &str) -> Plan {
+    let request = format!("[request]\n{beside}\n[request.grpc]\nmethod = \"a.B/C\"\n{call}");
+    let plan = read(&format!("{HTTP2}{request}")).expect("a plan");
+    let again = again(&plan).expect("the canonical text is a plan");
+    assert_eq!(
+        (again.digest(), again.requests()),
+        (plan.digest(), plan.requests())
+    );
+    plan
+}
+
+fn problem(request: &str) -> String {
+    read(&format!("{HTTP2}[request]\n{request}")).expect_err("problems")
+}
+
+const SET: &str = "descriptors = \"api.binpb\"\n";
+
+#[test]
+fn call_is_a_post_with_the_fields_of_grpc() {
+    let plan = plan(
+        &format!("{SET}timeout = \"1500ms\""),
+        "headers.x-id = \"{seq}\"",
+    );
+    let request = &plan.requests()[0];
+    assert_eq!(
+        (request.name.as_str(), request.method.as_str()),
+        ("a.B/C", "POST")
+    );
+    assert_eq!(request.path, Some(Template::from("/a.B/C")));
+    let fields: Vec<String> = request
+        .fields()
+        .map(|(name, value)| format!("{name}: {value}"))
+        .collect();
+    assert_eq!(
+        fields,
+        [
+            "x-id: {seq}",
+            "te: trailers",
+            "content-type: application/grpc",
+            "grpc-timeout: 1500m"
+        ]
+    );
+    assert!(request.expect.status.contains(200) && !request.expect.status.contains(204));
+    assert!(request.is_watched());
+}
+
+#[test]
+fn canonical_text_has_the_message_encoded() {
+    let plan = plan(
+        &format!("{SET}message = {{ name = \"{{users.login}}-{{key}}\", cookie = \"c\" }}"),
+        "",
+    );
+    let text = plan.canonical_text();
+    let line = text.lines().find(|line| line.starts_with("grpc = "));
+    assert_eq!(
+        line,
+        Some(
+            "grpc = { method = \"a.B/C\", encoded = [\"Cg==\", [{ text = \
+             \"{\\\"name\\\":\\\"{users.login}-{key}\\\",\\\"cookie\\\":\\\"c\\\"}\" }]] }"
+        )
+    );
+    assert!(
+        !text.contains("api.binpb") && !text.contains("\nmethod = "),
+        "{text}"
+    );
+    assert!(!plan.masked_text().contains("s3cret"));
+    // Nothing of descriptors travels.
+    assert_eq!(plan.files().len(), 1);
+}
+
+#[test]
+fn plans_without_calls_have_the_text_that_they_had() {
+    let text = parse(&format!("{BASE}[request]\npath = \"/\""))
+        .unwrap()
+        .canonical_text();
+    assert!(!text.contains("grpc"), "{text}");
+}
+
+#[test]
+fn statuses_are_named_or_numbered() {
+    let plan = plan(
+        "encoded = []",
+        "expect.grpc_status = [\"NOT_FOUND\", 0, \"not_found\"]",
+    );
+    let request = &plan.requests()[0];
+    assert_eq!(
+        request.expect.grpc_status,
+        [GrpcStatus::Ok, GrpcStatus::NotFound]
+    );
+    assert_eq!(request.body, Some(Body::Message(vec![])));
+}
+
+#[test]
+fn method_may_be_written_as_other_tools_do() {
+    for method in ["a.B/C", "/a.B/C", "a.B.C"] {
+        let text = format!("{HTTP2}[request]\ngrpc = {{ method = \"{method}\", encoded = [] }}");
+        let plan = read(&text).expect(method);
+        assert_eq!(plan.requests()[0].path, Some(Template::from("/a.B/C")));
+    }
+}
+
+#[test]
+fn each_wrong_call_says_what_to_write() {
+    let call = |call: &str| format!("grpc = {{ {call} }}");
+    let beside = |beside: &str| format!("grpc = {{ method = \"a.B/C\", encoded = [] }}\n{beside}");
+    for (request, why) in [
+        (
+            call("encoded = []"),
+            "request.grpc: names no method; write a method such as",
+        ),
+        (
+            call("method = \"C\", encoded = []"),
+            "request.grpc.method: \"C\" is no method",
+        ),
+        (call("method = \"a./C\", encoded = []"), "is no method"),
+        (
+            call("method = \"a.B/C\""),
+            "request.grpc: names no descriptors; write descriptors",
+        ),
+        (
+            call("method = \"a.B/C\", descriptors = \"api.binpb\", encoded = []"),
+            "request.grpc.descriptors: given beside encoded",
+        ),
+        (
+            call("method = \"a.B/C\", encoded = [\"%\"]"),
+            "encoded[0]: \"%\" is not base64",
+        ),
+        (
+            call("method = \"a.B/C\", encoded = 5"),
+            "found the integer 5 where a list belongs",
+        ),
+        (
+            call("method = \"a.B/C\", descriptors = \"none.binpb\""),
+            "\"none.binpb\" cannot be read: no such file",
+        ),
+        (
+            call("method = \"a.B/NoSet\", descriptors = \"api.binpb\""),
+            "request.grpc.descriptors: \"api.binpb\" is no set",
+        ),
+        (
+            call("method = \"a.B/NoMethod\", descriptors = \"api.binpb\""),
+            "request.grpc.method: there is none",
+        ),
+        (
+            call("method = \"a.B/NoMessage\", descriptors = \"api.binpb\""),
+            "request.grpc.message: is no message",
+        ),
+        (
+            call("method = \"a.B/C\", descriptors = \"api.binpb\", message = '{\"a\": {seq}}'"),
+            "request.grpc.message: has a placeholder outside of quotes",
+        ),
+        (
+            call("method = \"a.B/C\", encoded = [], timeout = \"0s\""),
+            "request.grpc.timeout: \"0s\" is out of range",
+        ),
+        (
+            call("method = \"a.B/C\", encoded = [], call = \"x\""),
+            "request.grpc.call: unknown key",
+        ),
+        (
+            beside("method = \"GET\""),
+            "request.method: follows from grpc.method",
+        ),
+        (
+            beside("path = \"/\""),
+            "request.path: follows from grpc.method",
+        ),
+        (beside("body = \"x\""), "request.body: given beside grpc"),
+        (
+            beside("chunk_bytes = 5"),
+            "request.chunk_bytes: has no meaning for a gRPC call",
+        ),
+        (
+            beside("redirects = 1"),
+            "request.redirects: has no meaning for a gRPC call",
+        ),
+        (
+            beside("stream.events = \"sse\""),
+            "request.stream: has no meaning for a gRPC call",
+        ),
+        (
+            beside("expect.json.\"/a\" = 1"),
+            "request.expect.json: looks at the body",
+        ),
+        (
+            beside("expect.status = [204]"),
+            "request.expect: has a status, which is 200",
+        ),
+        (
+            beside("expect.grpc_status = []"),
+            "[] expects no status at all",
+        ),
+        (
+            beside("expect.grpc_status = [17]"),
+            "17 is no status of gRPC; write one of ok, cancelled",
+        ),
+        (
+            beside("expect.grpc_status = [\"lost\"]"),
+            "\"lost\" is no status of gRPC",
+        ),
+        (
+            beside("headers.te = \"gzip\""),
+            "request.grpc: needs te: trailers",
+        ),
+        (
+            beside("headers.content-type = \"text/html\""),
+            "needs content-type: application/grpc",
+        ),
+        (
+            beside("capture.x.json = \"/x\""),
+            "request.capture: takes a text from the body",
+        ),
+        (
+            "expect.grpc_status = [\"ok\"]".to_owned(),
+            "request.expect: has grpc_status, which only gRPC calls have",
+        ),
+    ] {
+        let said = problem(&request);
+        assert!(said.contains(why), "{request}\n{said}");
+    }
+}
+
+#[test]
+fn calls_need_http_2() {
+    let said = read("[request]\ngrpc = { method = \"a.B/C\", encoded = [] }").unwrap_err();
+    assert!(
+        said.contains(
+            "connection: speaks HTTP/1.1, and gRPC calls need HTTP/2; write http = \"2\""
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn te_with_trailers_is_the_one_that_http_2_allows() {
+    let with = |te: &str| read(&format!("{HTTP2}[request]\nheaders.te = \"{te}\""));
+    assert!(with("trailers").is_ok());
+    assert!(with("gzip").unwrap_err().contains("which HTTP/2 forbids"));
+}
+
+#[test]
+fn reader_without_an_encoder_says_what_to_write() {
+    struct OnlyNames;
+    impl Files for OnlyNames {
+        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+            Ok(Vec::new())
+        }
+    }
+    let text = "target.url = \"http://a.test/\"\nload = { connections = 1, requests = 1 }\n\
+                request.grpc = { method = \"a.B/C\", descriptors = \"api.binpb\" }";
+    let said = Plan::parse(text, &mut OnlyNames).unwrap_err().to_string();
+    assert!(
+        said.contains("cannot be read here; write encoded"),
+        "{said}"
+    );
+}

@@ -1,0 +1,85 @@
+//! JSON into the bytes of a message of Protocol Buffers, by the descriptors of its service. Pure:
+//! no files, no network. Agents do without it, since plans travel with their messages encoded.
+
+mod descriptors;
+mod parts;
+
+use plan::{MessageFault, MessagePart, PLACEHOLDER_MARK};
+use prost_reflect::prost::Message as _;
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
+use std::collections::BTreeSet;
+
+/// Encodes `json`, the message of a call of `method` (`package.Service/Method`) that has one
+/// message and one answer, by a descriptor set: what `protoc --descriptor_set_out` writes, or
+/// `buf build`.
+/// Texts in it that have a [`PLACEHOLDER_MARK`] stand apart from the bytes around.
+///
+/// # Errors
+/// The set, the method or the message is wrong; each says why, and what to write instead.
+pub fn encode(
+    set: &[u8],
+    method: &str,
+    json: &str,
+) -> Result<Vec<MessagePart<String>>, MessageFault> {
+    let pool = descriptors::pool(set)?;
+    let input = descriptors::input(&pool, method)?;
+    let message = message(&input, json).map_err(MessageFault::Message)?;
+    parts::split(&message.encode_to_vec(), &input).map_err(MessageFault::Message)
+}
+
+fn message(input: &MessageDescriptor, json: &str) -> Result<DynamicMessage, String> {
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    let message = DynamicMessage::deserialize(input.clone(), &mut deserializer);
+    let message = message.and_then(|message| deserializer.end().map(|()| message));
+    message.map_err(|error| {
+        let said = error.to_string();
+        // The text may be a table in the plan, so that its lines say nothing.
+        let end = said.find(" at line ").unwrap_or(said.len());
+        format!(
+            "is no {}: {}{}",
+            input.full_name(),
+            &said[..end].replace(PLACEHOLDER_MARK, ""),
+            cure(input, &said[..end], json)
+        )
+    })
+}
+
+/// What to write instead, if that can be guessed.
+fn cure(input: &MessageDescriptor, said: &str, json: &str) -> String {
+    let unknown = said
+        .strip_prefix("unrecognized field name '")
+        .and_then(|rest| rest.split('\'').next());
+    if let Some(unknown) = unknown {
+        let known = fields_within(input);
+        let names = known.iter().map(String::as_str);
+        return match descriptors::nearest(unknown, names) {
+            Some(nearest) => format!("; write {nearest}"),
+            None => "; it has no fields: write {}".to_owned(),
+        };
+    }
+    if json.contains(PLACEHOLDER_MARK) {
+        return "; placeholders can stand in fields of the type string".to_owned();
+    }
+    String::new()
+}
+
+/// The names of fields of the message, and of messages in it.
+fn fields_within(input: &MessageDescriptor) -> BTreeSet<String> {
+    let (mut names, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    let mut messages = vec![input.clone()];
+    while let Some(message) = messages.pop() {
+        if !seen.insert(message.full_name().to_owned()) {
+            continue;
+        }
+        let fields: Vec<FieldDescriptor> = message.fields().collect();
+        names.extend(fields.iter().map(|field| field.name().to_owned()));
+        messages.extend(fields.iter().filter_map(|field| match field.kind() {
+            Kind::Message(inner) => Some(inner),
+            _ => None,
+        }));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+use super::*;
+use std::fs;
+
+const PROTO: &str = r#"
+    syntax = "proto3";
+    package shop.v1;
+    import "google/protobuf/timestamp.proto";
+    service Carts {
+        rpc Add(Item) returns (Item);
+        rpc Watch(Item) returns (stream Item);
+        rpc Fill(stream Item) returns (Item);
+    }
+    service Stock { rpc Count(Item) returns (Item); }
+    message Item {
+        string name = 1;
+        int64 number = 2;
+        repeated Item parts = 3;
+        map<string, string> labels = 4;
+        bytes picture = 5;
+        google.protobuf.Timestamp since = 6;
+        Color color = 7;
+    }
+    enum Color { NONE = 0; RED = 1; }
+"#;
+
+/// The set of [`PROTO`], with or without what it imports.
+fn set(has_imports: bool) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("shop.proto"), PROTO).unwrap();
+    let mut set = protox::compile(["shop.proto"], [folder.path()]).unwrap();
+    if !has_imports {
+        set.file.retain(|file| file.name() == "shop.proto");
+    }
+    set.encode_to_vec()
+}
+
+fn encoded(json: &str) -> Result<Vec<MessagePart<String>>, MessageFault> {
+    encode(&set(true), "shop.v1.Carts/Add", json)
+}
+
+fn bytes(bytes: &[u8]) -> MessagePart<String> {
+    MessagePart::Bytes(bytes.to_vec())
+}
+
+#[test]
+fn message_without_placeholders_is_its_bytes() {
+    let json = r#"{"name": "ab", "number": "300", "parts": [{"name": "c"}], "color": "RED"}"#;
+    let expected = b"\x0a\x02ab\x10\xac\x02\x1a\x03\x0a\x01c\x38\x01";
+    assert_eq!(encoded(json), Ok(vec![bytes(expected)]));
+    assert_eq!(encoded("{}"), Ok(vec![]));
+}
+
+#[test]
+fn texts_with_placeholders_stand_apart() {
+    let mark = PLACEHOLDER_MARK;
+    let json = format!(
+        r#"{{"name": "a{mark}0{mark}", "number": 1, "parts": [{{}}, {{"name": "{mark}1{mark}"}}],
+            "labels": {{"{mark}2{mark}": "x"}}}}"#
+    );
+    let text = |text: String| MessagePart::Delimited(vec![MessagePart::Text(text)]);
+    assert_eq!(
+        encoded(&json),
+        Ok(vec![
+            bytes(b"\x0a"),
+            text(format!("a{mark}0{mark}")),
+            bytes(b"\x10\x01\x1a\x00\x1a"),
+            MessagePart::Delimited(vec![bytes(b"\x0a"), text(format!("{mark}1{mark}"))]),
+            bytes(b"\x22"),
+            MessagePart::Delimited(vec![
+                bytes(b"\x0a"),
+                text(format!("{mark}2{mark}")),
+                bytes(b"\x12\x01x"),
+            ]),
+        ])
+    );
+}
+
+#[test]
+fn each_wrong_message_says_what_to_write() {
+    let mark = PLACEHOLDER_MARK;
+    for (json, why) in [
+        (
+            r#"{"nam": "x"}"#.to_owned(),
+            "is no shop.v1.Item: unrecognized field name 'nam'; write name",
+        ),
+        (
+            r#"{"name": 5}"#.to_owned(),
+            "is no shop.v1.Item: invalid type: integer `5`, expected a string",
+        ),
+        (
+            format!(r#"{{"number": "{mark}0{mark}"}}"#),
+            "; placeholders can stand in fields of the type string",
+        ),
+        (
+            format!(r#"{{"since": "{mark}0{mark}"}}"#),
+            "; placeholders can stand in fields of the type string",
+        ),
+        (
+            "{} {}".to_owned(),
+            "is no shop.v1.Item: trailing characters",
+        ),
+        ("[".to_owned(), "is no shop.v1.Item: "),
+    ] {
+        let Err(MessageFault::Message(said)) = encoded(&json) else {
+            panic!("{json} is taken");
+        };
+        assert!(said.contains(why), "{json}: {said}");
+        assert!(!said.contains(mark), "{said}");
+    }
+}
+
+#[test]
+fn each_wrong_method_names_the_nearest() {
+    for (method, why) in [
+        (
+            "shop.v1.Cart/Add",
+            "the descriptors have no service shop.v1.Cart; write shop.v1.Carts (there are also \
+             shop.v1.Stock)",
+        ),
+        (
+            "shop.v1.Carts/add",
+            "shop.v1.Carts has no method \"add\"; write shop.v1.Carts/Add (there are also Watch, \
+             Fill)",
+        ),
+        (
+            "shop.v1.Carts/Watch",
+            "answers with a stream of messages, and only calls with one message and one answer \
+             can be made; name another method",
+        ),
+        ("shop.v1.Carts/Fill", "takes a stream of messages"),
+    ] {
+        let Err(MessageFault::Method(said)) = encode(&set(true), method, "{}") else {
+            panic!("{method} is taken");
+        };
+        assert!(said.starts_with(why), "{said}");
+    }
+}
+
+#[test]
+fn wrong_sets_say_how_to_make_one() {
+    let error = |set: &[u8]| encode(set, "shop.v1.Carts/Add", "{}").unwrap_err();
+    let MessageFault::Descriptors(said) = error(&set(false)) else {
+        panic!("a set without imports is taken");
+    };
+    assert!(said.contains("lacks files that its own import"), "{said}");
+    assert!(said.contains("--include_imports"), "{said}");
+    let MessageFault::Descriptors(said) = error(b"syntax = \"proto3\";") else {
+        panic!("a text is taken for a set");
+    };
+    assert!(said.starts_with("is no descriptor set"), "{said}");
+    let MessageFault::Method(said) = error(b"") else {
+        panic!("an empty set has a method");
+    };
+    assert!(said.contains("no service at all"), "{said}");
+}

@@ -1,0 +1,223 @@
+//! gRPC calls to a server made with tonic: by status, the result has what the server answered.
+
+mod greeter;
+
+use analysis::Document;
+use greeter::{Greeter, PROTO, Transport};
+use interop::{CoordinatorCommand, Finished, Pki};
+use measure::GrpcStatus;
+use prost::Message as _;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// Longer than any test.
+const LONG: Duration = Duration::from_secs(600);
+
+/// The descriptor set of the server's file.
+fn descriptors() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("greet.proto"), PROTO).unwrap();
+    let set = protox::compile(["greet.proto"], [folder.path()]).unwrap();
+    set.encode_to_vec()
+}
+
+fn start(agents: u32, plan: &str, pki: &Pki) -> Finished {
+    CoordinatorCommand::local(agents, plan)
+        .file("api.binpb", &descriptors())
+        .file("ca.pem", &std::fs::read(pki.ca()).unwrap())
+        .run()
+}
+
+fn run(agents: u32, plan: &str, pki: &Pki) -> Document {
+    let finished = start(agents, plan, pki).expect(0);
+    finished.whole_document(agents as usize)
+}
+
+/// The statuses of all calls, by name.
+fn statuses(document: &Document) -> BTreeMap<String, u64> {
+    let mut all = BTreeMap::new();
+    for (name, number) in document.grpc.iter().flat_map(|figures| &figures.statuses) {
+        *all.entry(name.clone()).or_default() += number;
+    }
+    all
+}
+
+fn head(server: &Greeter, streams: u32) -> String {
+    format!(
+        "target.url = \"{}\"\nconnection = {{ http = \"2\", streams = {streams} }}\n{}",
+        server.url(),
+        match server.transport() {
+            Transport::Tls => "tls.ca = \"ca.pem\"\n",
+            Transport::Plain => "",
+        }
+    )
+}
+
+fn call(more: &str) -> String {
+    format!(
+        "[[request]]\n{more}\ngrpc = {{ method = \"greet.Greeter/SayHello\", descriptors = \
+         \"api.binpb\", message = MESSAGE }}\n"
+    )
+}
+
+#[test]
+fn every_call_is_answered_once_and_has_its_own_message() {
+    let pki = Pki::new();
+    let loads = [
+        "load = { connections = 4, requests = 200 }\n",
+        "load = { rate = \"400/s\", max_connections = 4, requests = 200 }\n",
+    ];
+    for transport in [Transport::Plain, Transport::Tls] {
+        for (load, (agents, streams)) in loads.into_iter().zip([(2, 1), (1, 5)]) {
+            let server = Greeter::start(transport, &pki, LONG);
+            let call = call("").replace(
+                "MESSAGE",
+                "{ name = \"{seq}\", more = [{ name = \"ü-{seq}\" }] }",
+            );
+            let document = run(
+                agents,
+                &format!("{load}{}{call}", head(&server, streams)),
+                &pki,
+            );
+            let case = format!("{transport:?}, {agents} agents: {load}");
+            assert!(
+                document.measured.errors.is_empty(),
+                "{case}: {:?}",
+                document.measured.errors
+            );
+            let expected = BTreeMap::from([("ok".to_owned(), 200)]);
+            assert_eq!(statuses(&document), expected, "{case}");
+            let seen = server.seen();
+            assert_eq!(seen.by_status, BTreeMap::from([(0, 200)]), "{case}");
+            let names = (0..200).map(|seq| (format!("{seq} ü-{seq}"), 1)).collect();
+            assert_eq!(seen.by_name, names, "{case}");
+        }
+    }
+}
+
+#[test]
+fn statuses_of_all_kinds_are_those_that_the_server_gave() {
+    let pki = Pki::new();
+    for agents in [1, 2] {
+        let server = Greeter::start(Transport::Plain, &pki, LONG);
+        let mut plan = format!(
+            "load = {{ connections = 3, requests = 340 }}\n{}",
+            head(&server, 4)
+        );
+        for status in GrpcStatus::all() {
+            let code = status.code();
+            let request = call(&format!(
+                "name = \"{code}\"\nexpect.grpc_status = [\"ok\", 5, 16]"
+            ));
+            plan += &request.replace("MESSAGE", &format!("{{ status = {code} }}"));
+        }
+        let _ = write!(
+            plan,
+            "[thresholds]\n\"errors.grpc.unavailable.count\" = \"<= 20\"\n"
+        );
+        let document = start(agents, &plan, &pki).whole_document(agents as usize);
+        let mut expected: BTreeMap<String, u64> = GrpcStatus::all()
+            .map(|status| (status.name().to_owned(), 20))
+            .collect();
+        assert_eq!(statuses(&document), expected);
+        let seen = server.seen().by_status;
+        assert_eq!(
+            seen,
+            GrpcStatus::all()
+                .map(|status| (status.code().into(), 20))
+                .collect()
+        );
+        for ok in ["ok", "not_found", "unauthenticated"] {
+            expected.remove(ok);
+        }
+        let errors = document.measured.errors.iter();
+        let errors: BTreeMap<String, u64> = errors
+            .map(|error| (error.name.replace("grpc.", ""), error.count))
+            .collect();
+        assert_eq!(errors, expected);
+        assert_eq!(document.measured.operations.ok, 60);
+    }
+}
+
+#[test]
+fn metadata_credentials_and_deadline_arrive() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    let plan = format!(
+        "load = {{ connections = 1, requests = 3 }}\n{}auth.me.bearer = \"t0ken\"\n\
+         data.users = {{ file = \"users.csv\" }}\n[[request]]\nauth = \"me\"\n\
+         headers = {{ x-id = \"{{users.id}}\" }}\n[request.grpc]\n\
+         method = \"greet.Greeter.SayHello\"\ndescriptors = \"api.binpb\"\ntimeout = \"1500ms\"\n\
+         message = '{{\"name\": \"{{users.name}}\"}}'\n",
+        head(&server, 1)
+    );
+    let document = CoordinatorCommand::local(1, &plan)
+        .file("api.binpb", &descriptors())
+        .file(
+            "users.csv",
+            "id,name\n1,Ann\n2,\"Q\"\"uote\\\"\n3,Zoë\n".as_bytes(),
+        )
+        .run()
+        .expect(0)
+        .whole_document(1);
+    assert_eq!(document.measured.operations.ok, 3);
+    let seen = server.seen();
+    let names = ["Ann ", "Q\"uote\\ ", "Zoë "].map(|name| (name.to_owned(), 1));
+    assert_eq!(seen.by_name, names.into());
+    let fields = ["1", "2", "3"].map(|id| format!("{id} Bearer t0ken 1500m"));
+    assert_eq!(seen.fields, fields);
+}
+
+#[test]
+fn wrong_messages_are_refused_before_a_run() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    let head = head(&server, 1);
+    for (message, why) in [
+        (
+            "{ nam = \"x\" }",
+            "request[0].grpc.message: is no greet.Hello: unrecognized field name 'nam'; write name",
+        ),
+        (
+            "{ status = \"{seq}\" }",
+            "placeholders can stand in fields of the type string",
+        ),
+    ] {
+        let call = call("").replace("MESSAGE", message);
+        let plan = format!("load = {{ connections = 1, requests = 1 }}\n{head}{call}");
+        let finished = CoordinatorCommand::local(1, &plan)
+            .file("api.binpb", &descriptors())
+            .run()
+            .expect(2);
+        assert!(finished.stderr.contains(why), "{}", finished.stderr);
+    }
+    assert_eq!(server.seen().by_status, BTreeMap::new());
+}
+
+#[test]
+fn connections_that_the_server_ends_cost_no_call() {
+    let pki = Pki::new();
+    for load in ["connections = 3", "rate = \"300/s\", max_connections = 3"] {
+        let server = Greeter::start(Transport::Plain, &pki, Duration::from_millis(400));
+        let call = call("").replace("MESSAGE", "{ name = \"{seq}\" }");
+        let load = format!("load = {{ {load}, think_time = \"10ms\", requests = 600 }}\n");
+        let load = match load.contains("rate") {
+            true => load.replace("think_time = \"10ms\", ", ""),
+            false => load,
+        };
+        let document = run(1, &format!("{load}{}{call}", head(&server, 4)), &pki);
+        assert!(
+            document.measured.http2.go_aways > 0,
+            "{:?}",
+            document.measured.http2
+        );
+        assert_eq!(
+            statuses(&document),
+            BTreeMap::from([("ok".to_owned(), 600)])
+        );
+        let seen = server.seen();
+        assert_eq!(seen.by_status, BTreeMap::from([(0, 600)]));
+        assert!(seen.by_name.values().all(|&number| number == 1));
+    }
+}

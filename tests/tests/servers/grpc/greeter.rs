@@ -1,0 +1,260 @@
+//! A gRPC server made with tonic, which counts what it answers.
+
+use interop::Pki;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::Duration;
+use target::KeyKind;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::server::TlsStream;
+use tonic::codegen::{BoxFuture, Service, http};
+use tonic::server::{Grpc, UnaryService};
+use tonic::transport::Server;
+use tonic::transport::server::Connected;
+use tonic::{Code, Request, Response, Status};
+use tonic_prost::ProstCodec;
+
+/// The service as its clients know it.
+pub const PROTO: &str = r#"
+    syntax = "proto3";
+    package greet;
+    service Greeter { rpc SayHello(Hello) returns (Hello); }
+    message Hello { string name = 1; int32 status = 2; repeated Hello more = 3; }
+"#;
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Hello {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(int32, tag = "2")]
+    status: i32,
+    #[prost(message, repeated, tag = "3")]
+    more: Vec<Hello>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    Plain,
+    Tls,
+}
+
+/// What the server saw.
+#[derive(Debug, Clone, Default)]
+pub struct Seen {
+    pub by_status: BTreeMap<i32, u64>,
+    /// Names of messages, with those within them.
+    pub by_name: BTreeMap<String, u64>,
+    /// Of calls with `x-id`: that, the credentials and the deadline.
+    pub fields: Vec<String>,
+}
+
+/// The server, which ends with its process.
+pub struct Greeter {
+    address: SocketAddr,
+    transport: Transport,
+    seen: Arc<Mutex<Seen>>,
+}
+
+impl Greeter {
+    /// Starts it; after `longest` it lets a connection end (GOAWAY).
+    pub fn start(transport: Transport, pki: &Pki, longest: Duration) -> Greeter {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let acceptor = (transport == Transport::Tls).then(|| acceptor(pki));
+        let service = GreeterService(Arc::clone(&seen));
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        thread::spawn(move || runtime.block_on(serve(listener, acceptor, service, longest)));
+        Greeter {
+            address,
+            transport,
+            seen,
+        }
+    }
+
+    pub fn url(&self) -> String {
+        let port = self.address.port();
+        match self.transport {
+            Transport::Plain => format!("http://127.0.0.1:{port}/"),
+            Transport::Tls => format!("https://localhost:{port}/"),
+        }
+    }
+
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    pub fn seen(&self) -> Seen {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
+fn acceptor(pki: &Pki) -> TlsAcceptor {
+    let files = pki.server(KeyKind::P256);
+    let chain = CertificateDer::pem_file_iter(&files.cert).unwrap();
+    let key = PrivateKeyDer::from_pem_file(&files.key).unwrap();
+    let mut config = ServerConfig::builder()
+        .with_no_client_auth()
+        .with_single_cert(chain.map(Result::unwrap).collect(), key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    TlsAcceptor::from(Arc::new(config))
+}
+
+async fn serve(
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    service: GreeterService,
+    longest: Duration,
+) {
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    let (to_server, mut accepted) = tokio::sync::mpsc::channel::<io::Result<Socket>>(64);
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, to_server) = (acceptor.clone(), to_server.clone());
+            tokio::spawn(async move {
+                let socket = match acceptor {
+                    None => Ok(Socket::Plain(stream)),
+                    Some(acceptor) => {
+                        let accepted = acceptor.accept(stream).await;
+                        accepted.map(|stream| Socket::Tls(Box::new(stream)))
+                    }
+                };
+                if socket.is_ok() {
+                    let _ = to_server.send(socket).await;
+                }
+            });
+        }
+    });
+    let sockets = PolledSockets(move |context: &mut Context<'_>| accepted.poll_recv(context));
+    let server = Server::builder().max_connection_age(longest);
+    server.serve_with_incoming(service, sockets).await.unwrap();
+}
+
+/// A function as a stream of sockets.
+struct PolledSockets<F>(F);
+
+impl<F> tonic::codegen::tokio_stream::Stream for PolledSockets<F>
+where
+    F: FnMut(&mut Context<'_>) -> Poll<Option<io::Result<Socket>>> + Unpin,
+{
+    type Item = io::Result<Socket>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        (self.0)(context)
+    }
+}
+
+#[derive(Clone)]
+struct GreeterService(Arc<Mutex<Seen>>);
+
+impl Service<http::Request<tonic::body::Body>> for GreeterService {
+    type Response = http::Response<tonic::body::Body>;
+    type Error = std::convert::Infallible;
+    type Future = BoxFuture<Self::Response, Self::Error>;
+
+    fn poll_ready(&mut self, _context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+        let service = self.clone();
+        assert_eq!(request.uri().path(), "/greet.Greeter/SayHello");
+        Box::pin(async move {
+            let mut grpc = Grpc::new(ProstCodec::default());
+            Ok(grpc.unary(service, request).await)
+        })
+    }
+}
+
+impl UnaryService<Hello> for GreeterService {
+    type Response = Hello;
+    type Future = BoxFuture<Response<Hello>, Status>;
+
+    fn call(&mut self, request: Request<Hello>) -> Self::Future {
+        let answer = self.answer(&request);
+        Box::pin(async move { answer })
+    }
+}
+
+impl GreeterService {
+    fn answer(&self, request: &Request<Hello>) -> Result<Response<Hello>, Status> {
+        let (fields, hello) = (request.metadata(), request.get_ref());
+        let field = |name: &str| fields.get(name).map_or("", |value| value.to_str().unwrap());
+        let mut seen = self.0.lock().unwrap();
+        *seen.by_status.entry(hello.status).or_default() += 1;
+        let more: Vec<&str> = hello.more.iter().map(|more| more.name.as_str()).collect();
+        let name = format!("{} {}", hello.name, more.join(" "));
+        *seen.by_name.entry(name).or_default() += 1;
+        if !field("x-id").is_empty() {
+            let all = ["x-id", "authorization", "grpc-timeout"].map(field);
+            seen.fields.push(all.join(" "));
+        }
+        match hello.status {
+            0 => Ok(Response::new(hello.clone())),
+            code => Err(Status::new(Code::from_i32(code), "as asked: 100 %")),
+        }
+    }
+}
+
+/// A connection with or without TLS.
+enum Socket {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Connected for Socket {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+/// The same call of whichever it is.
+macro_rules! of_either {
+    ($socket:expr, $call:ident ( $($argument:expr),* )) => {
+        match $socket.get_mut() {
+            Socket::Plain(stream) => Pin::new(stream).$call($($argument),*),
+            Socket::Tls(stream) => Pin::new(stream).$call($($argument),*),
+        }
+    };
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        of_either!(self, poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        of_either!(self, poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_either!(self, poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_either!(self, poll_shutdown(context))
+    }
+}
