@@ -59,7 +59,9 @@ pub use followed_redirects::FollowedRedirects;
 pub use histogram::{Bucket, Histogram, rank};
 pub use http_violation::HttpViolation;
 pub use interval::{Interval, Spare};
-pub use journeys::{Funnel, JourneyCell, JourneyCounts, JourneyEnd, JourneyTimes, StepCounts};
+pub use journeys::{
+    Funnel, GroupTally, JourneyCell, JourneyCounts, JourneyEnd, JourneyTimes, StepCounts,
+};
 pub use key::{CellId, CellKey, Period};
 pub use metric::{HANDSHAKE, LOOP_LAG, Metric, Outcome};
 pub use nanoseconds::nanoseconds;

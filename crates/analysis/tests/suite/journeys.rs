@@ -55,6 +55,7 @@ fn second(number: u32) -> Snapshot {
         steps: vec![step(5, 5, 5, 0), step(4, 4, 4, 0), step(4, 4, 3, 1)],
         time,
         wait,
+        ..Funnel::default()
     };
     let period = if number < 2 {
         Period::WarmUp
