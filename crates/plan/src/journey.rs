@@ -45,8 +45,8 @@ pub struct Journey {
     pub weight: u32,
     /// What becomes of its connection at its end.
     pub connection: JourneyConnection,
-    /// Whether it keeps cookies and sends them, as a browser does. It begins without any.
-    pub cookies: bool,
+    /// Whether it keeps cookies and sends them, as a browser does.
+    pub cookies: JourneyCookies,
     /// What is done, in order. It begins with a step.
     pub course: Vec<JourneyPart>,
     /// By the number of a step: its request, by its place in the plan.
@@ -66,6 +66,39 @@ pub enum JourneyConnection {
 
 crate::words::words!(JourneyConnection { Kept => "kept", New => "new" });
 
+/// Whether a journey keeps cookies, and how long they last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JourneyCookies {
+    /// It keeps none.
+    Ignored,
+    /// Until its end: it begins without any.
+    OfJourney,
+    /// As long as its user, who has one jar for all journeys of this kind.
+    OfUser,
+}
+
+impl JourneyCookies {
+    /// The word for [`JourneyCookies::OfUser`]; the others are `false` and `true`.
+    pub(crate) const USER_WORD: &str = "user";
+
+    fn canonical(self) -> String {
+        match self {
+            JourneyCookies::Ignored => "false".to_owned(),
+            JourneyCookies::OfJourney => "true".to_owned(),
+            JourneyCookies::OfUser => quote(JourneyCookies::USER_WORD),
+        }
+    }
+}
+
+/// How often a step is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepTurns {
+    /// Whenever a journey comes to it.
+    Each,
+    /// Until its request has ended ok once for the user; then all journeys of the user skip it.
+    OncePerUser,
+}
+
 /// A part of a journey.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JourneyPart {
@@ -75,6 +108,8 @@ pub enum JourneyPart {
         number: u16,
         /// The request's place in the plan.
         request: u16,
+        /// How often it is made.
+        turns: StepTurns,
     },
     /// Does nothing for a time.
     Pause(Pause),
@@ -149,7 +184,8 @@ impl Journey {
         self.step_names.get(step).map_or("", String::as_str)
     }
 
-    /// Steps that a journey begins if none fails and every condition holds, on average.
+    /// Steps that a journey begins if none fails, every condition holds and its user has made none
+    /// before, on average.
     #[must_use]
     pub fn mean_steps(&self) -> f64 {
         mean(&self.course, &|part| match part {
@@ -189,6 +225,32 @@ impl Journey {
         most(&self.course, &|part| {
             matches!(part, JourneyPart::Step { .. })
         })
+    }
+
+    /// Fewest steps that one journey begins if none fails: no condition holds, and its user has
+    /// made before what is made once.
+    pub(crate) fn fewest_steps(&self) -> u64 {
+        fewest(&self.course)
+    }
+
+    /// Whether it has steps that are made once per user.
+    #[must_use]
+    pub fn has_steps_made_once(&self) -> bool {
+        has(&self.course, &|part| {
+            let once = StepTurns::OncePerUser;
+            matches!(part, JourneyPart::Step { turns, .. } if *turns == once)
+        })
+    }
+
+    /// Whether its user remembers anything from one journey to the next.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.cookies == JourneyCookies::OfUser || self.has_steps_made_once()
+    }
+
+    /// The canonical text of its cookies.
+    pub(crate) fn canonical_cookies(&self) -> String {
+        self.cookies.canonical()
     }
 
     /// The canonical text of its steps.
@@ -250,6 +312,25 @@ fn most(parts: &[JourneyPart], count: &dyn Fn(&JourneyPart) -> bool) -> u64 {
     parts.iter().map(of_part).fold(0, u64::saturating_add)
 }
 
+/// Fewest steps on any way, without those in conditions and those that are made once.
+fn fewest(parts: &[JourneyPart]) -> u64 {
+    let of_part = |part: &JourneyPart| match part {
+        JourneyPart::Step { turns, .. } => u64::from(*turns == StepTurns::Each),
+        JourneyPart::Pause(_) | JourneyPart::When { .. } => 0,
+        JourneyPart::Repeat { times, parts } => u64::from(*times).saturating_mul(fewest(parts)),
+        JourneyPart::Pick(ways) => {
+            let ways = ways.iter().map(|way| fewest(&way.parts));
+            ways.min().unwrap_or(0)
+        }
+    };
+    parts.iter().map(of_part).fold(0, u64::saturating_add)
+}
+
+/// Whether any step or pause is one that `is` says, on any way.
+fn has(parts: &[JourneyPart], is: &dyn Fn(&JourneyPart) -> bool) -> bool {
+    most(parts, is) > 0
+}
+
 fn write_parts(parts: &[JourneyPart], names: &[&str], out: &mut String) {
     let part = |part: &JourneyPart| {
         let inner = |parts: &[JourneyPart]| {
@@ -258,12 +339,14 @@ fn write_parts(parts: &[JourneyPart], names: &[&str], out: &mut String) {
             text
         };
         match part {
-            JourneyPart::Step { request, .. } => quote(
-                names
-                    .get(usize::from(*request))
-                    .copied()
-                    .unwrap_or_default(),
-            ),
+            JourneyPart::Step { request, turns, .. } => {
+                let name = names.get(usize::from(*request)).copied();
+                let name = quote(name.unwrap_or_default());
+                match turns {
+                    StepTurns::Each => name,
+                    StepTurns::OncePerUser => format!("{{ request = {name}, once = \"user\" }}"),
+                }
+            }
             JourneyPart::Pause(pause) => format!("{{ pause = {} }}", pause.canonical()),
             JourneyPart::Repeat { times, parts } => {
                 format!("{{ repeat = {times}, steps = {} }}", inner(parts))

@@ -97,7 +97,9 @@ pub use files::{Files, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
-pub use journey::{Journey, JourneyConnection, JourneyPart, JourneyWay, Pause, WorkUnit};
+pub use journey::{
+    Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, StepTurns, WorkUnit,
+};
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
 pub use mask::{MASK, mask_secrets};

@@ -1,8 +1,8 @@
 //! Journeys and captured texts: what is read, what is written, and what is refused.
 
 use plan::{
-    Capture, CapturePick, CapturePlace, End, JourneyConnection, JourneyPart, MissingCapture,
-    NoFiles, Pause, Plan, WorkUnit,
+    Capture, CapturePick, CapturePlace, End, JourneyConnection, JourneyCookies, JourneyPart,
+    MissingCapture, NoFiles, Pause, Plan, StepTurns, WorkUnit,
 };
 use std::time::Duration;
 
@@ -122,6 +122,61 @@ fn canonical_text_gives_the_same_plan() {
     );
 }
 
+const ONCE: &str = "{ request = \"login\", once = \"user\" },\n";
+
+#[test]
+fn steps_made_once_are_read_and_keep_cookies_for_their_user() {
+    let text = SHOP.replacen("\"login\",\n", ONCE, 1);
+    let plan = read(&text).expect("a plan");
+    let [buyer, visitor] = plan.journeys() else {
+        panic!("two journeys");
+    };
+    let login = JourneyPart::Step {
+        number: 0,
+        request: 0,
+        turns: StepTurns::OncePerUser,
+    };
+    assert_eq!(
+        (&buyer.course[0], &buyer.steps()[..2]),
+        (&login, &[0, 1][..])
+    );
+    assert!(buyer.remembers() && !visitor.remembers());
+    let cookies = [buyer.cookies, visitor.cookies];
+    assert_eq!(cookies, [JourneyCookies::OfUser, JourneyCookies::OfJourney]);
+    // A user's first journey is as long as any without `once`.
+    assert_eq!(
+        (buyer.mean_steps(), plan.most_operations_per_unit()),
+        (4.875, 5.0)
+    );
+    let canonical = plan.canonical_text();
+    assert!(canonical.contains("cookies = \"user\""), "{canonical}");
+    let again = Plan::parse_canonical(&canonical, &|_| None).expect("canonical text is a plan");
+    assert_eq!((again.canonical_text(), again), (canonical, plan));
+    for (written, cookies) in [
+        ("true", JourneyCookies::OfJourney),
+        ("false", JourneyCookies::Ignored),
+        ("\"user\"", JourneyCookies::OfUser),
+    ] {
+        let text = text.replacen("weight = 3", &format!("weight = 3\ncookies = {written}"), 1);
+        let plan = read(&text).expect(written);
+        assert_eq!(plan.journeys()[0].cookies, cookies);
+        let mut notes = plan.notes().iter();
+        let is_noted = notes.any(|note| note.starts_with("journey.cookies = true forgets"));
+        assert_eq!(is_noted, cookies == JourneyCookies::OfJourney, "{written}");
+    }
+}
+
+#[test]
+fn plan_without_steps_made_once_has_the_text_that_it_had() {
+    let text = read(SHOP).expect("a plan").canonical_text();
+    assert!(
+        text.contains("cookies = true\nsteps = [\"login\", { repeat"),
+        "{text}"
+    );
+    let table = SHOP.replacen("\"login\",\n", "{ request = \"login\" },\n", 1);
+    assert_eq!(read(&table).expect("a plan").canonical_text(), text);
+}
+
 /// The plan with `old` replaced by `new`, and the messages that this brings.
 fn problems(old: &str, new: &str) -> String {
     assert!(SHOP.contains(old), "{old}");
@@ -194,6 +249,36 @@ fn mistakes_are_told_with_their_cure() {
             "steps = [] }",
             "stps = [] }",
             "write steps = [] to do nothing",
+        ),
+        (
+            "\"login\",\n",
+            "{ request = \"login\", once = \"agent\" },\n",
+            "\"agent\" is not known here; write \"user\", or leave it out",
+        ),
+        (
+            "\"login\",\n",
+            "{ request = \"login\", once = true },\n",
+            "found the boolean true where a string belongs; write \"user\"",
+        ),
+        (
+            "\"login\",\n",
+            "{ once = \"login\" },\n",
+            "does not say what is made once; write { request = \"login\", once = \"user\" }",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }, \"login\"",
+            "{ request = \"login\", once = \"user\" }, { if = \"token\", steps = [\"login\"] }",
+            "can have no request left once the user has made those with once",
+        ),
+        (
+            "name = \"visitor\"",
+            "name = \"visitor\"\ncookies = \"journey\"",
+            "\"journey\" is not known here; write true, false or \"user\"",
+        ),
+        (
+            "name = \"visitor\"",
+            "name = \"visitor\"\ncookies = 1",
+            "found the integer 1 where true, false or a word belongs",
         ),
         (
             "\"login\", { pause = \"1s\" }, \"login\"",
