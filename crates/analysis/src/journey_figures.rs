@@ -61,7 +61,7 @@ pub struct StepFigures {
     pub request: String,
     /// Its own name: that of the request, with a number behind it if earlier steps have the same.
     pub name: String,
-    /// Journeys that came to it.
+    /// Journeys that came to it, also those that skipped it.
     pub journeys: u64,
     /// Times that it was begun: more often than journeys came to it where the plan repeats it.
     pub begun: u64,
@@ -69,6 +69,9 @@ pub struct StepFigures {
     pub ok: u64,
     /// Times that it ended otherwise; each was the end of its journey.
     pub failed: u64,
+    /// Times that it was skipped, because it is made once per user and had been; not among `begun`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
 }
 
 /// The names of a plan's journey and of its steps.
@@ -129,7 +132,7 @@ impl JourneyFigures {
         } = funnel.counts;
         let nothing = StepCounts::default();
         let counts = funnel.steps.iter().chain(std::iter::repeat(&nothing));
-        let steps = names.steps.iter().zip(counts);
+        let steps = names.steps.iter().zip(counts).enumerate();
         JourneyFigures {
             name: names.name.clone(),
             begun,
@@ -147,13 +150,14 @@ impl JourneyFigures {
             time: time_figure(&funnel.time),
             wait: time_figure(&funnel.wait),
             steps: steps
-                .map(|((request, name), counts)| StepFigures {
+                .map(|(place, ((request, name), counts))| StepFigures {
                     request: request.clone(),
                     name: name.clone(),
                     journeys: counts.reached,
                     begun: counts.begun,
                     ok: counts.ok,
                     failed: counts.failed,
+                    skipped: funnel.count_skipped(place),
                 })
                 .collect(),
         }

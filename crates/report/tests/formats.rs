@@ -172,6 +172,7 @@ fn buyers(document: &Document) -> analysis::JourneyFigures {
             begun,
             ok,
             failed,
+            skipped: 0,
         }
     };
     analysis::JourneyFigures {
@@ -230,6 +231,14 @@ fn journeys_are_in_every_format_that_has_room_for_them_and_else_nowhere() {
             assert!(text.contains(words), "{words} in {format:?}:\n{text}");
         }
     }
+    let console = Format::Console.render(&document, Style::PLAIN);
+    assert!(!console.contains("skipped"), "{console}");
+    document.journeys[0].steps[2].skipped = 987;
+    let console = Format::Console.render(&document, Style::PLAIN);
+    assert!(
+        console.contains("skipped") && console.contains("987"),
+        "{console}"
+    );
     let brief = Format::Brief.render(&document, Style::PLAIN);
     assert!(brief.contains("4321 begun, 3210 completed"), "{brief}");
     let csv = Format::Csv.render(&document, Style::PLAIN);

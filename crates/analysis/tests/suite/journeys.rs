@@ -132,6 +132,35 @@ fn funnel_is_the_sum_of_all_agents_and_seconds() {
 }
 
 #[test]
+fn steps_that_were_skipped_are_summed_beside_those_begun() {
+    let mut collector = collector("");
+    for agent in 0..2 {
+        fire(&mut collector, agent, |_, second| {
+            for funnel in second.journeys.values_mut() {
+                funnel.skipped = vec![3];
+                if let Some(step) = funnel.steps.first_mut() {
+                    step.reached += 3;
+                } else {
+                    funnel.steps = vec![step(3, 0, 0, 0)];
+                }
+            }
+        });
+    }
+    let document = collector.document(RunState::Complete);
+    let [login, search, _] = &document.journeys[0].steps[..] else {
+        panic!("{:?}", document.journeys)
+    };
+    assert_eq!((login.journeys, login.begun, login.skipped), (64, 40, 24));
+    assert_eq!(search.skipped, 0);
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|it| it.totals_match == Some(true))
+    );
+}
+
+#[test]
 fn document_of_requests_alone_has_no_journeys() {
     let collector = crate::scene::collector(OPEN, "");
     let document = collector.document(RunState::Incomplete);

@@ -138,30 +138,33 @@ fn remarks(journey: &JourneyFigures) -> Vec<Remark> {
 fn funnel(journey: &JourneyFigures) -> Table {
     let begun = journey.begun;
     let of_begun = |count: u64| count as f64 / begun.max(1) as f64;
-    let mut table = Table::new(
-        &[
-            &*journey.name,
-            "journeys",
-            "of begun",
-            "times",
-            "ok",
-            "failed",
-        ],
-        Vec::new(),
-    );
+    let skips = journey.steps.iter().any(|step| step.skipped > 0);
+    let mut headings = vec![
+        &*journey.name,
+        "journeys",
+        "of begun",
+        "times",
+        "ok",
+        "failed",
+    ];
+    headings.extend(skips.then_some("skipped"));
+    let mut table = Table::new(&headings, Vec::new());
     let mut row = |name: String, journeys: u64, step: Option<&StepFigures>| {
         let of_step = |of: fn(&StepFigures) -> u64| step.map(of).map(|it| it.to_string());
         let of_step = |of| of_step(of).unwrap_or_default();
-        table.rows.push(vec![
+        let mut cells = vec![
             name,
             journeys.to_string(),
             share(of_begun(journeys)),
             of_step(|step| step.begun),
             of_step(|step| step.ok),
             of_step(|step| step.failed),
-        ]);
-        let shade = Some(of_begun(journeys));
-        table.shares.push(vec![None, None, shade, None, None, None]);
+        ];
+        cells.extend(skips.then(|| of_step(|step| step.skipped)));
+        let mut shares = vec![None; cells.len()];
+        shares[2] = Some(of_begun(journeys));
+        table.rows.push(cells);
+        table.shares.push(shares);
     };
     for (number, step) in journey.steps.iter().enumerate() {
         row(
