@@ -111,6 +111,12 @@ impl PythonServer {
         })
     }
 
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// The URL of `/`.
     #[must_use]
     pub fn url(&self) -> String {
