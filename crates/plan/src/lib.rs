@@ -25,6 +25,7 @@ mod files;
 mod fleet_plan;
 mod generator;
 mod group;
+mod html_element;
 mod journey;
 mod key_log;
 mod load;
@@ -97,6 +98,7 @@ pub use files::{Files, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
+pub use html_element::{HtmlCondition, HtmlElement, HtmlElementError, HtmlTest};
 pub use journey::{
     Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, StepTurns, WorkUnit,
 };
