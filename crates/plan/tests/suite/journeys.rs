@@ -107,6 +107,22 @@ fn captures_are_read_in_the_order_of_their_names() {
 }
 
 #[test]
+fn attributes_of_elements_are_read_as_written() {
+    let html = "{ html = 'Input[name=\"csrf\"]', attribute = \"VALUE\", pick = \"last\" }";
+    let text = SHOP.replacen("{ json = \"/data/token\" }", html, 1);
+    let plan = read(&text).expect("a plan");
+    let capture = &plan.requests()[0].captures[1];
+    assert!(capture.is_of_body() && !capture.is_of_whole_body());
+    assert_eq!(
+        capture.failure(),
+        "HTML Input[name=\"csrf\"] has no value, for token"
+    );
+    let text = plan.canonical_text();
+    let again = Plan::parse_canonical(&text, &|_| None).expect("canonical text is a plan");
+    assert_eq!((again.canonical_text(), &again), (text, &plan));
+}
+
+#[test]
 fn canonical_text_gives_the_same_plan() {
     let plan = read(SHOP).expect("a plan");
     let text = plan.canonical_text();
@@ -224,6 +240,26 @@ fn mistakes_are_told_with_their_cure() {
             "a table that says where the text is",
         ),
         ("'csrf=\"(\\w+)\"'", "'csrf=('", "is no regular expression"),
+        (
+            "{ json = \"/data/token\" }",
+            "{ html = \"form input\", attribute = \"value\" }",
+            "\"form input\" names more than one element, or has a stray character; write one such",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ html = \"input[name=csrf]\" }",
+            "does not say which attribute; write one such as attribute = \"value\"",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ json = \"/data/token\", attribute = \"value\" }",
+            "belongs to an element; write html",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ html = \"input\", attribute = \"va lue\" }",
+            "\"va lue\" is not the name of an attribute",
+        ),
         (
             "path = \"/login\"",
             "weight = 2",
