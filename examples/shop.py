@@ -27,7 +27,10 @@ class Shop(http.server.BaseHTTPRequestHandler):
             session, hidden = secrets.token_hex(8), secrets.token_hex(8)
             with LOCK:
                 sessions[session] = {"hidden": hidden, "user": None}
-            form = f'<form method="post"><input type="hidden" name="csrf" value="{hidden}"></form>'
+            form = (
+                '<form method="post"><!-- <input name="csrf" value="old"> -->'
+                f'<input type="hidden" name="csrf" value="{hidden}"></form>'
+            )
             cookies = [f"session={session}; Path=/; HttpOnly", "step=login; Path=/login"]
             return self.answer(200, form.encode(), "text/html", cookies, session)
         if url.path == "/logins":

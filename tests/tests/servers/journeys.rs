@@ -150,8 +150,8 @@ fn what_a_journey_has_captured_and_keeps_is_its_own() {
             "POST /login 403",
         ),
         (
-            "value=\"([^\"]+)\"'",
-            "type=\"([^\"]+)\"', missing = \"skip\"",
+            "attribute = \"value\"",
+            "attribute = \"type\", missing = \"skip\"",
             "POST /login 403",
         ),
     ] {
@@ -272,4 +272,37 @@ fn a_step_made_once_is_made_again_if_it_failed() {
         "{finished}"
     );
     assert_eq!(sessions.len(), 5);
+}
+
+#[test]
+fn attributes_are_those_that_another_parser_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let Some(server) = PythonServer::paging(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        return;
+    };
+    let plan = format!(
+        "target.url = \"{}\"
+         [[request]]
+         name = \"page\"
+         path = \"/page?n={{seq}}\"
+         [request.capture.csrf]
+         html = \"input[name=csrf]\"
+         attribute = \"value\"
+         missing = \"skip\"
+         [[request]]
+         name = \"check\"
+         path = \"/check?n={{seq}}&got={{csrf}}\"
+         [journey]
+         steps = [\"page\", \"check\"]
+         [load]
+         connections = 4
+         journeys = 2000",
+        server.url()
+    );
+    let finished = CoordinatorCommand::local(1, &plan).run().expect(0);
+    let seen = std::fs::read_to_string(&seen).unwrap();
+    let wrong: Vec<&str> = seen.lines().filter(|line| *line != "same").collect();
+    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong[0]);
+    assert_eq!(seen.lines().count(), 2000, "{finished}");
 }
