@@ -95,13 +95,14 @@ impl Journeys {
         let program = &self.programs[usize::from(cell.journey)];
         let mut walk = Walk::new(cell, (0, 0), program, self.seed);
         let mut steps = Vec::new();
-        // The first step depends on no text.
-        let mut next = walk.advance(program, None, |_| false);
-        while steps.len() < most
-            && let WalkMove::Step { step, .. } = next
-        {
-            steps.push((step.request, walk.bits()));
-            next = walk.advance(program, Some(texts), |_| false);
+        while steps.len() < most {
+            // The first step depends on no text.
+            let texts = Some(texts).filter(|_| !steps.is_empty());
+            match walk.advance(program, texts, |_| false) {
+                WalkMove::Step { step, .. } => steps.push((step.request, walk.bits())),
+                WalkMove::Skip { .. } | WalkMove::Leave { .. } => {}
+                WalkMove::End { .. } => break,
+            }
         }
         steps
     }
@@ -144,7 +145,8 @@ impl Journeys {
             }
         }
         let texts = memories.of(seq).map(|texts| &**texts);
-        let next = next_move(&mut walk, program, (texts, travellers, slot), recorder);
+        let of_user = (texts, travellers, slot);
+        let next = next_move(&mut walk, program, of_user, (arrival.intended_at, recorder));
         if let WalkMove::Step { step, pause_ns } = next {
             walk.wait(arrival.intended_at, step, pause_ns);
         }
@@ -193,6 +195,8 @@ impl Journeys {
         let WalkState::Due { at, step } = walk.state else {
             return None;
         };
+        let walk_cell = walk.cell;
+        walk.begin_groups(at, |group| recorder.begin_group(walk_cell, group));
         let is_first = walk.begin(step);
         recorder.begin_step(walk.cell, step.number, is_first);
         Some(DueStep {
@@ -248,11 +252,12 @@ impl Journeys {
             StepOutcome::Failed => (JourneyEnd::Failed, 0),
             StepOutcome::Cut => (JourneyEnd::Abandoned, 0),
             StepOutcome::Ok => {
-                match next_move(walk, program, (texts, travellers, slot), recorder) {
+                let of_user = (texts, travellers, slot);
+                match next_move(walk, program, of_user, (now, recorder)) {
                     WalkMove::Step { step, pause_ns } => return walk.wait(now, step, pause_ns),
-                    WalkMove::Skip { pause_ns, .. } | WalkMove::End { pause_ns } => {
-                        (JourneyEnd::Completed, pause_ns)
-                    }
+                    WalkMove::Skip { pause_ns, .. }
+                    | WalkMove::Leave { pause_ns, .. }
+                    | WalkMove::End { pause_ns } => (JourneyEnd::Completed, pause_ns),
                 }
             }
         };
@@ -328,12 +333,13 @@ impl Journeys {
     }
 }
 
-/// Goes on to the next step or the end, and counts the steps that are skipped on the way.
+/// Goes on at `now` to the next step or the end, and counts the steps that are skipped on the way,
+/// and the groups that are completed.
 fn next_move(
     walk: &mut Walk,
     program: &Program,
     (texts, travellers, slot): (Option<&JourneyMemory>, Option<&Travellers>, u32),
-    recorder: &mut Recorder,
+    (now, recorder): (u64, &mut Recorder),
 ) -> WalkMove {
     let has_made =
         |request| travellers.is_some_and(|travellers| travellers.has_made(slot, request));
@@ -347,6 +353,11 @@ fn next_move(
             } => {
                 paused_ns = paused_ns.saturating_add(pause_ns);
                 recorder.skip_step(walk.cell, number, is_first);
+            }
+            WalkMove::Leave { group, pause_ns } => {
+                paused_ns = paused_ns.saturating_add(pause_ns);
+                let time_ns = now.saturating_sub(group.due_at);
+                recorder.complete_group((walk.cell, group.number), time_ns, group.paused_ns);
             }
             WalkMove::Step { step, pause_ns } => {
                 let pause_ns = paused_ns.saturating_add(pause_ns);

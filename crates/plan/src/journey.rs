@@ -53,6 +53,8 @@ pub struct Journey {
     pub(crate) steps: Vec<u16>,
     /// By the number of a step: its name in results.
     pub(crate) step_names: Vec<String>,
+    /// By the number of a group: its name, unique in the journey.
+    pub(crate) groups: Vec<String>,
 }
 
 /// What becomes of a journey's connection when it has ended. Until then no other journey has it.
@@ -120,6 +122,13 @@ pub enum JourneyPart {
         /// The parts.
         parts: Vec<JourneyPart>,
     },
+    /// Goes through parts, which have times of their own.
+    Group {
+        /// Its number among the journey's groups, from 0 in the order of the text.
+        number: u16,
+        /// The parts.
+        parts: Vec<JourneyPart>,
+    },
     /// Goes through one of several ways, by weight.
     Pick(Vec<JourneyWay>),
     /// Goes through parts if a captured text is there, or if it is not.
@@ -182,6 +191,17 @@ impl Journey {
     #[must_use]
     pub fn step_name(&self, step: usize) -> &str {
         self.step_names.get(step).map_or("", String::as_str)
+    }
+
+    /// Names of its groups of steps, by their numbers.
+    #[must_use]
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
+    /// Whether it begins with a step, which a group may have first.
+    pub(crate) fn begins_with_step(&self) -> bool {
+        begins_with_step(&self.course)
     }
 
     /// Steps that a journey begins if none fails, every condition holds and its user has made none
@@ -256,7 +276,7 @@ impl Journey {
     /// The canonical text of its steps.
     pub(crate) fn canonical_steps(&self, names: &[&str]) -> String {
         let mut text = String::new();
-        write_parts(&self.course, names, &mut text);
+        write_parts(&self.course, (names, &self.groups), &mut text);
         text
     }
 
@@ -285,7 +305,7 @@ fn mean(parts: &[JourneyPart], each: &dyn Fn(&JourneyPart) -> f64) -> f64 {
     let of_part = |part: &JourneyPart| match part {
         JourneyPart::Step { .. } | JourneyPart::Pause(_) => each(part),
         JourneyPart::Repeat { times, parts } => f64::from(*times) * mean(parts, each),
-        JourneyPart::When { parts, .. } => mean(parts, each),
+        JourneyPart::When { parts, .. } | JourneyPart::Group { parts, .. } => mean(parts, each),
         JourneyPart::Pick(ways) => {
             let sum: f64 = ways.iter().map(|way| f64::from(way.weight)).sum();
             let ways = ways.iter();
@@ -303,7 +323,7 @@ fn most(parts: &[JourneyPart], count: &dyn Fn(&JourneyPart) -> bool) -> u64 {
         JourneyPart::Repeat { times, parts } => {
             u64::from(*times).saturating_mul(most(parts, count))
         }
-        JourneyPart::When { parts, .. } => most(parts, count),
+        JourneyPart::When { parts, .. } | JourneyPart::Group { parts, .. } => most(parts, count),
         JourneyPart::Pick(ways) => {
             let ways = ways.iter().map(|way| most(&way.parts, count));
             ways.max().unwrap_or(0)
@@ -317,6 +337,7 @@ fn fewest(parts: &[JourneyPart]) -> u64 {
     let of_part = |part: &JourneyPart| match part {
         JourneyPart::Step { turns, .. } => u64::from(*turns == StepTurns::Each),
         JourneyPart::Pause(_) | JourneyPart::When { .. } => 0,
+        JourneyPart::Group { parts, .. } => fewest(parts),
         JourneyPart::Repeat { times, parts } => u64::from(*times).saturating_mul(fewest(parts)),
         JourneyPart::Pick(ways) => {
             let ways = ways.iter().map(|way| fewest(&way.parts));
@@ -326,16 +347,24 @@ fn fewest(parts: &[JourneyPart]) -> u64 {
     parts.iter().map(of_part).fold(0, u64::saturating_add)
 }
 
+fn begins_with_step(parts: &[JourneyPart]) -> bool {
+    match parts.first() {
+        Some(JourneyPart::Step { .. }) => true,
+        Some(JourneyPart::Group { parts, .. }) => begins_with_step(parts),
+        _ => false,
+    }
+}
+
 /// Whether any step or pause is one that `is` says, on any way.
 fn has(parts: &[JourneyPart], is: &dyn Fn(&JourneyPart) -> bool) -> bool {
     most(parts, is) > 0
 }
 
-fn write_parts(parts: &[JourneyPart], names: &[&str], out: &mut String) {
+fn write_parts(parts: &[JourneyPart], (names, groups): (&[&str], &[String]), out: &mut String) {
     let part = |part: &JourneyPart| {
         let inner = |parts: &[JourneyPart]| {
             let mut text = String::new();
-            write_parts(parts, names, &mut text);
+            write_parts(parts, (names, groups), &mut text);
             text
         };
         match part {
@@ -350,6 +379,11 @@ fn write_parts(parts: &[JourneyPart], names: &[&str], out: &mut String) {
             JourneyPart::Pause(pause) => format!("{{ pause = {} }}", pause.canonical()),
             JourneyPart::Repeat { times, parts } => {
                 format!("{{ repeat = {times}, steps = {} }}", inner(parts))
+            }
+            JourneyPart::Group { number, parts } => {
+                let name = groups.get(usize::from(*number));
+                let name = quote(name.map_or("", String::as_str));
+                format!("{{ group = {name}, steps = {} }}", inner(parts))
             }
             JourneyPart::Pick(ways) => {
                 let way = |way: &JourneyWay| {

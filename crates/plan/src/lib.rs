@@ -140,7 +140,9 @@ pub use target::{
     Target, Url,
 };
 pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric, ThresholdScope};
-pub use threshold_metric::{JourneyNumber, JourneyTime, NumberName, ThresholdMetricError};
+pub use threshold_metric::{
+    GroupFigure, JourneyNumber, JourneyTime, NumberName, ThresholdMetricError,
+};
 pub use time_format::{TimeFormat, TimeFormatError};
 pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,

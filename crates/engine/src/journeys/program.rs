@@ -31,6 +31,9 @@ pub(super) enum JourneyCommand {
     Jump {
         to: u32,
     },
+    /// A group of steps begins, or has ended: the journey's group with this number.
+    BeginGroup(u16),
+    EndGroup(u16),
     /// The journey has been completed.
     End,
 }
@@ -52,6 +55,7 @@ pub(super) struct Program {
     /// The deepest nesting of loops.
     pub(super) counters: usize,
     pub(super) steps: usize,
+    pub(super) groups: usize,
     /// Whether its connection is closed when it has ended.
     pub(super) closes: bool,
     pub(super) cookies: JourneyCookies,
@@ -63,6 +67,7 @@ impl Program {
             commands: Vec::new(),
             counters: 0,
             steps: journey.steps().len(),
+            groups: journey.groups().len(),
             closes: journey.connection == plan::JourneyConnection::New,
             cookies: journey.cookies,
         };
@@ -113,6 +118,11 @@ impl Program {
                         is_there: *is_there,
                         to: self.here(),
                     };
+                }
+                JourneyPart::Group { number, parts } => {
+                    self.commands.push(JourneyCommand::BeginGroup(*number));
+                    self.parts(parts, depth);
+                    self.commands.push(JourneyCommand::EndGroup(*number));
                 }
                 JourneyPart::Pick(ways) => self.pick(ways, depth),
             }

@@ -22,6 +22,8 @@ pub(super) struct Walk {
     counters: Box<[u32]>,
     /// By the number of a step: whether it has been begun before.
     begun: Box<[bool]>,
+    /// By the number of a group.
+    groups: Box<[GroupPlace]>,
     random: Random,
 }
 
@@ -36,6 +38,29 @@ pub(super) enum WalkState {
     Due { at: u64, step: StepAhead },
 }
 
+/// Where a journey is with a group of its steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GroupPlace {
+    Outside,
+    /// No step of it has begun.
+    Entered,
+    /// Its first step was due at `due_at`, when the journey had paused for `paused_ns`.
+    Begun {
+        due_at: u64,
+        paused_ns: u64,
+    },
+}
+
+/// A group of steps whose last one has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CompletedGroup {
+    pub(super) number: u16,
+    /// When its first step was due.
+    pub(super) due_at: u64,
+    /// Pauses between its first step and its last one.
+    pub(super) paused_ns: u64,
+}
+
 /// What follows, after a pause in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalkMove {
@@ -48,6 +73,11 @@ pub(super) enum WalkMove {
     Skip {
         number: u16,
         is_first: bool,
+        pause_ns: u64,
+    },
+    /// Past the end of a group.
+    Leave {
+        group: CompletedGroup,
         pause_ns: u64,
     },
     End {
@@ -71,6 +101,7 @@ impl Walk {
             at: 0,
             counters: vec![0; program.counters].into(),
             begun: vec![false; program.steps].into(),
+            groups: vec![GroupPlace::Outside; program.groups].into(),
             random: Random::new(seed ^ JOURNEY_SEED, seq),
         }
     }
@@ -91,6 +122,31 @@ impl Walk {
     pub(super) fn begin(&mut self, step: StepAhead) -> bool {
         self.state = WalkState::UnderWay { step };
         self.come_to(step.number)
+    }
+
+    /// Begins the groups whose first step is due at `due_at`, and tells of each.
+    pub(super) fn begin_groups(&mut self, due_at: u64, mut tell: impl FnMut(u16)) {
+        let paused_ns = self.paused_ns;
+        for (number, place) in (0..).zip(&mut self.groups) {
+            if *place == GroupPlace::Entered {
+                *place = GroupPlace::Begun { due_at, paused_ns };
+                tell(number);
+            }
+        }
+    }
+
+    /// Leaves a group. Returns it if any step of it has begun.
+    fn leave(&mut self, number: u16) -> Option<CompletedGroup> {
+        let place = self.groups.get_mut(usize::from(number))?;
+        let GroupPlace::Begun { due_at, paused_ns } = std::mem::replace(place, GroupPlace::Outside)
+        else {
+            return None;
+        };
+        Some(CompletedGroup {
+            number,
+            due_at,
+            paused_ns: self.paused_ns.saturating_sub(paused_ns),
+        })
     }
 
     /// Returns whether it is the first time that the journey comes to a step.
@@ -150,6 +206,16 @@ impl Walk {
                     }
                 }
                 JourneyCommand::Jump { to } => self.at = *to,
+                &JourneyCommand::BeginGroup(number) => {
+                    if let Some(place) = self.groups.get_mut(usize::from(number)) {
+                        *place = GroupPlace::Entered;
+                    }
+                }
+                &JourneyCommand::EndGroup(number) => {
+                    if let Some(group) = self.leave(number) {
+                        return WalkMove::Leave { group, pause_ns };
+                    }
+                }
                 JourneyCommand::End => return WalkMove::End { pause_ns },
             }
         }
@@ -223,12 +289,19 @@ mod tests {
         while let Some(advance) = next {
             let (WalkMove::Step { pause_ns, .. }
             | WalkMove::Skip { pause_ns, .. }
+            | WalkMove::Leave { pause_ns, .. }
             | WalkMove::End { pause_ns }) = advance;
             pauses.push(pause_ns / 1_000_000);
             next = match advance {
                 WalkMove::Step { step, .. } => {
+                    walk.paused_ns += pause_ns;
+                    walk.begin_groups(0, |number| requests += &format!("{number}:"));
                     requests += &plan.requests()[usize::from(step.request)].name;
                     walk.begin(step);
+                    Some(walk.advance(&program, texts, has_made))
+                }
+                WalkMove::Leave { group, .. } => {
+                    requests += &format!("[{} {}]", group.number, group.paused_ns / 1_000_000);
                     Some(walk.advance(&program, texts, has_made))
                 }
                 WalkMove::Skip { is_first, .. } => {
@@ -277,6 +350,33 @@ mod tests {
         assert_eq!(made(&[]).0, "aababa");
         assert_eq!(made(&[1]).0, "aababa");
         assert_eq!(made(&[0]), ("--b=ba".to_owned(), vec![0, 5, 0, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn groups_last_from_their_first_step_to_their_last_one() {
+        let pause = "{ pause = \"5ms\" }";
+        let inner = format!("{{ group = \"in\", steps = [{pause}, \"b\"] }}");
+        for (steps, requests) in [
+            (
+                format!(
+                    "[\"a\", {{ group = \"g\", steps = [{pause}, \"b\", {pause}, \"b\", {pause}] }}]"
+                ),
+                "a0:bb[0 5]",
+            ),
+            (
+                format!(
+                    "[{{ group = \"g\", steps = [\"a\", {{ repeat = 2, steps = [{inner}] }}] }}]"
+                ),
+                "0:a1:b[1 0]1:b[1 0][0 10]",
+            ),
+            // No step of it is made.
+            (
+                "[\"a\", { group = \"g\", steps = [{ if = \"x\", steps = [\"b\"] }] }]".to_owned(),
+                "a",
+            ),
+        ] {
+            assert_eq!(walk(&steps, 0, None).0, requests, "{steps}");
+        }
     }
 
     #[test]

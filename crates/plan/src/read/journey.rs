@@ -22,6 +22,8 @@ const TIMES: RangeInclusive<u32> = 1..=1_000_000;
 const MAX_DEPTH: usize = 8;
 /// Steps, pauses and the rest of one journey, as they stand in the plan.
 const MAX_PARTS: usize = 10_000;
+/// A worker keeps two histograms for each.
+const MAX_GROUPS: usize = 100;
 const PAUSE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
 /// The longest pause of an exponential distribution, if the plan does not say: it is drawn as the
 /// bound once in 22,000 times.
@@ -29,7 +31,8 @@ const DEFAULT_MOST: u32 = 10;
 
 const EXAMPLES: &str = "the name of a request, or a table such as { pause = \"2s\" }, { repeat = \
                         3, steps = […] }, { pick = [{ weight = 3, steps = […] }, …] }, { if = \
-                        \"token\", steps = […] } or { request = \"login\", once = \"user\" }";
+                        \"token\", steps = […] }, { group = \"buy\", steps = […] } or { request = \"login\", once = \
+                        \"user\" }";
 
 /// Paths of `[[journey]]`, without indices.
 pub(crate) const KEYS: &[&str] = &[
@@ -42,6 +45,7 @@ pub(crate) const KEYS: &[&str] = &[
     "journey.steps.once",
     "journey.steps.pause",
     "journey.steps.repeat",
+    "journey.steps.group",
     "journey.steps.pick",
     "journey.steps.if",
     "journey.steps.unless",
@@ -167,13 +171,14 @@ fn one(section: PlanSection<'_>, requests: &[Request], is_only: bool) -> Option<
     let mut reader = StepsReader {
         requests,
         steps: Vec::new(),
+        groups: Vec::new(),
         parts: 0,
     };
     let course = section.read("steps", |field| reader.parts(&field, 0));
     if !section.has("steps") {
         section.problem("has no steps; write steps = [\"NAME\", …] with names of requests");
     }
-    let steps = reader.steps;
+    let (steps, groups) = (reader.steps, reader.groups);
     let mut journey = course.map(|course| Journey {
         name: name.unwrap_or_else(|| "journey".to_owned()),
         weight: weight.unwrap_or(1),
@@ -181,6 +186,7 @@ fn one(section: PlanSection<'_>, requests: &[Request], is_only: bool) -> Option<
         cookies: cookies.unwrap_or(JourneyCookies::OfJourney),
         step_names: step_names(&steps, requests),
         steps,
+        groups,
         course,
     });
     if let Some(journey) = &mut journey {
@@ -229,7 +235,7 @@ fn note_forgotten_cookies(section: &PlanSection<'_>, journey: &Journey) {
 }
 
 fn check_course(section: &PlanSection<'_>, journey: &Journey, requests: &[Request]) {
-    if !matches!(journey.course.first(), Some(JourneyPart::Step { .. })) {
+    if !journey.begins_with_step() {
         section.problem_at(
             "steps",
             "does not begin with a request, and a journey begins when one is sent; write the name \
@@ -277,9 +283,9 @@ fn find_uncaptured<'p>(
                 known.extend(request.captures.iter().map(|capture| &*capture.name));
                 missing.map(|missing| (request.name.as_str(), missing))
             }
-            JourneyPart::Repeat { parts, .. } | JourneyPart::When { parts, .. } => {
-                find_uncaptured(parts, requests, known)
-            }
+            JourneyPart::Repeat { parts, .. }
+            | JourneyPart::Group { parts, .. }
+            | JourneyPart::When { parts, .. } => find_uncaptured(parts, requests, known),
             JourneyPart::Pick(ways) => {
                 let before = known.clone();
                 ways.iter().find_map(|way| {
@@ -342,6 +348,8 @@ struct StepsReader<'r> {
     requests: &'r [Request],
     /// The requests of the steps so far.
     steps: Vec<u16>,
+    /// The names of the groups so far.
+    groups: Vec<String>,
     parts: usize,
 }
 
@@ -376,7 +384,9 @@ impl StepsReader<'_> {
             }
         }
         let section = field.section()?;
-        let kinds = ["request", "pause", "repeat", "pick", "if", "unless"];
+        let kinds = [
+            "request", "pause", "repeat", "group", "pick", "if", "unless",
+        ];
         let given = section.given(&kinds);
         let part = match given.as_slice() {
             ["request"] => self.step_table(&section),
@@ -388,6 +398,7 @@ impl StepsReader<'_> {
                     .zip(parts)
                     .map(|(times, parts)| JourneyPart::Repeat { times, parts })
             }
+            ["group"] => self.group(&section, depth),
             ["pick"] => section.read("pick", |field| self.ways(&field, depth)),
             ["if"] => self.when(&section, "if", depth),
             ["unless"] => self.when(&section, "unless", depth),
@@ -460,6 +471,28 @@ impl StepsReader<'_> {
             parts
         });
         parts.filter(|parts| !parts.is_empty())
+    }
+
+    fn group(&mut self, section: &PlanSection<'_>, depth: usize) -> Option<JourneyPart> {
+        let number = self.groups.len();
+        let name = section.read("group", |field| {
+            let name = field.text("a name such as \"checkout\"")?;
+            if self.groups.iter().any(|other| other == name) {
+                field.refuse("is the name of another group of this journey; write one of its own");
+            }
+            if number == MAX_GROUPS {
+                field.problem(format_args!(
+                    "is one more than {MAX_GROUPS} groups; write fewer"
+                ));
+            }
+            fit_name(&field, name)
+        });
+        self.groups.push(name.clone().unwrap_or_default());
+        let parts = self.inner(section, depth);
+        name.zip(parts).map(|(_, parts)| JourneyPart::Group {
+            number: number as u16, // a plan with more is refused
+            parts,
+        })
     }
 
     fn when(

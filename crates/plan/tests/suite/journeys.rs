@@ -193,6 +193,44 @@ fn plan_without_steps_made_once_has_the_text_that_it_had() {
     assert_eq!(read(&table).expect("a plan").canonical_text(), text);
 }
 
+#[test]
+fn groups_are_read_with_their_names_and_thresholds() {
+    let group = "{ group = \"log in\", steps = [\"login\", { group = \"x.y\", steps = [{ repeat = 2, \
+                 steps = [\"login\"] }] }] }";
+    let text = SHOP.replacen("\"login\", { pause = \"1s\" }, \"login\"", group, 1);
+    let thresholds = "[thresholds]\n\"journey.visitor.group.log in.time.p99\" = \"<= 1s\"\n\
+                      \"journey.visitor.group.x.y.completed.count\" = \">= 3\"\n";
+    let plan = read(&format!("{text}{thresholds}")).expect("a plan");
+    let visitor = &plan.journeys()[1];
+    assert_eq!(
+        (visitor.groups(), visitor.steps()),
+        (&["log in".to_owned(), "x.y".to_owned()][..], &[0, 0][..])
+    );
+    assert_eq!(visitor.mean_steps(), 3.0);
+    let canonical = plan.canonical_text();
+    assert!(canonical.contains(group), "{canonical}");
+    let again = Plan::parse_canonical(&canonical, &|_| None).expect("canonical text is a plan");
+    assert_eq!((again.canonical_text(), &again), (canonical, &plan));
+    for (name, message) in [
+        (
+            "buyer.group.x.y.time.p99",
+            "has none; write { group = \"x.y\", steps = […] } in its steps",
+        ),
+        (
+            "visitor.group.z.begun.count",
+            "has \"log in\", \"x.y\"; write one of these",
+        ),
+        (
+            "visitor.group.x.y",
+            "write \"journey.visitor.group.x.y.time.p99\", or another",
+        ),
+    ] {
+        let text = format!("{text}[thresholds]\n\"journey.{name}\" = \"<= 1\"\n");
+        let found = read(&text).expect_err(name).join("\n");
+        assert!(found.contains(message), "{name}:\n{found}");
+    }
+}
+
 /// The plan with `old` replaced by `new`, and the messages that this brings.
 fn problems(old: &str, new: &str) -> String {
     assert!(SHOP.contains(old), "{old}");
@@ -310,6 +348,26 @@ fn mistakes_are_told_with_their_cure() {
             "name = \"visitor\"",
             "name = \"visitor\"\ncookies = \"journey\"",
             "\"journey\" is not known here; write true, false or \"user\"",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\", steps = [\"login\"] }, { group = \"a\", steps = [\"login\"] }",
+            "\"a\" is the name of another group of this journey",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\", steps = [] }",
+            "has nothing to do",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\" }",
+            "has no steps",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\", repeat = 2, steps = [\"login\"] }",
+            "has repeat and group; put one within the steps of the other",
         ),
         (
             "name = \"visitor\"",
