@@ -5,7 +5,7 @@ use crate::figures::is_zero;
 use crate::journey_tally::{JourneyTallies, JourneyTally};
 use crate::span::Span;
 use crate::{Headline, HistogramColumns, TimeFigure};
-use measure::{Distribution, JourneyCounts, StepCounts};
+use measure::{Distribution, GroupTally, JourneyCounts, StepCounts};
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,6 +51,26 @@ pub struct JourneyFigures {
     pub wait: Option<TimeFigure>,
     /// The steps, in the order of the plan.
     pub steps: Vec<StepFigures>,
+    /// The groups of steps, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupFigures>,
+}
+
+/// What became of a group of a journey's steps. A journey that repeats a group counts each time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GroupFigures {
+    /// Name of the group.
+    pub name: String,
+    /// Times that its first step was begun.
+    pub begun: u64,
+    /// Times that its last step ended ok.
+    pub completed: u64,
+    /// Times of the completed ones, from the instant the first step was due to the end of the last
+    /// one; absent if there are none.
+    pub time: Option<TimeFigure>,
+    /// The same without the pauses that the plan wants.
+    pub wait: Option<TimeFigure>,
 }
 
 /// What became of one step of a journey.
@@ -80,6 +100,7 @@ pub(crate) struct JourneyNames {
     pub(crate) name: String,
     /// Names of the request and of the step itself.
     steps: Vec<(String, String)>,
+    pub(crate) groups: Vec<String>,
 }
 
 impl JourneyNames {
@@ -96,6 +117,7 @@ impl JourneyNames {
             JourneyNames {
                 name: journey.name.clone(),
                 steps: steps.collect(),
+                groups: journey.groups().to_vec(),
             }
         };
         plan.journeys().iter().map(names).collect()
@@ -130,7 +152,9 @@ impl JourneyFigures {
             abandoned,
             completed_within: _,
         } = funnel.counts;
-        let nothing = StepCounts::default();
+        let (nothing, no_group) = (StepCounts::default(), GroupTally::default());
+        let tallies = funnel.groups.iter().chain(std::iter::repeat(&no_group));
+        let groups = names.groups.iter().zip(tallies);
         let counts = funnel.steps.iter().chain(std::iter::repeat(&nothing));
         let steps = names.steps.iter().zip(counts).enumerate();
         JourneyFigures {
@@ -158,6 +182,15 @@ impl JourneyFigures {
                     ok: counts.ok,
                     failed: counts.failed,
                     skipped: funnel.count_skipped(place),
+                })
+                .collect(),
+            groups: groups
+                .map(|(name, tally)| GroupFigures {
+                    name: name.clone(),
+                    begun: tally.begun,
+                    completed: tally.completed,
+                    time: time_figure(&tally.time),
+                    wait: time_figure(&tally.wait),
                 })
                 .collect(),
         }

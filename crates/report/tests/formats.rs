@@ -194,6 +194,13 @@ fn buyers(document: &Document) -> analysis::JourneyFigures {
             step("search", "search", [4055, 8765, 8654, 111]),
             step("login", "login (2)", [3743, 3743, 3210, 533]),
         ],
+        groups: vec![analysis::GroupFigures {
+            name: "check out".to_owned(),
+            begun: 3456,
+            completed: 3219,
+            time: Some(document.measured.times["response_time"].clone()),
+            wait: None,
+        }],
     }
 }
 
@@ -224,6 +231,10 @@ fn journeys_are_in_every_format_that_has_room_for_them_and_else_nowhere() {
             "93.8 %",
             "8765",
             "lost with an agent",
+            "groups of buyer",
+            "check out",
+            "3456",
+            "3219",
             "buyer: 7.67 % were cut off at the end of the run",
             "buyer: 23 journeys were due and never begun",
         ] {

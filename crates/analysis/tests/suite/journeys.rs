@@ -161,6 +161,44 @@ fn steps_that_were_skipped_are_summed_beside_those_begun() {
 }
 
 #[test]
+fn groups_are_summed_and_judged() {
+    let text =
+        "journey = [{ name = \"buyer\", steps = [\"a\", { group = \"g\", steps = [\"a\"] }] }]";
+    let text = format!(
+        "target.url = \"http://example.test:8080/\"\nrequest = [{{ name = \"a\" }}]\n{text}\n\
+         [load]\n{OPEN}[thresholds]\njourney.buyer.group.g.wait.max = \"<= 7ms\"\n\
+         journey.buyer.group.g.completed.count = \">= 16\"\njourney.buyer.group.g.time.p50 = \"< 9ms\"\n"
+    );
+    let plan = Plan::parse(&text, &mut NoFiles).unwrap();
+    let mut collector = collector_with(2, &plan);
+    for agent in 0..2 {
+        fire(&mut collector, agent, |_, second| {
+            for funnel in second.journeys.values_mut() {
+                let mut group = measure::GroupTally::default();
+                (group.begun, group.completed) = (3, 2);
+                group.time.record_many(9 * MS, 2);
+                group.wait.record_many(7 * MS, 2);
+                funnel.groups = vec![group];
+            }
+        });
+    }
+    let document = collector.document(RunState::Complete);
+    let [group] = &document.journeys[0].groups[..] else {
+        panic!("{:?}", document.journeys)
+    };
+    assert_eq!((&*group.name, group.begun, group.completed), ("g", 24, 16));
+    assert_eq!(group.wait.as_ref().unwrap().max_ns, 7 * MS);
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|it| it.totals_match == Some(true))
+    );
+    let passed = document.thresholds.iter().map(|it| it.passed);
+    assert_eq!(passed.collect::<Vec<_>>(), [true, true, false]);
+}
+
+#[test]
 fn document_of_requests_alone_has_no_journeys() {
     let collector = crate::scene::collector(OPEN, "");
     let document = collector.document(RunState::Incomplete);

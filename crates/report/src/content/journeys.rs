@@ -3,7 +3,7 @@
 use super::{ContentBlock, Remark, Section, Table, Topic};
 use crate::style::Paint;
 use analysis::human::{counted, number, one_or_many, percentile, share};
-use analysis::{Document, JourneyFigures, StepFigures, TimeFigure};
+use analysis::{Document, GroupFigures, JourneyFigures, StepFigures, TimeFigure};
 
 /// With a larger share of journeys cut off, times of the completed ones are remarked on.
 const CUT_OFF_TOLD: f64 = 0.01;
@@ -37,7 +37,8 @@ pub(super) fn section(document: &Document) -> Section {
     };
     let remarks = journeys.iter().flat_map(remarks).collect();
     let funnels = journeys.iter().filter(|journey| journey.begun > 0);
-    let funnels = funnels.map(|journey| ContentBlock::Table(funnel(journey)));
+    let funnels = funnels.flat_map(|journey| [Some(funnel(journey)), groups(journey)]);
+    let funnels = funnels.flatten().map(ContentBlock::Table);
     let blocks = [
         ContentBlock::Table(overview),
         ContentBlock::Remarks(remarks),
@@ -89,10 +90,6 @@ impl JourneyRates {
 }
 
 fn overview_row(journey: &JourneyFigures) -> Vec<String> {
-    let at = |figure: &Option<TimeFigure>, wanted| {
-        let figure = figure.as_ref().and_then(|it| it.percentile(wanted));
-        figure.map(percentile).unwrap_or_default()
-    };
     vec![
         journey.name.clone(),
         journey.begun.to_string(),
@@ -132,6 +129,42 @@ fn remarks(journey: &JourneyFigures) -> Vec<Remark> {
     sentences
         .map(|text| Remark::new(Paint::Faint, text))
         .collect()
+}
+
+/// The groups of the journey's steps; `None` if it has none.
+fn groups(journey: &JourneyFigures) -> Option<Table> {
+    let name = format!("groups of {}", journey.name);
+    let headings = [
+        &*name,
+        "begun",
+        "completed",
+        "p50",
+        "p99",
+        "wait p50",
+        "wait p99",
+    ];
+    let row = |group: &GroupFigures| {
+        vec![
+            group.name.clone(),
+            group.begun.to_string(),
+            group.completed.to_string(),
+            at(&group.time, 50.0),
+            at(&group.time, 99.0),
+            at(&group.wait, 50.0),
+            at(&group.wait, 99.0),
+        ]
+    };
+    (!journey.groups.is_empty()).then(|| Table {
+        optional: &[3, 5],
+        terminal_rows: TERMINAL_ROWS,
+        ..Table::new(&headings, journey.groups.iter().map(row).collect())
+    })
+}
+
+/// A percentile of times, if there are any.
+fn at(figure: &Option<TimeFigure>, wanted: f64) -> String {
+    let figure = figure.as_ref().and_then(|it| it.percentile(wanted));
+    figure.map(percentile).unwrap_or_default()
 }
 
 /// The steps in order, how many journeys came to each, and how the journeys ended.
