@@ -306,3 +306,50 @@ fn attributes_are_those_that_another_parser_finds() {
     assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong[0]);
     assert_eq!(seen.lines().count(), 2000, "{finished}");
 }
+
+#[test]
+fn groups_are_begun_and_completed_as_often_as_the_shop_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        return;
+    };
+    // Orders of an item that was not found are refused: their group is not completed.
+    let plan = shop(&server, "connections = 4\njourneys = 80")
+        .replace("{ item = \"{item}\" }", "{ item = \"none\" }")
+        .replace(
+            "\"form\", \"login\",",
+            "{ group = \"log in\", steps = [\"form\", { pause = \"20ms\" }, \"login\"] },",
+        )
+        .replace(
+            "steps = [\"order\"]",
+            "steps = [{ group = \"buy\", steps = [\"order\"] }]",
+        );
+    let finished = CoordinatorCommand::local(2, &plan).run();
+    let sessions = sessions(&seen);
+    assert_counts(&finished, &sessions);
+    let asked = |path: &str| {
+        let asked = sessions.values().flatten();
+        asked.filter(|asked| asked.starts_with(path)).count() as u64
+    };
+    let document = finished.document();
+    let groups = |name: &str| {
+        let groups = document.journeys.iter().flat_map(|it| &it.groups);
+        let groups = groups.filter(|group| group.name == name);
+        groups.fold((0, 0), |sum, it| (sum.0 + it.begun, sum.1 + it.completed))
+    };
+    assert_eq!(
+        groups("log in"),
+        (asked("GET /login"), asked("POST /login"))
+    );
+    assert_eq!(groups("log in"), (80, 80));
+    assert_eq!(groups("buy"), (asked("POST /orders"), 0));
+    let mut groups = document.journeys.iter().flat_map(|it| &it.groups);
+    let log_in = groups.find(|group| group.name == "log in").unwrap();
+    let (time, wait) = (log_in.time.as_ref().unwrap(), log_in.wait.as_ref().unwrap());
+    assert!(time.min_ns >= 20_000_000, "{time:?}");
+    assert!(
+        (time.mean_ns - wait.mean_ns - 20e6).abs() < 1.0,
+        "{finished}"
+    );
+}
