@@ -347,12 +347,18 @@ fn next_move(
     loop {
         match walk.advance(program, texts, has_made) {
             WalkMove::Skip {
-                number,
+                step,
                 is_first,
                 pause_ns,
             } => {
                 paused_ns = paused_ns.saturating_add(pause_ns);
-                recorder.skip_step(walk.cell, number, is_first);
+                recorder.skip_step(walk.cell, step.number, is_first);
+                // Draws what the step would have drawn: what follows must not depend on whose
+                // journey it is, since that depends on the fleet.
+                walk.bits();
+                if travellers.is_some_and(|travellers| travellers.captures(step.request)) {
+                    walk.bits();
+                }
             }
             WalkMove::Leave { group, pause_ns } => {
                 paused_ns = paused_ns.saturating_add(pause_ns);

@@ -49,6 +49,12 @@ impl Travellers {
         (!memory.is_empty()).then_some(memory)
     }
 
+    /// Whether anything is captured from answers to a request.
+    pub(super) fn captures(&self, request: u16) -> bool {
+        let captures = self.captures.get(usize::from(request));
+        captures.is_some_and(|captures| !captures.is_empty())
+    }
+
     /// Whether the slot's user has made this request, which is made once.
     pub(super) fn has_made(&self, slot: u32, request: u16) -> bool {
         let user = self.by_slot.get(slot as usize);

@@ -68,10 +68,10 @@ pub(super) enum WalkMove {
         step: StepAhead,
         pause_ns: u64,
     },
-    /// Past the step with this number, which the user has made before; whether it is the first
+    /// Past a step that the user has made before; whether it is the first
     /// time that the journey has come to it.
     Skip {
-        number: u16,
+        step: StepAhead,
         is_first: bool,
         pause_ns: u64,
     },
@@ -171,7 +171,7 @@ impl Walk {
                 &JourneyCommand::Send(step) => {
                     if step.turns == StepTurns::OncePerUser && has_made(step.request) {
                         return WalkMove::Skip {
-                            number: step.number,
+                            step,
                             is_first: self.come_to(step.number),
                             pause_ns,
                         };

@@ -26,7 +26,9 @@ impl Worker {
         match self.step_due_at(slot) {
             // The steps before that pause have been made by its user before.
             Some(due_at) if due_at > now => self.pauses.set(slot, due_at),
-            _ => self.begin_step(slot, noticed_at, now),
+            // One that waited for its connection during that pause was noticed before it was due.
+            Some(due_at) => self.begin_step(slot, noticed_at.map(|at| at.max(due_at)), now),
+            None => {} // a journey that has begun has a step
         }
     }
 
