@@ -8,7 +8,7 @@ use crate::read::request::{RequestContext, check_names, fit_name};
 use crate::read::section::PlanSection;
 use crate::{
     Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Load, Pause, Piece,
-    Request, RequestsPerConnection, Shape, StepTurns, WorkUnit,
+    Request, RequestsPerConnection, Shape, StepTurns, WorkUnit, duration,
 };
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -442,6 +442,12 @@ impl StepsReader<'_> {
         let Some(request) = requests.position(|request| request.name == name) else {
             let names = self.requests.iter().take(10);
             let names: Vec<&str> = names.map(|request| request.name.as_str()).collect();
+            if duration::parse(name).is_ok() {
+                field.refuse(format_args!(
+                    "is no request but a duration; write {{ pause = {name:?} }}"
+                ));
+                return None;
+            }
             field.refuse(format_args!(
                 "is the name of no request; there are {}",
                 names.join(", ")
@@ -534,6 +540,10 @@ impl StepsReader<'_> {
     }
 
     fn way(&mut self, field: &Field<'_>, depth: usize) -> Option<JourneyWay> {
+        if !matches!(field.node.value, NodeValue::Table(_)) {
+            field.wrong_type("one of several ways", "{ weight = 3, steps = [\"order\"] }");
+            return None;
+        }
         let section = field.section()?;
         let weight = section.read("weight", |field| field.whole32(WEIGHT));
         if !section.has("steps") {

@@ -370,6 +370,21 @@ fn mistakes_are_told_with_their_cure() {
             "has repeat and group; put one within the steps of the other",
         ),
         (
+            "\"login\", { pause = \"1s\" }",
+            "\"login\", \"1s\"",
+            "\"1s\" is no request but a duration; write { pause = \"1s\" }",
+        ),
+        (
+            "{ steps = [] }",
+            "\"order\"",
+            "found the string \"order\" where one of several ways belongs; write { weight = 3,",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ jsonpath = \"$.token\" }",
+            "unknown key; write json = \"/items/0/id\", a JSON pointer (RFC 6901)",
+        ),
+        (
             "name = \"visitor\"",
             "name = \"visitor\"\ncookies = 1",
             "found the integer 1 where true, false or a word belongs",
