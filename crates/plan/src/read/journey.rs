@@ -255,6 +255,9 @@ fn check_course(section: &PlanSection<'_>, journey: &Journey, requests: &[Reques
             format_args!("can have more than {MAX_STEPS} requests and pauses; repeat fewer times"),
         );
     }
+    if section.context.has_problems() {
+        return; // what is captured may be what is wrong
+    }
     let mut known = BTreeSet::new();
     if let Some((request, missing)) = find_uncaptured(&journey.course, requests, &mut known) {
         section.problem_at(
