@@ -77,8 +77,8 @@ impl PythonServer {
         PythonServer::start_script(SIGNED, ip, &[seen.to_str().unwrap(), service])
     }
 
-    /// Starts one on `ip` with pages at random, which writes to the file `seen` whether clients have
-    /// found what Python's own parser finds; `None` if Python is not installed.
+    /// Starts one on `ip` with pages at random, which writes to the file `seen` whether clients
+    /// have found what Python's own parser finds; `None` if Python is not installed.
     #[must_use]
     pub fn paging(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(PAGES, ip, &[seen.to_str().unwrap()])

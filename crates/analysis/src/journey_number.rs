@@ -128,7 +128,10 @@ mod tests {
         tally.funnel.time.record(5);
         tally.funnel.wait.record(3);
         let groups = ["a".to_owned(), "b c".to_owned()];
-        let max = |tally: &JourneyTally, name| Some(times(name, (tally, &groups))?.distribution.max);
+        let max = |tally: &JourneyTally, name| {
+            let times = times(name, (tally, &groups));
+            Some(times?.distribution.max)
+        };
         let found = ["time", "wait", "lateness"].map(|name| max(&tally, name));
         assert_eq!(found, [Some(5), Some(3), None]);
         assert_eq!(max(&tally, "group.b c.time"), None);

@@ -673,8 +673,8 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
     // The last bytes are the histogram, and nothing of the rest: the client, rows, redirects,
-    // streamed answers, bodies, tokens, what was signed, journeys, groups. Three times a value is the
-    // counter 6; 0x80 is the first byte of a longer one.
+    // streamed answers, bodies, tokens, what was signed, journeys, groups. Three times a value is
+    // the counter 6; 0x80 is the first byte of a longer one.
     let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;

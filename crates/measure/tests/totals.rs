@@ -150,7 +150,7 @@ fn with_groups(number: u64) -> Vec<Snapshot> {
     let mut seconds = with_journeys(number);
     for second in &mut seconds {
         let mut recorder = recorder(1);
-        let &cell = second.journeys.keys().next().unwrap();
+        let &cell = second.journeys.keys().next().expect("it has journeys");
         recorder.skip_step(cell, 1, true);
         recorder.begin_group(cell, 2);
         recorder.complete_group((cell, 2), 5 * MS, MS);

@@ -167,7 +167,8 @@ fn groups_are_summed_and_judged() {
     let text = format!(
         "target.url = \"http://example.test:8080/\"\nrequest = [{{ name = \"a\" }}]\n{text}\n\
          [load]\n{OPEN}[thresholds]\njourney.buyer.group.g.wait.max = \"<= 7ms\"\n\
-         journey.buyer.group.g.completed.count = \">= 16\"\njourney.buyer.group.g.time.p50 = \"< 9ms\"\n"
+         journey.buyer.group.g.completed.count = \">= 16\"\n\
+         journey.buyer.group.g.time.p50 = \"< 9ms\"\n"
     );
     let plan = Plan::parse(&text, &mut NoFiles).unwrap();
     let mut collector = collector_with(2, &plan);

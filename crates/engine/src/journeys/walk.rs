@@ -359,7 +359,8 @@ mod tests {
         for (steps, requests) in [
             (
                 format!(
-                    "[\"a\", {{ group = \"g\", steps = [{pause}, \"b\", {pause}, \"b\", {pause}] }}]"
+                    "[\"a\", {{ group = \"g\", \
+                     steps = [{pause}, \"b\", {pause}, \"b\", {pause}] }}]"
                 ),
                 "a0:bb[0 5]",
             ),

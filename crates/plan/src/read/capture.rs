@@ -21,9 +21,9 @@ const MAX_POINTER_BYTES: usize = 4096;
 /// Keys of which a capture has one, and which say where the text is.
 const KINDS: [&str; 5] = ["header", "cookie", "json", "matches", "html"];
 
-const EXAMPLES: &str = "{ json = \"/token\" }, { header = \"location\" }, { cookie = \"session\" }, \
-                        { html = \"input[name=csrf]\", attribute = \"value\" } or { matches = \
-                        'id=([0-9]+)' }";
+const EXAMPLES: &str = "{ json = \"/token\" }, { header = \"location\" }, { cookie = \
+                        \"session\" }, { html = \"input[name=csrf]\", attribute = \"value\" } \
+                        or { matches = 'id=([0-9]+)' }";
 
 /// Paths of `capture`, without indices and names.
 pub(crate) const KEYS: &[&str] = &["request.capture"];

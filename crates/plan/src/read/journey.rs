@@ -31,8 +31,8 @@ const DEFAULT_MOST: u32 = 10;
 
 const EXAMPLES: &str = "the name of a request, or a table such as { pause = \"2s\" }, { repeat = \
                         3, steps = […] }, { pick = [{ weight = 3, steps = […] }, …] }, { if = \
-                        \"token\", steps = […] }, { group = \"buy\", steps = […] } or { request = \"login\", once = \
-                        \"user\" }";
+                        \"token\", steps = […] }, { group = \"buy\", steps = […] } or { request = \
+                        \"login\", once = \"user\" }";
 
 /// Paths of `[[journey]]`, without indices.
 pub(crate) const KEYS: &[&str] = &[
@@ -227,8 +227,8 @@ fn is_user_word(field: &Field<'_>, words: &str) -> bool {
 fn note_forgotten_cookies(section: &PlanSection<'_>, journey: &Journey) {
     if journey.has_steps_made_once() && journey.cookies == JourneyCookies::OfJourney {
         section.context.note(format!(
-            "journey.cookies = true forgets cookies at the end of each {:?}, also those that a step \
-             with once = \"user\" was given; write cookies = \"user\" to keep them",
+            "journey.cookies = true forgets cookies at the end of each {:?}, also those that a \
+             step with once = \"user\" was given; write cookies = \"user\" to keep them",
             journey.name
         ));
     }
@@ -407,7 +407,8 @@ impl StepsReader<'_> {
             ["unless"] => self.when(&section, "unless", depth),
             [] if section.field("once").is_some() => {
                 section.problem(
-                    "does not say what is made once; write { request = \"login\", once = \"user\" }",
+                    "does not say what is made once; write { request = \"login\", once = \
+                     \"user\" }",
                 );
                 return None;
             }

@@ -61,7 +61,7 @@ fn every_example_of_the_documentation_is_read() {
 
 /// Reads the plans of a page, and compares what is said about wrong ones. Returns their number.
 fn read_examples(page: &str) -> usize {
-    let document = std::fs::read_to_string(repository().join(page)).unwrap();
+    let document = std::fs::read_to_string(repository().join(page)).expect("a page");
     let mut blocks = blocks(&document).into_iter().peekable();
     let mut read = 0;
     while let Some((kind, line, text)) = blocks.next() {

@@ -195,8 +195,8 @@ fn plan_without_steps_made_once_has_the_text_that_it_had() {
 
 #[test]
 fn groups_are_read_with_their_names_and_thresholds() {
-    let group = "{ group = \"log in\", steps = [\"login\", { group = \"x.y\", steps = [{ repeat = 2, \
-                 steps = [\"login\"] }] }] }";
+    let group = "{ group = \"log in\", steps = [\"login\", { group = \"x.y\", steps = [{ \
+                 repeat = 2, steps = [\"login\"] }] }] }";
     let text = SHOP.replacen("\"login\", { pause = \"1s\" }, \"login\"", group, 1);
     let thresholds = "[thresholds]\n\"journey.visitor.group.log in.time.p99\" = \"<= 1s\"\n\
                       \"journey.visitor.group.x.y.completed.count\" = \">= 3\"\n";
