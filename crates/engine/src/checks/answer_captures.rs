@@ -47,8 +47,7 @@ pub(super) fn values_of<'f>(
 }
 
 /// Takes the texts of an answer with these fields and this body, in whose page those of `html` were
-/// found. The error is the failure of the
-/// first capture without a text that must have one.
+/// found. The error is the failure of the first capture without a text that must have one.
 pub(super) fn take_texts(
     captures: &[(u16, Capture)],
     (fields, html): (FieldCaptures, Vec<Vec<Vec<u8>>>),

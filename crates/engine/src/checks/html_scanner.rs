@@ -2,7 +2,7 @@
 //! of the HTML standard's tokenizer (§13.2.5), as far as tags need them. It builds no tree, and
 //! takes what stands in `<script>` for text up to the next `</script`.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
 /// Longest value of an attribute that is kept, in bytes as they are written. A longer one is known
 /// to be there, and not more.
@@ -123,7 +123,7 @@ impl HtmlScanner {
             ScanState::Comment(CommentState::Inside) => up_to(memchr(b'-', rest)),
             ScanState::Plain => rest.len(),
             ScanState::Quoted(quote) => {
-                let length = up_to(memchr2(quote, quote, rest));
+                let length = up_to(memchr(quote, rest));
                 self.attribute.extend(&rest[..length]);
                 length
             }
