@@ -1,8 +1,9 @@
 """A small shop for shop.toml: shop.py [ADDRESS PORT [LOG]].
 
 GET /login has a form with a hidden field, and POST /login wants that field and the session's cookie
-back. GET /items is a list, POST /orders/ID takes an order of its item. Each answer is a line of
-LOG: session, method, path and status."""
+back. GET /items is a list, POST /orders/ID takes an order of its item. The first login of a user
+whose name begins with "late" is refused. GET /logins counts logins by user. Each other answer is a
+line of LOG: session, method, path and status."""
 
 import http.server
 import json
@@ -13,6 +14,8 @@ import urllib.parse
 
 LOCK = threading.Lock()
 sessions = {}  # by cookie: the hidden field, and the user once logged in
+logins = {}  # by user: how often it has logged in
+refused = set()  # users whose first login was refused
 
 
 class Shop(http.server.BaseHTTPRequestHandler):
@@ -24,9 +27,15 @@ class Shop(http.server.BaseHTTPRequestHandler):
             session, hidden = secrets.token_hex(8), secrets.token_hex(8)
             with LOCK:
                 sessions[session] = {"hidden": hidden, "user": None}
-            form = f'<form method="post"><input type="hidden" name="csrf" value="{hidden}"></form>'
+            form = (
+                '<form method="post"><!-- <input name="csrf" value="old"> -->'
+                f'<input type="hidden" name="csrf" value="{hidden}"></form>'
+            )
             cookies = [f"session={session}; Path=/; HttpOnly", "step=login; Path=/login"]
             return self.answer(200, form.encode(), "text/html", cookies, session)
+        if url.path == "/logins":
+            with LOCK:
+                return self.send(200, json.dumps(logins).encode())
         session = self.session()
         if session is None or session["user"] is None:
             return self.answer(401, b"{}")
@@ -41,7 +50,16 @@ class Shop(http.server.BaseHTTPRequestHandler):
             form = urllib.parse.parse_qs(body)
             if session is None or form.get("csrf") != [session["hidden"]]:
                 return self.answer(403, b"{}")
-            session["user"] = form["user"][0]
+            user = form["user"][0]
+            with LOCK:
+                if user.startswith("late") and user not in refused:
+                    refused.add(user)
+                    user = None
+                else:
+                    logins[user] = logins.get(user, 0) + 1
+            if user is None:
+                return self.answer(503, b"{}")
+            session["user"] = user
             return self.answer(303, b"", headers=[("location", "/items?q=new")])
         item = urllib.parse.unquote(self.path.removeprefix("/orders/"))
         if session is None or session["user"] is None or json.loads(body)["item"] != item:
@@ -62,6 +80,9 @@ class Shop(http.server.BaseHTTPRequestHandler):
             if LOG:
                 LOG.write(f"{session} {self.command} {self.path} {status}\n")
                 LOG.flush()
+        self.send(status, body, kind, cookies, headers)
+
+    def send(self, status, body, kind="application/json", cookies=(), headers=()):
         head = [("content-type", kind), ("content-length", str(len(body))), *headers]
         self.send_response(status)
         for name, value in head + [("set-cookie", cookie) for cookie in cookies]:

@@ -1,7 +1,7 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
 //! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
 //! `lines.py`; one whose token runs out, `expiring.py`; one that hands out tokens, `tokens.py`;
-//! and one that verifies requests signed for AWS, `signed.py`.
+//! one that verifies requests signed for AWS, `signed.py`; and one with pages of HTML, `pages.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -17,6 +17,7 @@ const LINES: &str = include_str!("../servers/python/lines.py");
 const EXPIRING: &str = include_str!("../servers/python/expiring.py");
 const TOKENS: &str = include_str!("../servers/python/tokens.py");
 const SIGNED: &str = include_str!("../servers/python/signed.py");
+const PAGES: &str = include_str!("../servers/python/pages.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
 const SHOP: &str = include_str!("../../examples/shop.py");
 
@@ -76,6 +77,13 @@ impl PythonServer {
         PythonServer::start_script(SIGNED, ip, &[seen.to_str().unwrap(), service])
     }
 
+    /// Starts one on `ip` with pages at random, which writes to the file `seen` whether clients
+    /// have found what Python's own parser finds; `None` if Python is not installed.
+    #[must_use]
+    pub fn paging(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
+        PythonServer::start_script(PAGES, ip, &[seen.to_str().unwrap()])
+    }
+
     /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.
     #[must_use]
     pub fn example(ip: IpAddr) -> Option<PythonServer> {
@@ -109,6 +117,12 @@ impl PythonServer {
             address,
             _folder: folder,
         })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// The URL of `/`.

@@ -5,7 +5,7 @@ use crate::figures::is_zero;
 use crate::journey_tally::{JourneyTallies, JourneyTally};
 use crate::span::Span;
 use crate::{Headline, HistogramColumns, TimeFigure};
-use measure::{Distribution, JourneyCounts, StepCounts};
+use measure::{Distribution, GroupTally, JourneyCounts, StepCounts};
 use plan::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -51,6 +51,26 @@ pub struct JourneyFigures {
     pub wait: Option<TimeFigure>,
     /// The steps, in the order of the plan.
     pub steps: Vec<StepFigures>,
+    /// The groups of steps, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupFigures>,
+}
+
+/// What became of a group of a journey's steps. A journey that repeats a group counts each time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GroupFigures {
+    /// Name of the group.
+    pub name: String,
+    /// Times that its first step was begun.
+    pub begun: u64,
+    /// Times that its last step ended ok.
+    pub completed: u64,
+    /// Times of the completed ones, from the instant the first step was due to the end of the last
+    /// one; absent if there are none.
+    pub time: Option<TimeFigure>,
+    /// The same without the pauses that the plan wants.
+    pub wait: Option<TimeFigure>,
 }
 
 /// What became of one step of a journey.
@@ -61,7 +81,7 @@ pub struct StepFigures {
     pub request: String,
     /// Its own name: that of the request, with a number behind it if earlier steps have the same.
     pub name: String,
-    /// Journeys that came to it.
+    /// Journeys that came to it, also those that skipped it.
     pub journeys: u64,
     /// Times that it was begun: more often than journeys came to it where the plan repeats it.
     pub begun: u64,
@@ -69,6 +89,9 @@ pub struct StepFigures {
     pub ok: u64,
     /// Times that it ended otherwise; each was the end of its journey.
     pub failed: u64,
+    /// Times that it was skipped, because it is made once per user and had been; not among `begun`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
 }
 
 /// The names of a plan's journey and of its steps.
@@ -77,6 +100,7 @@ pub(crate) struct JourneyNames {
     pub(crate) name: String,
     /// Names of the request and of the step itself.
     steps: Vec<(String, String)>,
+    pub(crate) groups: Vec<String>,
 }
 
 impl JourneyNames {
@@ -93,6 +117,7 @@ impl JourneyNames {
             JourneyNames {
                 name: journey.name.clone(),
                 steps: steps.collect(),
+                groups: journey.groups().to_vec(),
             }
         };
         plan.journeys().iter().map(names).collect()
@@ -127,9 +152,11 @@ impl JourneyFigures {
             abandoned,
             completed_within: _,
         } = funnel.counts;
-        let nothing = StepCounts::default();
+        let (nothing, no_group) = (StepCounts::default(), GroupTally::default());
+        let tallies = funnel.groups.iter().chain(std::iter::repeat(&no_group));
+        let groups = names.groups.iter().zip(tallies);
         let counts = funnel.steps.iter().chain(std::iter::repeat(&nothing));
-        let steps = names.steps.iter().zip(counts);
+        let steps = names.steps.iter().zip(counts).enumerate();
         JourneyFigures {
             name: names.name.clone(),
             begun,
@@ -147,13 +174,23 @@ impl JourneyFigures {
             time: time_figure(&funnel.time),
             wait: time_figure(&funnel.wait),
             steps: steps
-                .map(|((request, name), counts)| StepFigures {
+                .map(|(place, ((request, name), counts))| StepFigures {
                     request: request.clone(),
                     name: name.clone(),
                     journeys: counts.reached,
                     begun: counts.begun,
                     ok: counts.ok,
                     failed: counts.failed,
+                    skipped: funnel.count_skipped(place),
+                })
+                .collect(),
+            groups: groups
+                .map(|(name, tally)| GroupFigures {
+                    name: name.clone(),
+                    begun: tally.begun,
+                    completed: tally.completed,
+                    time: time_figure(&tally.time),
+                    wait: time_figure(&tally.wait),
                 })
                 .collect(),
         }

@@ -95,7 +95,7 @@ pub use figures::{
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended};
 pub use grpc_figures::GrpcFigures;
 pub use heat_map::{HeatColumn, HeatMap};
-pub use journey_figures::{JourneyFigures, StepFigures};
+pub use journey_figures::{GroupFigures, JourneyFigures, StepFigures};
 pub use live::{Live, LiveMachine};
 pub use machine::{
     BeforeLoadRow, GroupRow, HotFunction, InterfaceRow, MachineResult, MachineRole, MachineRow,

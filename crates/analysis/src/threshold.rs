@@ -8,7 +8,7 @@ use crate::number::number;
 use crate::span::Span;
 use crate::{Headline, Unit, human};
 use measure::{Client, HANDSHAKE, LOOP_LAG, Metric};
-use plan::{Limit, Relation, Statistic, Threshold, ThresholdMetric, ThresholdScope};
+use plan::{GroupFigure, Limit, Relation, Statistic, Threshold, ThresholdMetric, ThresholdScope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -94,8 +94,9 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
         }
         ThresholdScope::Journey(name) => {
             let no_journey = JourneyTally::default();
-            let tally = judged.journey(name).unwrap_or(&no_journey);
-            Measured::of_journey(metric, tally, span)
+            let (tally, groups) = judged.journey(name);
+            let tally = tally.unwrap_or(&no_journey);
+            Measured::of_journey(metric, (tally, groups), span)
         }
     };
     let limit = match threshold.limit {
@@ -116,26 +117,36 @@ fn judge_one(threshold: &Threshold, all: JudgedBy<'_>, rates: JudgedBy<'_>) -> J
 }
 
 impl<'a> JudgedBy<'a> {
-    fn journey(&self, name: &str) -> Option<&'a JourneyTally> {
+    /// The tally of the journeys of this name, if it has any, and the names of their groups.
+    fn journey(&self, name: &str) -> (Option<&'a JourneyTally>, &'a [String]) {
         let (names, tallies) = self.journeys;
-        let place = names.iter().position(|journey| journey.name == name)?;
-        tallies.of(u16::try_from(place).ok()?)
+        let named = (0..).zip(names).find(|(_, journey)| journey.name == name);
+        named.map_or((None, &[]), |(place, names)| {
+            (tallies.of(place), &names.groups)
+        })
     }
 }
 
 impl Measured {
-    fn of_journey(metric: &ThresholdMetric, tally: &JourneyTally, span: Span) -> Measured {
+    fn of_journey(
+        metric: &ThresholdMetric,
+        journey: (&JourneyTally, &[String]),
+        span: Span,
+    ) -> Measured {
         match metric {
             ThresholdMetric::Time {
                 histogram,
                 statistic,
             } => {
-                let headline = journey_number::times(histogram, tally);
-                let why_none = || "no journey was completed".to_owned();
+                let headline = journey_number::times(histogram, journey);
+                let why_none = || match GroupFigure::split(histogram) {
+                    Some(_) => "no group of this name was completed".to_owned(),
+                    None => "no journey was completed".to_owned(),
+                };
                 Measured::of_times(headline.as_ref(), *statistic, why_none)
             }
             ThresholdMetric::Number(name) => {
-                Measured::of_number(journey_number::number(name, tally, span))
+                Measured::of_number(journey_number::number(name, journey, span))
             }
         }
     }

@@ -13,6 +13,9 @@ mod event_watch;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
 mod grpc_answer;
+mod html_scanner;
+mod html_search;
+mod html_text;
 mod text_search;
 mod value_tests;
 mod watched_body;
@@ -24,6 +27,7 @@ pub(crate) use event_watch::EventWatch;
 #[cfg(feature = "fuzzing")]
 pub use fuzzing::DecoderDoor;
 use grpc_answer::RightStatuses;
+use html_search::HtmlWishes;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
 use plan::{Capture, Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
@@ -41,6 +45,8 @@ pub(crate) struct AnswerChecks {
     json: Vec<(u16, String, ValueTest)>,
     /// What is taken from the answer, each with its number as a check.
     captures: Vec<(u16, Capture)>,
+    /// Those of them that are attributes of HTML elements.
+    html: HtmlWishes,
     /// Whether cookies are kept that the answer sets.
     keeps_cookies: bool,
     /// Whether the field `Location` is kept, because redirects are followed.
@@ -66,6 +72,7 @@ impl AnswerChecks {
                 captures: (first_capture..)
                     .zip(request.captures.iter().cloned())
                     .collect(),
+                html: HtmlWishes::new(request.captures.iter()),
                 keeps_cookies: request.keeps_cookies,
                 keeps_location: request.redirects > 0,
                 stream: request.stream.clone().map(Arc::new),
@@ -113,13 +120,14 @@ impl AnswerChecks {
     }
 
     fn has_body_checks(&self) -> bool {
-        !(self.texts.is_empty() && self.patterns.is_empty() && !self.keeps_body())
+        let searches = !(self.texts.is_empty() && self.patterns.is_empty() && self.html.is_empty());
+        searches || self.keeps_body()
     }
 
     /// Whether the whole body is kept, since only then it can be judged or taken from.
     fn keeps_body(&self) -> bool {
         let mut captures = self.captures.iter();
-        !self.json.is_empty() || captures.any(|(_, capture)| capture.is_of_body())
+        !self.json.is_empty() || captures.any(|(_, capture)| capture.is_of_whole_body())
     }
 
     /// Length of the longest text that is looked for.

@@ -42,6 +42,34 @@ impl JourneyMemory {
         &self.cookies
     }
 
+    /// Whether it remembers nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.cookies.is_empty()
+    }
+
+    /// The same without its cookies.
+    pub(crate) fn without_cookies(&self) -> JourneyMemory {
+        JourneyMemory {
+            texts: self.texts.clone(),
+            cookies: CookieJar::default(),
+        }
+    }
+
+    /// Takes the texts with these indices from another one, as far as that has them.
+    pub(crate) fn take_texts(&mut self, other: &JourneyMemory, indices: &[u16]) {
+        for &index in indices {
+            let text = other.text(index);
+            if !text.is_empty() {
+                self.set((index, text.to_vec()));
+            }
+        }
+    }
+
+    /// Takes the cookies of another one.
+    pub(crate) fn take_cookies(&mut self, other: &JourneyMemory) {
+        self.cookies = other.cookies.clone();
+    }
+
     fn set(&mut self, (index, text): NewText) {
         let index = usize::from(index);
         if self.texts.len() <= index {
@@ -61,6 +89,11 @@ impl JourneyMemories {
         self.0.get(&journey)
     }
 
+    /// Lets a journey begin with what its user remembers.
+    pub(crate) fn begin(&mut self, journey: u64, memory: Arc<JourneyMemory>) {
+        self.0.insert(journey, memory);
+    }
+
     /// Adds what the journey has captured now. A body that is still being sent keeps the texts that
     /// it began with.
     pub(crate) fn add(&mut self, journey: u64, texts: Vec<NewText>) {
@@ -78,11 +111,12 @@ impl JourneyMemories {
         set(&mut Arc::make_mut(of_journey).cookies);
     }
 
-    /// Forgets the journey, which has ended.
-    pub(crate) fn remove(&mut self, journey: u64) {
-        if !self.0.is_empty() {
-            self.0.remove(&journey);
+    /// Forgets the journey, which has ended. Returns what it remembered, if that was anything.
+    pub(crate) fn remove(&mut self, journey: u64) -> Option<Arc<JourneyMemory>> {
+        if self.0.is_empty() {
+            return None;
         }
+        self.0.remove(&journey)
     }
 }
 

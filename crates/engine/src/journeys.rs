@@ -2,16 +2,18 @@
 //! nothing of connections.
 
 mod program;
+mod travellers;
 mod walk;
 
 use crate::arrival::Arrival;
 use crate::journey_memory::{JourneyMemories, JourneyMemory};
 use crate::values::Values;
 use measure::{JourneyCell, JourneyEnd, JourneyTimes, Period, Recorder};
-use plan::{Mix, Plan};
-use program::Program;
+use plan::{JourneyCookies, Mix, Plan, StepTurns};
+use program::{JourneyCommand, Program};
 use std::ops::Range;
-use walk::{StepAhead, Walk, WalkMove, WalkState};
+use travellers::Travellers;
+use walk::{Walk, WalkMove, WalkState};
 
 /// The plan's journeys, and those that are under way.
 #[derive(Debug)]
@@ -21,6 +23,8 @@ pub(crate) struct Journeys {
     seed: u64,
     /// By slot.
     places: Vec<JourneyPlace>,
+    /// What users remember of earlier journeys, if that is anything.
+    travellers: Option<Box<Travellers>>,
     under_way: u32,
     last_begun_at: u64,
 }
@@ -78,6 +82,7 @@ impl Journeys {
             mix: Mix::new(&weights, seed),
             seed,
             places: Vec::new(),
+            travellers: Travellers::new(plan),
             under_way: 0,
             last_begun_at: 0,
         }))
@@ -90,13 +95,14 @@ impl Journeys {
         let program = &self.programs[usize::from(cell.journey)];
         let mut walk = Walk::new(cell, (0, 0), program, self.seed);
         let mut steps = Vec::new();
-        let first = walk.due_step();
-        let mut next = first.map(|step| WalkMove::Step { step, pause_ns: 0 });
-        while steps.len() < most
-            && let Some(WalkMove::Step { step, .. }) = next
-        {
-            steps.push((step.request, walk.bits()));
-            next = Some(walk.advance(program, Some(texts)));
+        while steps.len() < most {
+            // The first step depends on no text.
+            let texts = Some(texts).filter(|_| !steps.is_empty());
+            match walk.advance(program, texts, |_| false) {
+                WalkMove::Step { step, .. } => steps.push((step.request, walk.bits())),
+                WalkMove::Skip { .. } | WalkMove::Leave { .. } => {}
+                WalkMove::End { .. } => break,
+            }
         }
         steps
     }
@@ -109,19 +115,41 @@ impl Journeys {
     /// The first request of journey `seq`, by its place in the plan.
     pub(crate) fn first_request(&self, seq: u64) -> u16 {
         let program = &self.programs[usize::from(self.mix.at(seq))];
-        match program.commands.first() {
-            Some(program::JourneyCommand::Send { request, .. }) => *request,
-            _ => 0, // a plan has no such journey
-        }
+        let first = program.commands.iter().find_map(|command| match command {
+            JourneyCommand::Send(step) => Some(step.request),
+            _ => None,
+        });
+        first.unwrap_or(0) // a plan has no such journey
     }
 
-    /// Begins the journey that is due as `arrival`, on `slot`. Its first step is due then.
-    pub(crate) fn begin(&mut self, slot: u32, arrival: Arrival, recorder: &mut Recorder) {
+    /// Begins the journey that is due as `arrival`, on `slot`. Its first step is due then, or after
+    /// a pause if its user has made what comes before that.
+    pub(crate) fn begin(
+        &mut self,
+        slot: u32,
+        arrival: Arrival,
+        memories: &mut JourneyMemories,
+        recorder: &mut Recorder,
+    ) {
         let cell = self.cell(arrival.period, arrival.seq);
         let program = &self.programs[usize::from(cell.journey)];
         let seq = Values::number(arrival.period, arrival.seq);
         let of_walk = (seq, arrival.intended_at);
-        let walk = Walk::new(cell, of_walk, program, self.seed);
+        let mut walk = Walk::new(cell, of_walk, program, self.seed);
+        recorder.begin_journey(cell);
+        let travellers = self.travellers.as_deref();
+        if let Some(travellers) = travellers {
+            let with_cookies = program.cookies == JourneyCookies::OfUser;
+            if let Some(memory) = travellers.memory(slot, with_cookies) {
+                memories.begin(seq, memory);
+            }
+        }
+        let texts = memories.of(seq).map(|texts| &**texts);
+        let of_user = (texts, travellers, slot);
+        let next = next_move(&mut walk, program, of_user, (arrival.intended_at, recorder));
+        if let WalkMove::Step { step, pause_ns } = next {
+            walk.wait(arrival.intended_at, step, pause_ns);
+        }
         let slot = slot as usize;
         if self.places.len() <= slot {
             self.places.resize_with(slot + 1, JourneyPlace::default);
@@ -135,7 +163,6 @@ impl Journeys {
             "a journey ends before the next begins"
         );
         self.under_way += 1;
-        recorder.begin_journey(cell);
     }
 
     /// When the next step of the slot's journey is due; `None` if it has none, or is under way.
@@ -145,7 +172,7 @@ impl Journeys {
         };
         match walk.state {
             WalkState::Due { at, .. } => Some(at),
-            WalkState::UnderWay { .. } => None,
+            WalkState::Ahead | WalkState::UnderWay { .. } => None,
         }
     }
 
@@ -168,12 +195,13 @@ impl Journeys {
         let WalkState::Due { at, step } = walk.state else {
             return None;
         };
-        let StepAhead { number, request } = step;
-        let is_first = walk.begin(number);
-        recorder.begin_step(walk.cell, number, is_first);
+        let walk_cell = walk.cell;
+        walk.begin_groups(at, |group| recorder.begin_group(walk_cell, group));
+        let is_first = walk.begin(step);
+        recorder.begin_step(walk.cell, step.number, is_first);
         Some(DueStep {
             due_at: at,
-            request,
+            request: step.request,
             seq: walk.seq,
             random: walk.bits(),
         })
@@ -183,7 +211,8 @@ impl Journeys {
     pub(crate) fn keeps_cookies(&self, slot: u32) -> bool {
         match self.places.get(slot as usize) {
             Some(JourneyPlace::UnderWay(walk)) => {
-                self.programs[usize::from(walk.cell.journey)].keeps_cookies
+                let program = &self.programs[usize::from(walk.cell.journey)];
+                program.cookies != JourneyCookies::Ignored
             }
             _ => false,
         }
@@ -209,21 +238,28 @@ impl Journeys {
         let WalkState::UnderWay { step } = walk.state else {
             return;
         };
-        recorder.end_step(walk.cell, step, outcome == StepOutcome::Ok);
+        recorder.end_step(walk.cell, step.number, outcome == StepOutcome::Ok);
         let program = &self.programs[usize::from(walk.cell.journey)];
         let texts = memories.of(walk.seq).map(|texts| &**texts);
+        if outcome == StepOutcome::Ok
+            && step.turns == StepTurns::OncePerUser
+            && let Some(travellers) = &mut self.travellers
+        {
+            travellers.make(slot, step.request, texts);
+        }
+        let travellers = self.travellers.as_deref();
         let (end, pause_ns) = match outcome {
             StepOutcome::Failed => (JourneyEnd::Failed, 0),
             StepOutcome::Cut => (JourneyEnd::Abandoned, 0),
-            StepOutcome::Ok => match walk.advance(program, texts) {
-                WalkMove::End { pause_ns } => (JourneyEnd::Completed, pause_ns),
-                WalkMove::Step { step, pause_ns } => {
-                    let at = now.saturating_add(pause_ns);
-                    walk.paused_ns = walk.paused_ns.saturating_add(pause_ns);
-                    walk.state = WalkState::Due { at, step };
-                    return;
+            StepOutcome::Ok => {
+                let of_user = (texts, travellers, slot);
+                match next_move(walk, program, of_user, (now, recorder)) {
+                    WalkMove::Step { step, pause_ns } => return walk.wait(now, step, pause_ns),
+                    WalkMove::Skip { pause_ns, .. }
+                    | WalkMove::Leave { pause_ns, .. }
+                    | WalkMove::End { pause_ns } => (JourneyEnd::Completed, pause_ns),
                 }
-            },
+            }
         };
         let closes = program.closes;
         let after = EndedJourney { pause_ns, closes };
@@ -275,7 +311,13 @@ impl Journeys {
             return;
         };
         self.under_way -= 1;
-        memories.remove(walk.seq);
+        let memory = memories.remove(walk.seq);
+        let program = &self.programs[usize::from(walk.cell.journey)];
+        if program.cookies == JourneyCookies::OfUser
+            && let Some((travellers, memory)) = self.travellers.as_mut().zip(memory)
+        {
+            travellers.keep_cookies(slot, &memory);
+        }
         let times = JourneyTimes {
             done_at: now,
             time_ns: now.saturating_sub(walk.due_at),
@@ -288,5 +330,49 @@ impl Journeys {
     pub(crate) fn cell(&self, period: Period, seq: u64) -> JourneyCell {
         let journey = self.mix.at(seq);
         JourneyCell { period, journey }
+    }
+}
+
+/// Goes on at `now` to the next step or the end, and counts the steps that are skipped on the way,
+/// and the groups that are completed.
+fn next_move(
+    walk: &mut Walk,
+    program: &Program,
+    (texts, travellers, slot): (Option<&JourneyMemory>, Option<&Travellers>, u32),
+    (now, recorder): (u64, &mut Recorder),
+) -> WalkMove {
+    let has_made =
+        |request| travellers.is_some_and(|travellers| travellers.has_made(slot, request));
+    let mut paused_ns: u64 = 0;
+    loop {
+        match walk.advance(program, texts, has_made) {
+            WalkMove::Skip {
+                step,
+                is_first,
+                pause_ns,
+            } => {
+                paused_ns = paused_ns.saturating_add(pause_ns);
+                recorder.skip_step(walk.cell, step.number, is_first);
+                // Draws what the step would have drawn: what follows must not depend on whose
+                // journey it is, since that depends on the fleet.
+                walk.bits();
+                if travellers.is_some_and(|travellers| travellers.captures(step.request)) {
+                    walk.bits();
+                }
+            }
+            WalkMove::Leave { group, pause_ns } => {
+                paused_ns = paused_ns.saturating_add(pause_ns);
+                let time_ns = now.saturating_sub(group.due_at);
+                recorder.complete_group((walk.cell, group.number), time_ns, group.paused_ns);
+            }
+            WalkMove::Step { step, pause_ns } => {
+                let pause_ns = paused_ns.saturating_add(pause_ns);
+                return WalkMove::Step { step, pause_ns };
+            }
+            WalkMove::End { pause_ns } => {
+                let pause_ns = paused_ns.saturating_add(pause_ns);
+                return WalkMove::End { pause_ns };
+            }
+        }
     }
 }

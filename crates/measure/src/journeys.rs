@@ -46,6 +46,25 @@ pub struct Funnel {
     pub time: Distribution,
     /// The same without the pauses that the plan wants.
     pub wait: Distribution,
+    /// By the place of the step in the plan, how often it was skipped because its user had made it
+    /// before; up to the last one that was.
+    pub skipped: Vec<u64>,
+    /// By the place of the group in its journey, up to the last one that was begun.
+    pub groups: Vec<GroupTally>,
+}
+
+/// What became of a group of steps, and the times of the completed ones. A journey that repeats a
+/// group counts each time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupTally {
+    /// Groups whose first step was begun.
+    pub begun: u64,
+    /// Groups whose last step ended ok.
+    pub completed: u64,
+    /// From the instant at which the first step was due to the end of the last one.
+    pub time: Distribution,
+    /// The same without the pauses that the plan wants.
+    pub wait: Distribution,
 }
 
 /// Journeys by how they ended. Those that began and did not end yet are in `begun` alone.
@@ -68,7 +87,7 @@ pub struct JourneyCounts {
 /// Counts of one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepCounts {
-    /// Journeys that came to it.
+    /// Journeys that came to it, also those that skipped it.
     pub reached: u64,
     /// Times that it was begun: more often than reached where the plan repeats it.
     pub begun: u64,
@@ -85,6 +104,14 @@ impl Funnel {
         StepCounts::merge_all(&mut self.steps, &other.steps);
         self.time.merge(&other.time);
         self.wait.merge(&other.wait);
+        add_all(&mut self.skipped, &other.skipped);
+        GroupTally::merge_all(&mut self.groups, &other.groups);
+    }
+
+    /// How often a step was skipped.
+    #[must_use]
+    pub fn count_skipped(&self, step: usize) -> u64 {
+        self.skipped.get(step).copied().unwrap_or(0)
     }
 
     /// Whether nothing was counted.
@@ -99,6 +126,26 @@ impl Funnel {
         self.steps.clear();
         self.time.clear();
         self.wait.clear();
+        self.skipped.clear();
+        self.groups.iter_mut().for_each(GroupTally::clear);
+    }
+
+    /// Counts that a step was skipped.
+    pub(crate) fn skip(&mut self, step: u16) {
+        let place = usize::from(step);
+        if self.skipped.len() <= place {
+            self.skipped.resize(place + 1, 0);
+        }
+        self.skipped[place] += 1;
+    }
+
+    /// The tally of a group, made where there is none yet.
+    pub(crate) fn group(&mut self, group: u16) -> &mut GroupTally {
+        let place = usize::from(group);
+        if self.groups.len() <= place {
+            self.groups.resize_with(place + 1, GroupTally::default);
+        }
+        &mut self.groups[place]
     }
 
     /// The counts of a step, made where there are none yet.
@@ -112,9 +159,57 @@ impl Funnel {
 
     /// About how much memory it takes beside its own size, in bytes.
     pub(crate) fn heap_bytes(&self) -> usize {
+        let groups = self.groups.iter().map(GroupTally::heap_bytes);
         self.steps.len() * size_of::<StepCounts>()
             + self.time.histogram.heap_bytes()
             + self.wait.histogram.heap_bytes()
+            + self.skipped.len() * size_of::<u64>()
+            + groups.sum::<usize>()
+    }
+}
+
+impl GroupTally {
+    /// Adds everything in `other`.
+    pub fn merge(&mut self, other: &GroupTally) {
+        self.begun = self.begun.saturating_add(other.begun);
+        self.completed = self.completed.saturating_add(other.completed);
+        self.time.merge(&other.time);
+        self.wait.merge(&other.wait);
+    }
+
+    fn merge_all(groups: &mut Vec<GroupTally>, others: &[GroupTally]) {
+        // Memory that is kept from one second to the next holds groups without counts.
+        let last = others
+            .iter()
+            .rposition(|other| other.begun + other.completed > 0);
+        let others = &others[..last.map_or(0, |last| last + 1)];
+        if groups.len() < others.len() {
+            groups.resize_with(others.len(), GroupTally::default);
+        }
+        for (group, other) in groups.iter_mut().zip(others) {
+            group.merge(other);
+        }
+    }
+
+    fn clear(&mut self) {
+        (self.begun, self.completed) = (0, 0);
+        self.time.clear();
+        self.wait.clear();
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let histograms = [&self.time, &self.wait].map(|times| times.histogram.heap_bytes());
+        size_of::<GroupTally>() + histograms.iter().sum::<usize>()
+    }
+}
+
+/// Adds counts at the same places.
+pub(crate) fn add_all(sums: &mut Vec<u64>, others: &[u64]) {
+    if sums.len() < others.len() {
+        sums.resize(others.len(), 0);
+    }
+    for (sum, &other) in sums.iter_mut().zip(others) {
+        *sum = sum.saturating_add(other);
     }
 }
 

@@ -61,7 +61,9 @@ pub use grpc::{GrpcFault, GrpcStatus, GrpcTally};
 pub use histogram::{Bucket, Histogram, rank};
 pub use http_violation::HttpViolation;
 pub use interval::{Interval, Spare};
-pub use journeys::{Funnel, JourneyCell, JourneyCounts, JourneyEnd, JourneyTimes, StepCounts};
+pub use journeys::{
+    Funnel, GroupTally, JourneyCell, JourneyCounts, JourneyEnd, JourneyTimes, StepCounts,
+};
 pub use key::{CellId, CellKey, Period};
 pub use metric::{HANDSHAKE, LOOP_LAG, Metric, Outcome};
 pub use nanoseconds::nanoseconds;

@@ -1,20 +1,24 @@
 //! The sum of a run's intervals, for the question whether two parties have counted the same: all
 //! figures exact, of each histogram one number in the place of its buckets.
 
+use crate::journeys::add_all;
 use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
 use crate::wire::read_tokens;
 use crate::{
-    CellKey, Client, Counters, Distribution, Funnel, Histogram, JourneyCell, JourneyCounts, Metric,
-    Outcome, PathSums, SigningTally, Snapshot, SplitMix, StepCounts, StreamCounts, TokenTallies,
+    CellKey, Client, Counters, Distribution, Funnel, GroupTally, Histogram, JourneyCell,
+    JourneyCounts, Metric, Outcome, PathSums, SigningTally, Snapshot, SplitMix, StepCounts,
+    StreamCounts, TokenTallies,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of what [`Totals::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 6;
+pub(crate) const VERSION: u8 = 7;
 
-/// The versions before, of which run logs are read: without journeys, before that without tokens
-/// and signing, and before that without streamed answers.
+/// The versions before, of which run logs are read: without groups and steps that were skipped,
+/// before that without journeys, then without tokens and signing, and before that without streamed
+/// answers.
+const WITHOUT_GROUPS: u8 = 6;
 const WITHOUT_JOURNEYS: u8 = 5;
 const WITHOUT_TOKENS: u8 = 4;
 const WITHOUT_STREAMS: u8 = 3;
@@ -37,6 +41,8 @@ pub struct Totals {
     tokens: TokenTallies,
     signing: SigningTally,
     journeys: BTreeMap<JourneyCell, FunnelTotals>,
+    /// What the funnels of plans have that skip steps or have groups.
+    beside_funnels: BTreeMap<JourneyCell, BesideFunnelTotals>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +70,20 @@ struct CellTotals {
 struct FunnelTotals {
     counts: JourneyCounts,
     steps: Vec<StepCounts>,
+    time: DistributionTotals,
+    wait: DistributionTotals,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct BesideFunnelTotals {
+    skipped: Vec<u64>,
+    groups: Vec<GroupTotals>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct GroupTotals {
+    begun: u64,
+    completed: u64,
     time: DistributionTotals,
     wait: DistributionTotals,
 }
@@ -147,6 +167,9 @@ impl Totals {
         let funnels = snapshot.journeys.iter();
         for (cell, funnel) in funnels.filter(|(_, funnel)| !funnel.is_empty()) {
             self.journeys.entry(*cell).or_default().add(funnel);
+            if !(funnel.skipped.is_empty() && funnel.groups.is_empty()) {
+                self.beside_funnels.entry(*cell).or_default().add(funnel);
+            }
         }
     }
 
@@ -244,6 +267,19 @@ impl Totals {
             pieces.keep(entry_bytes::<JourneyCell, FunnelTotals>() + steps)?;
             journeys.insert(cell, funnel);
         }
+        let mut beside_funnels = BTreeMap::new();
+        let number = if version > WITHOUT_GROUPS {
+            pieces.take::<usize>()?
+        } else {
+            0
+        };
+        for _ in 0..number {
+            let (cell, beside): (JourneyCell, BesideFunnelTotals) = pieces.take()?;
+            let groups = beside.groups.len() * size_of::<GroupTotals>();
+            let skipped = beside.skipped.len() * size_of::<u64>();
+            pieces.keep(entry_bytes::<JourneyCell, BesideFunnelTotals>() + groups + skipped)?;
+            beside_funnels.insert(cell, beside);
+        }
         pieces.end()?;
         Ok(Totals {
             cells,
@@ -252,6 +288,7 @@ impl Totals {
             tokens,
             signing,
             journeys,
+            beside_funnels,
         })
     }
 
@@ -277,6 +314,7 @@ impl PartialEq for Totals {
             && self.tokens == other.tokens
             && self.signing == other.signing
             && self.journeys == other.journeys
+            && self.beside_funnels == other.beside_funnels
             && self.non_empty_cells().eq(other.non_empty_cells())
     }
 }
@@ -289,6 +327,28 @@ impl FunnelTotals {
         StepCounts::merge_all(&mut self.steps, &funnel.steps);
         self.time.add(&funnel.time);
         self.wait.add(&funnel.wait);
+    }
+}
+
+impl BesideFunnelTotals {
+    fn add(&mut self, funnel: &Funnel) {
+        add_all(&mut self.skipped, &funnel.skipped);
+        if self.groups.len() < funnel.groups.len() {
+            let number = funnel.groups.len();
+            self.groups.resize_with(number, GroupTotals::default);
+        }
+        for (totals, group) in self.groups.iter_mut().zip(&funnel.groups) {
+            totals.add(group);
+        }
+    }
+}
+
+impl GroupTotals {
+    fn add(&mut self, group: &GroupTally) {
+        self.begun = self.begun.saturating_add(group.begun);
+        self.completed = self.completed.saturating_add(group.completed);
+        self.time.add(&group.time);
+        self.wait.add(&group.wait);
     }
 }
 

@@ -9,9 +9,9 @@ use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
-    Funnel, GrpcStatus, GrpcTally, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric,
-    Outcome, PathCounts, PathSums, RowId, SigningTally, Snapshot, StepCounts, StreamCounts,
-    TokenTallies, TokenTally, WithheldBodies,
+    Funnel, GroupTally, GrpcStatus, GrpcTally, Histogram, HistogramError, JourneyCell,
+    JourneyCounts, Metric, Outcome, PathCounts, PathSums, RowId, SigningTally, Snapshot,
+    StepCounts, StreamCounts, TokenTallies, TokenTally, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -21,10 +21,10 @@ use std::collections::BTreeMap;
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
 pub(crate) const VERSION: u8 = 14;
 
-/// The versions before, of which run logs are read: without gRPC calls, before that without
-/// journeys, then without tokens and signing, without withheld bodies, without streamed answers,
-/// without followed redirects, and without failed rows.
-const WITHOUT_GRPC: u8 = 13;
+/// The versions before, of which run logs are read: without gRPC calls, groups and steps that were
+/// skipped, before that without journeys, then without tokens and signing, without withheld bodies,
+/// without streamed answers, without followed redirects, and without failed rows.
+const WITHOUT_GRPC_AND_GROUPS: u8 = 13;
 const WITHOUT_JOURNEYS: u8 = 12;
 const WITHOUT_TOKENS: u8 = 11;
 const WITHOUT_WITHHELD: u8 = 10;
@@ -93,11 +93,21 @@ impl Snapshot {
         let beside = (rows, redirects, streams, withheld);
         let tokens = (&self.tokens, self.signing);
         let grpc: Vec<_> = self.grpc.iter().collect();
+        let journeys = (journeys, self.beside_funnels());
         let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys, grpc))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
         encoded
+    }
+
+    /// What the funnels of plans have that skip steps or have groups.
+    fn beside_funnels(&self) -> Vec<WireBesideFunnel<'static>> {
+        let funnels = self.journeys.iter();
+        let funnels = funnels.filter(|(_, it)| !(it.skipped.is_empty() && it.groups.is_empty()));
+        funnels
+            .map(|(cell, funnel)| WireBesideFunnel::new(*cell, funnel))
+            .collect()
     }
 
     fn streams(&self) -> impl Iterator<Item = (&CellKey, &StreamCounts)> {
@@ -195,8 +205,12 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     if version > WITHOUT_JOURNEYS {
         snapshot.journeys = reader.journeys()?;
     }
-    if version > WITHOUT_GRPC {
+    if version > WITHOUT_GRPC_AND_GROUPS {
+        reader.beside_funnels_into(&mut snapshot.journeys)?;
         snapshot.grpc = reader.grpc()?;
+    }
+    if !snapshot.journeys.values().all(is_possible_funnel) {
+        return Err(malformed("counts and times of a journey disagree"));
     }
     reader.0.end()?;
     Ok(snapshot)
@@ -231,6 +245,26 @@ struct WireFunnel<'a> {
     cell: JourneyCell,
     counts: JourneyCounts,
     steps: Vec<StepCounts>,
+    #[serde(borrow)]
+    time: Option<WireDistribution<'a, ()>>,
+    #[serde(borrow)]
+    wait: Option<WireDistribution<'a, ()>>,
+}
+
+/// What a funnel has beside those of plans without groups and steps made once.
+#[derive(Serialize, Deserialize)]
+struct WireBesideFunnel<'a> {
+    cell: JourneyCell,
+    skipped: Vec<u64>,
+    #[serde(borrow)]
+    groups: Vec<WireGroup<'a>>,
+}
+
+/// Distributions are absent if they are empty.
+#[derive(Serialize, Deserialize)]
+struct WireGroup<'a> {
+    begun: u64,
+    completed: u64,
     #[serde(borrow)]
     time: Option<WireDistribution<'a, ()>>,
     #[serde(borrow)]
@@ -295,6 +329,22 @@ impl WireFunnel<'_> {
             steps: funnel.steps.clone(),
             time: write_filled(&funnel.time),
             wait: write_filled(&funnel.wait),
+        }
+    }
+}
+
+impl WireBesideFunnel<'_> {
+    fn new(cell: JourneyCell, funnel: &Funnel) -> WireBesideFunnel<'static> {
+        let group = |group: &GroupTally| WireGroup {
+            begun: group.begun,
+            completed: group.completed,
+            time: write_filled(&group.time),
+            wait: write_filled(&group.wait),
+        };
+        WireBesideFunnel {
+            cell,
+            skipped: funnel.skipped.clone(),
+            groups: funnel.groups.iter().map(group).collect(),
         }
     }
 }
@@ -420,17 +470,46 @@ impl SnapshotReader<'_> {
                 steps,
                 time: read_filled(time.as_ref())?,
                 wait: read_filled(wait.as_ref())?,
+                ..Funnel::default()
             };
             self.0
                 .keep(entry_bytes::<JourneyCell, Funnel>() + funnel.heap_bytes())?;
-            if !is_possible_funnel(&funnel) {
-                return Err(malformed("counts and times of a journey disagree"));
-            }
             if journeys.insert(cell, funnel).is_some() {
                 return Err(malformed("a journey comes twice"));
             }
         }
         Ok(journeys)
+    }
+
+    fn beside_funnels_into(
+        &mut self,
+        journeys: &mut BTreeMap<JourneyCell, Funnel>,
+    ) -> Result<(), DecodeError> {
+        for _ in 0..self.0.take::<usize>()? {
+            let WireBesideFunnel {
+                cell,
+                skipped,
+                groups,
+            } = self.0.take()?;
+            let group = |group: WireGroup<'_>| {
+                Ok(GroupTally {
+                    begun: group.begun,
+                    completed: group.completed,
+                    time: read_filled(group.time.as_ref())?,
+                    wait: read_filled(group.wait.as_ref())?,
+                })
+            };
+            let groups = groups.into_iter().map(group);
+            let groups = groups.collect::<Result<Vec<_>, DecodeError>>()?;
+            let funnel = journeys.get_mut(&cell);
+            let funnel = funnel.filter(|it| it.skipped.is_empty() && it.groups.is_empty());
+            let funnel =
+                funnel.ok_or_else(|| malformed("groups of no journey, or twice of one"))?;
+            let before = funnel.heap_bytes();
+            (funnel.skipped, funnel.groups) = (skipped, groups);
+            self.0.keep(funnel.heap_bytes() - before)?;
+        }
+        Ok(())
     }
 
     /// More rows of a file than are kept are left out, as in any sum.
@@ -600,10 +679,15 @@ fn is_possible_funnel(funnel: &Funnel) -> bool {
         completed_within,
         ..
     } = funnel.counts;
-    let mut steps = funnel.steps.iter();
+    let mut steps = funnel.steps.iter().enumerate();
+    let mut groups = funnel.groups.iter();
     [funnel.time.count, funnel.wait.count] == [completed; 2]
         && completed_within <= completed
-        && steps.all(|step| step.reached <= step.begun)
+        && funnel.skipped.len() <= funnel.steps.len()
+        && steps.all(|(place, step)| {
+            step.reached <= step.begun.saturating_add(funnel.count_skipped(place))
+        })
+        && groups.all(|group| [group.time.count, group.wait.count] == [group.completed; 2])
 }
 
 /// Whether `value` lies between `factor` times the two ends.

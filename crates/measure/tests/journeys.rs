@@ -96,6 +96,32 @@ fn times_are_those_of_completed_journeys_with_and_without_pauses() {
 }
 
 #[test]
+fn skipped_steps_are_reached_and_groups_have_times_of_their_own() {
+    let mut recorder = recorder(3).measuring(Window::new(0, SECOND));
+    for is_first in [true, false] {
+        recorder.skip_step(BUYER, 1, is_first);
+    }
+    step(&mut recorder, 1, true, true);
+    for number in 0..3 {
+        recorder.begin_group(BUYER, 1);
+        if number > 0 {
+            recorder.complete_group((BUYER, 1), 10 * MS, 4 * MS);
+        }
+    }
+    let (snapshot, spare) = recorder.cut(SECOND, None).into_snapshot();
+    let funnel = &snapshot.journeys[&BUYER];
+    assert_eq!((funnel.count_skipped(1), funnel.count_skipped(7)), (2, 0));
+    assert_eq!((funnel.steps[1].reached, funnel.steps[1].begun), (2, 1));
+    let group = &funnel.groups[1];
+    assert_eq!((group.begun, group.completed), (3, 2));
+    assert_eq!((group.time.max, group.wait.max), (10 * MS, 6 * MS));
+    recorder.skip_step(BUYER, 1, true);
+    let next = recorder.cut(2 * SECOND, Some(spare)).into_snapshot().0;
+    let funnel = &next.journeys[&BUYER];
+    assert_eq!((funnel.count_skipped(1), funnel.groups.len()), (1, 0));
+}
+
+#[test]
 fn plan_without_journeys_has_none_in_its_snapshots() {
     let mut recorder = recorder(1);
     let operation = scene::operation(0);

@@ -145,6 +145,39 @@ fn lost_journey_shows_in_the_totals() {
     assert_eq!(totals(&whole), totals([&sum]));
 }
 
+/// The same, in each of which a step is skipped and a group completed.
+fn with_groups(number: u64) -> Vec<Snapshot> {
+    let mut seconds = with_journeys(number);
+    for second in &mut seconds {
+        let mut recorder = recorder(1);
+        let &cell = second.journeys.keys().next().expect("it has journeys");
+        recorder.skip_step(cell, 1, true);
+        recorder.begin_group(cell, 2);
+        recorder.complete_group((cell, 2), 5 * MS, MS);
+        second.merge(&recorder.cut(SECOND, None).into_snapshot().0);
+    }
+    seconds
+}
+
+#[test]
+fn lost_group_shows_in_the_totals() {
+    let whole = totals(&with_groups(3));
+    assert_eq!(Totals::decode(&whole.encode()), Ok(whole.clone()));
+    type Edit = fn(&mut measure::Funnel);
+    let edits: [Edit; 5] = [
+        |it| it.skipped[1] -= 1,
+        |it| it.groups[2].begun -= 1,
+        |it| it.groups[2].completed -= 1,
+        |it| it.groups[2].time.clear(),
+        |it| it.groups[2].wait.record(1),
+    ];
+    for edit in edits {
+        let mut lacking = with_groups(3);
+        edit(lacking[1].journeys.values_mut().next().unwrap());
+        assert_ne!(totals(&lacking), whole);
+    }
+}
+
 /// One distribution of some metric.
 fn of_values(values: &[u64]) -> Snapshot {
     let mut distribution = Distribution::default();
@@ -268,11 +301,13 @@ fn totals_of_a_hundred_requests_at_sixteen_addresses_fit() {
 #[test]
 fn versions_are_read_as_they_were_written() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v6.bin");
-        std::fs::write(path, totals(&with_journeys(3)).encode()).unwrap();
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/totals-v7.bin");
+        std::fs::write(path, totals(&with_groups(3)).encode()).unwrap();
     }
+    let golden = include_bytes!("golden/totals-v7.bin");
+    assert_eq!(totals(&with_groups(3)).encode(), golden);
+    assert_eq!(Totals::decode(golden), Ok(totals(&with_groups(3))));
     let golden = include_bytes!("golden/totals-v6.bin");
-    assert_eq!(totals(&with_journeys(3)).encode(), golden);
     assert_eq!(Totals::decode(golden), Ok(totals(&with_journeys(3))));
     let golden = include_bytes!("golden/totals-v5.bin");
     assert_eq!(Totals::decode(golden), Ok(totals(&signed(3))));
@@ -308,7 +343,7 @@ fn bytes_that_are_no_totals_are_refused_with_the_reason() {
 fn encoding_covers_both_versions() {
     // Each golden file stands for one version: a new version is added here too.
     let snapshot = include_bytes!("golden/snapshot-v14.bin")[0];
-    let totals = include_bytes!("golden/totals-v6.bin")[0];
+    let totals = include_bytes!("golden/totals-v7.bin")[0];
     assert_eq!(
         measure::ENCODING,
         u32::from(snapshot) * 256 + u32::from(totals)

@@ -431,7 +431,7 @@ fn journey(out: &mut TomlText, journey: &Journey, plan: &Plan) {
     out.field("name", quote(&journey.name));
     out.field("weight", journey.weight);
     out.field("connection", word(journey.connection));
-    out.field("cookies", journey.cookies);
+    out.field("cookies", journey.canonical_cookies());
     let requests = plan.requests.iter();
     let names: Vec<&str> = requests.map(|request| request.name.as_str()).collect();
     out.field("steps", journey.canonical_steps(&names));

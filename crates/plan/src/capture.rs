@@ -1,7 +1,7 @@
 //! Texts that are taken from answers, for later requests of the same journey.
 
 use crate::words::{Words as _, words};
-use crate::{Capturer, quote};
+use crate::{Capturer, HtmlElement, quote};
 use data::Escape;
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +33,13 @@ pub enum CapturePlace {
     Json(String),
     /// The first group of this expression in the body, or all that matches if it has no group.
     Matches(Capturer),
+    /// The values of this attribute, in lower case, of such elements of the page in the body.
+    Html {
+        /// Which elements.
+        element: HtmlElement,
+        /// The attribute's name.
+        attribute: String,
+    },
 }
 
 /// Which of several texts is taken.
@@ -81,8 +88,14 @@ impl Capture {
     pub fn is_of_body(&self) -> bool {
         match self.from {
             CapturePlace::Header(_) | CapturePlace::Cookie(_) => false,
-            CapturePlace::Json(_) | CapturePlace::Matches(_) => true,
+            CapturePlace::Json(_) | CapturePlace::Matches(_) | CapturePlace::Html { .. } => true,
         }
+    }
+
+    /// Whether the whole body has to be kept to find it.
+    #[must_use]
+    pub fn is_of_whole_body(&self) -> bool {
+        matches!(self.from, CapturePlace::Json(_) | CapturePlace::Matches(_))
     }
 
     /// What is wrong with an answer without it.
@@ -94,6 +107,9 @@ impl Capture {
             CapturePlace::Cookie(cookie) => format!("cookie {cookie} is not set, for {name}"),
             CapturePlace::Json(pointer) => format!("JSON {pointer} has no {name}"),
             CapturePlace::Matches(_) => format!("body has no match for {name}"),
+            CapturePlace::Html { element, attribute } => {
+                format!("HTML {element} has no {attribute}, for {name}")
+            }
         }
     }
 
@@ -104,6 +120,10 @@ impl Capture {
             CapturePlace::Cookie(name) => format!("cookie = {}", quote(name)),
             CapturePlace::Json(pointer) => format!("json = {}", quote(pointer)),
             CapturePlace::Matches(capturer) => format!("matches = {}", quote(capturer.text())),
+            CapturePlace::Html { element, attribute } => {
+                let element = quote(&element.to_string());
+                format!("html = {element}, attribute = {}", quote(attribute))
+            }
         };
         let (pick, missing) = (quote(self.pick.word()), quote(self.missing.word()));
         format!("{{ {from}, pick = {pick}, missing = {missing} }}")

@@ -45,14 +45,16 @@ pub struct Journey {
     pub weight: u32,
     /// What becomes of its connection at its end.
     pub connection: JourneyConnection,
-    /// Whether it keeps cookies and sends them, as a browser does. It begins without any.
-    pub cookies: bool,
+    /// Whether it keeps cookies and sends them, as a browser does.
+    pub cookies: JourneyCookies,
     /// What is done, in order. It begins with a step.
     pub course: Vec<JourneyPart>,
     /// By the number of a step: its request, by its place in the plan.
     pub(crate) steps: Vec<u16>,
     /// By the number of a step: its name in results.
     pub(crate) step_names: Vec<String>,
+    /// By the number of a group: its name, unique in the journey.
+    pub(crate) groups: Vec<String>,
 }
 
 /// What becomes of a journey's connection when it has ended. Until then no other journey has it.
@@ -66,6 +68,39 @@ pub enum JourneyConnection {
 
 crate::words::words!(JourneyConnection { Kept => "kept", New => "new" });
 
+/// Whether a journey keeps cookies, and how long they last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JourneyCookies {
+    /// It keeps none.
+    Ignored,
+    /// Until its end: it begins without any.
+    OfJourney,
+    /// As long as its user, who has one jar for all journeys of this kind.
+    OfUser,
+}
+
+impl JourneyCookies {
+    /// The word for [`JourneyCookies::OfUser`]; the others are `false` and `true`.
+    pub(crate) const USER_WORD: &str = "user";
+
+    fn canonical(self) -> String {
+        match self {
+            JourneyCookies::Ignored => "false".to_owned(),
+            JourneyCookies::OfJourney => "true".to_owned(),
+            JourneyCookies::OfUser => quote(JourneyCookies::USER_WORD),
+        }
+    }
+}
+
+/// How often a step is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepTurns {
+    /// Whenever a journey comes to it.
+    Each,
+    /// Until its request has ended ok once for the user; then all journeys of the user skip it.
+    OncePerUser,
+}
+
 /// A part of a journey.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JourneyPart {
@@ -75,6 +110,8 @@ pub enum JourneyPart {
         number: u16,
         /// The request's place in the plan.
         request: u16,
+        /// How often it is made.
+        turns: StepTurns,
     },
     /// Does nothing for a time.
     Pause(Pause),
@@ -82,6 +119,13 @@ pub enum JourneyPart {
     Repeat {
         /// How often; at least 1.
         times: u32,
+        /// The parts.
+        parts: Vec<JourneyPart>,
+    },
+    /// Goes through parts, which have times of their own.
+    Group {
+        /// Its number among the journey's groups, from 0 in the order of the text.
+        number: u16,
         /// The parts.
         parts: Vec<JourneyPart>,
     },
@@ -149,7 +193,19 @@ impl Journey {
         self.step_names.get(step).map_or("", String::as_str)
     }
 
-    /// Steps that a journey begins if none fails and every condition holds, on average.
+    /// Names of its groups of steps, by their numbers.
+    #[must_use]
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
+    /// Whether it begins with a step, which a group may have first.
+    pub(crate) fn begins_with_step(&self) -> bool {
+        begins_with_step(&self.course)
+    }
+
+    /// Steps that a journey begins if none fails, every condition holds and its user has made none
+    /// before, on average.
     #[must_use]
     pub fn mean_steps(&self) -> f64 {
         mean(&self.course, &|part| match part {
@@ -191,10 +247,36 @@ impl Journey {
         })
     }
 
+    /// Fewest steps that one journey begins if none fails: no condition holds, and its user has
+    /// made before what is made once.
+    pub(crate) fn fewest_steps(&self) -> u64 {
+        fewest(&self.course)
+    }
+
+    /// Whether it has steps that are made once per user.
+    #[must_use]
+    pub fn has_steps_made_once(&self) -> bool {
+        has(&self.course, &|part| {
+            let once = StepTurns::OncePerUser;
+            matches!(part, JourneyPart::Step { turns, .. } if *turns == once)
+        })
+    }
+
+    /// Whether its user remembers anything from one journey to the next.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.cookies == JourneyCookies::OfUser || self.has_steps_made_once()
+    }
+
+    /// The canonical text of its cookies.
+    pub(crate) fn canonical_cookies(&self) -> String {
+        self.cookies.canonical()
+    }
+
     /// The canonical text of its steps.
     pub(crate) fn canonical_steps(&self, names: &[&str]) -> String {
         let mut text = String::new();
-        write_parts(&self.course, names, &mut text);
+        write_parts(&self.course, (names, &self.groups), &mut text);
         text
     }
 
@@ -223,7 +305,7 @@ fn mean(parts: &[JourneyPart], each: &dyn Fn(&JourneyPart) -> f64) -> f64 {
     let of_part = |part: &JourneyPart| match part {
         JourneyPart::Step { .. } | JourneyPart::Pause(_) => each(part),
         JourneyPart::Repeat { times, parts } => f64::from(*times) * mean(parts, each),
-        JourneyPart::When { parts, .. } => mean(parts, each),
+        JourneyPart::When { parts, .. } | JourneyPart::Group { parts, .. } => mean(parts, each),
         JourneyPart::Pick(ways) => {
             let sum: f64 = ways.iter().map(|way| f64::from(way.weight)).sum();
             let ways = ways.iter();
@@ -241,7 +323,7 @@ fn most(parts: &[JourneyPart], count: &dyn Fn(&JourneyPart) -> bool) -> u64 {
         JourneyPart::Repeat { times, parts } => {
             u64::from(*times).saturating_mul(most(parts, count))
         }
-        JourneyPart::When { parts, .. } => most(parts, count),
+        JourneyPart::When { parts, .. } | JourneyPart::Group { parts, .. } => most(parts, count),
         JourneyPart::Pick(ways) => {
             let ways = ways.iter().map(|way| most(&way.parts, count));
             ways.max().unwrap_or(0)
@@ -250,23 +332,58 @@ fn most(parts: &[JourneyPart], count: &dyn Fn(&JourneyPart) -> bool) -> u64 {
     parts.iter().map(of_part).fold(0, u64::saturating_add)
 }
 
-fn write_parts(parts: &[JourneyPart], names: &[&str], out: &mut String) {
+/// Fewest steps on any way, without those in conditions and those that are made once.
+fn fewest(parts: &[JourneyPart]) -> u64 {
+    let of_part = |part: &JourneyPart| match part {
+        JourneyPart::Step { turns, .. } => u64::from(*turns == StepTurns::Each),
+        JourneyPart::Pause(_) | JourneyPart::When { .. } => 0,
+        JourneyPart::Group { parts, .. } => fewest(parts),
+        JourneyPart::Repeat { times, parts } => u64::from(*times).saturating_mul(fewest(parts)),
+        JourneyPart::Pick(ways) => {
+            let ways = ways.iter().map(|way| fewest(&way.parts));
+            ways.min().unwrap_or(0)
+        }
+    };
+    parts.iter().map(of_part).fold(0, u64::saturating_add)
+}
+
+fn begins_with_step(parts: &[JourneyPart]) -> bool {
+    match parts.first() {
+        Some(JourneyPart::Step { .. }) => true,
+        Some(JourneyPart::Group { parts, .. }) => begins_with_step(parts),
+        _ => false,
+    }
+}
+
+/// Whether any step or pause is one that `is` says, on any way.
+fn has(parts: &[JourneyPart], is: &dyn Fn(&JourneyPart) -> bool) -> bool {
+    most(parts, is) > 0
+}
+
+fn write_parts(parts: &[JourneyPart], (names, groups): (&[&str], &[String]), out: &mut String) {
     let part = |part: &JourneyPart| {
         let inner = |parts: &[JourneyPart]| {
             let mut text = String::new();
-            write_parts(parts, names, &mut text);
+            write_parts(parts, (names, groups), &mut text);
             text
         };
         match part {
-            JourneyPart::Step { request, .. } => quote(
-                names
-                    .get(usize::from(*request))
-                    .copied()
-                    .unwrap_or_default(),
-            ),
+            JourneyPart::Step { request, turns, .. } => {
+                let name = names.get(usize::from(*request)).copied();
+                let name = quote(name.unwrap_or_default());
+                match turns {
+                    StepTurns::Each => name,
+                    StepTurns::OncePerUser => format!("{{ request = {name}, once = \"user\" }}"),
+                }
+            }
             JourneyPart::Pause(pause) => format!("{{ pause = {} }}", pause.canonical()),
             JourneyPart::Repeat { times, parts } => {
                 format!("{{ repeat = {times}, steps = {} }}", inner(parts))
+            }
+            JourneyPart::Group { number, parts } => {
+                let name = groups.get(usize::from(*number));
+                let name = quote(name.map_or("", String::as_str));
+                format!("{{ group = {name}, steps = {} }}", inner(parts))
             }
             JourneyPart::Pick(ways) => {
                 let way = |way: &JourneyWay| {

@@ -26,6 +26,7 @@ mod fleet_plan;
 mod generator;
 mod group;
 mod grpc;
+mod html_element;
 mod journey;
 mod key_log;
 mod load;
@@ -99,7 +100,10 @@ pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
 pub use grpc::{Grpc, MessageFault, MessagePart, PLACEHOLDER_MARK};
-pub use journey::{Journey, JourneyConnection, JourneyPart, JourneyWay, Pause, WorkUnit};
+pub use html_element::{HtmlCondition, HtmlElement, HtmlElementError, HtmlTest};
+pub use journey::{
+    Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, StepTurns, WorkUnit,
+};
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
 pub use mask::{MASK, mask_secrets};
@@ -138,7 +142,9 @@ pub use target::{
     Target, Url,
 };
 pub use threshold::{Limit, Relation, Statistic, Threshold, ThresholdMetric, ThresholdScope};
-pub use threshold_metric::{JourneyNumber, JourneyTime, NumberName, ThresholdMetricError};
+pub use threshold_metric::{
+    GroupFigure, JourneyNumber, JourneyTime, NumberName, ThresholdMetricError,
+};
 pub use time_format::{TimeFormat, TimeFormatError};
 pub use tls::{
     CipherSuite, Group, KeyExchange, KeyShare, Resumption, ResumptionKind, ServerNames,

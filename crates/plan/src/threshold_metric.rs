@@ -118,18 +118,89 @@ pub enum JourneyTime {
 
 words!(JourneyTime { Time => "time", Wait => "wait" });
 
+/// Figures of a group of a journey's steps, which are called `group.NAME.` and their word. A
+/// journey that repeats a group counts each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupFigure {
+    /// Groups whose first step was begun.
+    BegunCount,
+    /// Groups whose last step ended ok.
+    CompletedCount,
+    /// Times of the completed ones, from the instant at which the first step was due.
+    Time,
+    /// The same without the pauses that the plan wants.
+    Wait,
+}
+
+words!(GroupFigure {
+    BegunCount => "begun.count",
+    CompletedCount => "completed.count",
+    Time => "time",
+    Wait => "wait",
+});
+
+impl GroupFigure {
+    const PREFIX: &str = "group.";
+
+    /// Splits `group.NAME.WORD` into the name and the figure; `None` if it is something else.
+    #[must_use]
+    pub fn split(text: &str) -> Option<(&str, GroupFigure)> {
+        let rest = text.strip_prefix(GroupFigure::PREFIX)?;
+        GroupFigure::ALL.iter().find_map(|&figure| {
+            let name = rest.strip_suffix(figure.word())?.strip_suffix('.')?;
+            (!name.is_empty()).then_some((name, figure))
+        })
+    }
+
+    /// The metric that a text is the name of, which begins with the prefix.
+    fn metric(text: &str) -> Result<ThresholdMetric, ThresholdMetricError> {
+        if let Some((_, figure)) = GroupFigure::split(text) {
+            return match figure {
+                GroupFigure::BegunCount | GroupFigure::CompletedCount => {
+                    Ok(ThresholdMetric::Number(text.to_owned()))
+                }
+                GroupFigure::Time | GroupFigure::Wait => {
+                    Err(ThresholdMetricError::Statistic(text.to_owned()))
+                }
+            };
+        }
+        let times = [GroupFigure::Time, GroupFigure::Wait];
+        let ends = times.iter().filter_map(|figure| {
+            let within = format!(".{}.", figure.word());
+            Some(text.rfind(&within)? + within.len() - 1)
+        });
+        // The name may have such a word too, so the last one counts.
+        let split = ends.max().map(|at| (&text[..at], &text[at + 1..]));
+        let Some((histogram, statistic)) = split.filter(|(it, _)| GroupFigure::split(it).is_some())
+        else {
+            let nearest = format!("{text}.{}.p99", GroupFigure::Time.word());
+            return Err(ThresholdMetricError::Unknown(nearest));
+        };
+        let statistic = statistic
+            .parse()
+            .map_err(|()| ThresholdMetricError::Statistic(histogram.to_owned()))?;
+        Ok(ThresholdMetric::Time {
+            histogram: histogram.to_owned(),
+            statistic,
+        })
+    }
+}
+
 impl ThresholdMetric {
     /// Names of the figures that are a single number: those of [`NumberName`].
     pub const NUMBERS: [&str; NumberName::WORDS.len()] = NumberName::WORDS;
 
-    /// The metric of journeys with this name: a [`JourneyNumber`], or a statistic of a
-    /// [`JourneyTime`].
+    /// The metric of journeys with this name: a [`JourneyNumber`], a statistic of a
+    /// [`JourneyTime`], or a [`GroupFigure`] of a group of their steps.
     ///
     /// # Errors
     /// Where journeys have no such figure.
     pub fn of_journey(text: &str) -> Result<ThresholdMetric, ThresholdMetricError> {
         if JourneyNumber::from_word(text).is_some() {
             return Ok(ThresholdMetric::Number(text.to_owned()));
+        }
+        if text.starts_with(GroupFigure::PREFIX) {
+            return GroupFigure::metric(text);
         }
         let (time, statistic) = text.split_once('.').unwrap_or((text, ""));
         if JourneyTime::from_word(time).is_none() {
@@ -482,7 +553,15 @@ mod tests {
 
     #[test]
     fn figures_of_journeys_are_read_as_written_or_name_the_nearest() {
-        let times = ["time.p99", "time.mean", "wait.p99.9", "wait.max"];
+        let times = [
+            "time.p99",
+            "time.mean",
+            "wait.p99.9",
+            "wait.max",
+            "group.a.time.b.wait.p99.9",
+            "group.buy.begun.count",
+            "group.pay now.completed.count",
+        ];
         for name in JourneyNumber::WORDS.into_iter().chain(times) {
             let read = ThresholdMetric::of_journey(name).unwrap();
             assert_eq!(read.to_string(), name);
@@ -495,6 +574,10 @@ mod tests {
             ("time", "time.p99 (any percentile)"),
             ("wait.p101", "wait.p99 (any percentile)"),
             ("errors.share", "write failed.share"),
+            ("group.buy", "write group.buy.time.p99"),
+            ("group.buy.time", "group.buy.time is a distribution"),
+            ("group.buy.time.p101", "group.buy.time is a distribution"),
+            ("group..time.p99", "write group..time.p99.time.p99"),
         ];
         for (name, cure) in cases {
             let message = ThresholdMetric::of_journey(name).unwrap_err().to_string();

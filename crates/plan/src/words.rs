@@ -42,9 +42,9 @@ pub(crate) use words;
 mod tests {
     use super::Words;
     use crate::{
-        Arrivals, AtEnd, BuiltinKey, Close, EventFormat, HttpVersion, JourneyNumber, JourneyTime,
-        KeyExchange, KeyShare, LostAgents, NumberName, Relation, ResumptionKind, RowOrder, Scheme,
-        TlsVersion, Verify,
+        Arrivals, AtEnd, BuiltinKey, Close, EventFormat, GroupFigure, HttpVersion, JourneyNumber,
+        JourneyTime, KeyExchange, KeyShare, LostAgents, NumberName, Relation, ResumptionKind,
+        RowOrder, Scheme, TlsVersion, Verify,
     };
 
     fn check<T: Words + PartialEq + std::fmt::Debug>() {
@@ -61,6 +61,7 @@ mod tests {
         check::<BuiltinKey>();
         check::<Close>();
         check::<EventFormat>();
+        check::<GroupFigure>();
         check::<HttpVersion>();
         check::<KeyExchange>();
         check::<KeyShare>();

@@ -172,6 +172,7 @@ fn buyers(document: &Document) -> analysis::JourneyFigures {
             begun,
             ok,
             failed,
+            skipped: 0,
         }
     };
     analysis::JourneyFigures {
@@ -193,6 +194,13 @@ fn buyers(document: &Document) -> analysis::JourneyFigures {
             step("search", "search", [4055, 8765, 8654, 111]),
             step("login", "login (2)", [3743, 3743, 3210, 533]),
         ],
+        groups: vec![analysis::GroupFigures {
+            name: "check out".to_owned(),
+            begun: 3456,
+            completed: 3219,
+            time: Some(document.measured.times["response_time"].clone()),
+            wait: None,
+        }],
     }
 }
 
@@ -223,6 +231,10 @@ fn journeys_are_in_every_format_that_has_room_for_them_and_else_nowhere() {
             "93.8 %",
             "8765",
             "lost with an agent",
+            "groups of buyer",
+            "check out",
+            "3456",
+            "3219",
             "buyer: 7.67 % were cut off at the end of the run",
             "buyer: 23 journeys were due and never begun",
         ] {
@@ -230,6 +242,14 @@ fn journeys_are_in_every_format_that_has_room_for_them_and_else_nowhere() {
             assert!(text.contains(words), "{words} in {format:?}:\n{text}");
         }
     }
+    let console = Format::Console.render(&document, Style::PLAIN);
+    assert!(!console.contains("skipped"), "{console}");
+    document.journeys[0].steps[2].skipped = 987;
+    let console = Format::Console.render(&document, Style::PLAIN);
+    assert!(
+        console.contains("skipped") && console.contains("987"),
+        "{console}"
+    );
     let brief = Format::Brief.render(&document, Style::PLAIN);
     assert!(brief.contains("4321 begun, 3210 completed"), "{brief}");
     let csv = Format::Csv.render(&document, Style::PLAIN);

@@ -3,7 +3,8 @@
 
 use interop::{CoordinatorCommand, Finished, PythonServer};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 
 const EXAMPLE: &str = include_str!("../../../examples/shop.toml");
@@ -37,6 +38,27 @@ fn run(agents: u32, load: &str, change: impl Fn(&str) -> String) -> Option<(Fini
     let plan = change(&shop(&server, load));
     let finished = CoordinatorCommand::local(agents, &plan).run();
     Some((finished, sessions(&seen)))
+}
+
+/// The shop's plan, whose users log in once: three searches, or one.
+fn once(plan: &str) -> String {
+    let plan = plan.replace(
+        "\"form\", \"login\",",
+        "{ request = \"form\", once = \"user\" }, { request = \"login\", once = \"user\" },",
+    );
+    assert_eq!(plan.matches("once = \"user\"").count(), 4);
+    plan
+}
+
+/// How often each user has logged in, by the shop's own count.
+fn logins(server: &PythonServer) -> BTreeMap<String, u64> {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let request = "GET /logins HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
 }
 
 /// Operations that ended ok by the result, and requests by the server.
@@ -128,8 +150,8 @@ fn what_a_journey_has_captured_and_keeps_is_its_own() {
             "POST /login 403",
         ),
         (
-            "value=\"([^\"]+)\"'",
-            "type=\"([^\"]+)\"', missing = \"skip\"",
+            "attribute = \"value\"",
+            "attribute = \"type\", missing = \"skip\"",
             "POST /login 403",
         ),
     ] {
@@ -168,4 +190,180 @@ fn journeys_are_abandoned_at_the_end_of_the_load() {
     assert_eq!(sessions.len(), 40);
     let cut = sessions.values().filter(|asked| asked.len() == 2).count();
     assert!(cut >= 30, "{sessions:?}");
+}
+
+/// How often each step was made and skipped, over all journeys, by the name of its request.
+fn steps(finished: &Finished) -> BTreeMap<String, (u64, u64)> {
+    let mut sums = BTreeMap::new();
+    for step in finished.document().journeys.iter().flat_map(|it| &it.steps) {
+        let sum: &mut (u64, u64) = sums.entry(step.request.clone()).or_default();
+        *sum = (sum.0 + step.begun, sum.1 + step.skipped);
+    }
+    sums
+}
+
+#[test]
+fn users_log_in_once_and_stay_logged_in() {
+    let mut made: Option<u64> = None;
+    for (agents, load) in [
+        (1, "connections = 8\njourneys = 120"),
+        (2, "connections = 8\njourneys = 120"),
+        (4, "connections = 8\njourneys = 120"),
+        (2, "rate = \"60/s\"\njourneys = 120\nmax_connections = 200"),
+        // Most journeys wait for a connection, longer than they pause before their first request.
+        (2, "rate = \"200/s\"\njourneys = 120\nmax_connections = 3"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = folder.path().join("seen");
+        let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+            return;
+        };
+        let plan = once(&shop(&server, load));
+        let plan = plan.replace(
+            "mean = \"100ms\", most = \"1s\"",
+            "mean = \"10ms\", most = \"1s\"",
+        );
+        let finished = CoordinatorCommand::local(agents, &plan).run();
+        let sessions = sessions(&seen);
+        assert_counts(&finished, &sessions);
+        // Each session is one of a user, who was given it in the first journey.
+        let logins = logins(&server);
+        assert!(logins.values().all(|&number| number == 1), "{logins:?}");
+        let number = logins.len() as u64;
+        assert_eq!(sessions.len() as u64, number, "{sessions:?}");
+        if load.starts_with("connections") {
+            assert_eq!(number, 8);
+        } else {
+            assert!((1..120).contains(&number), "{number} connections");
+        }
+        let steps = steps(&finished);
+        assert_eq!(steps["form"], (number, 120 - number), "{finished}");
+        assert_eq!(steps["login"], steps["form"], "{finished}");
+        let of_server = |path: &str| {
+            let asked = sessions.values().flatten();
+            asked.filter(|asked| asked.contains(path)).count() as u64
+        };
+        assert_eq!(steps["search"], (of_server("/items"), 0), "{finished}");
+        assert_eq!(steps["order"], (of_server("/orders"), 0), "{finished}");
+        assert_eq!(steps["search"].0, 90 * 3 + 30, "{finished}");
+        // Which way a journey takes does not depend on who makes it.
+        let orders = steps["order"].0;
+        assert_eq!(
+            *made.get_or_insert(orders),
+            orders,
+            "{agents} agents, {load}"
+        );
+    }
+}
+
+#[test]
+fn a_step_made_once_is_made_again_if_it_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        return;
+    };
+    let plan = once(&shop(&server, "connections = 5\njourneys = 60"));
+    let plan = plan.replace("user = \"user{user}\"", "user = \"late{user}\"");
+    let finished = CoordinatorCommand::local(2, &plan).run();
+    let sessions = sessions(&seen);
+    assert_counts(&finished, &sessions);
+    // The form was given: it is asked for once. The first login of each user is refused.
+    let logins = logins(&server);
+    assert_eq!(
+        (logins.len(), logins.values().sum()),
+        (5, 5_u64),
+        "{logins:?}"
+    );
+    let document = finished.document();
+    assert_eq!(document.measured.operations.failed, 5, "{finished}");
+    let completed = document.journeys.iter().map(|it| it.completed);
+    assert_eq!(completed.sum::<u64>(), 55, "{finished}");
+    let steps = steps(&finished);
+    assert_eq!(
+        (steps["form"], steps["login"]),
+        ((5, 55), (10, 50)),
+        "{finished}"
+    );
+    assert_eq!(sessions.len(), 5);
+}
+
+#[test]
+fn attributes_are_those_that_another_parser_finds() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let Some(server) = PythonServer::paging(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        return;
+    };
+    let plan = format!(
+        "target.url = \"{}\"
+         [[request]]
+         name = \"page\"
+         path = \"/page?n={{seq}}\"
+         [request.capture.csrf]
+         html = \"input[name=csrf]\"
+         attribute = \"value\"
+         missing = \"skip\"
+         [[request]]
+         name = \"check\"
+         path = \"/check?n={{seq}}&got={{csrf}}\"
+         [journey]
+         steps = [\"page\", \"check\"]
+         [load]
+         connections = 4
+         journeys = 2000",
+        server.url()
+    );
+    let finished = CoordinatorCommand::local(1, &plan).run().expect(0);
+    let seen = std::fs::read_to_string(&seen).unwrap();
+    let wrong: Vec<&str> = seen.lines().filter(|line| *line != "same").collect();
+    assert!(wrong.is_empty(), "{} of them:\n{}", wrong.len(), wrong[0]);
+    assert_eq!(seen.lines().count(), 2000, "{finished}");
+}
+
+#[test]
+fn groups_are_begun_and_completed_as_often_as_the_shop_was_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+        return;
+    };
+    // Orders of an item that was not found are refused: their group is not completed.
+    let plan = shop(&server, "connections = 4\njourneys = 80")
+        .replace("{ item = \"{item}\" }", "{ item = \"none\" }")
+        .replace(
+            "\"form\", \"login\",",
+            "{ group = \"log in\", steps = [\"form\", { pause = \"20ms\" }, \"login\"] },",
+        )
+        .replace(
+            "steps = [\"order\"]",
+            "steps = [{ group = \"buy\", steps = [\"order\"] }]",
+        );
+    let finished = CoordinatorCommand::local(2, &plan).run();
+    let sessions = sessions(&seen);
+    assert_counts(&finished, &sessions);
+    let asked = |path: &str| {
+        let asked = sessions.values().flatten();
+        asked.filter(|asked| asked.starts_with(path)).count() as u64
+    };
+    let document = finished.document();
+    let groups = |name: &str| {
+        let groups = document.journeys.iter().flat_map(|it| &it.groups);
+        let groups = groups.filter(|group| group.name == name);
+        groups.fold((0, 0), |sum, it| (sum.0 + it.begun, sum.1 + it.completed))
+    };
+    assert_eq!(
+        groups("log in"),
+        (asked("GET /login"), asked("POST /login"))
+    );
+    assert_eq!(groups("log in"), (80, 80));
+    assert_eq!(groups("buy"), (asked("POST /orders"), 0));
+    let mut groups = document.journeys.iter().flat_map(|it| &it.groups);
+    let log_in = groups.find(|group| group.name == "log in").unwrap();
+    let (time, wait) = (log_in.time.as_ref().unwrap(), log_in.wait.as_ref().unwrap());
+    assert!(time.min_ns >= 20_000_000, "{time:?}");
+    assert!(
+        (time.mean_ns - wait.mean_ns - 20e6).abs() < 1.0,
+        "{finished}"
+    );
 }

@@ -55,6 +55,7 @@ fn second(number: u32) -> Snapshot {
         steps: vec![step(5, 5, 5, 0), step(4, 4, 4, 0), step(4, 4, 3, 1)],
         time,
         wait,
+        ..Funnel::default()
     };
     let period = if number < 2 {
         Period::WarmUp
@@ -128,6 +129,74 @@ fn funnel_is_the_sum_of_all_agents_and_seconds() {
     assert_eq!(row, (10, 8, 2));
     assert_eq!((visitor.begun, visitor.completed_share), (0, None));
     assert_eq!((visitor.steps.len(), &visitor.time), (1, &None));
+}
+
+#[test]
+fn steps_that_were_skipped_are_summed_beside_those_begun() {
+    let mut collector = collector("");
+    for agent in 0..2 {
+        fire(&mut collector, agent, |_, second| {
+            for funnel in second.journeys.values_mut() {
+                funnel.skipped = vec![3];
+                if let Some(step) = funnel.steps.first_mut() {
+                    step.reached += 3;
+                } else {
+                    funnel.steps = vec![step(3, 0, 0, 0)];
+                }
+            }
+        });
+    }
+    let document = collector.document(RunState::Complete);
+    let [login, search, _] = &document.journeys[0].steps[..] else {
+        panic!("{:?}", document.journeys)
+    };
+    assert_eq!((login.journeys, login.begun, login.skipped), (64, 40, 24));
+    assert_eq!(search.skipped, 0);
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|it| it.totals_match == Some(true))
+    );
+}
+
+#[test]
+fn groups_are_summed_and_judged() {
+    let text =
+        "journey = [{ name = \"buyer\", steps = [\"a\", { group = \"g\", steps = [\"a\"] }] }]";
+    let text = format!(
+        "target.url = \"http://example.test:8080/\"\nrequest = [{{ name = \"a\" }}]\n{text}\n\
+         [load]\n{OPEN}[thresholds]\njourney.buyer.group.g.wait.max = \"<= 7ms\"\n\
+         journey.buyer.group.g.completed.count = \">= 16\"\n\
+         journey.buyer.group.g.time.p50 = \"< 9ms\"\n"
+    );
+    let plan = Plan::parse(&text, &mut NoFiles).unwrap();
+    let mut collector = collector_with(2, &plan);
+    for agent in 0..2 {
+        fire(&mut collector, agent, |_, second| {
+            for funnel in second.journeys.values_mut() {
+                let mut group = measure::GroupTally::default();
+                (group.begun, group.completed) = (3, 2);
+                group.time.record_many(9 * MS, 2);
+                group.wait.record_many(7 * MS, 2);
+                funnel.groups = vec![group];
+            }
+        });
+    }
+    let document = collector.document(RunState::Complete);
+    let [group] = &document.journeys[0].groups[..] else {
+        panic!("{:?}", document.journeys)
+    };
+    assert_eq!((&*group.name, group.begun, group.completed), ("g", 24, 16));
+    assert_eq!(group.wait.as_ref().unwrap().max_ns, 7 * MS);
+    assert!(
+        document
+            .agents
+            .iter()
+            .all(|it| it.totals_match == Some(true))
+    );
+    let passed = document.thresholds.iter().map(|it| it.passed);
+    assert_eq!(passed.collect::<Vec<_>>(), [true, true, false]);
 }
 
 #[test]

@@ -29,7 +29,9 @@ impl FieldCaptures {
                     .map(<[u8]>::to_vec)
                     .collect()
             }
-            CapturePlace::Json(_) | CapturePlace::Matches(_) => Vec::new(),
+            CapturePlace::Json(_) | CapturePlace::Matches(_) | CapturePlace::Html { .. } => {
+                Vec::new()
+            }
         };
         FieldCaptures(captures.iter().map(of_capture).collect())
     }
@@ -44,21 +46,22 @@ pub(super) fn values_of<'f>(
     fields.map(|(_, value)| value.trim_ascii())
 }
 
-/// Takes the texts of an answer with these fields and this body. The error is the failure of the
-/// first capture without a text that must have one.
+/// Takes the texts of an answer with these fields and this body, in whose page those of `html` were
+/// found. The error is the failure of the first capture without a text that must have one.
 pub(super) fn take_texts(
     captures: &[(u16, Capture)],
-    fields: FieldCaptures,
+    (fields, html): (FieldCaptures, Vec<Vec<Vec<u8>>>),
     body: &[u8],
     random: u64,
 ) -> Result<Vec<NewText>, Kind> {
     let mut document = None;
     let mut texts = Vec::with_capacity(captures.len());
-    let mut of_fields = fields.0.into_iter();
+    let (mut of_fields, mut of_html) = (fields.0.into_iter(), html.into_iter());
     for (place, (number, capture)) in captures.iter().enumerate() {
         let mut found = of_fields.next().unwrap_or_default();
         match &capture.from {
             CapturePlace::Header(_) | CapturePlace::Cookie(_) => {}
+            CapturePlace::Html { .. } => found = of_html.next().unwrap_or_default(),
             CapturePlace::Json(pointer) => {
                 let document =
                     document.get_or_insert_with(|| serde_json::from_slice::<Value>(body).ok());
@@ -89,7 +92,7 @@ pub(super) fn take_texts(
 
 /// Whether a text can be taken: it has a length that is kept for each journey, and no character
 /// that would end a header field in which it is sent.
-fn is_fit(text: &[u8]) -> bool {
+pub(super) fn is_fit(text: &[u8]) -> bool {
     (1..=Capture::MAX_BYTES).contains(&text.len())
         && text
             .iter()
@@ -161,6 +164,7 @@ fn find_matches(capturer: &Capturer, body: &[u8], pick: CapturePick, found: &mut
 
 #[cfg(test)]
 mod tests {
+    use super::super::html_search::{HtmlSearch, HtmlWishes};
     use super::*;
     use plan::{NoFiles, Plan};
 
@@ -177,7 +181,11 @@ mod tests {
         let captures: Vec<(u16, Capture)> = (1..).zip(captures).collect();
         let fields = fields.iter().map(|(a, b)| (a.as_bytes(), b.as_bytes()));
         let fields = FieldCaptures::new(&captures, fields);
-        let texts = take_texts(&captures, fields, body.as_bytes(), 7)?;
+        let wishes = HtmlWishes::new(captures.iter().map(|(_, capture)| capture));
+        let mut page = HtmlSearch::default();
+        page.take(&wishes, body.as_bytes());
+        let html = page.take_found();
+        let texts = take_texts(&captures, (fields, html), body.as_bytes(), 7)?;
         let text = |(_, text)| String::from_utf8(text).expect("a text");
         Ok(texts.into_iter().map(text).collect())
     }
@@ -190,8 +198,8 @@ mod tests {
             ("set-cookie", "theme = dark "),
             ("set-cookie", "id=def"),
         ];
-        let body =
-            r#"{"items": [{"id": 3}, {"id": "x"}, {"no": 1}], "a/b": true, "t": "é\"", "n": null}"#;
+        let body = r#"{"items": [{"id": 3}, {"id": "x"}, {"no": 1}], "a/b": true, "t": "é\"",
+            "n": null, "page": "<a href=/1><A HREF='/2&amp;'>"}"#;
         for (what, text) in [
             ("x = { cookie = \"id\" }", "abc"),
             ("x = { cookie = \"id\", pick = \"last\" }", "def"),
@@ -206,6 +214,11 @@ mod tests {
                 "x",
             ),
             ("x = { matches = 'items' }", "items"),
+            ("x = { html = \"a\", attribute = \"href\" }", "/1"),
+            (
+                "x = { html = \"a\", attribute = \"href\", pick = \"last\" }",
+                "/2&",
+            ),
         ] {
             assert_eq!(
                 capture(what, &fields, body),
@@ -251,7 +264,8 @@ mod tests {
         let captures = [(1, plan.requests()[0].captures[0].clone())];
         let mut counts = [0; 3];
         for random in 0..300 {
-            let texts = take_texts(&captures, FieldCaptures::default(), b"[0, 1, 2]", random);
+            let nothing = (FieldCaptures::default(), Vec::new());
+            let texts = take_texts(&captures, nothing, b"[0, 1, 2]", random);
             let texts = texts.expect("there are three");
             counts[usize::from(texts[0].1[0] - b'0')] += 1;
         }

@@ -128,7 +128,8 @@ impl AnswerWatch {
     pub(crate) fn capture(&mut self, random: u64) -> Result<Vec<NewText>, Kind> {
         let captures = &self.checks.captures;
         let fields = std::mem::take(&mut self.of_fields);
-        take_texts(captures, fields, self.body.whole_body(), random)
+        let html = self.body.take_html();
+        take_texts(captures, (fields, html), self.body.whole_body(), random)
     }
 
     /// Takes the values of the fields `set-cookie`, if cookies are kept.

@@ -30,6 +30,11 @@ impl BodyReader {
         self.search.whole_body()
     }
 
+    /// The texts found in a page, by the captures that take attributes of its elements.
+    pub(super) fn take_html(&mut self) -> Vec<Vec<Vec<u8>>> {
+        self.search.take_html()
+    }
+
     /// Whether nothing that follows can change the outcome.
     pub(super) fn is_over(&self) -> bool {
         let is_over = |events: &EventWatch| events.is_full();

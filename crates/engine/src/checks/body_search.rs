@@ -2,6 +2,7 @@
 //! taken from, is kept.
 
 use super::AnswerChecks;
+use super::html_search::HtmlSearch;
 use super::text_search::TextSearch;
 use super::value_tests::passes_as_json;
 use measure::Kind;
@@ -20,6 +21,8 @@ pub(super) struct BodySearch {
     checks: Arc<AnswerChecks>,
     texts: TextSearch,
     patterns: Vec<PatternTrial>,
+    /// The search of a page, if attributes of its elements are taken.
+    html: Option<Box<HtmlSearch>>,
     keeps: bool,
     /// The body, if it is kept.
     kept: Vec<u8>,
@@ -52,6 +55,7 @@ impl BodySearch {
             patterns: patterns
                 .map(|(_, pattern)| PatternTrial::Open(pattern.begin()))
                 .collect(),
+            html: (!checks.html.is_empty()).then(Box::default),
             keeps: checks.keeps_body(),
             kept: Vec::new(),
             bytes: 0,
@@ -84,6 +88,9 @@ impl BodySearch {
                 *trial = PatternTrial::Closed { has_match };
             }
         }
+        if let Some(html) = &mut self.html {
+            html.take(&self.checks.html, piece);
+        }
         if self.keeps {
             self.kept.extend_from_slice(piece);
         }
@@ -99,7 +106,9 @@ impl BodySearch {
 
     fn has_open_trials(&self) -> bool {
         let is_open = |trial: &PatternTrial| matches!(trial, PatternTrial::Open(_));
-        self.texts.first_missing().is_some() || self.patterns.iter().any(is_open)
+        let html = self.html.as_ref();
+        let is_over = html.is_none_or(|html| html.is_over(&self.checks.html));
+        !is_over || self.texts.first_missing().is_some() || self.patterns.iter().any(is_open)
     }
 
     /// The body is whole: returns what it fails by, `None` if it passes.
@@ -116,6 +125,12 @@ impl BodySearch {
     /// The body, if it was kept.
     pub(super) fn whole_body(&self) -> &[u8] {
         &self.kept
+    }
+
+    /// The texts found in a page, by the captures that take attributes of its elements.
+    pub(super) fn take_html(&mut self) -> Vec<Vec<Vec<u8>>> {
+        let html = self.html.as_mut();
+        html.map(|html| html.take_found()).unwrap_or_default()
     }
 
     fn pattern_failure(&self) -> Option<u16> {

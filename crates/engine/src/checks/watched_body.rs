@@ -80,6 +80,15 @@ impl WatchedBody {
         }
     }
 
+    /// The texts found in a page, by the captures that take attributes of its elements.
+    pub(super) fn take_html(&mut self) -> Vec<Vec<Vec<u8>>> {
+        match self {
+            WatchedBody::Ignored | WatchedBody::Unreadable | WatchedBody::Grpc(_) => Vec::new(),
+            WatchedBody::Plain(reader) => reader.take_html(),
+            WatchedBody::Coded(body) => body.decoder.reader_mut().take_html(),
+        }
+    }
+
     /// The body is whole: returns what it fails by, `None` if it passes. That can be asked once.
     pub(super) fn end(&mut self) -> Option<Kind> {
         match self {

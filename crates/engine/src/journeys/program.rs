@@ -1,15 +1,12 @@
 //! A journey's course as a list of commands, with jumps in place of nesting.
 
-use plan::{Journey, JourneyPart, Pause};
+use plan::{Journey, JourneyCookies, JourneyPart, Pause, StepTurns};
 
 /// One command of a program.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum JourneyCommand {
     /// Send a request of the plan: the journey's step with this number.
-    Send {
-        step: u16,
-        request: u16,
-    },
+    Send(StepAhead),
     Pause(Pause),
     /// Begin to count the turns of a loop, of which there are nested ones.
     BeginLoop {
@@ -34,8 +31,21 @@ pub(super) enum JourneyCommand {
     Jump {
         to: u32,
     },
+    /// A group of steps begins, or has ended: the journey's group with this number.
+    BeginGroup(u16),
+    EndGroup(u16),
     /// The journey has been completed.
     End,
+}
+
+/// A step of a journey, before it is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct StepAhead {
+    pub(super) number: u16,
+    /// The request's place in the plan.
+    pub(super) request: u16,
+    /// How often it is made.
+    pub(super) turns: StepTurns,
 }
 
 /// The commands of one journey.
@@ -45,9 +55,10 @@ pub(super) struct Program {
     /// The deepest nesting of loops.
     pub(super) counters: usize,
     pub(super) steps: usize,
+    pub(super) groups: usize,
     /// Whether its connection is closed when it has ended.
     pub(super) closes: bool,
-    pub(super) keeps_cookies: bool,
+    pub(super) cookies: JourneyCookies,
 }
 
 impl Program {
@@ -56,8 +67,9 @@ impl Program {
             commands: Vec::new(),
             counters: 0,
             steps: journey.steps().len(),
+            groups: journey.groups().len(),
             closes: journey.connection == plan::JourneyConnection::New,
-            keeps_cookies: journey.cookies,
+            cookies: journey.cookies,
         };
         program.parts(&journey.course, 0);
         program.commands.push(JourneyCommand::End);
@@ -71,10 +83,15 @@ impl Program {
     fn parts(&mut self, parts: &[JourneyPart], depth: u8) {
         for part in parts {
             match part {
-                JourneyPart::Step { number, request } => self.commands.push(JourneyCommand::Send {
-                    step: *number,
-                    request: *request,
-                }),
+                &JourneyPart::Step {
+                    number,
+                    request,
+                    turns,
+                } => self.commands.push(JourneyCommand::Send(StepAhead {
+                    number,
+                    request,
+                    turns,
+                })),
                 JourneyPart::Pause(pause) => self.commands.push(JourneyCommand::Pause(*pause)),
                 JourneyPart::Repeat { times, parts } => {
                     self.commands
@@ -101,6 +118,11 @@ impl Program {
                         is_there: *is_there,
                         to: self.here(),
                     };
+                }
+                JourneyPart::Group { number, parts } => {
+                    self.commands.push(JourneyCommand::BeginGroup(*number));
+                    self.parts(parts, depth);
+                    self.commands.push(JourneyCommand::EndGroup(*number));
                 }
                 JourneyPart::Pick(ways) => self.pick(ways, depth),
             }

@@ -1,10 +1,10 @@
 //! One journey under way: where it is in its program.
 
-use super::program::{JourneyCommand, Program};
+use super::program::{JourneyCommand, Program, StepAhead};
 use crate::journey_memory::JourneyMemory;
 use crate::random::Random;
 use measure::{JourneyCell, nanoseconds};
-use plan::Pause;
+use plan::{Pause, StepTurns};
 
 /// A journey under way. What it does follows from the plan's seed, its number in the cluster, and
 /// the answers: not from the fleet.
@@ -22,31 +22,67 @@ pub(super) struct Walk {
     counters: Box<[u32]>,
     /// By the number of a step: whether it has been begun before.
     begun: Box<[bool]>,
+    /// By the number of a group.
+    groups: Box<[GroupPlace]>,
     random: Random,
 }
 
 /// What a journey does now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalkState {
+    /// It has not begun yet.
+    Ahead,
     /// An operation of this step is under way.
-    UnderWay { step: u16 },
+    UnderWay { step: StepAhead },
     /// Its next step is due at this instant.
     Due { at: u64, step: StepAhead },
 }
 
-/// The step that a journey takes next.
+/// Where a journey is with a group of its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct StepAhead {
+enum GroupPlace {
+    Outside,
+    /// No step of it has begun.
+    Entered,
+    /// Its first step was due at `due_at`, when the journey had paused for `paused_ns`.
+    Begun {
+        due_at: u64,
+        paused_ns: u64,
+    },
+}
+
+/// A group of steps whose last one has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct CompletedGroup {
     pub(super) number: u16,
-    /// The request's place in the plan.
-    pub(super) request: u16,
+    /// When its first step was due.
+    pub(super) due_at: u64,
+    /// Pauses between its first step and its last one.
+    pub(super) paused_ns: u64,
 }
 
 /// What follows, after a pause in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalkMove {
-    Step { step: StepAhead, pause_ns: u64 },
-    End { pause_ns: u64 },
+    Step {
+        step: StepAhead,
+        pause_ns: u64,
+    },
+    /// Past a step that the user has made before; whether it is the first
+    /// time that the journey has come to it.
+    Skip {
+        step: StepAhead,
+        is_first: bool,
+        pause_ns: u64,
+    },
+    /// Past the end of a group.
+    Leave {
+        group: CompletedGroup,
+        pause_ns: u64,
+    },
+    End {
+        pause_ns: u64,
+    },
 }
 
 impl Walk {
@@ -56,29 +92,17 @@ impl Walk {
         program: &Program,
         seed: u64,
     ) -> Walk {
-        let mut walk = Walk {
+        Walk {
             cell,
             seq,
             due_at,
             paused_ns: 0,
-            // Replaced at once: a program begins with a step.
-            state: WalkState::UnderWay { step: 0 },
+            state: WalkState::Ahead,
             at: 0,
             counters: vec![0; program.counters].into(),
             begun: vec![false; program.steps].into(),
+            groups: vec![GroupPlace::Outside; program.groups].into(),
             random: Random::new(seed ^ JOURNEY_SEED, seq),
-        };
-        if let WalkMove::Step { step, .. } = walk.advance(program, None) {
-            walk.state = WalkState::Due { at: due_at, step };
-        }
-        walk
-    }
-
-    /// The step that is due.
-    pub(super) fn due_step(&self) -> Option<StepAhead> {
-        match self.state {
-            WalkState::Due { step, .. } => Some(step),
-            WalkState::UnderWay { .. } => None,
         }
     }
 
@@ -87,25 +111,71 @@ impl Walk {
         self.random.bits()
     }
 
+    /// Makes the step due at `from` plus a pause.
+    pub(super) fn wait(&mut self, from: u64, step: StepAhead, pause_ns: u64) {
+        self.paused_ns = self.paused_ns.saturating_add(pause_ns);
+        let at = from.saturating_add(pause_ns);
+        self.state = WalkState::Due { at, step };
+    }
+
     /// Begins the step. Returns whether it is the first time.
-    pub(super) fn begin(&mut self, step: u16) -> bool {
+    pub(super) fn begin(&mut self, step: StepAhead) -> bool {
         self.state = WalkState::UnderWay { step };
+        self.come_to(step.number)
+    }
+
+    /// Begins the groups whose first step is due at `due_at`, and tells of each.
+    pub(super) fn begin_groups(&mut self, due_at: u64, mut tell: impl FnMut(u16)) {
+        let paused_ns = self.paused_ns;
+        for (number, place) in (0..).zip(&mut self.groups) {
+            if *place == GroupPlace::Entered {
+                *place = GroupPlace::Begun { due_at, paused_ns };
+                tell(number);
+            }
+        }
+    }
+
+    /// Leaves a group. Returns it if any step of it has begun.
+    fn leave(&mut self, number: u16) -> Option<CompletedGroup> {
+        let place = self.groups.get_mut(usize::from(number))?;
+        let GroupPlace::Begun { due_at, paused_ns } = std::mem::replace(place, GroupPlace::Outside)
+        else {
+            return None;
+        };
+        Some(CompletedGroup {
+            number,
+            due_at,
+            paused_ns: self.paused_ns.saturating_sub(paused_ns),
+        })
+    }
+
+    /// Returns whether it is the first time that the journey comes to a step.
+    fn come_to(&mut self, step: u16) -> bool {
         let begun = self.begun.get_mut(usize::from(step));
         begun.is_some_and(|begun| !std::mem::replace(begun, true))
     }
 
-    /// Goes on in the program to the next step or the end.
-    pub(super) fn advance(&mut self, program: &Program, texts: Option<&JourneyMemory>) -> WalkMove {
+    /// Goes on in the program to the next step or the end. `has_made` says whether the user has
+    /// made a request before, by its place in the plan.
+    pub(super) fn advance(
+        &mut self,
+        program: &Program,
+        texts: Option<&JourneyMemory>,
+        has_made: impl Fn(u16) -> bool,
+    ) -> WalkMove {
         let mut pause_ns: u64 = 0;
         loop {
             let command = &program.commands[self.at as usize];
             self.at += 1;
             match command {
-                JourneyCommand::Send { step, request } => {
-                    let step = StepAhead {
-                        number: *step,
-                        request: *request,
-                    };
+                &JourneyCommand::Send(step) => {
+                    if step.turns == StepTurns::OncePerUser && has_made(step.request) {
+                        return WalkMove::Skip {
+                            step,
+                            is_first: self.come_to(step.number),
+                            pause_ns,
+                        };
+                    }
                     return WalkMove::Step { step, pause_ns };
                 }
                 JourneyCommand::Pause(pause) => {
@@ -136,6 +206,16 @@ impl Walk {
                     }
                 }
                 JourneyCommand::Jump { to } => self.at = *to,
+                &JourneyCommand::BeginGroup(number) => {
+                    if let Some(place) = self.groups.get_mut(usize::from(number)) {
+                        *place = GroupPlace::Entered;
+                    }
+                }
+                &JourneyCommand::EndGroup(number) => {
+                    if let Some(group) = self.leave(number) {
+                        return WalkMove::Leave { group, pause_ns };
+                    }
+                }
                 JourneyCommand::End => return WalkMove::End { pause_ns },
             }
         }
@@ -166,6 +246,17 @@ mod tests {
     /// The requests of journey `seq` with these `steps`, and its pauses in milliseconds, if the
     /// first request captures `texts`.
     fn walk(steps: &str, seq: u64, texts: Option<&JourneyMemory>) -> (String, Vec<u64>) {
+        walk_again(steps, seq, texts, &[])
+    }
+
+    /// The same of a user who has made these requests before. A step that is skipped is a `-`, and
+    /// a `=` the next time.
+    fn walk_again(
+        steps: &str,
+        seq: u64,
+        texts: Option<&JourneyMemory>,
+        made: &[u16],
+    ) -> (String, Vec<u64>) {
         let text = format!(
             "target.url = \"http://127.0.0.1/\"
              journey = [{{ steps = {steps} }}]
@@ -192,18 +283,30 @@ mod tests {
             journey: 0,
         };
         let mut walk = Walk::new(cell, (seq, 0), &program, 1);
-        let mut next = walk
-            .due_step()
-            .map(|step| WalkMove::Step { step, pause_ns: 0 });
+        let has_made = |request| made.contains(&request);
+        let mut next = Some(walk.advance(&program, texts, has_made));
         let (mut requests, mut pauses) = (String::new(), Vec::new());
         while let Some(advance) = next {
-            let (WalkMove::Step { pause_ns, .. } | WalkMove::End { pause_ns }) = advance;
+            let (WalkMove::Step { pause_ns, .. }
+            | WalkMove::Skip { pause_ns, .. }
+            | WalkMove::Leave { pause_ns, .. }
+            | WalkMove::End { pause_ns }) = advance;
             pauses.push(pause_ns / 1_000_000);
             next = match advance {
                 WalkMove::Step { step, .. } => {
+                    walk.paused_ns += pause_ns;
+                    walk.begin_groups(0, |number| requests += &format!("{number}:"));
                     requests += &plan.requests()[usize::from(step.request)].name;
-                    walk.begin(step.number);
-                    Some(walk.advance(&program, texts))
+                    walk.begin(step);
+                    Some(walk.advance(&program, texts, has_made))
+                }
+                WalkMove::Leave { group, .. } => {
+                    requests += &format!("[{} {}]", group.number, group.paused_ns / 1_000_000);
+                    Some(walk.advance(&program, texts, has_made))
+                }
+                WalkMove::Skip { is_first, .. } => {
+                    requests += if is_first { "-" } else { "=" };
+                    Some(walk.advance(&program, texts, has_made))
                 }
                 WalkMove::End { .. } => None,
             };
@@ -235,6 +338,46 @@ mod tests {
         let texts = JourneyMemory::of_names(&["x"]);
         let steps = "[\"a\", { if = \"x\", steps = [\"b\"] }, { unless = \"x\", steps = [\"c\"] }]";
         assert_eq!(walk(steps, 0, Some(&texts)).0, "ab");
+    }
+
+    #[test]
+    fn steps_made_once_are_skipped_by_users_who_have_made_them() {
+        let once = "{ request = \"a\", once = \"user\" }";
+        let steps = format!(
+            "[{once}, {{ pause = \"5ms\" }}, {{ repeat = 2, steps = [{once}, \"b\"] }}, \"a\"]"
+        );
+        let made = |made: &[u16]| walk_again(&steps, 0, None, made);
+        assert_eq!(made(&[]).0, "aababa");
+        assert_eq!(made(&[1]).0, "aababa");
+        assert_eq!(made(&[0]), ("--b=ba".to_owned(), vec![0, 5, 0, 0, 0, 0, 0]));
+    }
+
+    #[test]
+    fn groups_last_from_their_first_step_to_their_last_one() {
+        let pause = "{ pause = \"5ms\" }";
+        let inner = format!("{{ group = \"in\", steps = [{pause}, \"b\"] }}");
+        for (steps, requests) in [
+            (
+                format!(
+                    "[\"a\", {{ group = \"g\", \
+                     steps = [{pause}, \"b\", {pause}, \"b\", {pause}] }}]"
+                ),
+                "a0:bb[0 5]",
+            ),
+            (
+                format!(
+                    "[{{ group = \"g\", steps = [\"a\", {{ repeat = 2, steps = [{inner}] }}] }}]"
+                ),
+                "0:a1:b[1 0]1:b[1 0][0 10]",
+            ),
+            // No step of it is made.
+            (
+                "[\"a\", { group = \"g\", steps = [{ if = \"x\", steps = [\"b\"] }] }]".to_owned(),
+                "a",
+            ),
+        ] {
+            assert_eq!(walk(&steps, 0, None).0, requests, "{steps}");
+        }
     }
 
     #[test]

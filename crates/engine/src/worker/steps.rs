@@ -20,9 +20,16 @@ impl Worker {
     ) {
         self.ledger.roll(now);
         if let Some(journeys) = &mut self.journeys {
-            journeys.begin(slot, arrival, &mut self.ledger.recorder);
+            let memories = &mut self.requests.memories;
+            journeys.begin(slot, arrival, memories, &mut self.ledger.recorder);
         }
-        self.begin_step(slot, noticed_at, now);
+        match self.step_due_at(slot) {
+            // The steps before that pause have been made by its user before.
+            Some(due_at) if due_at > now => self.pauses.set(slot, due_at),
+            // One that waited for its connection during that pause was noticed before it was due.
+            Some(due_at) => self.begin_step(slot, noticed_at.map(|at| at.max(due_at)), now),
+            None => {} // a journey that has begun has a step
+        }
     }
 
     /// When the next step of the slot's journey is due, if there is one.

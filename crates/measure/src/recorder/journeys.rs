@@ -28,6 +28,41 @@ impl Recorder {
         counts.reached += u64::from(is_first);
     }
 
+    /// A journey comes to a step and skips it, because its user has made it before; whether it is
+    /// the first time that it has come to it.
+    pub fn skip_step(&mut self, cell: JourneyCell, step: u16, is_first: bool) {
+        if BLIND {
+            return;
+        }
+        let funnel = self.funnel(cell);
+        funnel.skip(step);
+        funnel.step(step).reached += u64::from(is_first);
+    }
+
+    /// The first step of a group begins.
+    pub fn begin_group(&mut self, cell: JourneyCell, group: u16) {
+        if !BLIND {
+            self.funnel(cell).group(group).begun += 1;
+        }
+    }
+
+    /// The last step of a group has ended ok, `time_ns` after its first one was due, of which the
+    /// plan wants `paused_ns` as pauses.
+    pub fn complete_group(
+        &mut self,
+        (cell, group): (JourneyCell, u16),
+        time_ns: u64,
+        paused_ns: u64,
+    ) {
+        if BLIND {
+            return;
+        }
+        let tally = self.funnel(cell).group(group);
+        tally.completed += 1;
+        tally.time.record(time_ns);
+        tally.wait.record(time_ns.saturating_sub(paused_ns));
+    }
+
     /// The operation of a step has ended.
     pub fn end_step(&mut self, cell: JourneyCell, step: u16, is_ok: bool) {
         if BLIND {

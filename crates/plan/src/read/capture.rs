@@ -1,5 +1,6 @@
 //! Reads `request.capture`: texts that are taken from answers.
 
+use crate::html_element::is_attribute_name;
 use crate::mask;
 use crate::read::context::Context;
 use crate::read::expect::is_json_pointer;
@@ -9,7 +10,7 @@ use crate::read::made;
 use crate::read::node::{NodeValue, Table};
 use crate::read::section::PlanSection;
 use crate::read::variables::is_fit;
-use crate::{Capture, CapturePick, CapturePlace, Capturer, MissingCapture};
+use crate::{Capture, CapturePick, CapturePlace, Capturer, HtmlElement, MissingCapture};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -18,10 +19,11 @@ const MAX_CAPTURES: usize = 100;
 const MAX_POINTER_BYTES: usize = 4096;
 
 /// Keys of which a capture has one, and which say where the text is.
-const KINDS: [&str; 4] = ["header", "cookie", "json", "matches"];
+const KINDS: [&str; 5] = ["header", "cookie", "json", "matches", "html"];
 
-const EXAMPLES: &str = "{ json = \"/token\" }, { header = \"location\" }, { cookie = \"session\" } \
-                        or { matches = 'name=\"csrf\" value=\"([^\"]+)\"' }";
+const EXAMPLES: &str = "{ json = \"/token\" }, { header = \"location\" }, { cookie = \
+                        \"session\" }, { html = \"input[name=csrf]\", attribute = \"value\" } \
+                        or { matches = 'id=([0-9]+)' }";
 
 /// Paths of `capture`, without indices and names.
 pub(crate) const KEYS: &[&str] = &["request.capture"];
@@ -114,6 +116,7 @@ fn one(name: &str, field: &Field<'_>) -> Option<Capture> {
         ["cookie"] => section.read("cookie", cookie),
         ["json"] => section.read("json", pointer),
         ["matches"] => section.read("matches", capturer),
+        ["html"] => html(&section),
         [] => {
             section.problem(format_args!(
                 "does not say where the text is; write {EXAMPLES}"
@@ -125,6 +128,13 @@ fn one(name: &str, field: &Field<'_>) -> Option<Capture> {
             None
         }
     };
+    if given != ["html"]
+        && let Some(field) = section.field("attribute")
+    {
+        field.problem(
+            "belongs to an element; write html = \"input[name=csrf]\" beside it, or remove it",
+        );
+    }
     let pick = section.read("pick", |field| field.choice());
     let missing = section.read("missing", |field| field.choice());
     section.finish();
@@ -166,6 +176,28 @@ fn pointer(field: Field<'_>) -> Option<CapturePlace> {
         return None;
     }
     Some(CapturePlace::Json(pointer.to_owned()))
+}
+
+fn html(section: &PlanSection<'_>) -> Option<CapturePlace> {
+    let element = section.read("html", |field| {
+        let text = field.text("an element of HTML, such as \"input[name=csrf]\"")?;
+        HtmlElement::new(text).map_err(|why| field.refuse(why)).ok()
+    });
+    if !section.has("attribute") {
+        section.problem("does not say which attribute; write one such as attribute = \"value\"");
+    }
+    let attribute = section.read("attribute", |field| {
+        let name = field.text("the name of an attribute, such as \"value\"")?;
+        if !is_attribute_name(name) {
+            field.refuse("is not the name of an attribute; write one such as \"value\"");
+            return None;
+        }
+        Some(name.to_ascii_lowercase())
+    });
+    Some(CapturePlace::Html {
+        element: element?,
+        attribute: attribute?,
+    })
 }
 
 fn capturer(field: Field<'_>) -> Option<CapturePlace> {

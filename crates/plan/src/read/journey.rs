@@ -7,8 +7,8 @@ use crate::read::node::NodeValue;
 use crate::read::request::{RequestContext, check_names, fit_name};
 use crate::read::section::PlanSection;
 use crate::{
-    Journey, JourneyConnection, JourneyPart, JourneyWay, Load, Pause, Piece, Request,
-    RequestsPerConnection, Shape, WorkUnit,
+    Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Load, Pause, Piece,
+    Request, RequestsPerConnection, Shape, StepTurns, WorkUnit, duration,
 };
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -22,14 +22,17 @@ const TIMES: RangeInclusive<u32> = 1..=1_000_000;
 const MAX_DEPTH: usize = 8;
 /// Steps, pauses and the rest of one journey, as they stand in the plan.
 const MAX_PARTS: usize = 10_000;
+/// A worker keeps two histograms for each.
+const MAX_GROUPS: usize = 100;
 const PAUSE: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(3600);
 /// The longest pause of an exponential distribution, if the plan does not say: it is drawn as the
 /// bound once in 22,000 times.
 const DEFAULT_MOST: u32 = 10;
 
 const EXAMPLES: &str = "the name of a request, or a table such as { pause = \"2s\" }, { repeat = \
-                        3, steps = […] }, { pick = [{ weight = 3, steps = […] }, …] } or { if = \
-                        \"token\", steps = […] }";
+                        3, steps = […] }, { pick = [{ weight = 3, steps = […] }, …] }, { if = \
+                        \"token\", steps = […] }, { group = \"buy\", steps = […] } or { request = \
+                        \"login\", once = \"user\" }";
 
 /// Paths of `[[journey]]`, without indices.
 pub(crate) const KEYS: &[&str] = &[
@@ -38,8 +41,11 @@ pub(crate) const KEYS: &[&str] = &[
     "journey.connection",
     "journey.cookies",
     "journey.steps",
+    "journey.steps.request",
+    "journey.steps.once",
     "journey.steps.pause",
     "journey.steps.repeat",
+    "journey.steps.group",
     "journey.steps.pick",
     "journey.steps.if",
     "journey.steps.unless",
@@ -111,7 +117,8 @@ pub(crate) fn note_at_once(context: &Context<'_>, journeys: &[Journey], load: &L
 
 /// Marks the requests of journeys that keep cookies.
 fn keep_cookies(requests: &mut [Request], journeys: &[Journey]) {
-    let keeping = journeys.iter().filter(|journey| journey.cookies);
+    let keeping = journeys.iter();
+    let keeping = keeping.filter(|journey| journey.cookies != JourneyCookies::Ignored);
     for &request in keeping.flat_map(Journey::steps) {
         if let Some(request) = requests.get_mut(usize::from(request)) {
             request.keeps_cookies = true;
@@ -160,39 +167,86 @@ fn one(section: PlanSection<'_>, requests: &[Request], is_only: bool) -> Option<
     }
     let weight = section.read("weight", |field| field.whole32(WEIGHT));
     let connection = section.read("connection", |field| field.choice());
-    let cookies = section.read("cookies", |field| field.flag());
+    let cookies = section.read("cookies", cookies);
     let mut reader = StepsReader {
         requests,
         steps: Vec::new(),
+        groups: Vec::new(),
         parts: 0,
     };
     let course = section.read("steps", |field| reader.parts(&field, 0));
     if !section.has("steps") {
         section.problem("has no steps; write steps = [\"NAME\", …] with names of requests");
     }
-    let steps = reader.steps;
-    let journey = course.map(|course| Journey {
+    let (steps, groups) = (reader.steps, reader.groups);
+    let mut journey = course.map(|course| Journey {
         name: name.unwrap_or_else(|| "journey".to_owned()),
         weight: weight.unwrap_or(1),
         connection: connection.unwrap_or(JourneyConnection::Kept),
-        cookies: cookies.unwrap_or(true),
+        cookies: cookies.unwrap_or(JourneyCookies::OfJourney),
         step_names: step_names(&steps, requests),
         steps,
+        groups,
         course,
     });
-    if let Some(journey) = &journey {
+    if let Some(journey) = &mut journey {
+        if cookies.is_none() && journey.has_steps_made_once() {
+            journey.cookies = JourneyCookies::OfUser;
+        }
         check_course(&section, journey, requests);
+        note_forgotten_cookies(&section, journey);
     }
     section.finish();
     journey
 }
 
+fn cookies(field: Field<'_>) -> Option<JourneyCookies> {
+    const WORDS: &str = "true, false or \"user\"";
+    match field.silent_flag() {
+        Some(true) => return Some(JourneyCookies::OfJourney),
+        Some(false) => return Some(JourneyCookies::Ignored),
+        None => {}
+    }
+    if !matches!(field.node.value, NodeValue::Text(_)) {
+        field.wrong_type("true, false or a word", WORDS);
+        return None;
+    }
+    is_user_word(&field, WORDS).then_some(JourneyCookies::OfUser)
+}
+
+/// Whether the field is the word for users; otherwise it is reported, with `words` to write.
+fn is_user_word(field: &Field<'_>, words: &str) -> bool {
+    let word = field.text(words);
+    if word.is_some_and(|word| word != JourneyCookies::USER_WORD) {
+        field.refuse(format_args!("is not known here; write {words}"));
+    }
+    word == Some(JourneyCookies::USER_WORD)
+}
+
+/// A user who is logged in by a cookie is logged in no more once that is forgotten.
+fn note_forgotten_cookies(section: &PlanSection<'_>, journey: &Journey) {
+    if journey.has_steps_made_once() && journey.cookies == JourneyCookies::OfJourney {
+        section.context.note(format!(
+            "journey.cookies = true forgets cookies at the end of each {:?}, also those that a \
+             step with once = \"user\" was given; write cookies = \"user\" to keep them",
+            journey.name
+        ));
+    }
+}
+
 fn check_course(section: &PlanSection<'_>, journey: &Journey, requests: &[Request]) {
-    if !matches!(journey.course.first(), Some(JourneyPart::Step { .. })) {
+    if !journey.begins_with_step() {
         section.problem_at(
             "steps",
             "does not begin with a request, and a journey begins when one is sent; write the name \
              of a request first",
+        );
+    }
+    if journey.has_steps_made_once() && journey.fewest_steps() == 0 {
+        section.problem_at(
+            "steps",
+            "can have no request left once the user has made those with once = \"user\"; add the \
+             name of a request that every journey sends",
         );
     }
     if journey.is_too_long() {
@@ -200,6 +254,9 @@ fn check_course(section: &PlanSection<'_>, journey: &Journey, requests: &[Reques
             "steps",
             format_args!("can have more than {MAX_STEPS} requests and pauses; repeat fewer times"),
         );
+    }
+    if section.context.has_problems() {
+        return; // what is captured may be what is wrong
     }
     let mut known = BTreeSet::new();
     if let Some((request, missing)) = find_uncaptured(&journey.course, requests, &mut known) {
@@ -229,9 +286,9 @@ fn find_uncaptured<'p>(
                 known.extend(request.captures.iter().map(|capture| &*capture.name));
                 missing.map(|missing| (request.name.as_str(), missing))
             }
-            JourneyPart::Repeat { parts, .. } | JourneyPart::When { parts, .. } => {
-                find_uncaptured(parts, requests, known)
-            }
+            JourneyPart::Repeat { parts, .. }
+            | JourneyPart::Group { parts, .. }
+            | JourneyPart::When { parts, .. } => find_uncaptured(parts, requests, known),
             JourneyPart::Pick(ways) => {
                 let before = known.clone();
                 ways.iter().find_map(|way| {
@@ -294,6 +351,8 @@ struct StepsReader<'r> {
     requests: &'r [Request],
     /// The requests of the steps so far.
     steps: Vec<u16>,
+    /// The names of the groups so far.
+    groups: Vec<String>,
     parts: usize,
 }
 
@@ -321,16 +380,19 @@ impl StepsReader<'_> {
     fn part(&mut self, field: &Field<'_>, depth: usize) -> Option<JourneyPart> {
         match field.node.value {
             NodeValue::Table(_) => {}
-            NodeValue::Text(_) => return self.step(field),
+            NodeValue::Text(_) => return self.step(field, StepTurns::Each),
             _ => {
                 field.wrong_type("a step", EXAMPLES);
                 return None;
             }
         }
         let section = field.section()?;
-        let kinds = ["pause", "repeat", "pick", "if", "unless"];
+        let kinds = [
+            "request", "pause", "repeat", "group", "pick", "if", "unless",
+        ];
         let given = section.given(&kinds);
         let part = match given.as_slice() {
+            ["request"] => self.step_table(&section),
             ["pause"] => section.read("pause", pause).map(JourneyPart::Pause),
             ["repeat"] => {
                 let times = section.read("repeat", |field| field.whole32(TIMES));
@@ -339,9 +401,17 @@ impl StepsReader<'_> {
                     .zip(parts)
                     .map(|(times, parts)| JourneyPart::Repeat { times, parts })
             }
+            ["group"] => self.group(&section, depth),
             ["pick"] => section.read("pick", |field| self.ways(&field, depth)),
             ["if"] => self.when(&section, "if", depth),
             ["unless"] => self.when(&section, "unless", depth),
+            [] if section.field("once").is_some() => {
+                section.problem(
+                    "does not say what is made once; write { request = \"login\", once = \
+                     \"user\" }",
+                );
+                return None;
+            }
             [] => {
                 section.problem(format_args!("is no step; write {EXAMPLES}"));
                 return None;
@@ -358,12 +428,30 @@ impl StepsReader<'_> {
         part
     }
 
-    fn step(&mut self, field: &Field<'_>) -> Option<JourneyPart> {
+    /// A step that says more than the name of its request.
+    fn step_table(&mut self, section: &PlanSection<'_>) -> Option<JourneyPart> {
+        let once = section.read("once", |field| {
+            is_user_word(&field, "\"user\", or leave it out").then_some(())
+        });
+        let turns = match once {
+            Some(()) => StepTurns::OncePerUser,
+            None => StepTurns::Each,
+        };
+        section.read("request", |field| self.step(&field, turns))
+    }
+
+    fn step(&mut self, field: &Field<'_>, turns: StepTurns) -> Option<JourneyPart> {
         let name = field.text("the name of a request")?;
         let mut requests = self.requests.iter();
         let Some(request) = requests.position(|request| request.name == name) else {
             let names = self.requests.iter().take(10);
             let names: Vec<&str> = names.map(|request| request.name.as_str()).collect();
+            if duration::parse(name).is_ok() {
+                field.refuse(format_args!(
+                    "is no request but a duration; write {{ pause = {name:?} }}"
+                ));
+                return None;
+            }
             field.refuse(format_args!(
                 "is the name of no request; there are {}",
                 names.join(", ")
@@ -373,7 +461,11 @@ impl StepsReader<'_> {
         let number = u16::try_from(self.steps.len()).ok()?; // there are fewer parts
         let request = u16::try_from(request).ok()?;
         self.steps.push(request);
-        Some(JourneyPart::Step { number, request })
+        Some(JourneyPart::Step {
+            number,
+            request,
+            turns,
+        })
     }
 
     /// The steps within a step.
@@ -389,6 +481,28 @@ impl StepsReader<'_> {
             parts
         });
         parts.filter(|parts| !parts.is_empty())
+    }
+
+    fn group(&mut self, section: &PlanSection<'_>, depth: usize) -> Option<JourneyPart> {
+        let number = self.groups.len();
+        let name = section.read("group", |field| {
+            let name = field.text("a name such as \"checkout\"")?;
+            if self.groups.iter().any(|other| other == name) {
+                field.refuse("is the name of another group of this journey; write one of its own");
+            }
+            if number == MAX_GROUPS {
+                field.problem(format_args!(
+                    "is one more than {MAX_GROUPS} groups; write fewer"
+                ));
+            }
+            fit_name(&field, name)
+        });
+        self.groups.push(name.clone().unwrap_or_default());
+        let parts = self.inner(section, depth);
+        name.zip(parts).map(|(_, parts)| JourneyPart::Group {
+            number: number as u16, // a plan with more is refused
+            parts,
+        })
     }
 
     fn when(
@@ -430,6 +544,10 @@ impl StepsReader<'_> {
     }
 
     fn way(&mut self, field: &Field<'_>, depth: usize) -> Option<JourneyWay> {
+        if !matches!(field.node.value, NodeValue::Table(_)) {
+            field.wrong_type("one of several ways", "{ weight = 3, steps = [\"order\"] }");
+            return None;
+        }
         let section = field.section()?;
         let weight = section.read("weight", |field| field.whole32(WEIGHT));
         if !section.has("steps") {

@@ -122,6 +122,26 @@ const RENAMED: &[(&[&str], &str)] = &[
         ],
         "write verify = \"none\" in [tls]",
     ),
+    (
+        &["scenario", "scenarios", "flow"],
+        "write [[journey]] with a name and steps = [\"NAME\", …]",
+    ),
+    (
+        &["extract", "extractor", "save_as"],
+        "write capture in [[request]], such as capture.token = { json = \"/token\" }",
+    ),
+    (
+        &["jsonpath", "json_path", "jmespath"],
+        "write json = \"/items/0/id\", a JSON pointer (RFC 6901)",
+    ),
+    (
+        &["regex", "regexp"],
+        "write matches = 'id=([0-9]+)', a regular expression",
+    ),
+    (
+        &["css", "selector", "xpath"],
+        "write html = \"input[name=csrf]\" and attribute = \"value\"",
+    ),
     (&["sni"], "write server_name in [tls]"),
     (
         &["ciphers", "ciphersuites", "suites"],

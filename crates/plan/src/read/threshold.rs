@@ -5,8 +5,8 @@ use crate::read::field::Field;
 use crate::read::part_figure::FigureParts;
 use crate::read::section::PlanSection;
 use crate::{
-    Journey, Limit, Relation, Request, Threshold, ThresholdMetric, ThresholdMetricError,
-    ThresholdScope, duration,
+    GroupFigure, Journey, Limit, Relation, Request, Threshold, ThresholdMetric,
+    ThresholdMetricError, ThresholdScope, duration, quote,
 };
 
 const MAX_THRESHOLDS: usize = 1000;
@@ -70,6 +70,9 @@ fn one(
         refuse_unknown_check(field, &metric, requests);
         refuse_without_stream(field, (&scope, &metric), requests);
     }
+    if let Some(journeys) = journeys {
+        refuse_unknown_group(field, (&scope, &metric), journeys);
+    }
     let example = example(&metric);
     let text = field.text(example)?.trim();
     let Some((comparison, rest)) = Relation::split(text) else {
@@ -101,6 +104,39 @@ fn refuse_unknown_check(field: &Field<'_>, metric: &ThresholdMetric, requests: &
         field.problem(format_args!(
             "is about check {number}, and the plan has {checks}, numbered from 1 in the order of \
              its requests; write errors.http.check.count for all of them"
+        ));
+    }
+}
+
+/// A threshold on a group that the journey does not have would never be met.
+fn refuse_unknown_group(
+    field: &Field<'_>,
+    (scope, metric): (&ThresholdScope, &ThresholdMetric),
+    journeys: &[Journey],
+) {
+    let figure = match metric {
+        ThresholdMetric::Time { histogram, .. } => histogram,
+        ThresholdMetric::Number(name) => name,
+    };
+    let ThresholdScope::Journey(name) = scope else {
+        return;
+    };
+    let mut journeys = journeys.iter();
+    let Some((group, _)) = GroupFigure::split(figure) else {
+        return;
+    };
+    let groups = journeys.find(|journey| journey.name == *name);
+    let groups = groups.map_or(&[][..], Journey::groups);
+    if groups.is_empty() {
+        field.problem(format_args!(
+            "is about group {group:?}, and journey {name:?} has none; write {{ group = {group:?}, \
+             steps = […] }} in its steps"
+        ));
+    } else if groups.iter().all(|known| known != group) {
+        let listed: Vec<String> = groups.iter().take(10).map(|name| quote(name)).collect();
+        field.problem(format_args!(
+            "is about group {group:?}, and journey {name:?} has {}; write one of these",
+            listed.join(", ")
         ));
     }
 }

@@ -1,8 +1,8 @@
 //! Journeys and captured texts: what is read, what is written, and what is refused.
 
 use plan::{
-    Capture, CapturePick, CapturePlace, End, JourneyConnection, JourneyPart, MissingCapture,
-    NoFiles, Pause, Plan, WorkUnit,
+    Capture, CapturePick, CapturePlace, End, JourneyConnection, JourneyCookies, JourneyPart,
+    MissingCapture, NoFiles, Pause, Plan, StepTurns, WorkUnit,
 };
 use std::time::Duration;
 
@@ -107,6 +107,22 @@ fn captures_are_read_in_the_order_of_their_names() {
 }
 
 #[test]
+fn attributes_of_elements_are_read_as_written() {
+    let html = "{ html = 'Input[name=\"csrf\"]', attribute = \"VALUE\", pick = \"last\" }";
+    let text = SHOP.replacen("{ json = \"/data/token\" }", html, 1);
+    let plan = read(&text).expect("a plan");
+    let capture = &plan.requests()[0].captures[1];
+    assert!(capture.is_of_body() && !capture.is_of_whole_body());
+    assert_eq!(
+        capture.failure(),
+        "HTML Input[name=\"csrf\"] has no value, for token"
+    );
+    let text = plan.canonical_text();
+    let again = Plan::parse_canonical(&text, &|_| None).expect("canonical text is a plan");
+    assert_eq!((again.canonical_text(), &again), (text, &plan));
+}
+
+#[test]
 fn canonical_text_gives_the_same_plan() {
     let plan = read(SHOP).expect("a plan");
     let text = plan.canonical_text();
@@ -120,6 +136,99 @@ fn canonical_text_gives_the_same_plan() {
         "{}",
         plan.masked_text()
     );
+}
+
+const ONCE: &str = "{ request = \"login\", once = \"user\" },\n";
+
+#[test]
+fn steps_made_once_are_read_and_keep_cookies_for_their_user() {
+    let text = SHOP.replacen("\"login\",\n", ONCE, 1);
+    let plan = read(&text).expect("a plan");
+    let [buyer, visitor] = plan.journeys() else {
+        panic!("two journeys");
+    };
+    let login = JourneyPart::Step {
+        number: 0,
+        request: 0,
+        turns: StepTurns::OncePerUser,
+    };
+    assert_eq!(
+        (&buyer.course[0], &buyer.steps()[..2]),
+        (&login, &[0, 1][..])
+    );
+    assert!(buyer.remembers() && !visitor.remembers());
+    let cookies = [buyer.cookies, visitor.cookies];
+    assert_eq!(cookies, [JourneyCookies::OfUser, JourneyCookies::OfJourney]);
+    // A user's first journey is as long as any without `once`.
+    assert_eq!(
+        (buyer.mean_steps(), plan.most_operations_per_unit()),
+        (4.875, 5.0)
+    );
+    let canonical = plan.canonical_text();
+    assert!(canonical.contains("cookies = \"user\""), "{canonical}");
+    let again = Plan::parse_canonical(&canonical, &|_| None).expect("canonical text is a plan");
+    assert_eq!((again.canonical_text(), again), (canonical, plan));
+    for (written, cookies) in [
+        ("true", JourneyCookies::OfJourney),
+        ("false", JourneyCookies::Ignored),
+        ("\"user\"", JourneyCookies::OfUser),
+    ] {
+        let text = text.replacen("weight = 3", &format!("weight = 3\ncookies = {written}"), 1);
+        let plan = read(&text).expect(written);
+        assert_eq!(plan.journeys()[0].cookies, cookies);
+        let mut notes = plan.notes().iter();
+        let is_noted = notes.any(|note| note.starts_with("journey.cookies = true forgets"));
+        assert_eq!(is_noted, cookies == JourneyCookies::OfJourney, "{written}");
+    }
+}
+
+#[test]
+fn plan_without_steps_made_once_has_the_text_that_it_had() {
+    let text = read(SHOP).expect("a plan").canonical_text();
+    assert!(
+        text.contains("cookies = true\nsteps = [\"login\", { repeat"),
+        "{text}"
+    );
+    let table = SHOP.replacen("\"login\",\n", "{ request = \"login\" },\n", 1);
+    assert_eq!(read(&table).expect("a plan").canonical_text(), text);
+}
+
+#[test]
+fn groups_are_read_with_their_names_and_thresholds() {
+    let group = "{ group = \"log in\", steps = [\"login\", { group = \"x.y\", steps = [{ \
+                 repeat = 2, steps = [\"login\"] }] }] }";
+    let text = SHOP.replacen("\"login\", { pause = \"1s\" }, \"login\"", group, 1);
+    let thresholds = "[thresholds]\n\"journey.visitor.group.log in.time.p99\" = \"<= 1s\"\n\
+                      \"journey.visitor.group.x.y.completed.count\" = \">= 3\"\n";
+    let plan = read(&format!("{text}{thresholds}")).expect("a plan");
+    let visitor = &plan.journeys()[1];
+    assert_eq!(
+        (visitor.groups(), visitor.steps()),
+        (&["log in".to_owned(), "x.y".to_owned()][..], &[0, 0][..])
+    );
+    assert_eq!(visitor.mean_steps(), 3.0);
+    let canonical = plan.canonical_text();
+    assert!(canonical.contains(group), "{canonical}");
+    let again = Plan::parse_canonical(&canonical, &|_| None).expect("canonical text is a plan");
+    assert_eq!((again.canonical_text(), &again), (canonical, &plan));
+    for (name, message) in [
+        (
+            "buyer.group.x.y.time.p99",
+            "has none; write { group = \"x.y\", steps = […] } in its steps",
+        ),
+        (
+            "visitor.group.z.begun.count",
+            "has \"log in\", \"x.y\"; write one of these",
+        ),
+        (
+            "visitor.group.x.y",
+            "write \"journey.visitor.group.x.y.time.p99\", or another",
+        ),
+    ] {
+        let text = format!("{text}[thresholds]\n\"journey.{name}\" = \"<= 1\"\n");
+        let found = read(&text).expect_err(name).join("\n");
+        assert!(found.contains(message), "{name}:\n{found}");
+    }
 }
 
 /// The plan with `old` replaced by `new`, and the messages that this brings.
@@ -170,6 +279,26 @@ fn mistakes_are_told_with_their_cure() {
         ),
         ("'csrf=\"(\\w+)\"'", "'csrf=('", "is no regular expression"),
         (
+            "{ json = \"/data/token\" }",
+            "{ html = \"form input\", attribute = \"value\" }",
+            "\"form input\" names more than one element, or has a stray character; write one such",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ html = \"input[name=csrf]\" }",
+            "does not say which attribute; write one such as attribute = \"value\"",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ json = \"/data/token\", attribute = \"value\" }",
+            "belongs to an element; write html",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ html = \"input\", attribute = \"va lue\" }",
+            "\"va lue\" is not the name of an attribute",
+        ),
+        (
             "path = \"/login\"",
             "weight = 2",
             "has a weight for \"login\"",
@@ -194,6 +323,71 @@ fn mistakes_are_told_with_their_cure() {
             "steps = [] }",
             "stps = [] }",
             "write steps = [] to do nothing",
+        ),
+        (
+            "\"login\",\n",
+            "{ request = \"login\", once = \"agent\" },\n",
+            "\"agent\" is not known here; write \"user\", or leave it out",
+        ),
+        (
+            "\"login\",\n",
+            "{ request = \"login\", once = true },\n",
+            "found the boolean true where a string belongs; write \"user\"",
+        ),
+        (
+            "\"login\",\n",
+            "{ once = \"login\" },\n",
+            "does not say what is made once; write { request = \"login\", once = \"user\" }",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }, \"login\"",
+            "{ request = \"login\", once = \"user\" }, { if = \"token\", steps = [\"login\"] }",
+            "can have no request left once the user has made those with once",
+        ),
+        (
+            "name = \"visitor\"",
+            "name = \"visitor\"\ncookies = \"journey\"",
+            "\"journey\" is not known here; write true, false or \"user\"",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\", steps = [\"login\"] }, { group = \"a\", steps = [\"login\"] }",
+            "\"a\" is the name of another group of this journey",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\", steps = [] }",
+            "has nothing to do",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\" }",
+            "has no steps",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "{ group = \"a\", repeat = 2, steps = [\"login\"] }",
+            "has repeat and group; put one within the steps of the other",
+        ),
+        (
+            "\"login\", { pause = \"1s\" }",
+            "\"login\", \"1s\"",
+            "\"1s\" is no request but a duration; write { pause = \"1s\" }",
+        ),
+        (
+            "{ steps = [] }",
+            "\"order\"",
+            "found the string \"order\" where one of several ways belongs; write { weight = 3,",
+        ),
+        (
+            "{ json = \"/data/token\" }",
+            "{ jsonpath = \"$.token\" }",
+            "unknown key; write json = \"/items/0/id\", a JSON pointer (RFC 6901)",
+        ),
+        (
+            "name = \"visitor\"",
+            "name = \"visitor\"\ncookies = 1",
+            "found the integer 1 where true, false or a word belongs",
         ),
         (
             "\"login\", { pause = \"1s\" }, \"login\"",

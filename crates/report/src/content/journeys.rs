@@ -3,7 +3,7 @@
 use super::{ContentBlock, Remark, Section, Table, Topic};
 use crate::style::Paint;
 use analysis::human::{counted, number, one_or_many, percentile, share};
-use analysis::{Document, JourneyFigures, StepFigures, TimeFigure};
+use analysis::{Document, GroupFigures, JourneyFigures, StepFigures, TimeFigure};
 
 /// With a larger share of journeys cut off, times of the completed ones are remarked on.
 const CUT_OFF_TOLD: f64 = 0.01;
@@ -37,7 +37,8 @@ pub(super) fn section(document: &Document) -> Section {
     };
     let remarks = journeys.iter().flat_map(remarks).collect();
     let funnels = journeys.iter().filter(|journey| journey.begun > 0);
-    let funnels = funnels.map(|journey| ContentBlock::Table(funnel(journey)));
+    let funnels = funnels.flat_map(|journey| [Some(funnel(journey)), groups(journey)]);
+    let funnels = funnels.flatten().map(ContentBlock::Table);
     let blocks = [
         ContentBlock::Table(overview),
         ContentBlock::Remarks(remarks),
@@ -89,10 +90,6 @@ impl JourneyRates {
 }
 
 fn overview_row(journey: &JourneyFigures) -> Vec<String> {
-    let at = |figure: &Option<TimeFigure>, wanted| {
-        let figure = figure.as_ref().and_then(|it| it.percentile(wanted));
-        figure.map(percentile).unwrap_or_default()
-    };
     vec![
         journey.name.clone(),
         journey.begun.to_string(),
@@ -134,34 +131,73 @@ fn remarks(journey: &JourneyFigures) -> Vec<Remark> {
         .collect()
 }
 
+/// The groups of the journey's steps; `None` if it has none.
+fn groups(journey: &JourneyFigures) -> Option<Table> {
+    let name = format!("groups of {}", journey.name);
+    let headings = [
+        &*name,
+        "begun",
+        "completed",
+        "p50",
+        "p99",
+        "wait p50",
+        "wait p99",
+    ];
+    let row = |group: &GroupFigures| {
+        vec![
+            group.name.clone(),
+            group.begun.to_string(),
+            group.completed.to_string(),
+            at(&group.time, 50.0),
+            at(&group.time, 99.0),
+            at(&group.wait, 50.0),
+            at(&group.wait, 99.0),
+        ]
+    };
+    (!journey.groups.is_empty()).then(|| Table {
+        optional: &[3, 5],
+        terminal_rows: TERMINAL_ROWS,
+        ..Table::new(&headings, journey.groups.iter().map(row).collect())
+    })
+}
+
+/// A percentile of times, if there are any.
+fn at(figure: &Option<TimeFigure>, wanted: f64) -> String {
+    let figure = figure.as_ref().and_then(|it| it.percentile(wanted));
+    figure.map(percentile).unwrap_or_default()
+}
+
 /// The steps in order, how many journeys came to each, and how the journeys ended.
 fn funnel(journey: &JourneyFigures) -> Table {
     let begun = journey.begun;
     let of_begun = |count: u64| count as f64 / begun.max(1) as f64;
-    let mut table = Table::new(
-        &[
-            &*journey.name,
-            "journeys",
-            "of begun",
-            "times",
-            "ok",
-            "failed",
-        ],
-        Vec::new(),
-    );
+    let skips = journey.steps.iter().any(|step| step.skipped > 0);
+    let mut headings = vec![
+        &*journey.name,
+        "journeys",
+        "of begun",
+        "times",
+        "ok",
+        "failed",
+    ];
+    headings.extend(skips.then_some("skipped"));
+    let mut table = Table::new(&headings, Vec::new());
     let mut row = |name: String, journeys: u64, step: Option<&StepFigures>| {
         let of_step = |of: fn(&StepFigures) -> u64| step.map(of).map(|it| it.to_string());
         let of_step = |of| of_step(of).unwrap_or_default();
-        table.rows.push(vec![
+        let mut cells = vec![
             name,
             journeys.to_string(),
             share(of_begun(journeys)),
             of_step(|step| step.begun),
             of_step(|step| step.ok),
             of_step(|step| step.failed),
-        ]);
-        let shade = Some(of_begun(journeys));
-        table.shares.push(vec![None, None, shade, None, None, None]);
+        ];
+        cells.extend(skips.then(|| of_step(|step| step.skipped)));
+        let mut shares = vec![None; cells.len()];
+        shares[2] = Some(of_begun(journeys));
+        table.rows.push(cells);
+        table.shares.push(shares);
     };
     for (number, step) in journey.steps.iter().enumerate() {
         row(
