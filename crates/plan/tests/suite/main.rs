@@ -16,4 +16,5 @@ mod replay;
 mod secrets;
 mod server_names;
 mod support;
+mod unsent_data;
 mod variables;
