@@ -114,12 +114,14 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
     }
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
+    let mapped = plan.data().iter().filter_map(|data| data.place.mapped());
     Ok(RunRequest {
         run: run.id,
         name: plan.name().to_owned(),
         plan_digest: Digest::from_content(text.as_bytes()),
         plan: text.into(),
         files: files.0.into_values().collect(),
+        unsent_bytes: mapped.map(|file| file.text().len() as u64).sum(),
         minted,
         agents,
         firing,

@@ -37,6 +37,7 @@ fn request(agents: u32) -> RunRequest {
         plan_digest: Digest::from_content(plan.as_bytes()),
         plan: plan.into(),
         files: vec![],
+        unsent_bytes: 0,
         minted: Vec::new(),
         agents,
         firing: Some(Duration::from_secs(1)),

@@ -18,8 +18,10 @@ pub struct RunRequest {
     pub plan: Secret<String>,
     /// SHA-256 of the text.
     pub plan_digest: Digest,
-    /// Files that the plan names.
+    /// Files that the plan names and that are sent.
     pub files: Vec<RunFile>,
+    /// Bytes of the plan's other files: each agent has these, and reads them before it is ready.
+    pub unsent_bytes: u64,
     /// Hashes of the files that hold the client identities minted for an agent, by the agent's
     /// index; empty if there are none.
     pub minted: Vec<Digest>,

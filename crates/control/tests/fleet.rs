@@ -179,6 +179,7 @@ fn request(agents: u32) -> RunRequest {
         plan: "plan".to_owned().into(),
         plan_digest: Digest([1; 32]),
         files: vec![],
+        unsent_bytes: 0,
         minted: Vec::new(),
         agents,
         firing: Some(Duration::from_secs(60)),

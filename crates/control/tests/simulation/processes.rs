@@ -72,6 +72,7 @@ impl World {
             plan_digest: Digest::from_content(plan.as_bytes()),
             plan: plan.into(),
             files: file.into_iter().collect(),
+            unsent_bytes: 0,
             minted: Vec::new(),
             agents: self.case.agents as u32 / u32::from(self.case.at_once),
             firing: Some(Duration::from_nanos(firing)),
