@@ -1,6 +1,7 @@
 //! `agent join`: the command line of a load machine.
 
 use crate::calibrate;
+use crate::data_folders::DataFolders;
 use crate::link::{self, AgentIdentity, Keeping, LinkConfig};
 use crate::link_args::LinkArgs;
 use crate::runner::{self, Resources};
@@ -58,6 +59,15 @@ pub struct JoinArgs {
     /// come back (start --resume), or another one may stand in its place for a while
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_keep)]
     pub keep: Duration,
+
+    /// Folder with data files that are not sent (data.NAME.send): they are found there by their
+    /// names, and proved by their SHA-256; can be repeated
+    #[arg(long, value_name = "DIR")]
+    pub data: Vec<PathBuf>,
+
+    /// What the coordinator of a local run has mapped already
+    #[arg(long, hide = true)]
+    pub mapped: Vec<PathBuf>,
 
     /// Folder for what is more than memory holds while no coordinator takes it, in a file without a
     /// name [default: TMPDIR, or /tmp]
@@ -123,6 +133,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .as_deref()
         .map(private_folder)
         .transpose()?;
+    let data = DataFolders::open(&arguments.data, &arguments.mapped)?;
     let calibration = calibrate::to_send(arguments.calibration.as_deref(), &facts);
     let own_calibration = Calibration::decode(&calibration).ok();
     let identity = AgentIdentity {
@@ -148,6 +159,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         policy,
         key_log,
         calibration: own_calibration,
+        data,
     };
     let runner = std::thread::Builder::new()
         .name("runner".into())

@@ -4,6 +4,7 @@
 mod calibrate;
 mod cli;
 mod command_files;
+mod data_folders;
 mod hangup;
 mod join;
 pub mod link;
@@ -24,6 +25,7 @@ mod version;
 pub use calibrate::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
 pub use cli::{MachineCli, run};
 pub use command_files::{CompletionsArgs, ManArgs, completions, man};
+pub use data_folders::map_file;
 pub use engine::{SampleRequest, sample_requests};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;

@@ -1,6 +1,7 @@
 //! The runner: passes the link's orders to the engine, and the engine's events back. It has a
 //! thread of its own, so it can block; the link and the workers never wait for it.
 
+use crate::data_folders::DataFolders;
 use crate::link::RunnerEnd;
 use crate::preflight::{MachineRemark, Severity, Undertaking};
 use crate::sampling::{Sampling, own_machine};
@@ -32,6 +33,8 @@ pub struct Resources {
     pub key_log: Option<PathBuf>,
     /// What work costs this machine, if that was measured.
     pub calibration: Option<Calibration>,
+    /// Data files that lie on this machine.
+    pub data: DataFolders,
 }
 
 impl Resources {
@@ -347,7 +350,10 @@ fn prepare(
             .find(|file| file.sha256.0 == wanted.0)?;
         Some(Arc::clone(file.content.reveal()))
     };
-    let plan = Plan::parse_canonical(assignment.plan.reveal(), &content)
+    let data = &resources.data;
+    data.keep_for(assignment.plan.reveal());
+    let mapped = |name: &str, wanted| data.find(name, wanted);
+    let plan = Plan::parse_canonical_with(assignment.plan.reveal(), &content, &mapped)
         .map_err(|problems| problems.to_string())?;
     let plan = Arc::new(with_minted(plan, assignment)?);
     let placement = Placement {

@@ -1,6 +1,7 @@
 //! Orders in, reports out, with a real engine and a real server.
 
 use super::{Resources, serve};
+use crate::data_folders::DataFolders;
 use crate::link::RunnerEnd;
 use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, SharePath, Stop};
 use engine::Policy;
@@ -38,6 +39,7 @@ impl Runner {
             policy,
             key_log: None,
             calibration: None,
+            data: DataFolders::default(),
         };
         let thread = std::thread::spawn(|| {
             serve(
