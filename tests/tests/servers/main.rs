@@ -40,6 +40,7 @@ mod signatures;
 mod signed;
 mod streams;
 mod tokens;
+mod unsent_data;
 mod variables;
 
 use analysis::{Document, Figures};
