@@ -167,6 +167,8 @@ fn assignment(run: RunId, text: &str) -> Assignment {
         agent_index: 0,
         agents: 1,
         files: Vec::new(),
+        stored: Vec::new(),
+        storable: Vec::new(),
         minted: None,
         force: false,
     }

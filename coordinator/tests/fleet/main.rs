@@ -166,6 +166,7 @@ async fn files_reach_the_agents_they_are_for() {
         sha256: Digest::from_content(&content),
         content: proto::Bytes::from(content).into(),
         audience,
+        is_storable: false,
     };
     let files = vec![
         file(vec![7; 3_000_000], Audience::All),

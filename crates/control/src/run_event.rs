@@ -93,6 +93,8 @@ pub struct RunFile {
     pub content: Secret<Bytes>,
     /// Agents (by index) that get it; private keys go only where they are used.
     pub audience: Audience,
+    /// Whether agents may keep it on their disks: it is no secret.
+    pub is_storable: bool,
 }
 
 /// Which agents get a file.
@@ -440,11 +442,12 @@ mod tests {
             sha256: Digest::from_content(&content),
             content: content.into(),
             audience: Audience::Only(vec![2]),
+            is_storable: false,
         };
         assert_eq!(
             format!("{file:?}"),
             format!(
-                "RunFile {{ sha256: {:?}, content: ***, audience: Only([2]) }}",
+                "RunFile {{ sha256: {:?}, content: ***, audience: Only([2]), is_storable: false }}",
                 file.sha256
             )
         );

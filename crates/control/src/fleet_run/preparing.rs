@@ -52,9 +52,10 @@ impl FleetRun {
 
     pub(super) fn prepare(&mut self, index: usize, out: &mut Actions) {
         let request = &self.request;
-        let (mut needs, mut files_bytes) = (Vec::new(), 0);
+        let (mut needs, mut storable, mut files_bytes) = (Vec::new(), Vec::new(), 0);
         for file in self.files.of_agent(index as u32, &request.files) {
             needs.push(file.sha256.to_wire());
+            storable.extend(file.is_storable.then(|| file.sha256.to_wire()));
             files_bytes += file.content.reveal().len() as u64;
         }
         let prepare = Prepare {
@@ -74,6 +75,7 @@ impl FleetRun {
             lease_ns: nanoseconds(request.rules.lease),
             needs,
             force: request.force,
+            storable,
         };
         self.participants[index].ask_for_wants();
         self.send(index, Down::Prepare(prepare), out);

@@ -63,6 +63,7 @@ impl World {
                 sha256: Digest::from_content(&content),
                 content: proto::Bytes::from(content).into(),
                 audience: Audience::All,
+                is_storable: false,
             }
         });
         let firing = u64::from(self.case.shape.steps) * crate::agent::STEP;
