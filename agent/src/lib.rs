@@ -18,6 +18,7 @@ mod sampling;
 mod second_watch;
 mod service_manager;
 mod stay;
+mod stored_files;
 mod token_file;
 mod tokens;
 mod version;

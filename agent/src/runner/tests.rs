@@ -40,6 +40,7 @@ impl Runner {
             key_log: None,
             calibration: None,
             data: DataFolders::default(),
+            cache: None,
         };
         let thread = std::thread::spawn(|| {
             serve(

@@ -38,6 +38,7 @@ mod replay_connections;
 mod replay_handshakes;
 mod signatures;
 mod signed;
+mod stored_files;
 mod streams;
 mod tokens;
 mod unsent_data;
