@@ -1,10 +1,12 @@
 //! `agent join`: the command line of a load machine.
 
 use crate::calibrate;
+use crate::data_folders::DataFolders;
 use crate::link::{self, AgentIdentity, Keeping, LinkConfig};
 use crate::link_args::LinkArgs;
 use crate::runner::{self, Resources};
 use crate::stay::stay;
+use crate::stored_files::CacheFolder;
 use anyhow::{Context as _, bail};
 use control::Role;
 use engine::{Policy, allowed_cpus};
@@ -58,6 +60,25 @@ pub struct JoinArgs {
     /// come back (start --resume), or another one may stand in its place for a while
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_keep)]
     pub keep: Duration,
+
+    /// Folder with data files that are not sent (data.NAME.send): they are found there by their
+    /// names, and proved by their SHA-256; can be repeated
+    #[arg(long, value_name = "DIR")]
+    pub data: Vec<PathBuf>,
+
+    /// What the coordinator of a local run has mapped already
+    #[arg(long, hide = true)]
+    pub mapped: Vec<PathBuf>,
+
+    /// Folder in which files of plans are kept for later runs, so that they are sent once;
+    /// without it, up to 256 MiB are kept in memory for the runs of one `start`. Certificates,
+    /// keys, bodies and data files with secret columns are never kept there
+    #[arg(long, value_name = "DIR")]
+    pub cache: Option<PathBuf>,
+
+    /// Most MiB in the folder of --cache; files that were not used for longest make room
+    #[arg(long, value_name = "MIB", default_value_t = 2048, requires = "cache")]
+    pub cache_max: u32,
 
     /// Folder for what is more than memory holds while no coordinator takes it, in a file without a
     /// name [default: TMPDIR, or /tmp]
@@ -123,6 +144,11 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         .as_deref()
         .map(private_folder)
         .transpose()?;
+    let data = DataFolders::open(&arguments.data, &arguments.mapped)?;
+    let cache_max = u64::from(arguments.cache_max) << 20;
+    let cache = arguments.cache.as_deref();
+    let cache = cache.map(|folder| CacheFolder::open(folder, cache_max));
+    let cache = cache.transpose()?;
     let calibration = calibrate::to_send(arguments.calibration.as_deref(), &facts);
     let own_calibration = Calibration::decode(&calibration).ok();
     let identity = AgentIdentity {
@@ -136,6 +162,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         keeping: Keeping {
             keep: arguments.keep,
             spool: arguments.spool.clone().unwrap_or_else(std::env::temp_dir),
+            files: cache.clone(),
         },
         stay: arguments.link.stay(),
     };
@@ -148,6 +175,8 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
         policy,
         key_log,
         calibration: own_calibration,
+        data,
+        cache,
     };
     let runner = std::thread::Builder::new()
         .name("runner".into())

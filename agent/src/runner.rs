@@ -1,10 +1,12 @@
 //! The runner: passes the link's orders to the engine, and the engine's events back. It has a
 //! thread of its own, so it can block; the link and the workers never wait for it.
 
+use crate::data_folders::DataFolders;
 use crate::link::RunnerEnd;
 use crate::preflight::{MachineRemark, Severity, Undertaking};
 use crate::sampling::{Sampling, own_machine};
 use crate::second_watch::Tell;
+use crate::stored_files::CacheFolder;
 use crate::tokens::{TellOfToken, TokenKeeper};
 use control::{
     Assignment, Digest, EndCause, Finding, Mono, Order, PlanFile, Report, RunId, SharePath, Stop,
@@ -32,6 +34,10 @@ pub struct Resources {
     pub key_log: Option<PathBuf>,
     /// What work costs this machine, if that was measured.
     pub calibration: Option<Calibration>,
+    /// Data files that lie on this machine.
+    pub data: DataFolders,
+    /// Files of plans that are kept for later runs.
+    pub cache: Option<CacheFolder>,
 }
 
 impl Resources {
@@ -46,6 +52,36 @@ impl Resources {
         );
         policy.key_log = self.key_log.as_ref().map(|folder| folder.join(file));
         policy
+    }
+
+    /// Reads and proves the files that are stored here.
+    fn stored(&self, assignment: &Assignment) -> Result<Vec<PlanFile>, String> {
+        let read = |&sha256: &Digest| {
+            let content = self.cache.as_ref().and_then(|cache| cache.read(sha256));
+            let content = content.ok_or(
+                "a file of the plan that was stored in the folder of --cache is missing or damaged \
+                 by now; start again, and it is sent",
+            )?;
+            Ok(PlanFile {
+                sha256,
+                content: content.into(),
+            })
+        };
+        assignment.stored.iter().map(read).collect()
+    }
+
+    /// Stores what may be stored for later runs; says what was not.
+    fn store(&self, assignment: &Assignment) -> Vec<String> {
+        let Some(cache) = &self.cache else {
+            return Vec::new();
+        };
+        let files = assignment.files.iter();
+        let files = files.filter(|file| assignment.storable.contains(&file.sha256));
+        let stored = files.map(|file| cache.keep(file.sha256, file.content.reveal()));
+        let failures = stored.filter_map(Result::err);
+        failures
+            .map(|error| format!("cannot keep a file in the folder of --cache: {error}"))
+            .collect()
     }
 }
 
@@ -138,6 +174,14 @@ impl Runner {
                 keeper,
                 findings,
             }) => {
+                for text in self.resources.store(&assignment) {
+                    let event = "cache".to_owned();
+                    self.report(Report::Note {
+                        run: Some(run),
+                        event,
+                        text,
+                    });
+                }
                 let report = Report::Prepared {
                     run,
                     plan_digest: Digest(plan.digest().0),
@@ -340,14 +384,16 @@ fn prepare(
     resources: &Resources,
     tell: TellOfToken,
 ) -> Result<Preparation, String> {
+    let stored = resources.stored(assignment)?;
     let content = |wanted: Sha256| {
-        let file = assignment
-            .files
-            .iter()
-            .find(|file| file.sha256.0 == wanted.0)?;
+        let mut files = assignment.files.iter().chain(&stored);
+        let file = files.find(|file| file.sha256.0 == wanted.0)?;
         Some(Arc::clone(file.content.reveal()))
     };
-    let plan = Plan::parse_canonical(assignment.plan.reveal(), &content)
+    let data = &resources.data;
+    data.keep_for(assignment.plan.reveal());
+    let mapped = |name: &str, wanted| data.find(name, wanted);
+    let plan = Plan::parse_canonical_with(assignment.plan.reveal(), &content, &mapped)
         .map_err(|problems| problems.to_string())?;
     let plan = Arc::new(with_minted(plan, assignment)?);
     let placement = Placement {

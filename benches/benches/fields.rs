@@ -1,19 +1,25 @@
-//! What filling a field of a request costs: its time beside a request without it, in turns.
+//! What filling a field of a request costs: its time beside a request without it, in turns. And
+//! what it takes to index a mapped file.
 //!
 //! Noise only adds, so the shortest of many rounds counts.
 
 use benches::is_trial;
+use data::{DataFormat, DataTable, FileLayout};
 use engine::RequestRehearsal;
-use plan::{Files, Plan};
-use std::time::Instant;
+use plan::{Files, MappedFile, Plan};
+use std::io::{Seek as _, Write as _};
+use std::time::{Duration, Instant};
 
 const ROWS: usize = 100_000;
 /// Longest time for a column of rows in the file's order, in nanoseconds. Any row costs what the
 /// caches say.
 const COLUMN_NS: f64 = 40.0;
+/// Rows of the file that is indexed, and the longest time for that on one CPU.
+const INDEXED_ROWS: usize = 10_000_000;
+const INDEX_MAX: Duration = Duration::from_secs(10);
 
 /// Name, what the plan declares, and the field.
-const FIELDS: [(&str, &str, &str); 15] = [
+const FIELDS: [(&str, &str, &str); 18] = [
     ("{seq}", "", "{seq}"),
     ("{random}", "", "{random}"),
     (
@@ -29,6 +35,21 @@ const FIELDS: [(&str, &str, &str); 15] = [
     (
         "first column, any row",
         "data.d = { file = \"d.csv\", order = \"random\" }",
+        "{d.login}",
+    ),
+    (
+        "mapped, first of four",
+        "data.d = { file = \"d.csv\", send = false }",
+        "{d.login}",
+    ),
+    (
+        "mapped, last of four",
+        "data.d = { file = \"d.csv\", send = false }",
+        "{d.token}",
+    ),
+    (
+        "mapped, first, any row",
+        "data.d = { file = \"d.csv\", send = false, order = \"random\" }",
         "{d.login}",
     ),
     ("uuid", "let.x = \"uuid\"", "{x}"),
@@ -75,24 +96,55 @@ impl Files for Table {
         Ok(self.0.clone())
     }
 
+    fn map(&mut self, _name: &str) -> Result<MappedFile, String> {
+        Ok(map(&self.0))
+    }
+
     fn list(&mut self, _folder: &str) -> Result<Vec<String>, String> {
         Err("there is none".to_owned())
     }
 }
 
-fn table() -> Table {
+fn table(rows: usize) -> Vec<u8> {
     let row = |row| format!("user{row},pass-{row},{},token-of-user-{row}\n", row * 7);
-    let rows: String = (0..ROWS).map(row).collect();
-    Table(format!("login,password,age,token\n{rows}").into_bytes())
+    let rows: String = (0..rows).map(row).collect();
+    format!("login,password,age,token\n{rows}").into_bytes()
+}
+
+fn map(content: &[u8]) -> MappedFile {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(content).expect("its content");
+    file.rewind().expect("its beginning");
+    MappedFile::map(file, u64::MAX).expect("a map")
+}
+
+/// Indexes a mapped file once, and returns what that took.
+fn index(rows: usize) -> Duration {
+    let mapped = map(&table(rows));
+    let layout = FileLayout {
+        format: DataFormat::Csv,
+        delimiter: b',',
+        header: true,
+        columns: None,
+    };
+    let begun = Instant::now();
+    let table = DataTable::read_mapped(&mapped, &layout).expect("a table");
+    let took = begun.elapsed();
+    assert_eq!(table.rows(), rows as u64);
+    took
 }
 
 fn main() {
+    let rows = if is_trial() { 1000 } else { INDEXED_ROWS };
+    let took = index(rows);
+    println!("{rows} rows indexed in {} ms", took.as_millis());
+    assert!(is_trial() || took < INDEX_MAX, "at most {INDEX_MAX:?}");
     let (rounds, operations) = if is_trial() {
         (3, 1000)
     } else {
         (100, 100_000)
     };
-    let mut files = table();
+    let mut files = Table(table(ROWS));
     let mut slow = Vec::new();
     println!("{:26}{:>10}", "field", "ns");
     for (name, declared, field) in FIELDS {

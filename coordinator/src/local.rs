@@ -13,6 +13,7 @@ pub(crate) use builtin::BuiltinTarget;
 pub(crate) use child_death::{ChildDeath, ChildRole};
 pub(crate) use target_address::TargetAddress;
 
+use plan::MappedFile;
 use std::path::PathBuf;
 
 /// How local agents are run.
@@ -24,6 +25,8 @@ pub struct LocalOptions {
     pub allow: Vec<String>,
     /// Folder for the secrets of connections, if plans may ask for them.
     pub key_log: Option<PathBuf>,
+    /// Data files that are not sent, as this process has mapped them.
+    pub data: Vec<MappedFile>,
     /// Whether they always sleep until an arrival is due.
     pub no_spin: bool,
 }

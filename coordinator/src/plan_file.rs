@@ -3,7 +3,9 @@
 
 use crate::record::replay;
 use crate::set_args::SetArgs;
-use plan::{Campaign, Files, MessageFault, MessagePart, Plan, Problems, Settings};
+use plan::{
+    Campaign, Files, MapError, MappedFile, MessageFault, MessagePart, Plan, Problems, Settings,
+};
 use run_folder::{STANDARD_INPUT, in_words};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::env::{self, VarError};
@@ -95,6 +97,19 @@ impl Files for Folder {
         read_up_to(&self.0.join(name), FILE_MAX_BYTES).map_err(|error| in_words(&error))
     }
 
+    fn size(&mut self, name: &str) -> Option<u64> {
+        let metadata = std::fs::metadata(self.0.join(name)).ok()?;
+        metadata.is_file().then_some(metadata.len())
+    }
+
+    fn map(&mut self, name: &str) -> Result<MappedFile, String> {
+        let file = open_without_waiting(&self.0.join(name)).map_err(|error| in_words(&error))?;
+        agent::map_file(file).map_err(|error| match error {
+            MapError::Io(error) => in_words(&error),
+            other => other.to_string(),
+        })
+    }
+
     fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
         let entries = std::fs::read_dir(self.0.join(folder)).map_err(|error| in_words(&error))?;
         let name = |entry: io::Result<std::fs::DirEntry>| {
@@ -171,6 +186,15 @@ impl Files for PlanFolders {
         self.first(|folder| folder.read(name))
     }
 
+    fn size(&mut self, name: &str) -> Option<u64> {
+        let size = |folder: &mut Folder| folder.size(name).ok_or_else(String::new);
+        self.first(size).ok()
+    }
+
+    fn map(&mut self, name: &str) -> Result<MappedFile, String> {
+        self.first(|folder| folder.map(name))
+    }
+
     fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {
         self.first(|place| place.list(folder))
     }
@@ -202,16 +226,22 @@ fn list_problems(file: &str, problems: &Problems) -> String {
 
 /// The content of a file, as from [`up_to`]. A pipe counts as a file as long as there is a writer.
 fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
-    // Needed only for opening: a pipe would otherwise wait for a writer, for ever if there is none.
-    let nonblocking = OFlags::NONBLOCK.bits() as i32;
-    let mut options = OpenOptions::new();
-    let file = options.read(true).custom_flags(nonblocking).open(path)?;
-    fcntl_setfl(&file, OFlags::empty())?;
+    let file = open_without_waiting(path)?;
     let bytes = up_to(&file, max)?;
     if bytes.is_empty() && is_pipe(&file)? {
         return Err(io::Error::other("it is a pipe that no process writes to"));
     }
     Ok(bytes)
+}
+
+/// Opens a file for reading; a pipe too if no process writes to it.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    // Needed only for opening: a pipe would otherwise wait for a writer, for ever if there is none.
+    let nonblocking = OFlags::NONBLOCK.bits() as i32;
+    let mut options = OpenOptions::new();
+    let file = options.read(true).custom_flags(nonblocking).open(path)?;
+    fcntl_setfl(&file, OFlags::empty())?;
+    Ok(file)
 }
 
 fn is_pipe(file: &File) -> io::Result<bool> {

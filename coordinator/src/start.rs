@@ -12,9 +12,10 @@ use crate::{plan_file, terminal};
 use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use exposition::OtlpEndpoint;
-use plan::{Campaign, Search};
+use plan::{Campaign, MappedFile, Search};
 use report::Format;
 use run_folder::{BegunRun, ChosenName, RunOrigin, in_words};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -264,6 +265,7 @@ impl StartChoice {
                 workers: args.workers,
                 allow: args.allow.clone(),
                 key_log: args.key_log.clone(),
+                data: unsent_data(campaign),
                 no_spin: args.no_spin,
             }));
         }
@@ -277,6 +279,17 @@ impl StartChoice {
             token_file: args.token_file.clone(),
         }))
     }
+}
+
+/// The data files that are not sent, each once.
+fn unsent_data(campaign: &Campaign) -> Vec<MappedFile> {
+    let data = campaign
+        .variants()
+        .iter()
+        .flat_map(|variant| variant.plan.data());
+    let mapped = data.filter_map(|data| data.place.mapped());
+    let by_hash: BTreeMap<_, _> = mapped.map(|file| (file.sha256(), file)).collect();
+    by_hash.into_values().cloned().collect()
 }
 
 /// Runs a plan.

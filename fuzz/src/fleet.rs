@@ -250,6 +250,7 @@ fn request(run: u8, agents: u8, rules: u8, firing: Duration) -> RunRequest {
         plan: "plan".to_owned().into(),
         plan_digest: Digest([1; 32]),
         files: vec![],
+        unsent_bytes: 0,
         minted: Vec::new(),
         agents: u32::from(agents % SLOTS).max(1),
         firing: (rules & 0x40 == 0).then_some(firing),

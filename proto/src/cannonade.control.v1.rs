@@ -296,6 +296,9 @@ pub struct Prepare {
     /// Go on where the agent's preflight would refuse the plan.
     #[prost(bool, tag = "13")]
     pub force: bool,
+    /// SHA-256 of those files that the agent may keep on its disk; it needs no Want for one that it has there.
+    #[prost(bytes = "bytes", repeated, tag = "14")]
+    pub storable: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
 }
 /// Files that the agent lacks, of those that a plan names; the others it kept from a run before.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -61,11 +61,14 @@ pub async fn run(
         calibration: config.identity.calibration,
     };
     let seed = u64::from_ne_bytes(random()?);
-    let session = Session::new(facts, seed)
+    let mut session = Session::new(facts, seed)
         .with_versions(config.identity.encoding, config.identity.language)
         .with_keep(config.keeping.keep)
         .with_stay(config.stay)
         .with_store(Box::new(Spool::new(config.keeping.spool)));
+    if let Some(files) = config.keeping.files {
+        session = session.with_stored_files(Box::new(files));
+    }
     let driver = Driver {
         session,
         dialler: Arc::new(Dialler::new(config.coordinator, &config.token)?),

@@ -14,6 +14,7 @@ pub use address::{AddressError, CoordinatorAddress};
 pub use control::News;
 pub use driver::{LinkError, run};
 
+use crate::stored_files::CacheFolder;
 use control::{Order, Report, Role, Stay, Token};
 use proto::Bytes;
 use std::collections::BTreeMap;
@@ -43,13 +44,15 @@ pub struct LinkConfig {
     pub stay: Stay,
 }
 
-/// How long, and where, an agent keeps what its coordinator has not taken.
+/// How long, and where, an agent keeps what its coordinator has not taken, and files of plans.
 #[derive(Debug, Clone)]
 pub struct Keeping {
     /// How long after the end of a run.
     pub keep: Duration,
     /// Folder for what exceeds memory.
     pub spool: PathBuf,
+    /// Files of plans that it keeps for later runs.
+    pub files: Option<CacheFolder>,
 }
 
 impl Default for Keeping {
@@ -57,6 +60,7 @@ impl Default for Keeping {
         Keeping {
             keep: control::KEEP,
             spool: std::env::temp_dir(),
+            files: None,
         }
     }
 }

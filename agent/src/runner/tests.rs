@@ -1,6 +1,7 @@
 //! Orders in, reports out, with a real engine and a real server.
 
 use super::{Resources, serve};
+use crate::data_folders::DataFolders;
 use crate::link::RunnerEnd;
 use control::{Assignment, Boot, Digest, EndCause, Mono, Order, Report, RunId, SharePath, Stop};
 use engine::Policy;
@@ -38,6 +39,8 @@ impl Runner {
             policy,
             key_log: None,
             calibration: None,
+            data: DataFolders::default(),
+            cache: None,
         };
         let thread = std::thread::spawn(|| {
             serve(
@@ -165,6 +168,8 @@ fn assignment(run: RunId, text: &str) -> Assignment {
         agent_index: 0,
         agents: 1,
         files: Vec::new(),
+        stored: Vec::new(),
+        storable: Vec::new(),
         minted: None,
         force: false,
     }

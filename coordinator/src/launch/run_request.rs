@@ -112,14 +112,17 @@ pub(super) fn new(run: &PlannedRun) -> anyhow::Result<RunRequest> {
         let content = Bytes::from_owner(Arc::clone(&file.content));
         files.add(file.sha256, content, &Audience::All);
     }
+    files.let_store(plan);
     add_client_certificates(&mut files, plan, agents);
     let minted = mint(&mut files, plan, agents)?;
+    let mapped = plan.data().iter().filter_map(|data| data.place.mapped());
     Ok(RunRequest {
         run: run.id,
         name: plan.name().to_owned(),
         plan_digest: Digest::from_content(text.as_bytes()),
         plan: text.into(),
         files: files.0.into_values().collect(),
+        unsent_bytes: mapped.map(|file| file.text().len() as u64).sum(),
         minted,
         agents,
         firing,
@@ -153,6 +156,25 @@ fn rules(fleet: &FleetPlan, agents: u32) -> FleetRules {
 struct RunFiles(BTreeMap<Digest, RunFile>);
 
 impl RunFiles {
+    /// Lets agents keep data files without secret columns, and replay files, on their disks. All
+    /// else can be a secret, or is small.
+    fn let_store(&mut self, plan: &Plan) {
+        let public = plan.data().iter().filter(|data| data.secret.is_empty());
+        let replays = plan.replay().into_iter().map(|replay| &replay.file);
+        for file in public.map(|data| &data.file).chain(replays) {
+            if let Some(file) = self.0.get_mut(&Digest(file.sha256.0)) {
+                file.is_storable = true;
+            }
+        }
+        // The same content can be marked under another name.
+        let secret = plan.data().iter().filter(|data| !data.secret.is_empty());
+        for data in secret {
+            if let Some(file) = self.0.get_mut(&Digest(data.file.sha256.0)) {
+                file.is_storable = false;
+            }
+        }
+    }
+
     fn add(&mut self, sha256: Sha256, content: Bytes, audience: &Audience) {
         let sha256 = Digest(sha256.0);
         let known = match self.0.entry(sha256) {
@@ -161,6 +183,7 @@ impl RunFiles {
                     sha256,
                     content: content.into(),
                     audience: audience.clone(),
+                    is_storable: false,
                 });
                 return;
             }

@@ -6,6 +6,7 @@ use super::{LocalOptions, cpus};
 use anyhow::Context as _;
 use control::Token;
 use std::net::SocketAddr;
+use std::os::fd::AsRawFd as _;
 use std::process::Stdio;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -98,6 +99,11 @@ fn arguments(name: &str, address: SocketAddr, cpus: &[u32], options: &LocalOptio
             .iter()
             .map(|folder| format!("--key-log={}", folder.display())),
     );
+    arguments.extend(options.data.iter().map(|file| {
+        // Opened anew, it is the same memory: no agent has a copy of its own.
+        let (process, opened) = (std::process::id(), file.file().as_raw_fd());
+        format!("--mapped=/proc/{process}/fd/{opened}")
+    }));
     arguments.extend(options.no_spin.then(|| "--no-spin".to_owned()));
     arguments.push(address.to_string());
     arguments

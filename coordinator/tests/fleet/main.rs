@@ -37,6 +37,7 @@ fn request(agents: u32) -> RunRequest {
         plan_digest: Digest::from_content(plan.as_bytes()),
         plan: plan.into(),
         files: vec![],
+        unsent_bytes: 0,
         minted: Vec::new(),
         agents,
         firing: Some(Duration::from_secs(1)),
@@ -165,6 +166,7 @@ async fn files_reach_the_agents_they_are_for() {
         sha256: Digest::from_content(&content),
         content: proto::Bytes::from(content).into(),
         audience,
+        is_storable: false,
     };
     let files = vec![
         file(vec![7; 3_000_000], Audience::All),

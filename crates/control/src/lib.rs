@@ -42,6 +42,7 @@ mod session;
 mod session_event;
 mod share_ledger;
 mod skew;
+mod stored_files;
 mod taken_numbers;
 mod token;
 mod upload_id;
@@ -73,6 +74,7 @@ pub use run_model::{RunModel, RunStage};
 pub use seen_seconds::OBSERVATION_MAX_BYTES;
 pub use session::{KEEP, Session, Stay};
 pub use session_event::{Disconnection, Finality, News, SessionAction, SessionEvent};
+pub use stored_files::StoredFiles;
 pub use token::{JoinSecret, Token, TokenError};
 pub use versions::Versions;
 

@@ -8,7 +8,7 @@ use crate::lease::{Lease, longest};
 use crate::outbox::Outbox;
 use crate::{
     Assignment, ClockReading, CoordinatorId, Digest, EndCause, Finding, INTERVAL_MAX_BYTES, Mono,
-    Order, PlanFile, RunId, SharePath, Stop,
+    Order, PlanFile, RunId, SharePath, Stop, StoredFiles,
 };
 use crate::{News, Now};
 use proto::{Began, Bytes, Ended, FilePart, IntervalPart, Prepare, Prepared, Resume, Start};
@@ -24,6 +24,8 @@ const TAKEN_OVER_MAX: usize = 1_024;
 pub(crate) struct LocalRun {
     run: RunId,
     prepare: Prepare,
+    /// Files that are on this agent's disk.
+    stored: Vec<Digest>,
     plan_digest: Digest,
     /// The coordinator that is obeyed: the one of the highest epoch that was heard of.
     coordinator: CoordinatorId,
@@ -87,10 +89,11 @@ impl LocalRun {
         prepare: Prepare,
         coordinator: CoordinatorId,
         cache: &mut FileCache,
+        store: &dyn StoredFiles,
     ) -> Option<(Begun, Option<Want>)> {
         let run = RunId::from_wire(&prepare.run_id)?;
         let plan_digest = Digest::from_wire(&prepare.plan_digest)?;
-        let (here, want) = lacking(&prepare, cache)?;
+        let Lacking { here, stored, want } = Lacking::new(&prepare, cache, store)?;
         let files = want
             .as_ref()
             .map_or(prepare.files, |want| want.sha256.len() as u32);
@@ -102,6 +105,7 @@ impl LocalRun {
             epoch: prepare.epoch.max(1),
             outbox: Outbox::new(run, prepare.agents),
             prepare,
+            stored,
             phase: LocalPhase::Receiving(inbox),
             next_interval: 0,
             began: None,
@@ -234,6 +238,8 @@ impl LocalRun {
             agent_index: self.prepare.agent_index,
             agents: self.prepare.agents,
             files: inbox.into_files(),
+            stored: std::mem::take(&mut self.stored),
+            storable: storable(&self.prepare).collect(),
             minted: self.own_file(),
             force: self.prepare.force,
         }))
@@ -553,26 +559,45 @@ impl LocalRun {
     }
 }
 
-/// The files of the plan that are here, and the request for the others, if the coordinator waits
-/// for one. `None` if a file's name is not a hash.
-fn lacking(prepare: &Prepare, cache: &mut FileCache) -> Option<(Vec<PlanFile>, Option<Want>)> {
-    if prepare.needs.is_empty() {
-        return Some((Vec::new(), None));
-    }
-    let needs: Option<BTreeSet<Digest>> = prepare
-        .needs
-        .iter()
-        .map(|need| Digest::from_wire(need))
-        .collect();
-    let (mut here, mut sha256) = (Vec::new(), Vec::new());
-    for need in needs? {
-        match cache.get(need) {
-            Some(file) => here.push(file),
-            None => sha256.push(need.to_wire()),
+/// The files that an agent needs, by where they are.
+#[derive(Default)]
+struct Lacking {
+    /// In memory.
+    here: Vec<PlanFile>,
+    /// On the disk.
+    stored: Vec<Digest>,
+    /// The request for the others, if the coordinator waits for one.
+    want: Option<Want>,
+}
+
+impl Lacking {
+    /// `None` if a file's name is not a hash.
+    fn new(prepare: &Prepare, cache: &mut FileCache, store: &dyn StoredFiles) -> Option<Lacking> {
+        let mut lacking = Lacking::default();
+        if prepare.needs.is_empty() {
+            return Some(lacking);
         }
+        let needs = prepare.needs.iter().map(|need| Digest::from_wire(need));
+        let needs: Option<BTreeSet<Digest>> = needs.collect();
+        let storable: BTreeSet<Digest> = storable(prepare).collect();
+        let mut sha256 = Vec::new();
+        for need in needs? {
+            match cache.get(need) {
+                Some(file) => lacking.here.push(file),
+                None if storable.contains(&need) && store.has(need) => lacking.stored.push(need),
+                None => sha256.push(need.to_wire()),
+            }
+        }
+        let run_id = prepare.run_id.clone();
+        lacking.want = Some(Want { run_id, sha256 });
+        Some(lacking)
     }
-    let run_id = prepare.run_id.clone();
-    Some((here, Some(Want { run_id, sha256 })))
+}
+
+/// The files that may be stored for later runs.
+fn storable(prepare: &Prepare) -> impl Iterator<Item = Digest> {
+    let hashes = prepare.storable.iter();
+    hashes.filter_map(|sha256| Digest::from_wire(sha256))
 }
 
 /// Why the run cannot be reported in full, if this is more than can be sent.

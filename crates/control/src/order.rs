@@ -106,6 +106,10 @@ pub struct Assignment {
     /// Files that the plan names, as far as this agent needs them. Their content matches their
     /// hash.
     pub files: Vec<PlanFile>,
+    /// Further such files: the agent has stored them, and their content is to be proved.
+    pub stored: Vec<Digest>,
+    /// Those of `files` that may be stored for later runs.
+    pub storable: Vec<Digest>,
     /// Which of the files, named nowhere in the plan, holds the client identities that were minted
     /// for this agent.
     pub minted: Option<Digest>,
@@ -272,6 +276,8 @@ mod tests {
             agent_index: 0,
             agents: 1,
             files: vec![file],
+            stored: Vec::new(),
+            storable: Vec::new(),
             minted: None,
             force: false,
         });

@@ -18,8 +18,10 @@ pub struct RunRequest {
     pub plan: Secret<String>,
     /// SHA-256 of the text.
     pub plan_digest: Digest,
-    /// Files that the plan names.
+    /// Files that the plan names and that are sent.
     pub files: Vec<RunFile>,
+    /// Bytes of the plan's other files: each agent has these, and reads them before it is ready.
+    pub unsent_bytes: u64,
     /// Hashes of the files that hold the client identities minted for an agent, by the agent's
     /// index; empty if there are none.
     pub minted: Vec<Digest>,
@@ -91,6 +93,8 @@ pub struct RunFile {
     pub content: Secret<Bytes>,
     /// Agents (by index) that get it; private keys go only where they are used.
     pub audience: Audience,
+    /// Whether agents may keep it on their disks: it is no secret.
+    pub is_storable: bool,
 }
 
 /// Which agents get a file.
@@ -438,11 +442,12 @@ mod tests {
             sha256: Digest::from_content(&content),
             content: content.into(),
             audience: Audience::Only(vec![2]),
+            is_storable: false,
         };
         assert_eq!(
             format!("{file:?}"),
             format!(
-                "RunFile {{ sha256: {:?}, content: ***, audience: Only([2]) }}",
+                "RunFile {{ sha256: {:?}, content: ***, audience: Only([2]), is_storable: false }}",
                 file.sha256
             )
         );

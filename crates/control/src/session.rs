@@ -12,11 +12,12 @@ use crate::interval_store::{NoStore, Stash};
 use crate::local_run::LocalRun;
 use crate::observations::Observations;
 use crate::profile_outbox::ProfileOutbox;
+use crate::stored_files::NoStoredFiles;
 use crate::upload_window::UploadWindow;
 use crate::wire::{cut, from_agent};
 use crate::{
     AgentFacts, Boot, CoordinatorId, EndCause, IntervalStore, LEASE, Mono, Now, Order, Report,
-    Role, RunId, Stop,
+    Role, RunId, Stop, StoredFiles,
 };
 use crate::{Disconnection, Finality, News, SessionAction, SessionEvent};
 use leaving::Leaving;
@@ -72,6 +73,7 @@ pub struct Session {
     keep: Duration,
     stash: Stash,
     cache: FileCache,
+    store: Box<dyn StoredFiles>,
     /// A run that a monitor was asked to watch, until the clock is measured.
     asked: Option<Observe>,
     observations: Option<Observations>,
@@ -116,6 +118,7 @@ impl Session {
             keep: KEEP,
             stash: Stash::new(Box::new(NoStore)),
             cache: FileCache::new(),
+            store: Box::new(NoStoredFiles),
             asked: None,
             observations: None,
             profile: None,
@@ -136,6 +139,13 @@ impl Session {
     #[must_use]
     pub fn with_store(mut self, store: Box<dyn IntervalStore>) -> Session {
         self.stash = Stash::new(store);
+        self
+    }
+
+    /// Sets which files are on the disk. To be called before the first event.
+    #[must_use]
+    pub fn with_stored_files(mut self, store: Box<dyn StoredFiles>) -> Session {
+        self.store = store;
         self
     }
 

@@ -179,6 +179,7 @@ fn request(agents: u32) -> RunRequest {
         plan: "plan".to_owned().into(),
         plan_digest: Digest([1; 32]),
         files: vec![],
+        unsent_bytes: 0,
         minted: Vec::new(),
         agents,
         firing: Some(Duration::from_secs(60)),
@@ -342,6 +343,7 @@ fn file_goes_only_to_its_audience_and_if_it_is_missing_there() {
         sha256: Digest([byte; 32]),
         content: Bytes::from(vec![byte]).into(),
         audience,
+        is_storable: byte == 1,
     };
     let files = vec![file(1, Audience::All), file(2, Audience::Only(vec![1]))];
     let actions = coordinator.on(FleetEvent::Run(RunRequest {

@@ -3,6 +3,7 @@
 use control::{
     AgentFacts, AgentId, Boot, Digest, Disconnection, EndCause, FileParts, Finality, KEEP, LEASE,
     Mono, News, Now, Order, Report, Role, RunId, Session, SessionAction, SessionEvent, Stay, Stop,
+    StoredFiles,
 };
 use proto::ack::Stored;
 use proto::from_agent::Message as Up;
@@ -49,6 +50,13 @@ impl Agent {
 
     fn joined() -> Agent {
         let mut agent = Agent::new();
+        agent.join();
+        agent
+    }
+
+    fn joined_with(disk: Disk) -> Agent {
+        let mut agent = Agent::new();
+        agent.session = agent.session.with_stored_files(Box::new(disk));
         agent.join();
         agent
     }
@@ -1204,6 +1212,47 @@ fn files_that_are_kept_from_a_run_before_are_not_asked_for() {
     agent.join_to(welcome(2, 9, vec![]));
     let actions = agent.hear(Down::Prepare(nonsense));
     assert!(actions.contains(&SessionAction::Disconnect), "{actions:?}");
+}
+
+/// Has one file on its disk.
+#[derive(Debug)]
+struct Disk(Digest);
+
+impl StoredFiles for Disk {
+    fn has(&self, sha256: Digest) -> bool {
+        sha256 == self.0
+    }
+}
+
+#[test]
+fn file_on_the_disk_is_not_asked_for_if_it_may_be_there() {
+    let content = Bytes::from_static(b"rows");
+    let file = Digest::from_content(&content);
+    let plan = |run: u8, storable: Vec<Bytes>| Prepare {
+        run_id: RunId([run; 16]).to_wire(),
+        files: 1,
+        files_bytes: 4,
+        needs: vec![file.to_wire()],
+        storable,
+        ..prepare()
+    };
+    let mut agent = Agent::joined_with(Disk(file));
+    let actions = agent.hear(Down::Prepare(plan(4, vec![])));
+    let asks = |message: &&Up| matches!(message, Up::Want(want) if want.sha256.len() == 1);
+    assert!(
+        sent(&actions).iter().any(asks),
+        "it is not said to be no secret"
+    );
+    let actions = agent.hear(Down::Prepare(plan(5, vec![file.to_wire()])));
+    assert!(!sent(&actions).iter().any(asks), "{actions:?}");
+    let [.., Order::Prepare(assignment)] = orders(&actions)[..] else {
+        panic!("{actions:?}")
+    };
+    assert!(assignment.files.is_empty());
+    assert_eq!(
+        (&assignment.stored, &assignment.storable),
+        (&vec![file], &vec![file])
+    );
 }
 
 #[test]

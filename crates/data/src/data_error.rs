@@ -111,6 +111,15 @@ pub enum DataError {
     /// The gzip stream is broken.
     #[error("cannot be decompressed: {0}")]
     Gzip(String),
+    /// A mapped file is gzip.
+    #[error("is gzip, which cannot be mapped; decompress it")]
+    MappedGzip,
+    /// A mapped file has lines of JSON.
+    #[error("has lines of JSON, which cannot be mapped; write its rows as CSV")]
+    MappedJson,
+    /// More lines than [`crate::MAX_LINES`].
+    #[error("has more than {max} lines; use several files", max = crate::MAX_LINES)]
+    ManyLines,
     /// It is too large once decompressed.
     #[error("has more than {max} bytes once it is decompressed", max = crate::MAX_BYTES)]
     Large,

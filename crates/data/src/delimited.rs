@@ -2,7 +2,7 @@
 
 use crate::layout::{DataFormat, FileLayout};
 use crate::row_lines::RowLines;
-use crate::{DataError, MAX_ROW_BYTES};
+use crate::{DataError, MAX_LINES, MAX_ROW_BYTES};
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 /// Set in the offset of a row that has a quoted cell.
@@ -65,6 +65,9 @@ pub(crate) fn read(
                 rows.begins.clear();
                 continue;
             }
+        }
+        if row.line > MAX_LINES {
+            return Err(DataError::ManyLines);
         }
         if columns != Some(row.cells) {
             return Err(DataError::Ragged {

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 
 /// The first bytes of every gzip member (RFC 1952 §2.3.1).
-const MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// The content as it is; decompressed if it is gzip.
 ///

@@ -4,7 +4,8 @@
 /// rows are one line.
 #[derive(Debug, Default)]
 pub(crate) struct RowLines {
-    /// Rows from 0, and their lines from 1. A file has less than 2³² of either.
+    /// Rows from 0, and their lines from 1; both fit, since a file has at most
+    /// [`crate::MAX_LINES`].
     jumps: Vec<(u32, u32)>,
 }
 

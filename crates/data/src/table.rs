@@ -1,8 +1,11 @@
 //! A table over the bytes of a file.
 
 use crate::delimited::{self, Rows};
+use crate::json_lines::{self, ConvertedText};
 use crate::layout::{DataFormat, FileLayout};
-use crate::{DataError, Escape, MAX_COLUMNS, gzip, json_lines};
+use crate::row_lines::RowLines;
+use crate::{DataError, Escape, MAX_COLUMNS, MappedFile, gzip};
+use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +13,7 @@ use std::sync::Arc;
 /// A file's rows. Clones share them.
 #[derive(Clone)]
 pub struct DataTable {
-    text: Arc<[u8]>,
+    text: Bytes,
     rows: Arc<Rows>,
     number: u64,
     columns: Arc<[String]>,
@@ -31,13 +34,38 @@ impl DataTable {
     /// Why it is no table, with the place.
     pub fn read(content: Arc<[u8]>, layout: &FileLayout) -> Result<DataTable, DataError> {
         let text = gzip::decompress(content)?;
-        let (text, converted) = match layout.format {
-            DataFormat::Jsonl => {
-                let converted = json_lines::to_csv(&text, layout.columns.as_deref())?;
-                (converted.csv, Some((converted.columns, converted.lines)))
-            }
-            _ => (text, None),
-        };
+        if layout.format != DataFormat::Jsonl {
+            return DataTable::over(Bytes::from_owner(text), layout, None);
+        }
+        let ConvertedText {
+            csv,
+            columns,
+            lines,
+        } = json_lines::to_csv(&text, layout.columns.as_deref())?;
+        DataTable::over(Bytes::from_owner(csv), layout, Some((columns, lines)))
+    }
+
+    /// Reads a mapped file, whose bytes stay where they are.
+    ///
+    /// # Errors
+    /// As [`DataTable::read`]; gzip and lines of JSON would have to be written anew in memory.
+    pub fn read_mapped(file: &MappedFile, layout: &FileLayout) -> Result<DataTable, DataError> {
+        if layout.format == DataFormat::Jsonl {
+            return Err(DataError::MappedJson);
+        }
+        if file.text().starts_with(&gzip::MAGIC) {
+            return Err(DataError::MappedGzip);
+        }
+        DataTable::over(file.text().clone(), layout, None)
+    }
+
+    /// The table of `text`; one that was made of another format has its columns and the lines of
+    /// its rows.
+    fn over(
+        text: Bytes,
+        layout: &FileLayout,
+        converted: Option<(Vec<String>, RowLines)>,
+    ) -> Result<DataTable, DataError> {
         let (keys, lines) = converted.unzip();
         let (rows, names) = delimited::read(&text, layout, lines)?;
         let columns = keys
@@ -57,7 +85,7 @@ impl DataTable {
     #[must_use]
     pub fn elsewhere(columns: Vec<String>, number: u64) -> DataTable {
         DataTable {
-            text: Arc::from([]),
+            text: Bytes::new(),
             rows: Arc::default(),
             number,
             columns: columns.into(),

@@ -159,6 +159,9 @@ fn pace(pace: BuiltinPace) -> String {
 fn data_file(out: &mut TomlText, data: &DataFile) {
     out.table(&format!("[data.{}]", data.name));
     out.field("file", file(&data.file));
+    if !data.place.is_sent() {
+        out.field("send", false);
+    }
     out.field("format", quote(data_file::word(data.layout.format)));
     if data.layout.format == DataFormat::Csv {
         let delimiter = char::from(data.layout.delimiter);

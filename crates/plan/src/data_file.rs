@@ -2,7 +2,7 @@
 
 use crate::File;
 use crate::words::words;
-use data::{DataFormat, DataTable, Escape, FileLayout};
+use data::{DataFormat, DataTable, Escape, FileLayout, MappedFile};
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,8 +11,10 @@ use std::sync::Arc;
 pub struct DataFile {
     /// Its name in placeholders.
     pub name: String,
-    /// The file, as it is on the disk.
+    /// The file, as it is on the disk; without its content if that is not sent.
     pub file: File,
+    /// How agents get its content.
+    pub place: DataPlace,
     /// How the file is read.
     pub layout: FileLayout,
     /// Its rows; none if the file is not at hand.
@@ -31,12 +33,40 @@ impl PartialEq for DataFile {
         self.name == other.name
             && self.file.name == other.file.name
             && self.file.sha256 == other.file.sha256
+            && self.place.is_sent() == other.place.is_sent()
             && self.layout.format == other.layout.format
             && self.layout.delimiter == other.layout.delimiter
             && self.layout.header == other.layout.header
             && self.table.columns() == other.table.columns()
             && (self.order, self.at_end) == (other.order, other.at_end)
             && self.secret == other.secret
+    }
+}
+
+/// How agents get the content of a data file.
+#[derive(Debug, Clone)]
+pub enum DataPlace {
+    /// It is sent to them.
+    Sent,
+    /// It lies on their machines already, and they know it by its hash; `None` if it is not at hand
+    /// here.
+    AtAgents(Option<MappedFile>),
+}
+
+impl DataPlace {
+    /// Whether it is sent.
+    #[must_use]
+    pub fn is_sent(&self) -> bool {
+        matches!(self, DataPlace::Sent)
+    }
+
+    /// What is mapped, of a file that is not sent and is at hand.
+    #[must_use]
+    pub fn mapped(&self) -> Option<&MappedFile> {
+        match self {
+            DataPlace::Sent => None,
+            DataPlace::AtAgents(mapped) => mapped.as_ref(),
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 
 use crate::{MessageFault, MessagePart};
 
+use crate::Sha256;
+use data::MappedFile;
+
 /// The source of files' contents: the plan's folder at the coordinator, received chunks at an
 /// agent.
 pub trait Files {
@@ -10,6 +13,19 @@ pub trait Files {
     /// # Errors
     /// A reason in words, such as "no such file".
     fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
+
+    /// The size of the file `name` in bytes; `None` if it is not known before it is read.
+    fn size(&mut self, _name: &str) -> Option<u64> {
+        None
+    }
+
+    /// Maps the file `name`, which can be too large to be held.
+    ///
+    /// # Errors
+    /// A reason in words, such as "no such file".
+    fn map(&mut self, _name: &str) -> Result<MappedFile, String> {
+        Err("files cannot be mapped here".to_owned())
+    }
 
     /// Lists the names of the files in a folder, as [`Files::read`] takes them, in any order.
     ///
@@ -35,6 +51,10 @@ pub trait Files {
         Err(MessageFault::Descriptors(why.to_owned()))
     }
 }
+
+/// A source of data files that are too large to be held, by the name that the plan calls them and
+/// the SHA-256 of their content, which is proved. Errors are reasons in words.
+pub type MappedFiles<'a> = dyn Fn(&str, Sha256) -> Result<MappedFile, String> + 'a;
 
 /// No files at all: for plans that name none.
 #[derive(Debug, Clone, Copy)]

@@ -1,7 +1,7 @@
 //! Plans and campaigns made of text.
 
 use crate::read::{self, Elsewhere, Hashes, Names};
-use crate::{Campaign, Files, Plan, Problems, Settings, Sha256};
+use crate::{Campaign, Files, MappedFiles, Plan, Problems, Settings, Sha256};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ impl Plan {
         Plan::parse(read::utf8(bytes)?, files)
     }
 
-    /// Parses canonical text; `file` returns content by hash.
+    /// Parses canonical text; `file` returns content by hash. Files that are not sent are not
+    /// found.
     ///
     /// # Errors
     /// Like [`Plan::parse`]; content that does not match its hash is a problem too.
@@ -34,7 +35,19 @@ impl Plan {
         text: &str,
         file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>,
     ) -> Result<Plan, Problems> {
-        read::plan(text, &Hashes(file))
+        Plan::parse_canonical_with(text, file, &|_, _| Err("it is not looked for".to_owned()))
+    }
+
+    /// Like [`Plan::parse_canonical`]; `mapped` finds the data files that are not sent.
+    ///
+    /// # Errors
+    /// Like [`Plan::parse_canonical`].
+    pub fn parse_canonical_with(
+        text: &str,
+        file: &dyn Fn(Sha256) -> Option<Arc<[u8]>>,
+        mapped: &MappedFiles<'_>,
+    ) -> Result<Plan, Problems> {
+        read::plan(text, &Hashes { file, mapped })
     }
 
     /// Parses the output of [`Plan::masked_text`], to interpret a run's results: it contains

@@ -83,7 +83,8 @@ impl Plan {
             .iter()
             .filter_map(|request| request.body.as_ref());
         let bodies = bodies.flat_map(Body::files);
-        let data = self.data.iter().map(|data| &data.file);
+        let sent = self.data.iter().filter(|data| data.place.is_sent());
+        let data = sent.map(|data| &data.file);
         bodies
             .chain(data)
             .chain(self.replay.iter().map(|replay| &replay.file))

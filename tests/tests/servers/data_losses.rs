@@ -19,10 +19,16 @@ struct Scene {
     nginx: Nginx,
     folder: TempDir,
     state: TempDir,
+    /// Whether agents are sent the data file; otherwise they have it.
+    send: bool,
 }
 
 impl Scene {
     fn new() -> Option<Scene> {
+        Scene::with_file(true)
+    }
+
+    fn with_file(send: bool) -> Option<Scene> {
         let nginx = Nginx::start(&Pki::new(), &NginxOptions::default())?;
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("d.csv"), numbers(RATE * SECONDS)).unwrap();
@@ -30,6 +36,7 @@ impl Scene {
             nginx,
             folder,
             state: tempfile::tempdir().unwrap(),
+            send,
         })
     }
 
@@ -39,10 +46,11 @@ impl Scene {
             self.nginx.url(NginxServer::Plain, "/"),
             self.folder.path().join("d.csv"),
         );
+        let send = self.send;
         format!(
             "name = \"interop\"\ntarget.url = {url:?}\n\
              load = {{ rate = \"{RATE}/s\", max_connections = 12, duration = \"{SECONDS}s\" }}\n\
-             data.d = {{ file = {file:?}, order = \"unique\" }}\n\
+             data.d = {{ file = {file:?}, send = {send}, order = \"unique\" }}\n\
              request.path = \"/?row={{d.number}}\"\n{more}\n"
         )
     }
@@ -54,8 +62,15 @@ impl Scene {
     fn start_plan(&self, plan: &str) -> (Invited, Vec<Agent>) {
         let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let invited = Invited::start(AGENTS, listen, self.state.path(), plan);
-        let agents = (0..AGENTS).map(|number| invited.agent(&format!("agent-{number}")));
-        let agents = agents.collect();
+        let folder = self.folder.path().to_str().unwrap();
+        let data = ["--data", folder];
+        let data = if self.send { &[][..] } else { &data };
+        let join = |number| {
+            let name = format!("agent-{number}");
+            let arguments = [&["--name", &name][..], data].concat();
+            Agent::join(invited.address, &invited.token, &arguments)
+        };
+        let agents = (0..AGENTS).map(join).collect();
         (invited, agents)
     }
 
@@ -94,8 +109,8 @@ fn check_once(rows: &BTreeMap<u64, u64>, finished: &Finished) {
 
 #[test]
 fn agent_that_is_killed_sends_no_row_twice_and_loses_only_its_own() {
-    for lost in ["redistribute", "continue"] {
-        let Some(scene) = Scene::new() else {
+    for (lost, send) in [("redistribute", false), ("continue", true)] {
+        let Some(scene) = Scene::with_file(send) else {
             return;
         };
         let more = format!("fleet = {{ lost = {lost:?}, lease = \"3s\", max_skew = \"1s\" }}");
@@ -198,7 +213,7 @@ pub(crate) fn resume(folder: &Path, more: &[&str]) -> Finished {
 
 #[test]
 fn run_that_is_gone_on_with_sends_each_row_once() {
-    let Some(scene) = Scene::new() else {
+    let Some(scene) = Scene::with_file(false) else {
         return;
     };
     let (invited, agents) = scene.start("fleet = { lease = \"30s\", max_skew = \"1s\" }");

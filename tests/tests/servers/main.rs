@@ -39,8 +39,10 @@ mod replay_connections;
 mod replay_handshakes;
 mod signatures;
 mod signed;
+mod stored_files;
 mod streams;
 mod tokens;
+mod unsent_data;
 mod variables;
 
 use analysis::{Document, Figures};

@@ -17,6 +17,9 @@ const PREPARE_MAX: Duration = Duration::from_secs(120);
 /// The least rate at which files travel to all agents together: less than a tenth of 100 Mbit/s.
 const FILE_BYTES_PER_SECOND: u64 = 1 << 20;
 
+/// The least rate at which an agent reads, hashes and indexes files that it has: a slow disk's.
+const READ_BYTES_PER_SECOND: u64 = 32 << 20;
+
 /// Findings of one agent's preflight that are passed on.
 const FINDINGS_MAX: usize = 32;
 
@@ -37,7 +40,9 @@ impl FleetRun {
         let bytes = self
             .files
             .bytes(self.participants.len() as u32, &self.request.files);
-        let within = PREPARE_MAX + Duration::from_secs(bytes / FILE_BYTES_PER_SECOND);
+        let sending = Duration::from_secs(bytes / FILE_BYTES_PER_SECOND);
+        let reading = Duration::from_secs(self.request.unsent_bytes / READ_BYTES_PER_SECOND);
+        let within = PREPARE_MAX + sending + reading;
         self.phase = RunPhase::Preparing(AnswerWait {
             within,
             until: now.after(within),
@@ -47,9 +52,10 @@ impl FleetRun {
 
     pub(super) fn prepare(&mut self, index: usize, out: &mut Actions) {
         let request = &self.request;
-        let (mut needs, mut files_bytes) = (Vec::new(), 0);
+        let (mut needs, mut storable, mut files_bytes) = (Vec::new(), Vec::new(), 0);
         for file in self.files.of_agent(index as u32, &request.files) {
             needs.push(file.sha256.to_wire());
+            storable.extend(file.is_storable.then(|| file.sha256.to_wire()));
             files_bytes += file.content.reveal().len() as u64;
         }
         let prepare = Prepare {
@@ -69,6 +75,7 @@ impl FleetRun {
             lease_ns: nanoseconds(request.rules.lease),
             needs,
             force: request.force,
+            storable,
         };
         self.participants[index].ask_for_wants();
         self.send(index, Down::Prepare(prepare), out);

@@ -163,7 +163,8 @@ impl Session {
         self.forget();
         let run_name = prepare.run_name.clone();
         let run_id = prepare.run_id.clone();
-        let Some((begun, want)) = LocalRun::new(prepare, from, &mut self.cache) else {
+        let Some((begun, want)) = LocalRun::new(prepare, from, &mut self.cache, &*self.store)
+        else {
             return self.lose(
                 now,
                 "the coordinator's plan message makes no sense; run the same version on both",

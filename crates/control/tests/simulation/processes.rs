@@ -63,6 +63,7 @@ impl World {
                 sha256: Digest::from_content(&content),
                 content: proto::Bytes::from(content).into(),
                 audience: Audience::All,
+                is_storable: false,
             }
         });
         let firing = u64::from(self.case.shape.steps) * crate::agent::STEP;
@@ -72,6 +73,7 @@ impl World {
             plan_digest: Digest::from_content(plan.as_bytes()),
             plan: plan.into(),
             files: file.into_iter().collect(),
+            unsent_bytes: 0,
             minted: Vec::new(),
             agents: self.case.agents as u32 / u32::from(self.case.at_once),
             firing: Some(Duration::from_nanos(firing)),

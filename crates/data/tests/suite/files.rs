@@ -1,6 +1,6 @@
 //! Files of every format, read as other programs read them.
 
-use data::{DataFormat, DataTable, Escape, FileLayout};
+use data::{DataFormat, DataTable, Escape, FileLayout, MappedFile};
 use proptest::prelude::*;
 use std::io::Write as _;
 
@@ -41,6 +41,33 @@ fn csv_has_quotes_line_ends_and_a_byte_order_mark() {
     assert_eq!(table.column("password"), Some(1));
     // The first row takes two lines, and an empty line follows it.
     assert_eq!(table.find_wrong(0, |cell| cell != b"bob"), Some((1, 5)));
+}
+
+/// The table of a file on the disk that is mapped.
+fn mapped(content: &[u8], format: DataFormat) -> Result<DataTable, String> {
+    let mut file = tempfile::NamedTempFile::new().expect("a file");
+    file.write_all(content).expect("its content");
+    let opened = std::fs::File::open(file.path()).expect("the file");
+    let mapped = MappedFile::map(opened, u64::MAX).expect("a map");
+    DataTable::read_mapped(&mapped, &layout(format)).map_err(|error| error.to_string())
+}
+
+#[test]
+fn mapped_file_has_the_rows_of_one_that_is_read() {
+    let text = "login,password\nann,\"a,\"\"b\"\"\nc\"\n\nbob,x";
+    for format in [DataFormat::Csv, DataFormat::Lines] {
+        let table = mapped(text.as_bytes(), format).expect("a table");
+        assert_eq!(rows(&table), rows(&read(text, &layout(format))));
+    }
+    for (content, format, why) in [
+        (&b"\x1f\x8b\x08"[..], DataFormat::Csv, "is gzip"),
+        (b"{\"a\": 1}\n", DataFormat::Jsonl, "has lines of JSON"),
+        (b"a,b\n1\n", DataFormat::Csv, "has 1 cells in line 2"),
+        (b"", DataFormat::Csv, "has no row"),
+    ] {
+        let error = mapped(content, format).expect_err("no table");
+        assert!(error.starts_with(why), "{error}");
+    }
 }
 
 #[test]

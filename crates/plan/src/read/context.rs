@@ -7,9 +7,10 @@ use crate::read::node::{self, Node, Twice};
 use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
 use crate::{
-    Auth, DataFile, File, MadeValue, MessageFault, MessagePart, Problems, Settings, Sha256,
+    Auth, DataFile, DataPlace, File, MadeValue, MessageFault, MessagePart, Problems, Settings,
+    Sha256,
 };
-use data::{DataError, DataTable, FileLayout};
+use data::{DataError, DataTable, FileLayout, MappedFile};
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use traffic::ReplayLog;
@@ -219,9 +220,28 @@ impl<'a> Context<'a> {
         self.source.private(name, known)
     }
 
+    /// The size of the file `name` in bytes, if it is known before the file is read.
+    pub(crate) fn size(&self, name: &str) -> Option<u64> {
+        self.source.size(name)
+    }
+
+    /// Maps the data file `name`, whose hash may be known: `None` if only its hash is known here.
+    pub(crate) fn map(
+        &self,
+        name: &str,
+        known: Option<Sha256>,
+    ) -> Result<Option<MappedFile>, String> {
+        self.source.map(name, known)
+    }
+
     /// Reads a data file as a table, once for all variants.
-    pub(crate) fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
-        self.source.table(file, layout)
+    pub(crate) fn table(
+        &self,
+        file: &File,
+        place: &DataPlace,
+        layout: &FileLayout,
+    ) -> Result<DataTable, DataError> {
+        self.source.table(file, place, layout)
     }
 
     /// Reads a replay file, once for all variants.

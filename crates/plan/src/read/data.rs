@@ -2,19 +2,21 @@
 
 use crate::data_file::{DataFile, FORMATS};
 use crate::read::context::Context;
+use crate::read::data_place;
 use crate::read::field::Field;
 use crate::read::node::{NodeValue, Table};
 use crate::read::section::PlanSection;
 use crate::rows::RowTakers;
-use crate::{AtEnd, File, RowOrder};
-use data::{DataFormat, DataTable, FileLayout, MAX_BYTES};
+use crate::{AtEnd, DataPlace, File, RowOrder};
+use data::{DataFormat, DataTable, FileLayout, MAX_LINES};
 use std::sync::Arc;
 
 /// The section of the data files.
 pub(crate) const SECTION: &str = "data";
 /// Keys of a data file.
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "file",
+    "send",
     "format",
     "header",
     "columns",
@@ -25,8 +27,6 @@ const KEYS: [&str; 9] = [
     "secret",
 ];
 const MAX_FILES: usize = 100;
-/// Most bytes of a file as it is on the disk: agents take no more of all files together.
-const MAX_FILE_BYTES: usize = 512 << 20;
 const MAX_NAME_BYTES: usize = 20;
 
 /// Names of the data files that a plan declares, whether they can be read or not.
@@ -71,19 +71,20 @@ fn one(name: &str, field: &Field<'_>) -> Option<DataFile> {
     if !section.has("file") {
         section.problem("names no file; write file = \"users.csv\"");
     }
-    let file = section.read("file", |field| field.file(MAX_FILE_BYTES));
+    let (file, place) = data_place::read(&section).unzip();
     let layout = layout(&section, file.as_ref());
     let order = section
         .read("order", |field| field.choice())
         .unwrap_or(RowOrder::Sequential);
     let at_end = at_end(&section, order);
-    let table = file.as_ref().zip(layout.as_ref());
-    let table = table.and_then(|(file, layout)| table_of(&section, file, layout));
+    let known = file.as_ref().zip(place.as_ref()).zip(layout.as_ref());
+    let table = known.and_then(|(known, layout)| table_of(&section, known, layout));
     let secret = table.as_ref().map(|table| secret(&section, table));
     section.finish();
     Some(DataFile {
         name: name.to_owned(),
         file: file?,
+        place: place?,
         layout: layout?,
         table: table?,
         order,
@@ -191,15 +192,19 @@ fn at_end(section: &PlanSection<'_>, order: RowOrder) -> Option<AtEnd> {
     None
 }
 
-fn table_of(section: &PlanSection<'_>, file: &File, layout: &FileLayout) -> Option<DataTable> {
-    let stated = section.read("rows", |field| field.whole(1..=MAX_BYTES as u64));
+fn table_of(
+    section: &PlanSection<'_>,
+    (file, place): (&File, &DataPlace),
+    layout: &FileLayout,
+) -> Option<DataTable> {
+    let stated = section.read("rows", |field| field.whole(1..=MAX_LINES));
     if !section.context.is_to_run() {
         let columns = layout.columns.clone().unwrap_or_default();
         return Some(DataTable::elsewhere(columns, stated.unwrap_or_default()));
     }
     let table = section
         .context
-        .table(file, layout)
+        .table(file, place, layout)
         .map_err(|why| section.problem_at("file", format_args!("{:?} {why}", file.name)))
         .ok()?;
     if stated.is_some_and(|stated| stated != table.rows()) {

@@ -1,7 +1,7 @@
 //! Sources of files' contents: by name at the coordinator, by hash at an agent.
 
-use crate::{File, Files, MessageFault, MessagePart, Sha256};
-use data::{DataError, DataTable, FileLayout};
+use crate::{DataPlace, File, Files, MappedFiles, MessageFault, MessagePart, Sha256};
+use data::{DataError, DataTable, FileLayout, MappedFile};
 use secret::Secret;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,9 +18,23 @@ pub(crate) trait FileSource {
     }
     /// Lists the files in a folder.
     fn list(&self, folder: &str) -> Result<Vec<String>, String>;
+    /// The size of the file `name` in bytes, if it is known before the file is read.
+    fn size(&self, _name: &str) -> Option<u64> {
+        None
+    }
+    /// Maps the data file `name`, whose hash may be known: `None` if only its hash is known here.
+    fn map(&self, name: &str, known: Option<Sha256>) -> Result<Option<MappedFile>, String>;
     /// Reads a data file as a table.
-    fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
-        DataTable::read(Arc::clone(&file.content), layout)
+    fn table(
+        &self,
+        file: &File,
+        place: &DataPlace,
+        layout: &FileLayout,
+    ) -> Result<DataTable, DataError> {
+        match place.mapped() {
+            Some(mapped) => DataTable::read_mapped(mapped, layout),
+            None => DataTable::read(Arc::clone(&file.content), layout),
+        }
     }
     /// Reads a replay file.
     fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {
@@ -67,7 +81,10 @@ impl FileContent {
 pub(crate) struct Names<'a>(pub(crate) RefCell<&'a mut dyn Files>);
 
 /// Files found by hash, as canonical text refers to them.
-pub(crate) struct Hashes<'a>(pub(crate) &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>);
+pub(crate) struct Hashes<'a> {
+    pub(crate) file: &'a dyn Fn(Sha256) -> Option<Arc<[u8]>>,
+    pub(crate) mapped: &'a MappedFiles<'a>,
+}
 
 impl FileSource for Names<'_> {
     fn content(&self, name: &str, _known: Option<Sha256>) -> Result<FileContent, String> {
@@ -75,6 +92,14 @@ impl FileSource for Names<'_> {
             .borrow_mut()
             .read(name)
             .map(|bytes| FileContent::new(bytes.into()))
+    }
+
+    fn size(&self, name: &str) -> Option<u64> {
+        self.0.borrow_mut().size(name)
+    }
+
+    fn map(&self, name: &str, _known: Option<Sha256>) -> Result<Option<MappedFile>, String> {
+        self.0.borrow_mut().map(name).map(Some)
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
@@ -95,16 +120,21 @@ impl FileSource for Names<'_> {
 impl FileSource for Hashes<'_> {
     fn content(&self, _name: &str, known: Option<Sha256>) -> Result<FileContent, String> {
         let known = known.ok_or("canonical text names files with their sha256")?;
-        (self.0)(known)
+        (self.file)(known)
             .map(FileContent::new)
             .ok_or_else(|| "no content with its hash is at hand".to_owned())
     }
 
     fn private(&self, name: &str, known: Option<Sha256>) -> Result<Option<FileContent>, String> {
         match known {
-            Some(known) => Ok((self.0)(known).map(FileContent::new)),
+            Some(known) => Ok((self.file)(known).map(FileContent::new)),
             None => self.content(name, known).map(Some),
         }
+    }
+
+    fn map(&self, name: &str, known: Option<Sha256>) -> Result<Option<MappedFile>, String> {
+        let known = known.ok_or("canonical text names files with their sha256")?;
+        (self.mapped)(name, known).map(Some)
     }
 
     fn list(&self, _folder: &str) -> Result<Vec<String>, String> {
@@ -136,6 +166,10 @@ impl FileSource for Elsewhere {
             .ok_or_else(|| "a saved plan names files with their sha256".to_owned())
     }
 
+    fn map(&self, _name: &str, _known: Option<Sha256>) -> Result<Option<MappedFile>, String> {
+        Ok(None)
+    }
+
     fn list(&self, _folder: &str) -> Result<Vec<String>, String> {
         Err("a saved plan names each file".to_owned())
     }
@@ -154,19 +188,21 @@ impl FileSource for Elsewhere {
 pub(crate) struct Once<'a> {
     source: &'a dyn FileSource,
     contents: RefCell<BTreeMap<String, Result<FileContent, String>>>,
+    maps: RefCell<BTreeMap<String, Result<Option<MappedFile>, String>>>,
     lists: RefCell<BTreeMap<String, Result<Vec<String>, String>>>,
     tables: RefCell<Vec<KnownTable>>,
     logs: RefCell<BTreeMap<Sha256, Result<ReplayLog, String>>>,
 }
 
-/// A data file, how it is read, and its table.
-type KnownTable = (Sha256, FileLayout, Result<DataTable, DataError>);
+/// A data file, whether it is sent, how it is read, and its table.
+type KnownTable = (Sha256, bool, FileLayout, Result<DataTable, DataError>);
 
 impl<'a> Once<'a> {
     pub(crate) fn new(source: &'a dyn FileSource) -> Once<'a> {
         Once {
             source,
             contents: RefCell::default(),
+            maps: RefCell::default(),
             lists: RefCell::default(),
             tables: RefCell::default(),
             logs: RefCell::default(),
@@ -183,6 +219,18 @@ impl FileSource for Once<'_> {
             .clone()
     }
 
+    fn size(&self, name: &str) -> Option<u64> {
+        self.source.size(name)
+    }
+
+    fn map(&self, name: &str, known: Option<Sha256>) -> Result<Option<MappedFile>, String> {
+        self.maps
+            .borrow_mut()
+            .entry(name.to_owned())
+            .or_insert_with(|| self.source.map(name, known))
+            .clone()
+    }
+
     fn list(&self, folder: &str) -> Result<Vec<String>, String> {
         self.lists
             .borrow_mut()
@@ -191,15 +239,21 @@ impl FileSource for Once<'_> {
             .clone()
     }
 
-    fn table(&self, file: &File, layout: &FileLayout) -> Result<DataTable, DataError> {
+    fn table(
+        &self,
+        file: &File,
+        place: &DataPlace,
+        layout: &FileLayout,
+    ) -> Result<DataTable, DataError> {
         let mut tables = self.tables.borrow_mut();
-        let mut known = tables.iter();
-        let known = known.find(|(sha256, of, _)| (sha256, of) == (&file.sha256, layout));
-        if let Some((_, _, table)) = known {
+        let key = (&file.sha256, &place.is_sent(), layout);
+        let known = tables.iter().find(|(a, b, c, _)| (a, b, c) == key);
+        if let Some((_, _, _, table)) = known {
             return table.clone();
         }
-        let table = self.source.table(file, layout);
-        tables.push((file.sha256, layout.clone(), table.clone()));
+        let table = self.source.table(file, place, layout);
+        let known = (file.sha256, place.is_sent(), layout.clone(), table.clone());
+        tables.push(known);
         table
     }
 

@@ -18,6 +18,7 @@ mod columns;
 mod connection;
 mod context;
 mod data;
+mod data_place;
 mod dependencies;
 mod duplicates;
 mod event_stream;

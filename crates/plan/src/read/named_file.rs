@@ -51,7 +51,7 @@ impl<'a> Field<'a> {
     }
 
     /// The name of a file and its hash, if stated.
-    fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
+    pub(crate) fn file_name(&self) -> Option<(&'a str, Option<Sha256>)> {
         match &self.node.value {
             NodeValue::Table(_) => self.section().and_then(name_and_hash),
             value if matches!(value, NodeValue::Text(_)) || self.node.variable.is_some() => {

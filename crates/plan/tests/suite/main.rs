@@ -17,4 +17,5 @@ mod replay;
 mod secrets;
 mod server_names;
 mod support;
+mod unsent_data;
 mod variables;
