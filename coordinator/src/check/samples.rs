@@ -43,12 +43,30 @@ fn one(number: usize, sample: &SampleRequest) -> String {
     let mut text = format!("\n{number}: {name:?}, {bytes} bytes\n");
     indent(&sample.head, &mut text);
     let shown = sample.body.len().min(BODY_BYTES);
-    indent(&sample.body[..shown], &mut text);
+    let body = &sample.body[..shown];
+    if is_text(body) {
+        indent(body, &mut text);
+    } else {
+        indent(body.escape_ascii().to_string().as_bytes(), &mut text);
+    }
     if shown < sample.body.len() {
         let whole = sample.body_bytes;
         text.push_str(&format!("    … (a body of {whole} bytes)\n"));
     }
     text
+}
+
+/// Whether `bytes`, perhaps cut within a character, are text: a message of gRPC is none.
+fn is_text(bytes: &[u8]) -> bool {
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(cut) if cut.error_len().is_none() => {
+            std::str::from_utf8(&bytes[..cut.valid_up_to()]).unwrap_or_default()
+        }
+        Err(_) => return false,
+    };
+    let mut characters = text.chars();
+    characters.all(|it| matches!(it, '\n' | '\r' | '\t') || !is_unprintable(it))
 }
 
 /// Appends the lines of `bytes`.
@@ -65,5 +83,38 @@ fn printable(character: char) -> char {
         char::REPLACEMENT_CHARACTER
     } else {
         character
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SampleRequest, one};
+
+    #[test]
+    fn bodies_that_are_no_text_are_escaped() {
+        let shown = |body: &[u8]| {
+            let sample = SampleRequest {
+                name: "a".to_owned(),
+                bytes: 5,
+                head: b"GET / HTTP/1.1\r\n".to_vec(),
+                body: body.to_vec(),
+                body_bytes: body.len(),
+            };
+            one(0, &sample)
+        };
+        let head = "\n0: \"a\", 5 bytes\n    GET / HTTP/1.1\n";
+        let whole = |body: &str| format!("{head}    {body}");
+        assert_eq!(shown("ü\r\n\tb".as_bytes()), whole("ü\n    \u{fffd}b\n"));
+        let message = b"\0\0\0\0\x06\n\x04shop";
+        let escaped = r"\x00\x00\x00\x00\x06\n\x04shop";
+        assert_eq!(shown(message), whole(&format!("{escaped}\n")));
+        assert_eq!(shown(b"a\xff"), whole("a\\xff\n"));
+        // The cut is within a character.
+        let long = format!("a{}", "ü".repeat(501));
+        let cut = format!(
+            "a{}\u{fffd}\n    … (a body of 1003 bytes)\n",
+            "ü".repeat(499)
+        );
+        assert_eq!(shown(long.as_bytes()), whole(&cut));
     }
 }
