@@ -54,7 +54,7 @@ fn panel_is_there_while_the_run_goes_on_and_nothing_of_it_after() {
         tmux.line(&format!("{line}; echo {OVER} $?"));
         let screen = firing(&tmux);
         // If it is wide enough, agents are beside the figures.
-        let is_beside = |line: &str| line.starts_with("edge  ") && line.contains("CPU");
+        let is_beside = |line: &str| line.starts_with("edge  ") && line.contains("local-");
         let is_wide = screen.lines().any(is_beside);
         assert_eq!(is_wide, columns == 200, "{screen}");
         assert_eq!(screen.matches("p99").count(), 1, "{screen}");
