@@ -21,23 +21,18 @@ pub struct GrpcFigures {
 impl GrpcFigures {
     /// The figures of the requests that are calls, in the plan's order.
     pub(crate) fn all(requests: &[String], tally: &GrpcTally) -> Vec<GrpcFigures> {
-        let mut all: Vec<GrpcFigures> = Vec::new();
-        for (place, status, number) in tally.iter() {
-            let Some(request) = requests.get(usize::from(place)) else {
-                continue;
-            };
-            if all.last().is_none_or(|last| last.request != *request) {
-                all.push(GrpcFigures {
-                    request: request.clone(),
-                    ..GrpcFigures::default()
-                });
+        let all = (0..).zip(requests).map(|(place, request)| {
+            let of_request = tally.of_request(place);
+            let statuses: BTreeMap<String, u64> = of_request
+                .map(|(status, number)| (status.name().to_owned(), number))
+                .collect();
+            GrpcFigures {
+                request: request.clone(),
+                answered: counts::sum(statuses.values()),
+                statuses,
             }
-            if let Some(figures) = all.last_mut() {
-                figures.statuses.insert(status.name().to_owned(), number);
-                figures.answered = counts::sum(figures.statuses.values());
-            }
-        }
-        all
+        });
+        all.filter(|figures| figures.answered > 0).collect()
     }
 
     /// The calls of several requests together, by status.

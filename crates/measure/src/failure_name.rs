@@ -135,7 +135,7 @@ impl fmt::Display for Kind {
             }
             Kind::Redirect(fault) => member(family::REDIRECT, &name_in(&REDIRECT_FAULTS, fault)),
             Kind::GrpcStatus(status) => f.write_str(status.name()),
-            Kind::GrpcFault(fault) => f.write_str(fault.name()),
+            Kind::GrpcFault(fault) => f.write_str(name_in(&GrpcFault::NAMES, fault)),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -179,11 +179,8 @@ fn is_member(text: &str) -> bool {
 
 fn kind_named(name: &str) -> Option<Kind> {
     let Some((family, member)) = name.split_once('.') else {
-        let status = || {
-            let status = GrpcStatus::named(name)?;
-            (status.name() == name).then_some(Kind::GrpcStatus(status))
-        };
-        let fault = || GrpcFault::named(name).map(Kind::GrpcFault);
+        let status = || GrpcStatus::named(name).map(Kind::GrpcStatus);
+        let fault = || find_in(&GrpcFault::NAMES, name).map(Kind::GrpcFault);
         return find_in(&KINDS, name).or_else(status).or_else(fault);
     };
     match family {
@@ -237,7 +234,8 @@ mod tests {
         let rules = HttpViolation::NAMES.iter();
         kinds.extend(rules.map(|&(rule, _)| Kind::Violation(rule)));
         kinds.extend(GrpcStatus::all().map(Kind::GrpcStatus));
-        kinds.extend(GrpcFault::all().map(Kind::GrpcFault));
+        let faults = GrpcFault::NAMES.iter();
+        kinds.extend(faults.map(|&(fault, _)| Kind::GrpcFault(fault)));
         kinds.extend([
             Kind::Status(503),
             Kind::Status(0),

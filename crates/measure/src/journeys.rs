@@ -104,7 +104,7 @@ impl Funnel {
         StepCounts::merge_all(&mut self.steps, &other.steps);
         self.time.merge(&other.time);
         self.wait.merge(&other.wait);
-        add_all(&mut self.skipped, &other.skipped);
+        add_each(&mut self.skipped, &other.skipped);
         GroupTally::merge_all(&mut self.groups, &other.groups);
     }
 
@@ -183,12 +183,7 @@ impl GroupTally {
             .iter()
             .rposition(|other| other.begun + other.completed > 0);
         let others = &others[..last.map_or(0, |last| last + 1)];
-        if groups.len() < others.len() {
-            groups.resize_with(others.len(), GroupTally::default);
-        }
-        for (group, other) in groups.iter_mut().zip(others) {
-            group.merge(other);
-        }
+        merge_each(groups, others, GroupTally::merge);
     }
 
     fn clear(&mut self) {
@@ -203,14 +198,23 @@ impl GroupTally {
     }
 }
 
-/// Adds counts at the same places.
-pub(crate) fn add_all(sums: &mut Vec<u64>, others: &[u64]) {
+/// Merges what stands at the same places.
+pub(crate) fn merge_each<S: Default, T>(
+    sums: &mut Vec<S>,
+    others: &[T],
+    merge: impl Fn(&mut S, &T),
+) {
     if sums.len() < others.len() {
-        sums.resize(others.len(), 0);
+        sums.resize_with(others.len(), S::default);
     }
-    for (sum, &other) in sums.iter_mut().zip(others) {
-        *sum = sum.saturating_add(other);
+    for (sum, other) in sums.iter_mut().zip(others) {
+        merge(sum, other);
     }
+}
+
+/// Adds counts at the same places.
+pub(crate) fn add_each(sums: &mut Vec<u64>, others: &[u64]) {
+    merge_each(sums, others, |sum, &other| *sum = sum.saturating_add(other));
 }
 
 impl JourneyCounts {
@@ -236,12 +240,7 @@ impl JourneyCounts {
 impl StepCounts {
     /// Adds the counts of steps at the same places.
     pub(crate) fn merge_all(steps: &mut Vec<StepCounts>, others: &[StepCounts]) {
-        if steps.len() < others.len() {
-            steps.resize(others.len(), StepCounts::default());
-        }
-        for (step, other) in steps.iter_mut().zip(others) {
-            step.merge(other);
-        }
+        merge_each(steps, others, StepCounts::merge);
     }
 
     /// Adds every count of `other`.

@@ -1,7 +1,7 @@
 //! The sum of a run's intervals, for the question whether two parties have counted the same: all
 //! figures exact, of each histogram one number in the place of its buckets.
 
-use crate::journeys::add_all;
+use crate::journeys::{add_each, merge_each};
 use crate::pieces::{PieceError, Pieces, entry_bytes, map_bytes};
 use crate::wire::read_tokens;
 use crate::{
@@ -332,14 +332,8 @@ impl FunnelTotals {
 
 impl BesideFunnelTotals {
     fn add(&mut self, funnel: &Funnel) {
-        add_all(&mut self.skipped, &funnel.skipped);
-        if self.groups.len() < funnel.groups.len() {
-            let number = funnel.groups.len();
-            self.groups.resize_with(number, GroupTotals::default);
-        }
-        for (totals, group) in self.groups.iter_mut().zip(&funnel.groups) {
-            totals.add(group);
-        }
+        add_each(&mut self.skipped, &funnel.skipped);
+        merge_each(&mut self.groups, &funnel.groups, GroupTotals::add);
     }
 }
 

@@ -9,9 +9,9 @@ use crate::failed_rows::row_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
-    Funnel, GroupTally, GrpcStatus, GrpcTally, Histogram, HistogramError, JourneyCell,
-    JourneyCounts, Metric, Outcome, PathCounts, PathSums, RowId, SigningTally, Snapshot,
-    StepCounts, StreamCounts, TokenTallies, TokenTally, WithheldBodies,
+    Funnel, GroupTally, GrpcTally, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric,
+    Outcome, PathCounts, PathSums, RequestCounts, RowId, SigningTally, Snapshot, StepCounts,
+    StreamCounts, TokenTallies, TokenTally, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -190,7 +190,7 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
         snapshot.failed_rows = reader.failed_rows()?;
     }
     if version > WITHOUT_REDIRECTS {
-        snapshot.redirects = reader.redirects()?;
+        snapshot.redirects = reader.request_counts()?;
     }
     if version > WITHOUT_STREAMS {
         reader.streams_into(&mut snapshot.cells)?;
@@ -207,7 +207,7 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     }
     if version > WITHOUT_GRPC_AND_GROUPS {
         reader.beside_funnels_into(&mut snapshot.journeys)?;
-        snapshot.grpc = reader.grpc()?;
+        snapshot.grpc = reader.request_counts()?;
     }
     if !snapshot.journeys.values().all(is_possible_funnel) {
         return Err(malformed("counts and times of a journey disagree"));
@@ -425,24 +425,16 @@ impl SnapshotReader<'_> {
         })
     }
 
-    fn grpc(&mut self) -> Result<GrpcTally, DecodeError> {
-        let mut grpc = GrpcTally::default();
+    fn request_counts<S: Copy + Ord + DeserializeOwned>(
+        &mut self,
+    ) -> Result<RequestCounts<S>, DecodeError> {
+        let mut counts = RequestCounts::default();
         for _ in 0..self.0.take::<usize>()? {
             let (request, status, number) = self.0.take()?;
-            self.0.keep(entry_bytes::<(u16, GrpcStatus), u64>())?;
-            grpc.count(request, status, number);
+            self.0.keep(entry_bytes::<(u16, S), u64>())?;
+            counts.count(request, status, number);
         }
-        Ok(grpc)
-    }
-
-    fn redirects(&mut self) -> Result<FollowedRedirects, DecodeError> {
-        let mut redirects = FollowedRedirects::default();
-        for _ in 0..self.0.take::<usize>()? {
-            let (request, status, number) = self.0.take()?;
-            self.0.keep(entry_bytes::<(u16, u16), u64>())?;
-            redirects.count(request, status, number);
-        }
-        Ok(redirects)
+        Ok(counts)
     }
 
     fn withheld(&mut self) -> Result<WithheldBodies, DecodeError> {

@@ -88,7 +88,8 @@ fn grpc_status(field: &Field<'_>) -> Option<GrpcStatus> {
             let code = u64::try_from(code).ok();
             code.and_then(|code| GrpcStatus::all().find(|status| u64::from(status.code()) == code))
         }
-        _ => GrpcStatus::named(field.text(example)?),
+        // As gRPC itself writes them, they are in capitals.
+        _ => GrpcStatus::named(&field.text(example)?.to_ascii_lowercase()),
     };
     if status.is_none() {
         let names: Vec<&str> = GrpcStatus::all().map(GrpcStatus::name).collect();
