@@ -176,13 +176,7 @@ impl GroupFigure {
             let nearest = format!("{text}.{}.p99", GroupFigure::Time.word());
             return Err(ThresholdMetricError::Unknown(nearest));
         };
-        let statistic = statistic
-            .parse()
-            .map_err(|()| ThresholdMetricError::Statistic(histogram.to_owned()))?;
-        Ok(ThresholdMetric::Time {
-            histogram: histogram.to_owned(),
-            statistic,
-        })
+        ThresholdMetric::of_times(histogram, statistic)
     }
 }
 
@@ -206,11 +200,16 @@ impl ThresholdMetric {
         if JourneyTime::from_word(time).is_none() {
             return Err(ThresholdMetricError::Unknown(nearest_of_journeys(text)));
         }
+        ThresholdMetric::of_times(time, statistic)
+    }
+
+    /// The figure `statistic` of the times that are called `histogram`.
+    fn of_times(histogram: &str, statistic: &str) -> Result<ThresholdMetric, ThresholdMetricError> {
         let statistic = statistic
             .parse()
-            .map_err(|()| ThresholdMetricError::Statistic(time.to_owned()))?;
+            .map_err(|()| ThresholdMetricError::Statistic(histogram.to_owned()))?;
         Ok(ThresholdMetric::Time {
-            histogram: time.to_owned(),
+            histogram: histogram.to_owned(),
             statistic,
         })
     }
@@ -254,7 +253,7 @@ pub enum ThresholdMetricError {
     /// A failure that does not exist.
     #[error(
         "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, \
-         dns, connect, tls, http or stream, such as errors.connect.refused.count"
+         dns, connect, tls, http, stream or grpc, such as errors.connect.refused.count"
     )]
     Failure,
     /// An unknown name.
@@ -285,13 +284,7 @@ impl FromStr for ThresholdMetric {
                 histogram, statistic, text,
             )));
         }
-        let statistic = statistic
-            .parse()
-            .map_err(|()| ThresholdMetricError::Statistic(histogram.to_owned()))?;
-        Ok(ThresholdMetric::Time {
-            histogram: histogram.to_owned(),
-            statistic,
-        })
+        ThresholdMetric::of_times(histogram, statistic)
     }
 }
 

@@ -6,6 +6,7 @@ use analysis::{
     TokenFigures, Verdict,
 };
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// Unit of a metric, as OpenTelemetry writes it (UCUM).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,19 +214,26 @@ fn work(figures: &Figures) -> [RunMetric<'_>; 3] {
 
 /// Statuses of gRPC calls, if there are any.
 fn grpc(document: &Document) -> Option<RunMetric<'_>> {
-    let samples: Vec<MetricSample<'_>> = document
-        .grpc
-        .iter()
-        .flat_map(|figures| {
-            let statuses = figures.statuses.iter();
-            statuses.map(|(status, &count)| {
-                let labels = vec![label("request", &figures.request), label("status", status)];
-                MetricSample::count(labels, count)
-            })
-        })
+    let calls = document.grpc.iter();
+    let samples: Vec<_> = calls
+        .flat_map(|calls| by_status(&calls.request, &calls.statuses))
         .collect();
     let help = "gRPC calls that ended with a status, by request and status.";
     (!samples.is_empty()).then(|| RunMetric::counter("grpc_calls", "call", help, samples))
+}
+
+/// Counts of one request of the plan by status.
+fn by_status<'d, S: ToString>(
+    request: &'d str,
+    statuses: &'d BTreeMap<S, u64>,
+) -> impl Iterator<Item = MetricSample<'d>> {
+    statuses.iter().map(move |(status, &count)| {
+        let labels = vec![
+            label("request", request),
+            label("status", status.to_string()),
+        ];
+        MetricSample::count(labels, count)
+    })
 }
 
 /// What operations needed on the network.
@@ -261,23 +269,12 @@ fn traffic(figures: &Figures) -> [RunMetric<'_>; 3] {
 
 /// Redirects that were followed, of runs that have any.
 fn redirects(document: &Document) -> Option<RunMetric<'_>> {
-    let samples = document.redirects.iter().flat_map(|redirects| {
-        redirects.statuses.iter().map(|(status, &count)| {
-            let labels = vec![
-                label("request", &redirects.request),
-                label("status", status.to_string()),
-            ];
-            MetricSample::count(labels, count)
-        })
-    });
-    (!document.redirects.is_empty()).then(|| {
-        RunMetric::counter(
-            "redirects",
-            "redirect",
-            "Redirects that were followed, by request of the plan and status.",
-            samples.collect(),
-        )
-    })
+    let redirects = document.redirects.iter();
+    let samples: Vec<_> = redirects
+        .flat_map(|redirects| by_status(&redirects.request, &redirects.statuses))
+        .collect();
+    let help = "Redirects that were followed, by request of the plan and status.";
+    (!samples.is_empty()).then(|| RunMetric::counter("redirects", "redirect", help, samples))
 }
 
 /// Tokens that requests carry, of runs that fetch any.
