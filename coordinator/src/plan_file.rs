@@ -3,9 +3,7 @@
 
 use crate::record::replay;
 use crate::set_args::SetArgs;
-use plan::{
-    Campaign, Files, MapError, MappedFile, MessageFault, MessagePart, Plan, Problems, Settings,
-};
+use plan::{Campaign, Files, MapError, MappedFile, MessageEncoder, Plan, Problems, Settings};
 use run_folder::{STANDARD_INPUT, in_words};
 use rustix::fs::{OFlags, fcntl_setfl};
 use std::env::{self, VarError};
@@ -122,13 +120,8 @@ impl Files for Folder {
         entries.map(name).collect()
     }
 
-    fn encode_message(
-        &mut self,
-        descriptors: &[u8],
-        method: &str,
-        json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        protobuf::encode(descriptors, method, json)
+    fn encoder(&self) -> Option<MessageEncoder> {
+        Some(protobuf::encode)
     }
 }
 
@@ -199,13 +192,8 @@ impl Files for PlanFolders {
         self.first(|place| place.list(folder))
     }
 
-    fn encode_message(
-        &mut self,
-        descriptors: &[u8],
-        method: &str,
-        json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        self.beside.encode_message(descriptors, method, json)
+    fn encoder(&self) -> Option<MessageEncoder> {
+        self.beside.encoder()
     }
 }
 

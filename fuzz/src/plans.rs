@@ -1,6 +1,8 @@
 //! Plans and campaigns: the canonical text of an accepted plan means the same as the plan.
 
-use plan::{Campaign, Files, MessageFault, MessagePart, Owner, Plan, Schedule, Settings};
+use plan::{
+    Campaign, Files, MessageEncoder, MessageFault, MessagePart, Owner, Plan, Schedule, Settings,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -25,21 +27,24 @@ impl Files for AnyFiles {
         Ok(vec![format!("{folder}/a"), format!("{folder}/b")])
     }
 
-    fn encode_message(
-        &mut self,
-        _descriptors: &[u8],
-        method: &str,
-        json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        if method.contains("missing") {
-            return Err(MessageFault::Method("is missing".to_owned()));
-        }
-        let text = MessagePart::Text(json.to_owned());
-        Ok(vec![
-            MessagePart::Bytes(vec![10]),
-            MessagePart::Delimited(vec![text]),
-        ])
+    fn encoder(&self) -> Option<MessageEncoder> {
+        Some(encode)
     }
+}
+
+fn encode(
+    _descriptors: &[u8],
+    method: &str,
+    json: &str,
+) -> Result<Vec<MessagePart<String>>, MessageFault> {
+    if method.contains("missing") {
+        return Err(MessageFault::Method("is missing".to_owned()));
+    }
+    let text = MessagePart::Text(json.to_owned());
+    Ok(vec![
+        MessagePart::Bytes(vec![10]),
+        MessagePart::Delimited(vec![text]),
+    ])
 }
 
 /// The text of a plan or of a campaign.

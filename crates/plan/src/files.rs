@@ -1,8 +1,6 @@
 //! Where the files come from that a plan names, and who encodes messages by them.
 
-use crate::{MessageFault, MessagePart};
-
-use crate::Sha256;
+use crate::{MessageEncoder, Sha256};
 use data::MappedFile;
 
 /// The source of files' contents: the plan's folder at the coordinator, received chunks at an
@@ -35,20 +33,10 @@ pub trait Files {
         Err("folders cannot be listed here".to_owned())
     }
 
-    /// Encodes the message of a gRPC call, given as JSON, by a descriptor set; `method` is
-    /// `package.Service/Method`. In texts, each placeholder is its number between two
-    /// [`PLACEHOLDER_MARK`](crate::PLACEHOLDER_MARK).
-    ///
-    /// # Errors
-    /// What of the call is wrong, and why.
-    fn encode_message(
-        &mut self,
-        _descriptors: &[u8],
-        _method: &str,
-        _json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        let why = "cannot be read here; write encoded = [\"…\"], the message in base64";
-        Err(MessageFault::Descriptors(why.to_owned()))
+    /// What encodes messages of gRPC calls by descriptors among these files; `None` if nothing
+    /// does.
+    fn encoder(&self) -> Option<MessageEncoder> {
+        None
     }
 }
 

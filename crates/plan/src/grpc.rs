@@ -38,6 +38,10 @@ pub enum MessageFault {
     Message(String),
 }
 
+/// Encodes the message of a call: by a descriptor set, for a method (`package.Service/Method`),
+/// from JSON. In its texts each placeholder is its number between two [`PLACEHOLDER_MARK`].
+pub type MessageEncoder = fn(&[u8], &str, &str) -> Result<Vec<MessagePart<String>>, MessageFault>;
+
 impl<T> MessagePart<T> {
     /// The same part with `map` of each text.
     pub fn map<U>(&self, map: &mut impl FnMut(&T) -> U) -> MessagePart<U> {

@@ -100,7 +100,7 @@ pub use files::{Files, MappedFiles, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
-pub use grpc::{Grpc, MessageFault, MessagePart, PLACEHOLDER_MARK};
+pub use grpc::{Grpc, MessageEncoder, MessageFault, MessagePart, PLACEHOLDER_MARK};
 pub use html_element::{HtmlCondition, HtmlElement, HtmlElementError, HtmlTest};
 pub use journey::{
     Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, StepTurns, WorkUnit,

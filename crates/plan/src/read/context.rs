@@ -7,8 +7,7 @@ use crate::read::node::{self, Node, Twice};
 use crate::read::plan_names::PlanNames;
 use crate::read::variables::{NO_VARIABLES, Variables};
 use crate::{
-    Auth, DataFile, DataPlace, File, MadeValue, MessageFault, MessagePart, Problems, Settings,
-    Sha256,
+    Auth, DataFile, DataPlace, File, MadeValue, MessageEncoder, Problems, Settings, Sha256,
 };
 use data::{DataError, DataTable, FileLayout, MappedFile};
 use std::cell::{OnceCell, RefCell};
@@ -249,14 +248,9 @@ impl<'a> Context<'a> {
         self.source.replay_log(file)
     }
 
-    /// Encodes the message of a gRPC call.
-    pub(crate) fn encode_message(
-        &self,
-        descriptors: &[u8],
-        method: &str,
-        json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        self.source.encode_message(descriptors, method, json)
+    /// What encodes messages of gRPC calls; `None` if nothing does.
+    pub(crate) fn encoder(&self) -> Option<MessageEncoder> {
+        self.source.encoder()
     }
 
     /// Whether the plan is to be run, for which its secrets are needed.

@@ -1,6 +1,6 @@
 //! Sources of files' contents: by name at the coordinator, by hash at an agent.
 
-use crate::{DataPlace, File, Files, MappedFiles, MessageFault, MessagePart, Sha256};
+use crate::{DataPlace, File, Files, MappedFiles, MessageEncoder, Sha256};
 use data::{DataError, DataTable, FileLayout, MappedFile};
 use secret::Secret;
 use std::cell::RefCell;
@@ -41,15 +41,10 @@ pub(crate) trait FileSource {
         let text = data::decompress(Arc::clone(&file.content)).map_err(|why| why.to_string())?;
         ReplayLog::read(&text).map_err(|why| why.to_string())
     }
-    /// Encodes the message of a gRPC call. Canonical texts have it encoded.
-    fn encode_message(
-        &self,
-        _descriptors: &[u8],
-        _method: &str,
-        _json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        let why = "has no place in canonical text, whose messages are encoded";
-        Err(MessageFault::Descriptors(why.to_owned()))
+    /// What encodes messages of gRPC calls; `None` where texts are canonical, which have them
+    /// encoded.
+    fn encoder(&self) -> Option<MessageEncoder> {
+        None
     }
     /// Whether the plan is to be run, for which its secrets are needed.
     fn is_to_run(&self) -> bool {
@@ -106,14 +101,8 @@ impl FileSource for Names<'_> {
         self.0.borrow_mut().list(folder)
     }
 
-    fn encode_message(
-        &self,
-        descriptors: &[u8],
-        method: &str,
-        json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        let mut files = self.0.borrow_mut();
-        files.encode_message(descriptors, method, json)
+    fn encoder(&self) -> Option<MessageEncoder> {
+        self.0.borrow().encoder()
     }
 }
 
@@ -257,13 +246,8 @@ impl FileSource for Once<'_> {
         table
     }
 
-    fn encode_message(
-        &self,
-        descriptors: &[u8],
-        method: &str,
-        json: &str,
-    ) -> Result<Vec<MessagePart<String>>, MessageFault> {
-        self.source.encode_message(descriptors, method, json)
+    fn encoder(&self) -> Option<MessageEncoder> {
+        self.source.encoder()
     }
 
     fn replay_log(&self, file: &File) -> Result<ReplayLog, String> {

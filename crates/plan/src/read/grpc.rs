@@ -12,7 +12,7 @@ use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::{
-    Body, Expect, File, Grpc, MessageFault, MessagePart, PLACEHOLDER_MARK, Piece, Request,
+    Body, Capture, Expect, File, Grpc, MessageFault, MessagePart, PLACEHOLDER_MARK, Piece, Request,
     StatusSet, Template,
 };
 use secret::Secret;
@@ -54,8 +54,7 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     let headers = section.read("headers", |field| field.section().map(header::all));
     let mut headers = headers.unwrap_or_default();
     let auth = section.read("auth", |field| auth::of_request(&field, &headers));
-    let is_signed = |auth: &std::sync::Arc<crate::Auth>| auth.signing().is_some();
-    if auth.as_ref().is_some_and(is_signed) {
+    if auth.as_ref().is_some_and(|auth| auth.signing().is_some()) {
         section.problem_at(
             "auth",
             "gRPC calls are not signed for AWS; name credentials of another kind",
@@ -64,7 +63,7 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     let call = section.read("grpc", |field| call(&field, &mut headers));
     let expect = expect(section);
     let captures = capture::of_request(section, "POST");
-    if captures.iter().any(crate::Capture::is_of_body) {
+    if captures.iter().any(Capture::is_of_body) {
         section.problem_at(
             "capture",
             "takes a text from the body, which is an encoded message; take it from a header",
@@ -188,11 +187,12 @@ fn message(
         None => Template::literal("{}"),
     };
     let (set, method) = (set?, method?);
-    let marked = marked(&text);
-    let encoded = section
-        .context
-        .encode_message(&set.content, method, &marked);
-    let parts = match encoded {
+    let Some(encode) = section.context.encoder() else {
+        let cure = "cannot be read here; write encoded = [\"…\"], the message in base64";
+        section.problem_at("descriptors", format_args!("{:?} {cure}", set.name));
+        return None;
+    };
+    let parts = match encode(&set.content, method, &marked(&text)) {
         Ok(parts) => parts,
         Err(MessageFault::Descriptors(why)) => {
             let why = format!("{:?} {why}", set.name);
