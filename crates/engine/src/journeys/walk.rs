@@ -68,8 +68,8 @@ pub(super) enum WalkMove {
         step: StepAhead,
         pause_ns: u64,
     },
-    /// Past a step that the user has made before; whether it is the first
-    /// time that the journey has come to it.
+    /// Past a step that the user has made before; whether it is the first time that the journey
+    /// has come to it.
     Skip {
         step: StepAhead,
         is_first: bool,

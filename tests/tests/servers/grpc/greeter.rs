@@ -55,7 +55,7 @@ pub struct Seen {
     pub by_status: BTreeMap<i32, u64>,
     /// Names of messages, with those within them.
     pub by_name: BTreeMap<String, u64>,
-    /// Of calls with `x-id`: that, the credentials and the deadline.
+    /// `x-id`, credentials and deadline of each call that has the first of these.
     pub fields: Vec<String>,
 }
 
@@ -221,7 +221,7 @@ impl Connected for Socket {
     fn connect_info(&self) {}
 }
 
-/// The same call of whichever it is.
+/// Makes the call on the stream of either kind.
 macro_rules! of_either {
     ($socket:expr, $call:ident ( $($argument:expr),* )) => {
         match $socket.get_mut() {
