@@ -1,7 +1,10 @@
 //! Rows of data files, as nginx logs them: which operation took which row, however many agents
 //! there are, over every protocol and loop.
 
-use interop::{CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, plan, require};
+use interop::{
+    CoordinatorCommand, Finished, Nginx, NginxOptions, NginxServer, Pki, ensure, plan, require,
+    try_up_to,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -241,7 +244,10 @@ fn files_that_python_wrote_arrive_as_python_would_quote_them() {
     }
 }
 
-/// Answers the first request of each connection, and closes it when the second has come. Returns
+/// Requests of a connection that the server answers.
+const ANSWERED: usize = 3;
+
+/// Answers the first requests of each connection, and closes it when another one has come. Returns
 /// its address and the paths of all requests.
 fn fickle_server() -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -250,21 +256,21 @@ fn fickle_server() -> (SocketAddr, Receiver<String>) {
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let paths = paths.clone();
-            std::thread::spawn(move || serve_once(&stream, &paths));
+            std::thread::spawn(move || serve_first(&stream, &paths));
         }
     });
     (address, seen)
 }
 
-fn serve_once(mut stream: &TcpStream, paths: &Sender<String>) {
+fn serve_first(mut stream: &TcpStream, paths: &Sender<String>) {
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    for is_answered in [true, false] {
+    for number in 0..=ANSWERED {
         let Some(first) = lines.next() else {
             return;
         };
         lines.find(String::is_empty);
         let _ = paths.send(first.split(' ').nth(1).unwrap_or_default().to_owned());
-        if is_answered {
+        if number < ANSWERED {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
         }
     }
@@ -272,23 +278,29 @@ fn serve_once(mut stream: &TcpStream, paths: &Sender<String>) {
 
 #[test]
 fn request_that_is_sent_again_keeps_its_row() {
-    let (address, seen) = fickle_server();
-    let plan = format!(
-        "name = \"interop\"\ntarget.url = \"http://{address}/\"\nload.connections = 4\n\
-         data.d = {{ file = \"d.csv\", order = \"unique\" }}\n\
-         request.path = \"/?seq={{seq}}&user={{user}}&row={{d.number}}\"\n"
-    );
-    let finished = run(2, &plan, &[("d.csv", numbers(ROWS).as_bytes())]);
-    let document = finished.clean().document();
-    assert_eq!(document.measured.operations.ok, ROWS, "{finished}");
-    let mut all: Vec<Sent> = seen.try_iter().map(|path| sent_by(&path)).collect();
-    let again = document.measured.connections.reused_closed;
-    assert!(again > 0, "{finished}");
-    assert_eq!(all.len() as u64, ROWS + again, "{finished}");
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len() as u64, ROWS, "{all:?}");
-    check_order("unique", &all);
+    // One whose connection ends more than a few milliseconds later fails and is not sent again, so
+    // a server that has to wait for its CPU repeats the trial. Its rows are right all the same.
+    try_up_to(10, || {
+        let (address, seen) = fickle_server();
+        let plan = format!(
+            "name = \"interop\"\ntarget.url = \"http://{address}/\"\nload.connections = 4\n\
+             data.d = {{ file = \"d.csv\", order = \"unique\" }}\n\
+             request.path = \"/?seq={{seq}}&user={{user}}&row={{d.number}}\"\n"
+        );
+        let finished = run(2, &plan, &[("d.csv", numbers(ROWS).as_bytes())]);
+        let document = finished.clean().document();
+        let mut all: Vec<Sent> = seen.try_iter().map(|path| sent_by(&path)).collect();
+        let again = document.measured.connections.reused_closed;
+        assert!(again > 0, "{finished}");
+        assert_eq!(all.len() as u64, ROWS + again, "{finished}");
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len() as u64, ROWS, "{all:?}");
+        check_order("unique", &all);
+        let ok = document.measured.operations.ok;
+        ensure(ok == ROWS, || format!("{ok} of {ROWS} are ok"))
+    })
+    .unwrap();
 }
 
 #[test]
