@@ -71,7 +71,7 @@ pub struct JoinArgs {
     pub mapped: Vec<PathBuf>,
 
     /// Folder in which files of plans are kept for later runs, so that they are sent once;
-    /// without it, up to 256 MiB are kept in memory for the runs of one `start`. Certificates,
+    /// without it, those of a plan are kept in memory for the runs of one `start`. Certificates,
     /// keys, bodies and data files with secret columns are never kept there
     #[arg(long, value_name = "DIR")]
     pub cache: Option<PathBuf>,

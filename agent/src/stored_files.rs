@@ -4,7 +4,7 @@
 use anyhow::Context as _;
 use control::{Digest, StoredFiles};
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,18 +40,17 @@ impl CacheFolder {
         let path = self.path(wanted);
         let file = File::open(&path).ok()?;
         let size = file.metadata().ok()?.len();
-        let mut content = Vec::with_capacity(size.min(self.max_bytes) as usize);
-        let read = (&file).take(self.max_bytes).read_to_end(&mut content);
-        if read.is_err() || Digest::from_content(&content) != wanted {
+        let read = plan::read_held(&file, size, self.max_bytes).ok();
+        let Some(content) = read.filter(|content| Digest::from_content(content) == wanted) else {
             let _ = fs::remove_file(&path);
             return None;
-        }
+        };
         // If the time stays as it was, the file makes room sooner, and is sent again.
         let _ = File::options()
             .append(true)
             .open(&path)
             .and_then(|file| file.set_modified(SystemTime::now()));
-        Some(content.into())
+        Some(content)
     }
 
     /// Stores a file, in place of those that were not used for longest if there is no room. A

@@ -8,6 +8,7 @@ use data::{DataFormat, DataTable, FileLayout};
 use engine::RequestRehearsal;
 use plan::{Files, MappedFile, Plan};
 use std::io::{Seek as _, Write as _};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const ROWS: usize = 100_000;
@@ -92,8 +93,8 @@ const FIELDS: [(&str, &str, &str); 18] = [
 struct Table(Vec<u8>);
 
 impl Files for Table {
-    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
-        Ok(self.0.clone())
+    fn read(&mut self, _name: &str) -> Result<Arc<[u8]>, String> {
+        Ok(self.0.clone().into())
     }
 
     fn map(&mut self, _name: &str) -> Result<MappedFile, String> {

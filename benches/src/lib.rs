@@ -22,10 +22,12 @@ pub const COMPILER: &str = env!("BENCHES_COMPILER");
 struct Named<'a>(Option<&'a str>);
 
 impl Files for Named<'_> {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         match (self.0, name) {
-            (Some(pem), "bench-ca.pem") => Ok(pem.as_bytes().to_vec()),
-            _ => std::fs::read(name).map_err(|error| error.to_string()),
+            (Some(pem), "bench-ca.pem") => Ok(pem.as_bytes().into()),
+            _ => std::fs::read(name)
+                .map(Arc::from)
+                .map_err(|error| error.to_string()),
         }
     }
 }

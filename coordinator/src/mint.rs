@@ -215,10 +215,10 @@ mod tests {
     }
 
     impl Files for Folder {
-        fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
             self.files
                 .get(name)
-                .map(|text| text.clone().into_bytes())
+                .map(|text| text.as_bytes().into())
                 .ok_or_else(|| "no such file".to_owned())
         }
     }

@@ -9,9 +9,10 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use std::env::{self, VarError};
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read};
+use std::io;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Largest file that a plan may name, which is all that agents take; `plan` has lower bounds for
 /// most of them. One byte more shows that a file is larger.
@@ -53,7 +54,10 @@ pub enum PlanError {
 pub(crate) fn read(path: &Path, set: &SetArgs) -> Result<PlanText, PlanError> {
     let most = Plan::MAX_BYTES as u64;
     let (name, read) = if path.as_os_str() == STANDARD_INPUT {
-        ("standard input".to_owned(), up_to(io::stdin().lock(), most))
+        (
+            "standard input".to_owned(),
+            plan::read_held(io::stdin().lock(), 0, most),
+        )
     } else {
         (path.display().to_string(), read_up_to(path, most))
     };
@@ -91,7 +95,7 @@ fn environment(name: &str) -> Result<String, String> {
 pub struct Folder(pub PathBuf);
 
 impl Files for Folder {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         read_up_to(&self.0.join(name), FILE_MAX_BYTES).map_err(|error| in_words(&error))
     }
 
@@ -175,7 +179,7 @@ impl PlanFolders {
 }
 
 impl Files for PlanFolders {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         self.first(|folder| folder.read(name))
     }
 
@@ -212,10 +216,11 @@ fn list_problems(file: &str, problems: &Problems) -> String {
     text
 }
 
-/// The content of a file, as from [`up_to`]. A pipe counts as a file as long as there is a writer.
-fn read_up_to(path: &Path, max: u64) -> io::Result<Vec<u8>> {
+/// The content of a file, as from [`plan::read_held`]. A pipe counts as a file as long as there is
+/// a writer.
+fn read_up_to(path: &Path, max: u64) -> io::Result<Arc<[u8]>> {
     let file = open_without_waiting(path)?;
-    let bytes = up_to(&file, max)?;
+    let bytes = plan::read_held(&file, file.metadata()?.len(), max)?;
     if bytes.is_empty() && is_pipe(&file)? {
         return Err(io::Error::other("it is a pipe that no process writes to"));
     }
@@ -234,13 +239,6 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
 
 fn is_pipe(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.file_type().is_fifo())
-}
-
-/// Reads one byte more than `max` at most, which shows that there is more.
-fn up_to(source: impl Read, max: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    source.take(max + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 #[cfg(test)]
@@ -315,7 +313,7 @@ mod tests {
         let (reader, writer) = io::pipe().unwrap();
         let of_reader = format!("/proc/self/fd/{}", reader.as_raw_fd());
         let late = std::thread::spawn(move || (&writer).write_all(b"late").unwrap());
-        assert_eq!(files.read(&of_reader).unwrap(), b"late");
+        assert_eq!(files.read(&of_reader).unwrap()[..], b"late"[..]);
         late.join().unwrap();
     }
 
@@ -326,7 +324,7 @@ mod tests {
         std::fs::write(folder.path().join("ids/a.pem"), "a").unwrap();
         let mut files = Folder(folder.path().to_owned());
         assert_eq!(files.list("ids/").unwrap(), ["ids/a.pem"]);
-        assert_eq!(files.read("ids/a.pem").unwrap(), b"a");
+        assert_eq!(files.read("ids/a.pem").unwrap()[..], b"a"[..]);
         assert_eq!(files.read("ids").unwrap_err(), "it is a folder");
     }
 }

@@ -20,6 +20,7 @@ use proto::{
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The first run of the target `fleet`.
 const RUN: RunId = RunId([1; 16]);
@@ -135,8 +136,8 @@ fn plans() {
 struct EchoingFiles;
 
 impl plan::Files for EchoingFiles {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-        Ok(name.as_bytes().to_vec())
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
+        Ok(name.as_bytes().into())
     }
 }
 

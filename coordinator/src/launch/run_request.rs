@@ -252,20 +252,23 @@ mod tests {
     use crate::planned_run::PlannedRun;
     use control::{Audience, Digest, FleetRules, LostPolicy, RunRequest};
     use plan::{File, Files, Plan, Sha256};
+    use std::sync::Arc;
     use std::time::Duration;
 
     /// Holds a certificate or key for each name; `same.key` has the content of `0.key`.
     struct Folder;
 
     impl Files for Folder {
-        fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
             let kind = if name.ends_with("key") {
                 "PRIVATE KEY"
             } else {
                 "CERTIFICATE"
             };
             let name = if name == "same.key" { "0.key" } else { name };
-            Ok(format!("{name}\n-----BEGIN {kind}-----\n").into_bytes())
+            Ok(format!("{name}\n-----BEGIN {kind}-----\n")
+                .into_bytes()
+                .into())
         }
     }
 
@@ -344,7 +347,7 @@ mod tests {
             content: std::iter::repeat_n(0, bytes).collect(),
         };
         let large = file("large.csv", 64 << 20);
-        let mut files: Vec<File> = (0..8).map(|_| large.clone()).collect();
+        let mut files: Vec<File> = (0..16).map(|_| large.clone()).collect();
         let told = |files: &[File]| too_large_files(files.iter().collect());
         files.push(file("small.csv", 1));
         assert_eq!(told(&files), None, "one content is sent once");
@@ -352,7 +355,7 @@ mod tests {
             file.sha256 = Sha256::hash(&[nth as u8]);
         }
         let problem = told(&files).unwrap();
-        let told_of = "9 files of 536870913 bytes in all, 67108864 of them in \"large.csv\"";
+        let told_of = "17 files of 1073741825 bytes in all, 67108864 of them in \"large.csv\"";
         assert!(problem.contains(told_of), "{problem}");
         files.pop();
         assert_eq!(told(&files), None);

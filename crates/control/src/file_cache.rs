@@ -1,10 +1,11 @@
 //! Plan files that an agent keeps across the runs of a campaign, so that they are sent only once.
 
+use crate::file_inbox::FILES_MAX_BYTES;
 use crate::{Digest, PlanFile};
 use std::collections::VecDeque;
 
-/// Total size of the files that are kept. A larger file is sent for each run.
-const CACHE_MAX_BYTES: usize = 256 << 20;
+/// Total size of the files that are kept: those of a whole plan.
+const CACHE_MAX_BYTES: usize = FILES_MAX_BYTES as usize;
 
 /// The most recently used files. Their content is shared with the run that uses it, and can be a
 /// key: it is wiped with its last owner.

@@ -8,7 +8,7 @@ use std::iter::repeat_n;
 use std::sync::Arc;
 
 /// Total size of the files of one plan that an agent accepts; they are held in memory.
-pub const FILES_MAX_BYTES: u64 = 512 << 20;
+pub const FILES_MAX_BYTES: u64 = 1 << 30;
 
 /// Number of files of one plan that an agent accepts.
 pub const FILES_MAX: u32 = 10_000;

@@ -1,6 +1,7 @@
 //! Decompresses a file that begins as gzip does.
 
 use crate::{DataError, MAX_BYTES};
+use bytes::Bytes;
 use std::io::Read as _;
 use std::sync::Arc;
 
@@ -11,9 +12,9 @@ pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
 ///
 /// # Errors
 /// It is broken, or has more than [`MAX_BYTES`].
-pub fn decompress(content: Arc<[u8]>) -> Result<Arc<[u8]>, DataError> {
+pub fn decompress(content: Arc<[u8]>) -> Result<Bytes, DataError> {
     if !content.starts_with(&MAGIC) {
-        return Ok(content);
+        return Ok(Bytes::from_owner(content));
     }
     let mut text = Vec::new();
     let reader = flate2::read::MultiGzDecoder::new(&content[..]);
@@ -23,5 +24,6 @@ pub fn decompress(content: Arc<[u8]>) -> Result<Arc<[u8]>, DataError> {
     if text.len() > MAX_BYTES {
         return Err(DataError::Large);
     }
+    text.shrink_to_fit();
     Ok(text.into())
 }

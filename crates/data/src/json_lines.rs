@@ -2,13 +2,13 @@
 
 use crate::row_lines::RowLines;
 use crate::{DataError, MAX_ROW_BYTES};
+use bytes::Bytes;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// Lines of JSON as CSV.
 pub(crate) struct ConvertedText {
-    pub(crate) csv: Arc<[u8]>,
+    pub(crate) csv: Bytes,
     pub(crate) columns: Vec<String>,
     /// Where its rows were.
     pub(crate) lines: RowLines,

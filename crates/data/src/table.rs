@@ -35,14 +35,14 @@ impl DataTable {
     pub fn read(content: Arc<[u8]>, layout: &FileLayout) -> Result<DataTable, DataError> {
         let text = gzip::decompress(content)?;
         if layout.format != DataFormat::Jsonl {
-            return DataTable::over(Bytes::from_owner(text), layout, None);
+            return DataTable::over(text, layout, None);
         }
         let ConvertedText {
             csv,
             columns,
             lines,
         } = json_lines::to_csv(&text, layout.columns.as_deref())?;
-        DataTable::over(Bytes::from_owner(csv), layout, Some((columns, lines)))
+        DataTable::over(csv, layout, Some((columns, lines)))
     }
 
     /// Reads a mapped file, whose bytes stay where they are.

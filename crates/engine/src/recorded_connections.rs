@@ -163,12 +163,18 @@ mod tests {
     struct LogOf(&'static [u32]);
 
     impl Files for LogOf {
-        fn read(&mut self, _: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, _: &str) -> Result<Arc<[u8]>, String> {
             let line = |connection| {
                 let request = "\"at\":0,\"method\":\"GET\",\"path\":\"/\"";
                 format!("{{{request},\"connection\":\"{connection}\"}}\n")
             };
-            Ok(self.0.iter().map(line).collect::<String>().into_bytes())
+            Ok(self
+                .0
+                .iter()
+                .map(line)
+                .collect::<String>()
+                .into_bytes()
+                .into())
         }
 
         fn list(&mut self, _: &str) -> Result<Vec<String>, String> {

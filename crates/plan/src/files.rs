@@ -2,6 +2,7 @@
 
 use crate::{MessageEncoder, Sha256};
 use data::MappedFile;
+use std::sync::Arc;
 
 /// The source of files' contents: the plan's folder at the coordinator, received chunks at an
 /// agent.
@@ -10,7 +11,7 @@ pub trait Files {
     ///
     /// # Errors
     /// A reason in words, such as "no such file".
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String>;
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String>;
 
     /// The size of the file `name` in bytes; `None` if it is not known before it is read.
     fn size(&mut self, _name: &str) -> Option<u64> {
@@ -49,7 +50,7 @@ pub type MappedFiles<'a> = dyn Fn(&str, Sha256) -> Result<MappedFile, String> + 
 pub struct NoFiles;
 
 impl Files for NoFiles {
-    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, _name: &str) -> Result<Arc<[u8]>, String> {
         Err("no such file".to_owned())
     }
 }

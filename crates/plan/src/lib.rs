@@ -88,7 +88,7 @@ pub use capturer::{Capturer, CapturerMemory};
 pub use cipher_suite::CipherSuiteError;
 pub use client_certificates::{ClientCertificate, ClientCertificates, Minting};
 pub use connection::{Close, Connection, HttpVersion, RequestsPerConnection, Timeouts};
-pub use data::{MapError, MappedFile};
+pub use data::{MapError, MappedFile, read_held};
 pub use data_file::{AtEnd, DataColumn, DataFile, DataPlace, RowOrder};
 pub use deal::Deal;
 pub use demand::Demand;

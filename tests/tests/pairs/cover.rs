@@ -3,6 +3,7 @@
 use crate::case::{AXES, Case};
 use plan::{Campaign, Files};
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Two values of two axes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +69,7 @@ pub(crate) fn refusal(case: Case) -> Option<String> {
 struct Unnamed;
 
 impl Files for Unnamed {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         panic!("{name}: these plans name no files")
     }
 }

@@ -10,11 +10,11 @@ use std::sync::mpsc::{Receiver, channel};
 pub struct Named(pub Vec<(String, Vec<u8>)>);
 
 impl Files for Named {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         self.0
             .iter()
             .find(|(known, _)| known == name)
-            .map(|(_, content)| content.clone())
+            .map(|(_, content)| content[..].into())
             .ok_or_else(|| "no such file".into())
     }
 

@@ -5,7 +5,7 @@ use crate::{DataPlace, File, MappedFile, Sha256};
 
 /// Most bytes of a file that is sent, as it is on the disk: agents take no more of all files
 /// together.
-const MAX_SENT_BYTES: u64 = 512 << 20;
+const MAX_SENT_BYTES: u64 = 1 << 30;
 
 /// Reads the file of a section; `None` if something is wrong with it and was reported.
 pub(crate) fn read(section: &PlanSection<'_>) -> Option<(File, DataPlace)> {

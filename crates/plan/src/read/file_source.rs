@@ -83,10 +83,7 @@ pub(crate) struct Hashes<'a> {
 
 impl FileSource for Names<'_> {
     fn content(&self, name: &str, _known: Option<Sha256>) -> Result<FileContent, String> {
-        self.0
-            .borrow_mut()
-            .read(name)
-            .map(|bytes| FileContent::new(bytes.into()))
+        self.0.borrow_mut().read(name).map(FileContent::new)
     }
 
     fn size(&self, name: &str) -> Option<u64> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use traffic::LoggedHandshake;
 
 /// Most bytes of a file as it is on the disk: agents take no more of all files together.
-const MAX_FILE_BYTES: usize = 512 << 20;
+const MAX_FILE_BYTES: usize = 1 << 30;
 const MAX_TURNS: u32 = 1000;
 const SLOWEST: f64 = 0.001;
 const FASTEST: f64 = 1000.0;

@@ -3,6 +3,7 @@
 use crate::support::{Folder, again, campaign, parse};
 use plan::{Campaign, Files, Limit, Search, SearchRange};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 const BASE: &str =
@@ -205,7 +206,7 @@ fn runs_are_interleaved_and_shuffled_within_their_rounds() {
 fn files_are_read_once() {
     struct Counted(Folder, BTreeMap<String, usize>);
     impl Files for Counted {
-        fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
             *self.1.entry(name.to_owned()).or_default() += 1;
             self.0.read(name)
         }

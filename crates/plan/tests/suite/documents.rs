@@ -3,6 +3,7 @@
 use crate::support::{Folder, campaign};
 use plan::{Campaign, Files, Plan, Settings};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -117,8 +118,10 @@ fn the_documentation_has_every_key() {
 struct Beside<'a>(&'a Path, Folder);
 
 impl Files for Beside<'_> {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(self.0.join(name)).or_else(|_| self.1.read(name))
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
+        std::fs::read(self.0.join(name))
+            .map(Arc::from)
+            .or_else(|_| self.1.read(name))
     }
 
     fn list(&mut self, folder: &str) -> Result<Vec<String>, String> {

@@ -3,6 +3,7 @@
 use crate::support::{again, parse};
 use measure::GrpcStatus;
 use plan::{Body, Files, Plan, Template};
+use std::sync::Arc;
 
 const BASE: &str = "target.url = \"http://a.test/\"\n\
                     load = { connections = 1, requests = 1 }\n\
@@ -260,8 +261,8 @@ fn te_with_trailers_is_the_one_that_http_2_allows() {
 fn reader_without_an_encoder_says_what_to_write() {
     struct OnlyNames;
     impl Files for OnlyNames {
-        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
-            Ok(Vec::new())
+        fn read(&mut self, _name: &str) -> Result<Arc<[u8]>, String> {
+            Ok([].into())
         }
     }
     let text = "target.url = \"http://a.test/\"\nload = { connections = 1, requests = 1 }\n\

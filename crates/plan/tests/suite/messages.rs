@@ -2,6 +2,7 @@
 
 use crate::support::{Folder, campaign, parse};
 use plan::{Files, Plan};
+use std::sync::Arc;
 
 const FILES: [(&str, &str); 7] = [
     ("whole", include_str!("messages/whole.txt")),
@@ -150,7 +151,7 @@ fn years_of_stages_are_too_long_and_no_overflow() {
 fn a_reader_without_folders_says_so() {
     struct OnlyNames;
     impl Files for OnlyNames {
-        fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
+        fn read(&mut self, _name: &str) -> Result<Arc<[u8]>, String> {
             Err("no such file".to_owned())
         }
     }

@@ -101,10 +101,10 @@ impl Folder {
 }
 
 impl Files for Folder {
-    fn read(&mut self, name: &str) -> Result<Vec<u8>, String> {
+    fn read(&mut self, name: &str) -> Result<Arc<[u8]>, String> {
         self.0
             .get(name)
-            .cloned()
+            .map(|content| content[..].into())
             .ok_or_else(|| "no such file".to_owned())
     }
 

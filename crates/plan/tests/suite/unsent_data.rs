@@ -2,6 +2,7 @@
 
 use plan::{Campaign, DataPlace, Files, MappedFile, Plan, Settings, Sha256};
 use std::io::Write as _;
+use std::sync::Arc;
 
 const USERS: &[u8] = b"login,password\nann,1\nbob,2\n";
 const LOAD: &str = "target.url = \"http://a.test/\"\nload = { connections = 1, requests = 3 }\n";
@@ -25,8 +26,8 @@ impl Folder {
 }
 
 impl Files for Folder {
-    fn read(&mut self, _name: &str) -> Result<Vec<u8>, String> {
-        Ok(self.content.to_owned())
+    fn read(&mut self, _name: &str) -> Result<Arc<[u8]>, String> {
+        Ok(self.content.into())
     }
 
     fn size(&mut self, _name: &str) -> Option<u64> {
