@@ -2,6 +2,7 @@
 
 use crate::calibrate;
 use crate::data_folders::DataFolders;
+use crate::last_words;
 use crate::link::{self, AgentIdentity, Keeping, LinkConfig};
 use crate::link_args::LinkArgs;
 use crate::runner::{self, Resources};
@@ -169,6 +170,7 @@ pub fn join(arguments: &JoinArgs) -> anyhow::Result<()> {
     if arguments.exit_with_stdin {
         exit_with_stdin()?;
     }
+    last_words::keep();
     let (link_end, runner_end) = link::pair();
     let resources = Resources {
         cpus,

@@ -7,6 +7,7 @@ mod command_files;
 mod data_folders;
 mod hangup;
 mod join;
+mod last_words;
 pub mod link;
 mod link_args;
 mod monitor;

@@ -2,6 +2,7 @@
 //! thread of its own, so it can block; the link and the workers never wait for it.
 
 use crate::data_folders::DataFolders;
+use crate::last_words;
 use crate::link::RunnerEnd;
 use crate::preflight::{MachineRemark, Severity, Undertaking};
 use crate::sampling::{Sampling, own_machine};
@@ -537,9 +538,10 @@ fn figures(sampling: &mut Sampling, workers: &[Option<WorkerFigures>]) -> RunFig
 
 fn cause(workers: &[Option<WorkerFigures>]) -> EndCause {
     if workers.iter().any(Option::is_none) {
-        return EndCause::Failed(
-            "a load thread died; its message is in the agent's log".to_owned(),
-        );
+        let words = last_words::take().unwrap_or_else(|| "it said nothing".to_owned());
+        return EndCause::Failed(format!(
+            "a load thread died of a defect of this program, please report it: {words}"
+        ));
     }
     match workers
         .iter()
