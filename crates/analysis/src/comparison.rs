@@ -8,6 +8,7 @@ mod evidence;
 mod figure;
 mod limit;
 mod matrix;
+mod part_figure;
 
 pub use change::{Change, ChangeFinding, ConfidenceInterval};
 pub use figure::Better;
@@ -125,19 +126,23 @@ impl Comparison {
         seed: u64,
     ) -> Comparison {
         let pairs = matrix::pairs(axes, variants.len());
-        Comparison::in_figures(|_| true, variants, &pairs, pairing, seed)
+        Comparison::in_figures(|_| true, &[], variants, &pairs, pairing, seed)
     }
 
-    /// Compares the wanted figures only. They alone are the family for which the confidence is
-    /// corrected.
+    /// Compares the wanted figures only, and those of requests. They alone are the family for which
+    /// the confidence is corrected.
     fn in_figures(
         is_asked: impl Fn(&Figure) -> bool,
+        of_requests: &[Figure],
         variants: &[VariantRuns<'_>],
         pairs: &[MatrixPair],
         pairing: Pairing,
         seed: u64,
     ) -> Comparison {
-        let figures: Vec<&Figure> = FIGURES.iter().filter(|figure| is_asked(figure)).collect();
+        let runs = variants.iter().flat_map(|variant| &variant.runs).flatten();
+        let of_journeys = part_figure::of_journeys(runs.copied());
+        let figures = FIGURES.iter().chain(&of_journeys).chain(of_requests);
+        let figures: Vec<&Figure> = figures.filter(|figure| is_asked(figure)).collect();
         let mut notes = Vec::new();
         let kept: Vec<VariantRuns<'_>> = variants
             .iter()
@@ -362,7 +367,7 @@ impl<'a> VariantRuns<'a> {
 /// Returns the figure in each run that has it.
 fn values(figure: &Figure, variant: &VariantRuns<'_>) -> Vec<FigureValue> {
     let runs = variant.runs.iter().flatten();
-    runs.filter_map(|run| (figure.of)(run)).collect()
+    runs.filter_map(|run| figure.of(run)).collect()
 }
 
 /// Returns the figure in each round in which both variants have it.
@@ -373,7 +378,7 @@ fn pairs(
 ) -> Vec<(FigureValue, FigureValue)> {
     let rounds = first.runs.iter().zip(&other.runs);
     rounds
-        .filter_map(|(first, other)| (figure.of)((*first)?).zip((figure.of)((*other)?)))
+        .filter_map(|(first, other)| figure.of((*first)?).zip(figure.of((*other)?)))
         .collect()
 }
 
@@ -413,7 +418,7 @@ fn row(
         .map(|(variant, found)| cell(figure, variant, found, alpha))
         .collect();
     ComparedFigure {
-        name: figure.name.to_owned(),
+        name: figure.name.to_string(),
         unit: figure.unit,
         better: figure.better,
         cells,

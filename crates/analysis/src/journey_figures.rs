@@ -196,6 +196,13 @@ impl JourneyFigures {
         }
     }
 
+    /// Returns the journeys of which it is known how they ended, those that were never begun
+    /// included.
+    #[must_use]
+    pub fn count_with_an_end(&self) -> u64 {
+        sum([self.completed, self.failed, self.not_sent])
+    }
+
     /// Returns the share of the journeys that were begun which came to a step; `None` if none was
     /// begun.
     #[must_use]
@@ -214,8 +221,11 @@ impl JourneyFigures {
 
 /// Returns the journeys of which it is known how they ended: completed, failed, or never begun.
 pub(crate) fn with_an_end(counts: &JourneyCounts) -> u64 {
-    let begun = counts.completed.saturating_add(counts.failed);
-    begun.saturating_add(counts.not_sent)
+    sum([counts.completed, counts.failed, counts.not_sent])
+}
+
+fn sum(counts: [u64; 3]) -> u64 {
+    counts.into_iter().fold(0, u64::saturating_add)
 }
 
 fn time_figure(times: &Distribution) -> Option<TimeFigure> {

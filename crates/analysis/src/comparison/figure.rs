@@ -3,6 +3,7 @@
 
 use crate::{AgentResult, Document, Row, TimeFigure, Unit};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Whether a higher or a lower figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,15 +78,34 @@ pub(crate) type OfRows = fn(&[&Row]) -> Option<f64>;
 
 /// A figure that is compared.
 pub(crate) struct Figure {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     pub(crate) unit: Unit,
     pub(crate) better: Better,
-    pub(crate) of: fn(&Document) -> Option<FigureValue>,
+    pub(super) of: FigureSource,
     /// Computes the figure from rows, if they have it.
-    of_rows: Option<OfRows>,
+    pub(super) of_rows: Option<OfRows>,
+}
+
+/// Finds a part in a run, and computes its figure; `None` if the run does not have it.
+type OfPart = Box<dyn Fn(&Document) -> Option<FigureValue> + Send + Sync>;
+
+/// What a figure is computed from.
+pub(super) enum FigureSource {
+    /// A whole run.
+    Run(fn(&Document) -> Option<FigureValue>),
+    /// A part of a run, such as a request.
+    Part(OfPart),
 }
 
 impl Figure {
+    /// Returns its value in a run; `None` if the run does not have it.
+    pub(crate) fn of(&self, document: &Document) -> Option<FigureValue> {
+        match &self.of {
+            FigureSource::Run(of) => of(document),
+            FigureSource::Part(of) => of(document),
+        }
+    }
+
     /// Returns a function that computes the figure from rows of a series; `None` if rows do not
     /// have it.
     pub(crate) fn in_rows(&self, row_seconds: u32) -> Option<impl Fn(&[&Row]) -> Option<f64>> {
@@ -100,7 +120,7 @@ impl Figure {
 }
 
 /// In the order of the table.
-pub(crate) const FIGURES: [Figure; 19] = [
+pub(crate) static FIGURES: [Figure; 19] = [
     rate(
         "rate",
         Unit::PerSecond,
@@ -179,22 +199,16 @@ pub(crate) const FIGURES: [Figure; 19] = [
         |document| time(document, "event_gap", Some(99.0)),
         None,
     ),
-    Figure {
-        unit: Unit::Share,
-        ..cost(
-            "errors.share",
-            errors,
-            Some(|rows| part(rows, |row| row.errors)),
-        )
-    },
-    Figure {
-        unit: Unit::Share,
-        ..cost(
-            "timed_out.share",
-            timed_out,
-            Some(|rows| part(rows, |row| row.timed_out)),
-        )
-    },
+    share(
+        "errors.share",
+        errors,
+        Some(|rows| part(rows, |row| row.errors)),
+    ),
+    share(
+        "timed_out.share",
+        timed_out,
+        Some(|rows| part(rows, |row| row.timed_out)),
+    ),
     cost("client.cpu_per_operation", client_cpu, None),
     cost("server.cpu_per_operation", server_cpu, None),
 ];
@@ -206,10 +220,10 @@ const fn rate(
     of_rows: Option<OfRows>,
 ) -> Figure {
     Figure {
-        name,
+        name: Cow::Borrowed(name),
         unit,
         better: Better::Higher,
-        of,
+        of: FigureSource::Run(of),
         of_rows,
     }
 }
@@ -220,15 +234,30 @@ const fn cost(
     of_rows: Option<OfRows>,
 ) -> Figure {
     Figure {
-        name,
+        name: Cow::Borrowed(name),
         unit: Unit::Ns,
         better: Better::Lower,
-        of,
+        of: FigureSource::Run(of),
         of_rows,
     }
 }
 
-fn with_quantum(value: f64, quantum: f64) -> Option<FigureValue> {
+/// A share of errors.
+const fn share(
+    name: &'static str,
+    of: fn(&Document) -> Option<FigureValue>,
+    of_rows: Option<OfRows>,
+) -> Figure {
+    Figure {
+        name: Cow::Borrowed(name),
+        unit: Unit::Share,
+        better: Better::Lower,
+        of: FigureSource::Run(of),
+        of_rows,
+    }
+}
+
+pub(super) fn with_quantum(value: f64, quantum: f64) -> Option<FigureValue> {
     Some(FigureValue {
         value,
         at_least: None,
@@ -243,7 +272,7 @@ fn seconds(document: &Document) -> f64 {
 }
 
 /// Returns how much one operation more or less changes a rate.
-fn once(document: &Document) -> f64 {
+pub(super) fn once(document: &Document) -> f64 {
     1.0 / seconds(document)
 }
 
@@ -263,7 +292,11 @@ fn events(document: &Document) -> Option<FigureValue> {
 
 /// Returns a percentile, or the mean if none is given.
 fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<FigureValue> {
-    let figure = document.measured.times.get(metric)?;
+    statistic(document.measured.times.get(metric)?, percentile)
+}
+
+/// Returns a percentile of times, or their mean if none is given.
+pub(super) fn statistic(figure: &TimeFigure, percentile: Option<f64>) -> Option<FigureValue> {
     let Some(percentile) = percentile else {
         // The sum behind it is exact, except for values that were cut short.
         return Some(FigureValue {
@@ -284,15 +317,16 @@ fn time(document: &Document, metric: &str, percentile: Option<f64>) -> Option<Fi
 }
 
 fn errors(document: &Document) -> Option<FigureValue> {
-    share_of_ended(document, document.measured.operations.errors)
+    let operations = &document.measured.operations;
+    share_of(operations.errors, operations.ended)
 }
 
 fn timed_out(document: &Document) -> Option<FigureValue> {
-    share_of_ended(document, document.measured.operations.timed_out)
+    let operations = &document.measured.operations;
+    share_of(operations.timed_out, operations.ended)
 }
 
-fn share_of_ended(document: &Document, part: u64) -> Option<FigureValue> {
-    let whole = document.measured.operations.ended;
+pub(super) fn share_of(part: u64, whole: u64) -> Option<FigureValue> {
     let value = crate::counts::share(part, whole)?;
     Some(FigureValue {
         value,

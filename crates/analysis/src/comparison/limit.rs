@@ -1,6 +1,7 @@
 //! The definition of a regression: `response_time.p99=5%`.
 
 use super::figure::{Better, FIGURES, Figure};
+use super::part_figure::{is_of_journey, names, of_request};
 use super::{Change, ChangeFinding, Comparison, Pairing, VariantRuns};
 use crate::Unit;
 use serde::{Deserialize, Serialize};
@@ -29,12 +30,6 @@ pub enum LimitError {
          response_time.p99=5%"
     )]
     Form(String),
-    /// It is a figure of one request.
-    #[error(
-        "`{0}` is of one request, and comparisons are of all; write a threshold on it in \
-         [thresholds] of the plan, or compare one of {1}"
-    )]
-    OfRequest(String, String),
     /// It is not a figure that is compared.
     #[error("`{0}` is not compared; write one of {1}")]
     Unknown(String, String),
@@ -105,7 +100,10 @@ impl RegressionLimit {
         seed: u64,
     ) -> Vec<LimitResult> {
         let is_asked = |figure: &Figure| limits.iter().any(|limit| limit.figure == figure.name);
-        let comparison = &Comparison::in_figures(is_asked, variants, &[], pairing, seed);
+        let of_requests = limits.iter().filter_map(|limit| of_request(&limit.figure));
+        let of_requests: Vec<Figure> = of_requests.collect();
+        let comparison =
+            &Comparison::in_figures(is_asked, &of_requests, variants, &[], pairing, seed);
         let of_limit = |limit: &RegressionLimit| {
             let others = comparison.variants.iter().enumerate().skip(1);
             others
@@ -174,15 +172,11 @@ impl FromStr for RegressionLimit {
             return Err(form());
         }
         let figure = figure.trim();
-        let known = || FIGURES.iter().map(|known| known.name).chain([CAPACITY]);
-        if !known().any(|known| known == figure) {
-            let known: Vec<&str> = known().collect();
-            let (figure, known) = (figure.to_owned(), known.join(", "));
-            return Err(if figure.starts_with("request.") {
-                LimitError::OfRequest(figure, known)
-            } else {
-                LimitError::Unknown(figure, known)
-            });
+        let known = || FIGURES.iter().map(|known| &*known.name).chain([CAPACITY]);
+        let of_part = || is_of_journey(figure) || of_request(figure).is_some();
+        if !known().any(|known| known == figure) && !of_part() {
+            let known: Vec<String> = known().map(str::to_owned).chain(names()).collect();
+            return Err(LimitError::Unknown(figure.to_owned(), known.join(", ")));
         }
         Ok(RegressionLimit {
             figure: figure.to_owned(),
@@ -203,6 +197,9 @@ mod tests {
             "rate=0.5%",
             "errors.share=0.1%",
             "capacity=2%",
+            "request.the.index.response_time.p99=5%",
+            "journey.buyer.time.p50=5%",
+            "journey.buyer.group.checkout.time.p99=5%",
         ] {
             assert_eq!(text.parse::<RegressionLimit>().unwrap().display(), text);
         }
@@ -231,11 +228,9 @@ mod tests {
             unknown.contains("write one of rate, payload.rate, events.rate, response_time"),
             "{unknown}"
         );
-        let of_request = "request.index.response_time.p99=5%".parse::<RegressionLimit>();
-        let of_request = of_request.unwrap_err().to_string();
         assert!(
-            of_request.contains("[thresholds] of the plan"),
-            "{of_request}"
+            unknown.contains("request.NAME.response_time.p99") && unknown.contains("journey.NAME"),
+            "{unknown}"
         );
     }
 

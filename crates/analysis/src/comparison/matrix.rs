@@ -98,7 +98,7 @@ impl ComparedPair {
             against: against.name.clone(),
             changes: of_both
                 .map(|(figure, found)| PairChange {
-                    name: figure.name.to_owned(),
+                    name: figure.name.to_string(),
                     change: change(figure, found, alpha),
                 })
                 .collect(),

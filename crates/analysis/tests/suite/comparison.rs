@@ -3,9 +3,9 @@
 use crate::random::Random;
 use crate::scene::{CLOSED, QUIET, cpu, document};
 use analysis::{
-    ChangeFinding, Comparison, CpuFigures, Document, Figures, LimitOutcome, LimitResult, Method,
-    Pairing, PercentileFigure, RegressionLimit, Row, ServerFigures, TimeFigure, VariantRuns,
-    Verdict,
+    ChangeFinding, Comparison, CpuFigures, Document, FigureGroup, Figures, GroupFigures,
+    JourneyFigures, LimitOutcome, LimitResult, Method, Pairing, PercentileFigure, RegressionLimit,
+    Row, ServerFigures, TimeFigure, VariantRuns, Verdict,
 };
 use std::sync::LazyLock;
 
@@ -107,6 +107,78 @@ fn paired_ratios_have_the_interval_worked_out_by_hand() {
     let comparison = compare(Pairing::Interleaved, &first, &other);
     assert_eq!(words(&comparison, "rate"), "higher by 2.0 % (1.0 to 3.0 %)");
     assert!(!comparison.rows[0].cells[1].change.as_ref().unwrap().weak);
+}
+
+/// A run with a journey `buyer`, which has a group `pay`, and a request `order`. All times are `ms`
+/// milliseconds.
+fn with_journey(ms: u64, failed: u64) -> Document {
+    let mut document = blank();
+    let ns = ms * 1_000_000;
+    let time = || TimeFigure {
+        count: 100,
+        mean_ns: ns as f64,
+        percentiles: [50.0, 99.0]
+            .map(|percentile| PercentileFigure {
+                percentile,
+                value_ns: ns,
+                at_least: false,
+            })
+            .to_vec(),
+        ..TimeFigure::default()
+    };
+    document.journeys = vec![JourneyFigures {
+        name: "buyer".into(),
+        completed: 100 - failed,
+        failed,
+        completed_per_second: 1e3 / ms as f64,
+        time: Some(time()),
+        groups: vec![GroupFigures {
+            name: "pay".into(),
+            time: Some(time()),
+            ..GroupFigures::default()
+        }],
+        ..JourneyFigures::default()
+    }];
+    let mut figures = Figures::default();
+    figures.times.insert("response_time".into(), time());
+    document.by_request = vec![FigureGroup {
+        name: "order".into(),
+        figures,
+    }];
+    document
+}
+
+#[test]
+fn journeys_are_compared_and_requests_where_a_limit_names_them() {
+    let first = [100, 101, 99].map(|ms| with_journey(ms, 0));
+    let other = [300, 303, 297].map(|ms| with_journey(ms, 50));
+    let comparison = compare(Pairing::Interleaved, &first, &other);
+    let names: Vec<&str> = comparison.rows.iter().map(|row| &*row.name).collect();
+    let expected = [
+        "journey.buyer.rate",
+        "journey.buyer.failed.share",
+        "journey.buyer.time.p50",
+        "journey.buyer.time.p99",
+        "journey.buyer.group.pay.time.p50",
+        "journey.buyer.group.pay.time.p99",
+    ];
+    assert_eq!(names[names.len() - 6..], expected, "{names:?}");
+    let time = words(&comparison, "journey.buyer.time.p99");
+    assert!(time.starts_with("3.00 times"), "{time}");
+    let share = &comparison.row("journey.buyer.failed.share").unwrap().cells;
+    assert_eq!([share[0].value, share[1].value], [Some(0.0), Some(0.5)]);
+    let limits = [
+        "journey.buyer.group.pay.time.p99=250%",
+        "journey.buyer.rate=10%",
+        "request.order.response_time.p50=10%",
+        "request.cart.rate=10%",
+    ];
+    let outcomes: Vec<LimitOutcome> = judge(&limits, &first, &other)
+        .iter()
+        .map(|result| result.outcome)
+        .collect();
+    use LimitOutcome::{Kept, Regressed, Unknown};
+    assert_eq!(outcomes, [Kept, Regressed, Regressed, Unknown]);
 }
 
 /// A run that cost the server `steps` steps of 10 ms for 1000 operations.
