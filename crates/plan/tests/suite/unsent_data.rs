@@ -93,7 +93,7 @@ fn file_that_is_not_sent_is_in_the_canonical_text_by_its_hash_only() {
 
 #[test]
 fn file_that_is_larger_than_what_is_sent_is_mapped_without_being_asked() {
-    let most = 512 << 20;
+    let most = 1 << 30;
     let plan = |size, data: &str| Plan::parse(&text(data), &mut Folder::new(USERS, size));
     let small = plan(most, "file = \"users.csv\"").expect("a plan");
     assert!(small.data()[0].place.is_sent() && small.notes().is_empty());
@@ -104,7 +104,7 @@ fn file_that_is_larger_than_what_is_sent_is_mapped_without_being_asked() {
     };
     assert_eq!(
         note,
-        "data.users: \"users.csv\" has 536870913 bytes and is not sent; agents on other machines \
+        "data.users: \"users.csv\" has 1073741825 bytes and is not sent; agents on other machines \
          need it in the folder that they are given (agent join --data DIR)"
     );
     let stated = plan(most + 1, "file = \"users.csv\", send = false").expect("a plan");
