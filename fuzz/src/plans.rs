@@ -1,7 +1,8 @@
 //! Plans and campaigns: the canonical text of an accepted plan means the same as the plan.
 
 use plan::{
-    Campaign, Files, MessageEncoder, MessageFault, MessagePart, Owner, Plan, Schedule, Settings,
+    Campaign, EncodedCall, Files, MessageEncoder, MessageFault, MessagePart, Owner, Plan, Schedule,
+    Settings,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,19 +33,18 @@ impl Files for AnyFiles {
     }
 }
 
-fn encode(
-    _descriptors: &[u8],
-    method: &str,
-    json: &str,
-) -> Result<Vec<MessagePart<String>>, MessageFault> {
+fn encode(_descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
     if method.contains("missing") {
         return Err(MessageFault::Method("is missing".to_owned()));
     }
     let text = MessagePart::Text(json.to_owned());
-    Ok(vec![
-        MessagePart::Bytes(vec![10]),
-        MessagePart::Delimited(vec![text]),
-    ])
+    Ok(EncodedCall {
+        message: vec![
+            MessagePart::Bytes(vec![10]),
+            MessagePart::Delimited(vec![text]),
+        ],
+        is_streamed: method.contains("stream"),
+    })
 }
 
 /// The text of a plan or of a campaign.

@@ -16,6 +16,7 @@ mod grpc_answer;
 mod html_scanner;
 mod html_search;
 mod html_text;
+mod message_scanner;
 mod text_search;
 mod value_tests;
 mod watched_body;

@@ -6,8 +6,8 @@ use crate::{Words as _, quote};
 /// How the events of an answer are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventStream {
-    /// What separates events.
-    pub events: EventFormat,
+    /// What separates events; `None` if they are the messages of a gRPC answer.
+    pub events: Option<EventFormat>,
     /// Data of the event that marks the end of the stream. The marker is no event itself, and an
     /// answer that ends without it fails. `None` if any end is right.
     pub end: Option<String>,
@@ -30,11 +30,11 @@ words!(EventFormat { Sse => "sse", Lines => "lines" });
 impl EventStream {
     /// The canonical text: an inline table.
     pub(crate) fn canonical(&self) -> String {
-        let events = quote(self.events.word());
-        let end = self.end.as_ref();
-        let end = end.map_or_else(String::new, |end| format!(", end = {}", quote(end)));
-        let cut = self.cut_after;
-        let cut = cut.map_or_else(String::new, |events| format!(", cut_after = {events}"));
-        format!("{{ events = {events}{end}{cut} }}")
+        let events = self.events;
+        let events = events.map(|events| format!("events = {}", quote(events.word())));
+        let end = self.end.as_ref().map(|end| format!("end = {}", quote(end)));
+        let cut = self.cut_after.map(|events| format!("cut_after = {events}"));
+        let fields: Vec<String> = [events, end, cut].into_iter().flatten().collect();
+        format!("{{ {} }}", fields.join(", "))
     }
 }

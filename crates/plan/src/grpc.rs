@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 /// private use, which no text of a plan has.
 pub const PLACEHOLDER_MARK: char = '\u{e000}';
 
-/// A call with one message and one answer.
+/// A call with one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grpc {
     /// `package.Service/Method`: the path without its slash.
@@ -38,9 +38,18 @@ pub enum MessageFault {
     Message(String),
 }
 
-/// Encodes the message of a call: by a descriptor set, for a method (`package.Service/Method`),
-/// from JSON. In its texts each placeholder is its number between two [`PLACEHOLDER_MARK`].
-pub type MessageEncoder = fn(&[u8], &str, &str) -> Result<Vec<MessagePart<String>>, MessageFault>;
+/// What descriptors make of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncodedCall {
+    /// Its message. In texts each placeholder is its number between two [`PLACEHOLDER_MARK`].
+    pub message: Vec<MessagePart<String>>,
+    /// Whether its answer is a stream of messages.
+    pub is_streamed: bool,
+}
+
+/// Encodes a call: by a descriptor set, for a method (`package.Service/Method`), from a message in
+/// JSON.
+pub type MessageEncoder = fn(&[u8], &str, &str) -> Result<EncodedCall, MessageFault>;
 
 impl<T> MessagePart<T> {
     /// The same part with `map` of each text.

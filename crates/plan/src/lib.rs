@@ -100,7 +100,7 @@ pub use files::{Files, MappedFiles, NoFiles};
 pub use fleet_plan::{FleetPlan, LostAgents, Tolerance, ToleranceError};
 pub use generator::{Generator, Instance, NumberRange};
 pub use group::GroupError;
-pub use grpc::{Grpc, MessageEncoder, MessageFault, MessagePart, PLACEHOLDER_MARK};
+pub use grpc::{EncodedCall, Grpc, MessageEncoder, MessageFault, MessagePart, PLACEHOLDER_MARK};
 pub use html_element::{HtmlCondition, HtmlElement, HtmlElementError, HtmlTest};
 pub use journey::{
     Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, StepTurns, WorkUnit,
@@ -160,4 +160,4 @@ pub use words::Words;
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 8;
+pub const LANGUAGE: u32 = 9;

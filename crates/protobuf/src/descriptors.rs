@@ -1,7 +1,7 @@
 //! Descriptor sets, and the methods in them.
 
 use plan::MessageFault;
-use prost_reflect::{DescriptorPool, MessageDescriptor, ServiceDescriptor};
+use prost_reflect::{DescriptorPool, MethodDescriptor, ServiceDescriptor};
 
 const CURE: &str = "make one with protoc --include_imports --descriptor_set_out=api.binpb \
                     api.proto, or with buf build -o api.binpb";
@@ -21,11 +21,11 @@ pub(crate) fn pool(set: &[u8]) -> Result<DescriptorPool, MessageFault> {
     })
 }
 
-/// The message that `method` takes.
-pub(crate) fn input(
+/// The method of this name, which takes one message.
+pub(crate) fn method(
     pool: &DescriptorPool,
     method: &str,
-) -> Result<MessageDescriptor, MessageFault> {
+) -> Result<MethodDescriptor, MessageFault> {
     let wrong = |why: String| Err(MessageFault::Method(why));
     let (service, name) = method.split_once('/').unwrap_or((method, ""));
     let Some(service) = pool.get_service_by_name(service) else {
@@ -34,15 +34,14 @@ pub(crate) fn input(
     let Some(found) = service.methods().find(|method| method.name() == name) else {
         return wrong(no_method(&service, name));
     };
-    let streams = match (found.is_client_streaming(), found.is_server_streaming()) {
-        (false, false) => return Ok(found.input()),
-        (true, false) => "takes a stream of messages",
-        (false, true) => "answers with a stream of messages",
-        (true, true) => "takes and answers with streams of messages",
-    };
-    wrong(format!(
-        "{streams}, and only calls with one message and one answer can be made; name another method"
-    ))
+    if !found.is_client_streaming() {
+        return Ok(found);
+    }
+    wrong(
+        "takes a stream of messages, and only calls with one message can be made; name another \
+         method"
+            .to_owned(),
+    )
 }
 
 fn no_service(pool: &DescriptorPool, service: &str) -> String {

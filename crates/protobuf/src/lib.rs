@@ -4,27 +4,28 @@
 mod descriptors;
 mod parts;
 
-use plan::{MessageFault, MessagePart, PLACEHOLDER_MARK};
+use plan::{EncodedCall, MessageFault, PLACEHOLDER_MARK};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
 use std::collections::BTreeSet;
 
-/// Encodes `json`, the message of a call of `method` (`package.Service/Method`) that has one
-/// message and one answer, by a descriptor set: what `protoc --descriptor_set_out` writes, or
+/// Encodes `json`, the message of a call of `method` (`package.Service/Method`) that takes one
+/// message, by a descriptor set: what `protoc --descriptor_set_out` writes, or
 /// `buf build`.
 /// Texts in it that have a [`PLACEHOLDER_MARK`] stand apart from the bytes around.
 ///
 /// # Errors
 /// The set, the method or the message is wrong; each says why, and what to write instead.
-pub fn encode(
-    set: &[u8],
-    method: &str,
-    json: &str,
-) -> Result<Vec<MessagePart<String>>, MessageFault> {
+pub fn encode(set: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
     let pool = descriptors::pool(set)?;
-    let input = descriptors::input(&pool, method)?;
+    let method = descriptors::method(&pool, method)?;
+    let input = method.input();
     let message = message(&input, json).map_err(MessageFault::Message)?;
-    parts::split(&message.encode_to_vec(), &input).map_err(MessageFault::Message)
+    let parts = parts::split(&message.encode_to_vec(), &input).map_err(MessageFault::Message)?;
+    Ok(EncodedCall {
+        message: parts,
+        is_streamed: method.is_server_streaming(),
+    })
 }
 
 fn message(input: &MessageDescriptor, json: &str) -> Result<DynamicMessage, String> {

@@ -1,4 +1,5 @@
 use super::*;
+use plan::MessagePart;
 use std::fs;
 
 const PROTO: &str = r#"
@@ -35,7 +36,9 @@ fn set(has_imports: bool) -> Vec<u8> {
 }
 
 fn encoded(json: &str) -> Result<Vec<MessagePart<String>>, MessageFault> {
-    encode(&set(true), "shop.v1.Carts/Add", json)
+    let call = encode(&set(true), "shop.v1.Carts/Add", json)?;
+    assert!(!call.is_streamed);
+    Ok(call.message)
 }
 
 fn bytes(bytes: &[u8]) -> MessagePart<String> {
@@ -123,17 +126,23 @@ fn each_wrong_method_names_the_nearest() {
              Fill)",
         ),
         (
-            "shop.v1.Carts/Watch",
-            "answers with a stream of messages, and only calls with one message and one answer \
-             can be made; name another method",
+            "shop.v1.Carts/Fill",
+            "takes a stream of messages, and only calls with one message can be made; name another \
+             method",
         ),
-        ("shop.v1.Carts/Fill", "takes a stream of messages"),
     ] {
         let Err(MessageFault::Method(said)) = encode(&set(true), method, "{}") else {
             panic!("{method} is taken");
         };
         assert!(said.starts_with(why), "{said}");
     }
+}
+
+#[test]
+fn method_may_answer_with_a_stream() {
+    let call = encode(&set(true), "shop.v1.Carts/Watch", r#"{"name": "ab"}"#).unwrap();
+    assert!(call.is_streamed);
+    assert_eq!(call.message, [bytes(b"\x0a\x02ab")]);
 }
 
 #[test]

@@ -86,7 +86,11 @@ impl AnswerWatch {
         }
         if let Some(right) = self.checks.grpc {
             if status == GRPC_STATUS {
-                self.body = WatchedBody::Grpc(GrpcAnswer::new(right, fields));
+                self.body = WatchedBody::Grpc(GrpcAnswer::new(
+                    right,
+                    self.checks.stream.as_deref(),
+                    fields,
+                ));
             }
             return;
         }

@@ -70,9 +70,9 @@ impl EventScanner {
     pub(super) fn take(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !rest.is_empty() && !self.is_full() {
-            rest = match self.stream.events {
-                EventFormat::Sse => self.take_field(rest),
-                EventFormat::Lines => self.take_line(rest),
+            rest = match self.is_of_lines() {
+                true => self.take_line(rest),
+                false => self.take_field(rest),
             };
         }
     }
@@ -80,9 +80,14 @@ impl EventScanner {
     /// The body is whole: a last line without a line end counts, an event without an empty line
     /// behind it does not (WHATWG HTML §9.2.6).
     pub(super) fn end(&mut self) {
-        if self.stream.events == EventFormat::Lines && !self.is_full() {
+        if self.is_of_lines() && !self.is_full() {
             self.dispatch();
         }
+    }
+
+    /// Whether events are lines; otherwise they are server-sent events.
+    fn is_of_lines(&self) -> bool {
+        self.stream.events == Some(EventFormat::Lines)
     }
 
     /// Takes a part of a line, or its end. Returns what follows.
@@ -163,9 +168,9 @@ impl EventScanner {
         let expected = &end.as_bytes()[taken..];
         let (same, beyond) = bytes.split_at(expected.len().min(bytes.len()));
         // What a line has beyond may be the CR of its end.
-        let is_beyond_blank = match self.stream.events {
-            EventFormat::Sse => beyond.is_empty(),
-            EventFormat::Lines => beyond.trim_ascii().is_empty(),
+        let is_beyond_blank = match self.is_of_lines() {
+            true => beyond.trim_ascii().is_empty(),
+            false => beyond.is_empty(),
         };
         let is_marker = expected.starts_with(same) && is_beyond_blank;
         self.marker = is_marker.then_some(taken + same.len());

@@ -1,12 +1,11 @@
-//! The answer to a gRPC call: its messages are counted, and its status comes behind them.
+//! The answer to a gRPC call: its messages are counted, and its status comes behind them. They are
+//! events where a method streams its answers.
 
 use super::answer_captures::values_of;
+use super::event_watch::EventWatch;
+use super::message_scanner::MessageScanner;
 use measure::{GrpcFault, GrpcStatus, Kind};
-use plan::Request;
-
-/// Bytes before a message: whether it is compressed, and its length (gRPC over HTTP/2,
-/// "Length-Prefixed-Message").
-const PREFIX: usize = 5;
+use plan::{EventStream, Request};
 
 /// The statuses that are right, by code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,16 +16,10 @@ pub(super) struct RightStatuses(u32);
 pub(super) struct GrpcAnswer {
     right: RightStatuses,
     is_grpc: bool,
-    /// Whether the head names a coding, so that messages may be compressed.
-    has_coding: bool,
     status: Option<Result<GrpcStatus, GrpcFault>>,
-    /// Messages that have begun, saturating.
-    messages: u32,
-    prefix: [u8; PREFIX],
-    /// Bytes of the prefix that have come, and those of the message that have not.
-    of_prefix: usize,
-    left: u32,
-    is_broken: bool,
+    messages: MessageScanner,
+    /// The messages as events, if the answer may have any number of them.
+    events: Option<EventWatch>,
 }
 
 impl RightStatuses {
@@ -48,9 +41,10 @@ impl RightStatuses {
 }
 
 impl GrpcAnswer {
-    /// An answer whose head has these fields.
+    /// An answer whose head has these fields, and messages as `stream` says; one without it.
     pub(super) fn new<'f>(
         right: RightStatuses,
+        stream: Option<&EventStream>,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) -> GrpcAnswer {
         let content_type = values_of(fields.clone(), "content-type").next();
@@ -58,41 +52,24 @@ impl GrpcAnswer {
         GrpcAnswer {
             right,
             is_grpc: content_type.is_some_and(is_grpc),
-            has_coding: coding.is_some_and(|coding| coding != b"identity"),
             status: None,
-            messages: 0,
-            prefix: [0; PREFIX],
-            of_prefix: 0,
-            left: 0,
-            is_broken: false,
+            messages: MessageScanner::new(coding.is_some_and(|coding| coding != b"identity")),
+            events: stream.map(|stream| EventWatch::of_messages(stream.cut_after)),
         }
     }
 
     /// Takes the next bytes of the body.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() && !self.is_broken {
-            if self.left > 0 {
-                let taken = bytes.len().min(self.left as usize);
-                self.left -= taken as u32; // at most what was left
-                bytes = &bytes[taken..];
-                continue;
-            }
-            let taken = bytes.len().min(PREFIX - self.of_prefix);
-            self.prefix[self.of_prefix..][..taken].copy_from_slice(&bytes[..taken]);
-            self.of_prefix += taken;
-            bytes = &bytes[taken..];
-            if self.of_prefix == PREFIX {
-                self.begin_message();
-            }
+    pub(super) fn take(&mut self, bytes: &[u8]) {
+        let wanted = self.events.as_ref().and_then(EventWatch::wanted);
+        self.messages.take(bytes, wanted.unwrap_or(u64::MAX));
+        if let Some(events) = &mut self.events {
+            events.count(self.messages.messages());
         }
     }
 
-    fn begin_message(&mut self) {
-        let [flag, l0, l1, l2, l3] = self.prefix;
-        self.of_prefix = 0;
-        self.messages = self.messages.saturating_add(1);
-        self.left = u32::from_be_bytes([l0, l1, l2, l3]);
-        self.is_broken = flag > u8::from(self.has_coding);
+    /// Its messages as events; `None` if it is to have one only.
+    pub(super) fn events(&mut self) -> Option<&mut EventWatch> {
+        self.events.as_mut()
     }
 
     /// Takes the fields that stand behind the body, or in a head without one.
@@ -116,12 +93,15 @@ impl GrpcAnswer {
         self.status.and_then(Result::ok)
     }
 
-    /// The answer is whole: returns what it fails by, `None` if it passes.
-    pub(super) fn end(&self) -> Option<Kind> {
+    /// The answer is whole, or given up: returns what it fails by, `None` if it passes.
+    pub(super) fn end(&mut self) -> Option<Kind> {
         if !self.is_grpc {
             return Some(Kind::GrpcFault(GrpcFault::ContentType));
         }
+        let is_full = self.events.as_ref().is_some_and(EventWatch::is_full);
         let status = match self.status {
+            // The client has not waited for it.
+            None if is_full => return None,
             None => return Some(Kind::GrpcFault(GrpcFault::NoStatus)),
             Some(Err(fault)) => return Some(Kind::GrpcFault(fault)),
             Some(Ok(status)) => status,
@@ -133,9 +113,9 @@ impl GrpcAnswer {
         if status != GrpcStatus::Ok {
             return None;
         }
-        let is_cut = self.left > 0 || self.of_prefix > 0;
-        let fault = match self.messages {
-            _ if self.is_broken || is_cut => GrpcFault::BadMessage,
+        let fault = match self.messages.messages() {
+            _ if !self.messages.is_whole() => GrpcFault::BadMessage,
+            _ if self.events.is_some() => return None,
             0 => GrpcFault::NoMessage,
             1 => return None,
             _ => GrpcFault::ManyMessages,
@@ -161,6 +141,7 @@ fn is_number(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use measure::StreamEnd;
 
     const OK: RightStatuses = RightStatuses(1);
 
@@ -168,7 +149,18 @@ mod tests {
         let fields = fields
             .iter()
             .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        GrpcAnswer::new(OK, fields)
+        GrpcAnswer::new(OK, None, fields)
+    }
+
+    /// An answer with any number of messages, or at most `cut_after` of them.
+    fn stream(cut_after: Option<u32>) -> GrpcAnswer {
+        let stream = EventStream {
+            events: None,
+            end: None,
+            cut_after,
+        };
+        let fields = [(&b"content-type"[..], &b"application/grpc"[..])];
+        GrpcAnswer::new(OK, Some(&stream), fields.into_iter())
     }
 
     fn grpc() -> GrpcAnswer {
@@ -176,17 +168,11 @@ mod tests {
     }
 
     fn end(mut answer: GrpcAnswer, body: &[u8], status: Option<&str>) -> Option<Kind> {
-        let mut by_byte = grpc();
-        (by_byte.is_grpc, by_byte.has_coding) = (answer.is_grpc, answer.has_coding);
         answer.take(body);
-        body.chunks(1).for_each(|byte| by_byte.take(byte));
-        for answer in [&mut answer, &mut by_byte] {
-            let fields = status
-                .iter()
-                .map(|value| (&b"grpc-status"[..], value.as_bytes()));
-            answer.take_trailers(fields);
-        }
-        assert_eq!(answer.end(), by_byte.end());
+        let fields = status
+            .iter()
+            .map(|value| (&b"grpc-status"[..], value.as_bytes()));
+        answer.take_trailers(fields);
         answer.end()
     }
 
@@ -211,6 +197,44 @@ mod tests {
             end(coded(("grpc-encoding", "identity")), compressed, Some("0")),
             fault(GrpcFault::BadMessage)
         );
+    }
+
+    #[test]
+    fn stream_has_any_number_of_messages_and_its_status() {
+        let messages = MESSAGE.repeat(3);
+        for (body, events) in [(&b""[..], 0), (MESSAGE, 1), (&messages, 3)] {
+            for status in ["0", "5"] {
+                let mut answer = stream(None);
+                answer.take(body);
+                let batch = answer.events().and_then(|events| events.tell(7));
+                assert_eq!(batch.map_or(0, |batch| batch.number), events);
+                let failure = (status == "5").then_some(Kind::GrpcStatus(GrpcStatus::NotFound));
+                assert_eq!(end(answer, b"", Some(status)), failure);
+            }
+        }
+        assert_eq!(end(stream(None), MESSAGE, None), fault(GrpcFault::NoStatus));
+        let cut = &messages[..messages.len() - 1];
+        assert_eq!(
+            end(stream(None), cut, Some("0")),
+            fault(GrpcFault::BadMessage)
+        );
+    }
+
+    #[test]
+    fn stream_that_is_given_up_needs_no_status_but_has_what_came() {
+        let messages = MESSAGE.repeat(3);
+        assert_eq!(end(stream(Some(2)), &messages, None), None);
+        let status = Some(Kind::GrpcStatus(GrpcStatus::NotFound));
+        assert_eq!(end(stream(Some(2)), &messages, Some("5")), status);
+        assert_eq!(
+            end(stream(Some(4)), &messages, None),
+            fault(GrpcFault::NoStatus)
+        );
+        let mut answer = stream(Some(2));
+        answer.take(&messages);
+        let events = answer.events().expect("a stream");
+        assert!(events.is_full());
+        assert_eq!(events.outcome(), (StreamEnd::Cut, 2));
     }
 
     #[test]

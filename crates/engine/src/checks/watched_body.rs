@@ -65,7 +65,8 @@ impl WatchedBody {
     /// Its events, if it is a stream of them that can be read.
     pub(super) fn events(&mut self) -> Option<&mut EventWatch> {
         match self {
-            WatchedBody::Ignored | WatchedBody::Unreadable | WatchedBody::Grpc(_) => None,
+            WatchedBody::Ignored | WatchedBody::Unreadable => None,
+            WatchedBody::Grpc(answer) => answer.events(),
             WatchedBody::Plain(reader) => reader.events.as_mut(),
             WatchedBody::Coded(body) => body.decoder.reader_mut().events.as_mut(),
         }

@@ -31,6 +31,30 @@ pub(crate) fn of_request(
     })
 }
 
+/// Reads the stream that a gRPC call is answered with: its messages. `is_streamed` says whether the
+/// method has one; without descriptors, it has if the request's section says so.
+pub(crate) fn of_call(request: &PlanSection<'_>, is_streamed: Option<bool>) -> Option<EventStream> {
+    let cut_after = request.read("stream", |field| {
+        if is_streamed == Some(false) {
+            field.problem("has no meaning for this method, which has one answer; remove it");
+        }
+        let section = field.section()?;
+        section.refuse(
+            &["events", "end"],
+            "is for texts, and a gRPC call is answered with messages and a status; remove it",
+        );
+        let cut_after = section.read("cut_after", |field| field.whole32(CUT_AFTER));
+        section.finish();
+        Some(cut_after)
+    });
+    let is_streamed = is_streamed.unwrap_or(cut_after.is_some());
+    is_streamed.then(|| EventStream {
+        events: None,
+        end: None,
+        cut_after: cut_after.flatten(),
+    })
+}
+
 fn read(section: &PlanSection<'_>, method: &str, expect: &Expect) -> EventStream {
     if method == "HEAD" {
         section.problem(
@@ -53,7 +77,7 @@ fn read(section: &PlanSection<'_>, method: &str, expect: &Expect) -> EventStream
         );
     }
     EventStream {
-        events,
+        events: Some(events),
         end,
         cut_after,
     }

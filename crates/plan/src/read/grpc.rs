@@ -4,6 +4,7 @@ use crate::grpc::decode;
 use crate::read::auth;
 use crate::read::capture;
 use crate::read::columns;
+use crate::read::event_stream;
 use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
@@ -46,6 +47,14 @@ pub(crate) const KEYS: &[&str] = &[
     "request.grpc.timeout",
 ];
 
+/// What is called with which message.
+struct Call {
+    grpc: Grpc,
+    message: Vec<MessagePart<Template>>,
+    /// Whether the answer is a stream of messages; `None` if no descriptors say so.
+    is_streamed: Option<bool>,
+}
+
 type Headers = Vec<(String, Secret<Template>)>;
 
 /// Reads a request that has `grpc`.
@@ -69,15 +78,18 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
             "takes a text from the body, which is an encoded message; take it from a header",
         );
     }
-    let (grpc, body) = call?;
+    let is_streamed = call.as_ref().and_then(|call| call.is_streamed);
+    let stream = event_stream::of_call(section, is_streamed);
+    let Call { grpc, message, .. } = call?;
     Some(Request {
         path: Some(Template::literal(&format!("/{}", grpc.method))),
         headers,
         auth,
-        body: Some(body),
+        body: Some(Body::Message(message)),
         expect: expect?,
         captures,
         grpc: Some(grpc),
+        stream,
         ..Request::of_method("POST")
     })
 }
@@ -96,10 +108,6 @@ fn refuse_others(section: &PlanSection<'_>) {
     section.refuse(
         &["redirects"],
         "has no meaning for a gRPC call, which is not redirected; remove it",
-    );
-    section.refuse(
-        &["stream"],
-        "has no meaning for a gRPC call, which has one message as its answer; remove it",
     );
 }
 
@@ -127,7 +135,7 @@ fn expect(section: &PlanSection<'_>) -> Option<Expect> {
 }
 
 /// Reads what is called with which message, and adds the header fields that belong to it.
-fn call(field: &Field<'_>, headers: &mut Headers) -> Option<(Grpc, Body)> {
+fn call(field: &Field<'_>, headers: &mut Headers) -> Option<Call> {
     let section = field.section()?;
     let method = section.read("method", method);
     if !section.has("method") {
@@ -135,18 +143,23 @@ fn call(field: &Field<'_>, headers: &mut Headers) -> Option<(Grpc, Body)> {
     }
     let timeout = section.read("timeout", |field| field.duration(TIMEOUT));
     let set = section.read("descriptors", |field| field.file(MAX_SET_BYTES));
-    let parts = match section.read("encoded", |field| parts(&field, 0)) {
+    let encoded = match section.read("encoded", |field| parts(&field, 0)) {
         Some(parts) => {
             let cure = "given beside encoded, which is the whole message; remove one of them";
             section.refuse(&["descriptors", "message"], cure);
-            Some(parts)
+            Some((parts, None))
         }
         None if section.has("encoded") => None,
         None => message(&section, method.as_deref(), set.as_ref()),
     };
     section.finish();
     add_fields(field, headers, timeout);
-    Some((Grpc { method: method? }, Body::Message(parts?)))
+    let (message, is_streamed) = encoded?;
+    Some(Call {
+        grpc: Grpc { method: method? },
+        message,
+        is_streamed,
+    })
 }
 
 /// Reads a method, also with a dot before its name, as some tools write it.
@@ -170,12 +183,12 @@ fn method(field: Field<'_>) -> Option<String> {
     }
 }
 
-/// Encodes the message by the descriptors.
+/// Encodes the message by the descriptors, which also say whether the answer is a stream.
 fn message(
     section: &PlanSection<'_>,
     method: Option<&str>,
     set: Option<&File>,
-) -> Option<Vec<MessagePart<Template>>> {
+) -> Option<(Vec<MessagePart<Template>>, Option<bool>)> {
     if !section.has("descriptors") {
         section.problem(
             "names no descriptors; write descriptors = \"api.binpb\", a file that protoc \
@@ -192,8 +205,8 @@ fn message(
         section.problem_at("descriptors", format_args!("{:?} {cure}", set.name));
         return None;
     };
-    let parts = match encode(&set.content, method, &marked(&text)) {
-        Ok(parts) => parts,
+    let call = match encode(&set.content, method, &marked(&text)) {
+        Ok(call) => call,
         Err(MessageFault::Descriptors(why)) => {
             let why = format!("{:?} {why}", set.name);
             section.problem_at("descriptors", why);
@@ -209,7 +222,8 @@ fn message(
         }
     };
     let mut unmark = |marked: &String| unmarked(marked, &text);
-    Some(parts.iter().map(|part| part.map(&mut unmark)).collect())
+    let parts = call.message.iter().map(|part| part.map(&mut unmark));
+    Some((parts.collect(), Some(call.is_streamed)))
 }
 
 /// Reads a message, written as a text of JSON or as a table.

@@ -195,7 +195,15 @@ fn each_wrong_call_says_what_to_write() {
         ),
         (
             beside("stream.events = \"sse\""),
-            "request.stream: has no meaning for a gRPC call",
+            "request.stream.events: is for texts, and a gRPC call is answered with messages",
+        ),
+        (
+            beside("stream.end = \"[DONE]\""),
+            "request.stream.end: is for texts",
+        ),
+        (
+            format!("stream.cut_after = 3\n[request.grpc]\nmethod = \"a.B/C\"\n{SET}"),
+            "request.stream: has no meaning for this method, which has one answer; remove it",
         ),
         (
             beside("expect.json.\"/a\" = 1"),
@@ -237,6 +245,28 @@ fn each_wrong_call_says_what_to_write() {
         let said = problem(&request);
         assert!(said.contains(why), "{request}\n{said}");
     }
+}
+
+#[test]
+fn method_that_streams_its_answers_makes_a_stream_of_messages() {
+    for (beside, cut_after) in [("", None), ("stream.cut_after = 3", Some(3))] {
+        let text = format!(
+            "{HTTP2}[request]\n{beside}\n[request.grpc]\nmethod = \"a.B/Watch\"\n{SET}\
+             [thresholds]\n\"event_gap.p99\" = \"<= 1s\""
+        );
+        let plan = read(&text).expect("a plan");
+        let stream = plan.requests()[0].stream.clone().expect("a stream");
+        assert_eq!(
+            (stream.events, stream.end, stream.cut_after),
+            (None, None, cut_after)
+        );
+        let again = again(&plan).expect("the canonical text is a plan");
+        assert_eq!(again.requests(), plan.requests());
+    }
+    // Without descriptors the plan says so itself.
+    let text =
+        format!("{HTTP2}[request]\nstream = {{}}\ngrpc = {{ method = \"a.B/C\", encoded = [] }}");
+    assert!(read(&text).expect("a plan").requests()[0].stream.is_some());
 }
 
 #[test]

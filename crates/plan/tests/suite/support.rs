@@ -1,6 +1,8 @@
 //! Files that only exist in memory.
 
-use plan::{Campaign, Files, MessageEncoder, MessageFault, MessagePart, Plan, Settings, Sha256};
+use plan::{
+    Campaign, EncodedCall, Files, MessageEncoder, MessageFault, MessagePart, Plan, Settings, Sha256,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -129,20 +131,19 @@ impl Files for Folder {
 }
 
 /// Encodes messages of one field, which is all of the JSON; some methods are wrong.
-fn encode(
-    descriptors: &[u8],
-    method: &str,
-    json: &str,
-) -> Result<Vec<MessagePart<String>>, MessageFault> {
+fn encode(descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
     assert_eq!(descriptors, b"set");
     match method {
         "a.B/NoSet" => Err(MessageFault::Descriptors("is no set".to_owned())),
         "a.B/NoMethod" => Err(MessageFault::Method("there is none".to_owned())),
         "a.B/NoMessage" => Err(MessageFault::Message("is no message".to_owned())),
-        _ => Ok(vec![
-            MessagePart::Bytes(vec![10]),
-            MessagePart::Delimited(vec![MessagePart::Text(json.to_owned())]),
-        ]),
+        _ => Ok(EncodedCall {
+            message: vec![
+                MessagePart::Bytes(vec![10]),
+                MessagePart::Delimited(vec![MessagePart::Text(json.to_owned())]),
+            ],
+            is_streamed: method.ends_with("/Watch"),
+        }),
     }
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 fn stream(events: EventFormat, end: Option<&str>, cut_after: Option<u32>) -> Arc<EventStream> {
     let end = end.map(str::to_owned);
     Arc::new(EventStream {
-        events,
+        events: Some(events),
         end,
         cut_after,
     })
