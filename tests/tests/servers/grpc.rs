@@ -54,6 +54,14 @@ fn head(server: &Greeter, streams: u32) -> String {
     )
 }
 
+/// A call that is answered with a stream of messages, as `message` asks for.
+fn stream(more: &str, message: &str) -> String {
+    format!(
+        "[[request]]\n{more}\ngrpc = {{ method = \"greet.Greeter/Repeat\", descriptors = \
+         \"api.binpb\", message = {message} }}\n"
+    )
+}
+
 fn call(more: &str) -> String {
     format!(
         "[[request]]\n{more}\ngrpc = {{ method = \"greet.Greeter/SayHello\", descriptors = \
@@ -220,4 +228,84 @@ fn connections_that_the_server_ends_cost_no_call() {
         assert_eq!(seen.by_status, BTreeMap::from([(0, 600)]));
         assert!(seen.by_name.values().all(|&number| number == 1));
     }
+}
+
+#[test]
+fn streamed_messages_are_events_and_the_status_behind_them_counts() {
+    let pki = Pki::new();
+    let loads = [
+        "load = { connections = 3, requests = 120 }\n",
+        "load = { rate = \"400/s\", max_connections = 3, requests = 120 }\n",
+    ];
+    for (transport, (load, agents)) in [Transport::Plain, Transport::Tls]
+        .into_iter()
+        .zip(loads.into_iter().zip([2, 1]))
+    {
+        let server = Greeter::start(transport, &pki, LONG);
+        let right = stream("name = \"right\"", "{ name = \"{seq}\", times = 50 }");
+        let empty = stream("name = \"empty\"", "{ name = \"e\" }");
+        let ends = stream(
+            "name = \"ends\"",
+            "{ name = \"x\", times = 7, status = 14 }",
+        );
+        let limits = "[thresholds]\n\"events.count\" = \">= 2280\"\n\
+                      request.right.\"event_gap.max\" = \"< 60s\"\n";
+        let plan = format!("{load}{}{right}{empty}{ends}{limits}", head(&server, 4));
+        let document = start(agents, &plan, &pki)
+            .expect(0)
+            .whole_document(agents as usize);
+        let (seen, streams) = (server.seen(), &document.measured.streams);
+        assert_eq!(seen.streamed, 40 * 50 + 40 * 7);
+        assert_eq!(streams.events, seen.streamed);
+        assert_eq!((streams.whole, streams.cut, streams.empty), (120, 0, 40));
+        let expected = BTreeMap::from([("ok".to_owned(), 80), ("unavailable".to_owned(), 40)]);
+        assert_eq!(statuses(&document), expected);
+        assert_eq!(document.measured.operations.errors, 40);
+        let times = &document.measured.times;
+        assert_eq!(times["first_event"].count, 80);
+        assert_eq!(times["event_gap"].count, seen.streamed - 80);
+    }
+}
+
+#[test]
+fn stream_of_messages_is_cut_after_those_that_are_wanted() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    let endless = "{ name = \"{seq}\", times = 1000000, every_ms = 1 }";
+    let plan = format!(
+        "load = {{ connections = 2, requests = 40 }}\n{}{}",
+        head(&server, 5),
+        stream("stream.cut_after = 10", endless)
+    );
+    let document = run(1, &plan, &pki);
+    let streams = &document.measured.streams;
+    assert_eq!((streams.events, streams.cut), (400, 40));
+    // Each stream is reset, and its connection goes on.
+    assert_eq!(document.measured.connections.opened, 2);
+    assert_eq!(statuses(&document), BTreeMap::new());
+    assert_eq!(server.seen().by_status, BTreeMap::from([(0, 40)]));
+}
+
+#[test]
+fn gaps_between_messages_are_those_of_the_server() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Tls, &pki, LONG);
+    let message = "{ name = \"n\", times = 8, every_ms = 30 }";
+    let load = "load = { connections = 2, requests = 4 }\n";
+    let document = run(
+        1,
+        &format!("{load}{}{}", head(&server, 1), stream("", message)),
+        &pki,
+    );
+    let times = &document.measured.times;
+    assert_eq!(times["event_gap"].count, 4 * 7);
+    // The server sleeps before each message, which cannot come before it is sent.
+    let mean_ms = |name: &str| times[name].mean_ns / 1e6;
+    let (first, gap, whole) = (
+        mean_ms("first_event"),
+        mean_ms("event_gap"),
+        mean_ms("service_time"),
+    );
+    assert!(first >= 30.0 && whole >= 240.0, "{first} {whole}");
+    assert!(first + 7.0 * gap >= 240.0, "{first} {gap}");
 }

@@ -18,8 +18,9 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::server::TlsStream;
+use tonic::codegen::tokio_stream::Stream;
 use tonic::codegen::{BoxFuture, Service, http};
-use tonic::server::{Grpc, UnaryService};
+use tonic::server::{Grpc, ServerStreamingService, UnaryService};
 use tonic::transport::Server;
 use tonic::transport::server::Connected;
 use tonic::{Code, Request, Response, Status};
@@ -29,8 +30,17 @@ use tonic_prost::ProstCodec;
 pub const PROTO: &str = r#"
     syntax = "proto3";
     package greet;
-    service Greeter { rpc SayHello(Hello) returns (Hello); }
-    message Hello { string name = 1; int32 status = 2; repeated Hello more = 3; }
+    service Greeter {
+        rpc SayHello(Hello) returns (Hello);
+        rpc Repeat(Hello) returns (stream Hello);
+    }
+    message Hello {
+        string name = 1;
+        int32 status = 2;
+        repeated Hello more = 3;
+        int32 times = 4;
+        int32 every_ms = 5;
+    }
 "#;
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -41,6 +51,11 @@ struct Hello {
     status: i32,
     #[prost(message, repeated, tag = "3")]
     more: Vec<Hello>,
+    /// How often it is sent back in a stream, and how far apart.
+    #[prost(int32, tag = "4")]
+    times: i32,
+    #[prost(int32, tag = "5")]
+    every_ms: i32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,6 +72,8 @@ pub struct Seen {
     pub by_name: BTreeMap<String, u64>,
     /// `x-id`, credentials and deadline of each call that has the first of these.
     pub fields: Vec<String>,
+    /// Messages that were handed to the connections of streams.
+    pub streamed: u64,
 }
 
 /// The server, which ends with its process.
@@ -138,21 +155,21 @@ async fn serve(
             });
         }
     });
-    let sockets = PolledSockets(move |context: &mut Context<'_>| accepted.poll_recv(context));
+    let sockets = Polled(move |context: &mut Context<'_>| accepted.poll_recv(context));
     let server = Server::builder().max_connection_age(longest);
     server.serve_with_incoming(service, sockets).await.unwrap();
 }
 
-/// A function as a stream of sockets.
-struct PolledSockets<F>(F);
+/// A function as a stream.
+struct Polled<F>(F);
 
-impl<F> tonic::codegen::tokio_stream::Stream for PolledSockets<F>
+impl<F, T> Stream for Polled<F>
 where
-    F: FnMut(&mut Context<'_>) -> Poll<Option<io::Result<Socket>>> + Unpin,
+    F: FnMut(&mut Context<'_>) -> Poll<Option<T>> + Unpin,
 {
-    type Item = io::Result<Socket>;
+    type Item = T;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         (self.0)(context)
     }
 }
@@ -171,10 +188,17 @@ impl Service<http::Request<tonic::body::Body>> for GreeterService {
 
     fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
         let service = self.clone();
-        assert_eq!(request.uri().path(), "/greet.Greeter/SayHello");
+        let is_streamed = match request.uri().path() {
+            "/greet.Greeter/SayHello" => false,
+            "/greet.Greeter/Repeat" => true,
+            other => panic!("{other} is called"),
+        };
         Box::pin(async move {
             let mut grpc = Grpc::new(ProstCodec::default());
-            Ok(grpc.unary(service, request).await)
+            Ok(match is_streamed {
+                false => grpc.unary(service, request).await,
+                true => grpc.server_streaming(service, request).await,
+            })
         })
     }
 }
@@ -186,6 +210,35 @@ impl UnaryService<Hello> for GreeterService {
     fn call(&mut self, request: Request<Hello>) -> Self::Future {
         let answer = self.answer(&request);
         Box::pin(async move { answer })
+    }
+}
+
+/// Messages, and the status behind them.
+type Messages = Pin<Box<dyn Stream<Item = Result<Hello, Status>> + Send>>;
+
+impl ServerStreamingService<Hello> for GreeterService {
+    type Response = Hello;
+    type ResponseStream = Messages;
+    type Future = BoxFuture<Response<Messages>, Status>;
+
+    fn call(&mut self, request: Request<Hello>) -> Self::Future {
+        let (answer, seen) = (self.answer(&request), Arc::clone(&self.0));
+        let hello = request.into_inner();
+        let (to_client, mut messages) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(async move {
+            for _ in 0..hello.times {
+                tokio::time::sleep(Duration::from_millis(hello.every_ms as u64)).await;
+                if to_client.send(Ok(hello.clone())).await.is_err() {
+                    return;
+                }
+                seen.lock().unwrap().streamed += 1;
+            }
+            if let Err(status) = answer {
+                let _ = to_client.send(Err(status)).await;
+            }
+        });
+        let messages = Polled(move |context: &mut Context<'_>| messages.poll_recv(context));
+        Box::pin(async move { Ok(Response::new(Box::pin(messages) as Messages)) })
     }
 }
 
