@@ -1,6 +1,7 @@
 //! The journeys of a worker that are under way, by the slot whose user or arrival makes them. Knows
 //! nothing of connections.
 
+mod journey_choice;
 mod program;
 mod travellers;
 mod walk;
@@ -8,8 +9,9 @@ mod walk;
 use crate::arrival::Arrival;
 use crate::journey_memory::{JourneyMemories, JourneyMemory};
 use crate::values::Values;
+use journey_choice::JourneyChoice;
 use measure::{JourneyCell, JourneyEnd, JourneyTimes, Period, Recorder};
-use plan::{JourneyCookies, Mix, Plan, StepTurns};
+use plan::{JourneyCookies, Plan, StepTurns};
 use program::{JourneyCommand, Program};
 use std::ops::Range;
 use travellers::Travellers;
@@ -19,7 +21,7 @@ use walk::{Walk, WalkMove, WalkState};
 #[derive(Debug)]
 pub(crate) struct Journeys {
     programs: Vec<Program>,
-    mix: Mix,
+    choice: JourneyChoice,
     seed: u64,
     /// By slot.
     places: Vec<JourneyPlace>,
@@ -75,11 +77,10 @@ impl Journeys {
         if journeys.is_empty() {
             return None;
         }
-        let weights: Vec<u32> = journeys.iter().map(|journey| journey.weight).collect();
         let seed = plan.load().seed;
         Some(Box::new(Journeys {
             programs: journeys.iter().map(Program::new).collect(),
-            mix: Mix::new(&weights, seed),
+            choice: JourneyChoice::new(plan),
             seed,
             places: Vec::new(),
             travellers: Travellers::new(plan),
@@ -112,9 +113,9 @@ impl Journeys {
         self.under_way
     }
 
-    /// The first request of journey `seq`, by its place in the plan.
-    pub(crate) fn first_request(&self, seq: u64) -> u16 {
-        let program = &self.programs[usize::from(self.mix.at(seq))];
+    /// The first request of a journey, by its place in the plan.
+    pub(crate) fn first_request(&self, cell: JourneyCell) -> u16 {
+        let program = &self.programs[usize::from(cell.journey)];
         let first = program.commands.iter().find_map(|command| match command {
             JourneyCommand::Send(step) => Some(step.request),
             _ => None,
@@ -328,7 +329,7 @@ impl Journeys {
 
     /// The cell of journey `seq` of a part of the run.
     pub(crate) fn cell(&self, period: Period, seq: u64) -> JourneyCell {
-        let journey = self.mix.at(seq);
+        let journey = self.choice.at(period, seq);
         JourneyCell { period, journey }
     }
 }

@@ -4,7 +4,7 @@ use crate::toml_text::array;
 use crate::{
     Auth, AuthScheme, AwsCredentials, Body, BodyPart, Builtin, BuiltinPace, ClientCertificates,
     Composition, Connection, DataFile, Digest, Dns, End, File, FleetPlan, Generator, HttpVersion,
-    Journey, Load, MadeSource, MadeValue, PartContent, Plan, RedirectOrigin, Replay,
+    Journey, JourneyLoad, Load, MadeSource, MadeValue, PartContent, Plan, RedirectOrigin, Replay,
     ReplayConnections, ReplayHandshakes, Request, RequestsPerConnection, Resumption, ServerNames,
     Sha256, Shape, Target, Template, Threshold, Tls, TokenHolder, TokenRequest, Words, WorkUnit,
     data_file, duration, mask, quote,
@@ -57,8 +57,8 @@ fn text(plan: &Plan) -> String {
             None => request(&mut out, each, plan.connection.requests),
         }
     }
-    for each in &plan.journeys {
-        journey(&mut out, each, plan);
+    for (place, each) in plan.journeys.iter().enumerate() {
+        journey(&mut out, each, plan, plan.load.journeys.get(place));
     }
     connection(&mut out, &plan.connection);
     if let Some(each) = &plan.tls {
@@ -429,10 +429,13 @@ fn headers(request: &Request) -> String {
     }
 }
 
-fn journey(out: &mut TomlText, journey: &Journey, plan: &Plan) {
+fn journey(out: &mut TomlText, journey: &Journey, plan: &Plan, load: Option<&JourneyLoad>) {
     out.table("[[journey]]");
     out.field("name", quote(&journey.name));
-    out.field("weight", journey.weight);
+    match load {
+        None => out.field("weight", journey.weight),
+        Some(load) => out.field("load", journey_load(load)),
+    }
     out.field("connection", word(journey.connection));
     out.field("cookies", journey.canonical_cookies());
     let requests = plan.requests.iter();
@@ -567,7 +570,9 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
             arrivals,
             max_connections,
         } => {
-            out.field("rate", quote(&rate.to_string()));
+            if load.journeys.is_empty() {
+                out.field("rate", quote(&rate.to_string()));
+            }
             out.field("arrivals", word(*arrivals));
             out.field("max_connections", max_connections);
         }
@@ -578,6 +583,9 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
     }
     out.field("warm_up", time(load.warm_up));
     out.field("seed", load.seed);
+    if !load.journeys.is_empty() {
+        return; // the stages are the sum of those that journeys have
+    }
     for stage in &load.stages {
         out.table("[[load.stage]]");
         out.field("over", time(stage.over));
@@ -586,6 +594,15 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
             Shape::Open { .. } => out.field("to", format_args!("\"{}/s\"", stage.to)),
         }
     }
+}
+
+/// An inline table.
+fn journey_load(load: &JourneyLoad) -> String {
+    let stages = array(&load.stages, |stage| {
+        format!("{{ over = {}, to = \"{}/s\" }}", time(stage.over), stage.to)
+    });
+    let rate = quote(&load.rate.to_string());
+    format!("{{ rate = {rate}, stage = {stages} }}")
 }
 
 fn fleet(out: &mut TomlText, fleet: &FleetPlan) {

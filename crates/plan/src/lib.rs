@@ -32,6 +32,7 @@ mod key_log;
 mod load;
 mod load_amount;
 mod mask;
+mod merged_arrivals;
 mod minted;
 mod mix;
 mod multipart;
@@ -106,8 +107,9 @@ pub use journey::{
     Journey, JourneyConnection, JourneyCookies, JourneyPart, JourneyWay, Pause, StepTurns, WorkUnit,
 };
 pub use key_log::KeyLog;
-pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
+pub use load::{Arrivals, End, JourneyLoad, Load, Shape, Stage, ThinkTime};
 pub use mask::{MASK, mask_secrets};
+pub use merged_arrivals::{MergedArrival, MergedArrivals};
 pub use minted::{Minted, MintedError, MintedIdentity};
 pub use mix::Mix;
 pub use multipart::{BodyPart, Multipart, PartContent};

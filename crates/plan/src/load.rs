@@ -31,6 +31,18 @@ pub struct Load {
     /// The arrivals of a replay, in place of those that an open loop's rate would give; its shape
     /// has their mean rate.
     pub recorded: Option<Arc<RecordedArrivals>>,
+    /// The loads of the plan's journeys, in its order, if they have their own; the shape's rate and
+    /// the stages are then their sum.
+    pub journeys: Vec<JourneyLoad>,
+}
+
+/// The load of one journey of an open loop: its arrivals, which are even.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JourneyLoad {
+    /// Arrivals per second at the beginning; can be zero if a stage raises it.
+    pub rate: Rate,
+    /// Ramps and steps that follow, in order.
+    pub stages: Vec<Stage>,
 }
 
 /// Closed or open loop.
@@ -135,6 +147,15 @@ impl Load {
         } else {
             MAX_RATE
         };
+        for journey in &mut self.journeys {
+            if journey.rate.as_per_second() > 0.0 {
+                journey.rate = rate(journey.rate.as_per_second() * times)?;
+            }
+            journey
+                .stages
+                .iter_mut()
+                .for_each(|stage| stage.to *= times);
+        }
         for stage in &mut self.stages {
             stage.to *= times;
             if stage.to > most {

@@ -75,6 +75,7 @@ mod tests {
             seed: 1,
             connect_ramp: Duration::ZERO,
             recorded: None,
+            journeys: Vec::new(),
         };
         let cases = [
             (0, 2, 20.0),

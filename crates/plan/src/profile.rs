@@ -147,6 +147,25 @@ impl Profile {
             .map(|segment| segment.instant_of(integral))
     }
 
+    /// Amount towards which it goes until `at_ns`: where it jumps then, the amount before.
+    pub(crate) fn amount_before(&self, at_ns: u64) -> f64 {
+        self.segment_at(at_ns.saturating_sub(1)).amount_at(at_ns)
+    }
+
+    /// How many even arrivals at this rate are due before `at_ns`. They are counted by their own
+    /// instants, so that rounding of the integral never adds or loses one.
+    pub(crate) fn count_before(&self, at_ns: u64) -> u64 {
+        let is_before = |k: u64| self.instant_of(k as f64).is_some_and(|due| due < at_ns);
+        let mut count = self.integral_at(at_ns).ceil() as u64;
+        while count > 0 && !is_before(count - 1) {
+            count -= 1;
+        }
+        while is_before(count) {
+            count += 1;
+        }
+        count
+    }
+
     /// Largest amount at any time.
     #[must_use]
     pub fn peak(&self) -> f64 {

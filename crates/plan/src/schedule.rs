@@ -3,7 +3,9 @@
 use crate::portion::PortionDeal;
 use crate::random::Exponential;
 use crate::replay::OwnRequests;
-use crate::{Arrivals, End, Load, Owner, Portion, Profile, RecordedArrivals, Shape};
+use crate::{
+    Arrivals, End, Load, MergedArrivals, Owner, Portion, Profile, RecordedArrivals, Shape,
+};
 use measure::nanoseconds;
 use std::sync::Arc;
 
@@ -13,15 +15,18 @@ const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
 /// The arrivals of one part (warm-up or measured) of an open loop, in nanoseconds from that part's
 /// beginning.
 ///
-/// Even arrivals: number k is due when the integral of the rate passes k, the first one at once.
-/// Poisson arrivals: the same with a sum of seeded exponential gaps in place of k. A replay: as its
-/// log says. Every owner computes the same sequence and takes its own numbers from it, so the union
+/// Even arrivals: number k is due when the integral of the rate passes k, the first one at once. If
+/// journeys have loads of their own, this holds for each, and they are merged by instant. Poisson
+/// arrivals: the same with a sum of seeded exponential gaps in place of k. A replay: as its log
+/// says. Every owner computes the same sequence and takes its own numbers from it, so the union
 /// over all owners is the same sequence, however many they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     profile: Profile,
     arrivals: Arrivals,
     recorded: Option<Arc<RecordedArrivals>>,
+    /// The arrivals of journeys that have loads of their own, whose sum is the profile.
+    merged: Option<Arc<MergedArrivals>>,
     seed: u64,
     bound: Bound,
 }
@@ -49,6 +54,7 @@ impl Schedule {
             profile: Profile::after_warm_up(load),
             arrivals,
             recorded: load.recorded.clone(),
+            merged: MergedArrivals::after_warm_up(load).map(Arc::new),
             seed: load.seed,
             bound,
         })
@@ -66,6 +72,7 @@ impl Schedule {
             profile: Profile::warm_up(load),
             arrivals,
             recorded: None,
+            merged: MergedArrivals::warm_up(load).map(Arc::new),
             seed: load.seed ^ WARM_UP_SEED,
             bound,
         };
@@ -78,7 +85,7 @@ impl Schedule {
         match (self.bound, &self.recorded) {
             (_, Some(recorded)) => Some(recorded.span_ns()),
             (Bound::Before(end_ns), None) => Some(end_ns),
-            (Bound::Count(count), None) => self.profile.instant_of(count as f64),
+            (Bound::Count(count), None) => self.instant(count, count as f64),
         }
     }
 
@@ -100,9 +107,10 @@ impl Schedule {
     /// never does.
     #[inline]
     fn instant(&self, number: u64, integral: f64) -> Option<u64> {
-        match &self.recorded {
-            Some(recorded) => Some(recorded.instant(number)),
-            None => self.profile.instant_of(integral),
+        match (&self.recorded, &self.merged) {
+            (Some(recorded), _) => Some(recorded.instant(number)),
+            (None, Some(merged)) => merged.at(number).map(|arrival| arrival.at_ns),
+            (None, None) => self.profile.instant_of(integral),
         }
     }
 
@@ -140,27 +148,12 @@ impl Schedule {
     pub(crate) fn known_total(&self) -> Option<u64> {
         match (self.bound, self.arrivals) {
             (Bound::Count(count), _) => Some(count),
-            (Bound::Before(end_ns), Arrivals::Even) => Some(self.even_before(end_ns)),
+            (Bound::Before(end_ns), Arrivals::Even) => Some(match &self.merged {
+                Some(merged) => merged.count_before(end_ns),
+                None => self.profile.count_before(end_ns),
+            }),
             (Bound::Before(_), Arrivals::Poisson) => None,
         }
-    }
-
-    /// Counts the instants themselves, so that rounding of the integral never adds or loses an
-    /// arrival.
-    fn even_before(&self, end_ns: u64) -> u64 {
-        let is_before = |k: u64| {
-            self.profile
-                .instant_of(k as f64)
-                .is_some_and(|at_ns| at_ns < end_ns)
-        };
-        let mut count = self.profile.integral_at(end_ns).ceil() as u64;
-        while count > 0 && !is_before(count - 1) {
-            count -= 1;
-        }
-        while is_before(count) {
-            count += 1;
-        }
-        count
     }
 
     fn admits(&self, at_ns: u64) -> bool {
@@ -363,6 +356,7 @@ mod tests {
             seed: 7,
             connect_ramp: Duration::ZERO,
             recorded: None,
+            journeys: Vec::new(),
         }
     }
 

@@ -121,6 +121,62 @@ fn a_fleet_of_any_size_makes_the_same_journeys() {
     }
 }
 
+/// The shop's plan, whose journeys have loads of their own: 20 and, from the second second on, 6
+/// each second.
+fn loads(plan: &str) -> String {
+    let (buyers, visitors) = (
+        "load.rate = \"20/s\"\nsteps",
+        "load = { rate = \"0/s\", stage = [{ over = \"1s\" }, { to = \"6/s\" }] }\nsteps",
+    );
+    let changed = plan.replace("weight = 3\nsteps", buyers).replace(
+        "name = \"visitor\"\nsteps",
+        &format!("name = \"visitor\"\n{visitors}"),
+    );
+    assert_eq!(changed.matches("/s\"").count(), 3, "{changed}");
+    changed
+}
+
+#[test]
+fn journeys_with_loads_of_their_own_arrive_as_often_as_those_say() {
+    // Before 3 s, 60 buyers and 12 visitors are due; those of the next instant end the load.
+    for (agents, load) in [
+        (1, "journeys = 72\nmax_connections = 100"),
+        (2, "journeys = 72\nmax_connections = 100"),
+        (
+            4,
+            "duration = \"3s\"\nmax_connections = 100\nwarm_up = \"500ms\"",
+        ),
+    ] {
+        let Some((finished, sessions)) = run(agents, load, loads) else {
+            return;
+        };
+        let document = finished.whole_document(agents as usize);
+        let funnel = &document.journeys;
+        let begun: Vec<(&str, u64)> = funnel
+            .iter()
+            .map(|journey| (journey.name.as_str(), journey.begun + journey.not_sent))
+            .collect();
+        assert_eq!(
+            begun,
+            [("buyer", 60), ("visitor", 12)],
+            "{agents} agents: {load}"
+        );
+        if load.contains("warm_up") {
+            continue; // which has buyers too, and the end cuts some off
+        }
+        // A buyer searches three times, a visitor once.
+        let searched = |times: usize| {
+            let searches = |asked: &&Vec<String>| {
+                let searches = asked.iter().filter(|asked| asked.contains("/items"));
+                searches.count() == times
+            };
+            sessions.values().filter(searches).count()
+        };
+        assert_eq!((searched(3), searched(1), sessions.len()), (60, 12, 72));
+        assert_counts(&finished, &sessions);
+    }
+}
+
 #[test]
 fn a_journey_ends_with_the_step_that_fails() {
     // An item that was not found is refused.
@@ -185,7 +241,6 @@ fn journeys_are_abandoned_at_the_end_of_the_load() {
     let Some((finished, sessions)) = run(1, load, change) else {
         return;
     };
-    let finished = finished.expect(0);
     assert_counts(&finished, &sessions);
     assert_eq!(sessions.len(), 40);
     let cut = sessions.values().filter(|asked| asked.len() == 2).count();

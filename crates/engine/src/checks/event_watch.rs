@@ -60,7 +60,7 @@ impl EventWatch {
         }
     }
 
-    /// There are so many events by now.
+    /// There are `number` events by now.
     pub(super) fn count(&mut self, number: u64) {
         if let FoundEvents::Counted { events, .. } = &mut self.found {
             *events = number;

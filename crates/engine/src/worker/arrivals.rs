@@ -149,7 +149,7 @@ impl Worker {
             Some(journeys) => {
                 let cell = journeys.cell(period, seq);
                 self.ledger.recorder.count_journey_not_sent(cell);
-                journeys.first_request(seq)
+                journeys.first_request(cell)
             }
         };
         let checks = self.requests.checks(request);

@@ -166,6 +166,7 @@ fn one(section: PlanSection<'_>, requests: &[Request], is_only: bool) -> Option<
         section.problem("has no name; write one such as name = \"buyer\"");
     }
     let weight = section.read("weight", |field| field.whole32(WEIGHT));
+    section.field("load"); // read with those of other journeys
     let connection = section.read("connection", |field| field.choice());
     let cookies = section.read("cookies", cookies);
     let mut reader = StepsReader {

@@ -1,8 +1,8 @@
 //! All keys of a plan, and what to write instead of unknown ones.
 
 use crate::read::{
-    builtin, capture, connection, event_stream, expect, fleet, grpc, identities, journey, key_log,
-    load, repeat, replay, request, search, target, tls,
+    builtin, capture, connection, event_stream, expect, fleet, grpc, identities, journey,
+    journey_load, key_log, load, repeat, replay, request, search, target, tls,
 };
 use strsim::damerau_levenshtein;
 
@@ -18,6 +18,7 @@ const SECTIONS: &[&[&str]] = &[
     grpc::KEYS,
     capture::KEYS,
     journey::KEYS,
+    journey_load::KEYS,
     connection::KEYS,
     tls::KEYS,
     identities::KEYS,

@@ -1,22 +1,23 @@
 //! Reads `[load]`.
 
 use crate::load::{MAX_CONNECTIONS, MAX_RATE, MAX_REQUESTS};
+use crate::merged_arrivals;
 use crate::read::field::Field;
+use crate::read::journey_load::JourneyLoads;
 use crate::read::node::NodeValue;
 use crate::read::replay::mean_rate;
 use crate::read::rows_end::{RowUse, RowsEnd};
 use crate::read::section::PlanSection;
+use crate::read::stages::{MONTH, amount, connections, rate, stages};
 use crate::{
-    Arrivals, Capacity, End, Load, Profile, Rate, Replay, SearchRange, Shape, Stage, ThinkTime,
-    WorkUnit,
+    Arrivals, Capacity, End, JourneyLoad, Load, Profile, Rate, Replay, SearchRange, Shape, Stage,
+    ThinkTime, WorkUnit,
 };
 use std::sync::Arc;
 use std::time::Duration;
 
 const DEFAULT_MAX_CONNECTIONS: u32 = 10_000;
-const MAX_STAGES: usize = 10_000;
 const HOUR: Duration = Duration::from_secs(3600);
-const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
 const MS: Duration = Duration::from_millis(1);
 const DEFAULT_SEED: u64 = 1;
 const TOO_LONG: &str = "takes longer than 720h; shorten it";
@@ -53,10 +54,10 @@ pub(crate) const KEYS: &[&str] = &[
 ];
 
 /// What a load is made of.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) enum LoadContent<'a> {
     /// Requests, or journeys.
-    Planned(WorkUnit),
+    Planned(WorkUnit, JourneyLoads),
     /// The requests of a replay, which is `None` if it is wrong.
     Recorded(Option<&'a Replay>),
 }
@@ -70,7 +71,7 @@ pub(crate) fn read(
 ) -> Option<Load> {
     match content {
         LoadContent::Recorded(replay) => of_replay(section, replay, amount, rows),
-        LoadContent::Planned(unit) => of_amount(section, amount, rows, unit),
+        LoadContent::Planned(unit, loads) => of_amount(section, amount, rows, (unit, loads)),
     }
 }
 
@@ -78,22 +79,11 @@ fn of_amount(
     section: PlanSection<'_>,
     amount: AmountSource<'_>,
     rows: Option<RowUse<'_>>,
-    unit: WorkUnit,
+    (unit, loads): (WorkUnit, JourneyLoads),
 ) -> Option<Load> {
     refuse_other_unit(&section, unit);
     let seed = seed(&section);
-    let shape = match amount {
-        AmountSource::Own => shape(&section),
-        AmountSource::Searched(search) => first_hold(&section, search.range),
-        AmountSource::Unknown => read_both(&section),
-    };
-    let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
-    // Stages that are given but wrong stay `None`, so that nothing is concluded from them below.
-    let stages = if section.has("stage") {
-        stages
-    } else {
-        Some(Vec::new())
-    };
+    let (shape, stages) = whole_amount(&section, amount, &loads);
     // A search replaces stages and end by its holds. They are read all the same, for their
     // problems.
     let (stages, end) = match amount {
@@ -130,6 +120,10 @@ fn of_amount(
             seed,
             connect_ramp,
             recorded: None,
+            journeys: match loads {
+                JourneyLoads::Own(loads) => loads,
+                JourneyLoads::Shared | JourneyLoads::Wrong => Vec::new(),
+            },
         });
     if let Some(load) = &mut load {
         if let Some(rows) = rows {
@@ -139,6 +133,83 @@ fn of_amount(
     }
     section.finish();
     load
+}
+
+/// Reads the first amount and the stages, of all journeys together if they have loads of their own.
+/// Stages that are given but wrong are `None`, so that nothing is concluded from them.
+fn whole_amount(
+    section: &PlanSection<'_>,
+    amount: AmountSource<'_>,
+    loads: &JourneyLoads,
+) -> (Option<Shape>, Option<Vec<Stage>>) {
+    match (loads, amount) {
+        (JourneyLoads::Shared, _) => shape_and_stages(section, amount),
+        (_, AmountSource::Searched(_)) => {
+            section.context.problem(
+                "search",
+                None,
+                "looks for the amount of one load, and journeys have loads of their own; write \
+                 journey.weight in place of journey.load"
+                    .to_owned(),
+            );
+            wrong_amount(section)
+        }
+        (JourneyLoads::Own(loads), _) => sum_of_journeys(section, loads),
+        (JourneyLoads::Wrong, _) => wrong_amount(section),
+    }
+}
+
+fn shape_and_stages(
+    section: &PlanSection<'_>,
+    amount: AmountSource<'_>,
+) -> (Option<Shape>, Option<Vec<Stage>>) {
+    let shape = match amount {
+        AmountSource::Own => shape(section),
+        AmountSource::Searched(search) => first_hold(section, search.range),
+        AmountSource::Unknown => read_both(section),
+    };
+    let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
+    match section.has("stage") {
+        true => (shape, stages),
+        false => (shape, Some(Vec::new())),
+    }
+}
+
+/// Reads the fields of an amount that has been found wrong, for their own problems.
+fn wrong_amount(section: &PlanSection<'_>) -> (Option<Shape>, Option<Vec<Stage>>) {
+    section.read("stage", |field| stages(&field, None));
+    (read_both(section), None)
+}
+
+/// The loads of journeys, taken together.
+fn sum_of_journeys(
+    section: &PlanSection<'_>,
+    loads: &[JourneyLoad],
+) -> (Option<Shape>, Option<Vec<Stage>>) {
+    section.refuse(
+        &["rate", "connections", "stage"],
+        "is given beside the loads that journeys have; remove it, or those",
+    );
+    let (arrivals, max_connections) = around_rate(section);
+    if arrivals == Arrivals::Poisson {
+        section.problem_at(
+            "arrivals",
+            "is \"even\" where journeys have loads of their own; remove it, or write one load and \
+             weights",
+        );
+    }
+    let (first, stages) = merged_arrivals::sum(loads);
+    if first > MAX_RATE || stages.iter().any(|stage| stage.to > MAX_RATE) {
+        section
+            .problem("is more than any cluster offers, all journeys together; write lower rates");
+        return (None, None);
+    }
+    let shape = Rate::per_second(first).map(|rate| Shape::Open {
+        rate,
+        arrivals,
+        max_connections,
+    });
+    (shape, Some(stages))
 }
 
 /// Reports a number of requests of a load that is made of journeys, or the other way round.
@@ -217,6 +288,7 @@ fn of_replay(
         seed,
         connect_ramp: Duration::ZERO,
         recorded: Some(Arc::clone(arrivals)),
+        journeys: Vec::new(),
     })
 }
 
@@ -364,21 +436,8 @@ fn end_of_hold(section: &PlanSection<'_>, hold: Duration, unit: WorkUnit) -> End
     End::Duration(hold)
 }
 
-fn connections(field: Field<'_>) -> Option<u32> {
-    field.whole32(0..=MAX_CONNECTIONS)
-}
-
 fn max_connections(field: Field<'_>) -> Option<u32> {
     field.whole32(1..=MAX_CONNECTIONS)
-}
-
-fn rate(field: Field<'_>) -> Option<Rate> {
-    let rate = field.rate()?;
-    if rate.as_per_second() <= MAX_RATE {
-        return Some(rate);
-    }
-    field.refuse("is more than any cluster offers; write at most \"100000000/s\"");
-    None
 }
 
 fn arrivals(field: Field<'_>) -> Option<Arrivals> {
@@ -412,71 +471,6 @@ fn pause(field: Field<'_>) -> Option<Duration> {
     field.duration(Duration::ZERO..=HOUR)
 }
 
-/// `shape` is `None` if it could not be read; then amounts of both kinds are accepted.
-fn stages(field: &Field<'_>, shape: Option<&Shape>) -> Option<Vec<Stage>> {
-    let fields = field.list("a [[load.stage]] with over and to")?;
-    if fields.len() > MAX_STAGES {
-        field.problem(format_args!(
-            "has {} entries; write at most {MAX_STAGES}",
-            fields.len()
-        ));
-        return None;
-    }
-    let mut before = shape.map_or(0.0, amount);
-    let mut stages = Vec::new();
-    for field in &fields {
-        let stage = field
-            .section()
-            .and_then(|section| stage(section, shape, before));
-        before = stage.map_or(before, |stage| stage.to);
-        stages.push(stage);
-    }
-    stages.into_iter().collect()
-}
-
-fn amount(shape: &Shape) -> f64 {
-    match shape {
-        Shape::Closed { connections, .. } => f64::from(*connections),
-        Shape::Open { rate, .. } => rate.as_per_second(),
-    }
-}
-
-/// Reads a stage; without `to` it holds the amount before it.
-fn stage(section: PlanSection<'_>, shape: Option<&Shape>, before: f64) -> Option<Stage> {
-    let over = section.read("over", |field| field.duration(Duration::ZERO..=MONTH));
-    let to = section.read("to", |field| stage_amount(&field, shape));
-    let has_over = section.has("over");
-    let has_to = section.has("to");
-    if !has_over && !has_to {
-        section.problem(
-            "is empty; write over (how long) and to (the amount at its end), such as over = \
-             \"60s\", to = 250",
-        );
-    }
-    section.finish();
-    let over = if has_over { over? } else { Duration::ZERO };
-    Some(Stage {
-        over,
-        to: if has_to { to? } else { before },
-    })
-}
-
-fn stage_amount(field: &Field<'_>, shape: Option<&Shape>) -> Option<f64> {
-    let is_number = matches!(field.node.value, NodeValue::Whole(_));
-    match shape {
-        Some(Shape::Closed { .. }) if !is_number => {
-            field.refuse(
-                "is no number of virtual users, and connections makes this a closed loop; write \
-                 one such as 250",
-            );
-            None
-        }
-        Some(Shape::Open { .. }) => rate(field.clone()).map(Rate::as_per_second),
-        None if !is_number => rate(field.clone()).map(Rate::as_per_second),
-        _ => connections(field.clone()).map(f64::from),
-    }
-}
-
 fn end(
     section: &PlanSection<'_>,
     stages: Option<&[Stage]>,
@@ -487,7 +481,7 @@ fn end(
     let number = unit.key();
     match (
         section.has("duration") || section.has(number),
-        section.has("stage"),
+        section.has("stage") || stages.is_some_and(|stages| !stages.is_empty()),
     ) {
         (true, _) => end,
         (false, true) => end_of_stages(section, stages?),

@@ -31,6 +31,7 @@ mod grpc;
 mod header;
 mod identities;
 mod journey;
+mod journey_load;
 mod json_text;
 mod key_log;
 mod known;
@@ -55,6 +56,7 @@ mod rows_end;
 mod search;
 mod section;
 mod server_names;
+mod stages;
 mod target;
 mod target_url;
 mod template;
@@ -165,7 +167,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         streams: context.http.streams(),
     };
     let mut requests = request::read(root.context, root.field("request"), rest);
-    let journeys = journey::read(&root, requests.as_deref_mut(), rest);
+    let mut journeys = journey::read(&root, requests.as_deref_mut(), rest);
     check_fields(&root, requests.as_deref().unwrap_or_default(), context.http);
     redirect_origins::check_use(&root, target.as_ref(), requests.as_deref());
     check_builtin(&root, target.as_ref(), connection.as_ref(), context.http);
@@ -180,7 +182,8 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         takes_always: replay.is_some() || root.has("journey"),
     });
     let load = load(&root, amount, takers, rest.replay);
-    if let (Some(journeys), Some(load)) = (&journeys, &load) {
+    if let (Some(journeys), Some(load)) = (&mut journeys, &load) {
+        journey_load::weigh(journeys, load);
         journey::note_at_once(root.context, journeys, load);
     }
     let fleet = root.section("fleet");
@@ -235,7 +238,7 @@ fn load(
     });
     let content = match replay {
         Some(replay) => LoadContent::Recorded(replay),
-        None => LoadContent::Planned(unit),
+        None => LoadContent::Planned(unit, journey_load::read(root)),
     };
     load::read(root.section("load")?, amount, rows, content)
 }

@@ -7,6 +7,7 @@ mod canonical;
 mod data_files;
 mod documents;
 mod grpc;
+mod journey_loads;
 mod journeys;
 mod losses;
 mod made_values;
