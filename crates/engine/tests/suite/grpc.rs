@@ -2,7 +2,7 @@
 
 use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
 use crate::support::{Outcome, parse, run};
-use measure::GrpcStatus;
+use measure::{GrpcStatus, StreamCounts};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -217,6 +217,107 @@ fn message_in_many_frames_and_compressed_is_one() {
         (outcome.measured().ok, failures(&outcome)),
         (3, BTreeMap::new())
     );
+}
+
+/// The bytes of `number` messages.
+fn messages(number: usize) -> Vec<u8> {
+    MESSAGE.repeat(number)
+}
+
+fn streams(outcome: &Outcome) -> StreamCounts {
+    let mut sum = StreamCounts::default();
+    for cell in outcome.sum.cells.values() {
+        sum.merge(&cell.streams);
+    }
+    sum
+}
+
+const STREAM: &str = "request.stream = {}";
+
+#[test]
+fn each_message_of_a_stream_is_an_event() {
+    let in_pieces = messages(3);
+    let in_pieces = in_pieces.chunks(4).flat_map(body);
+    let answers = vec![
+        [head(&[], 0), body(&messages(1000)), trailers("0")].concat(),
+        [head(&[], 0), in_pieces.collect(), trailers("0")].concat(),
+        [head(&[], 0), trailers("0")].concat(),
+        trailers_only("0"),
+        [head(&[], 0), body(b"\0\0\0\0\0"), trailers("0")].concat(),
+    ];
+    let outcome = called(answers, STREAM);
+    assert_eq!(failures(&outcome), BTreeMap::new());
+    let counters = outcome.measured();
+    assert_eq!((counters.ok, counters.connections.opened), (5, 1));
+    let streams = streams(&outcome);
+    assert_eq!((streams.events, streams.whole, streams.empty), (1004, 5, 2));
+}
+
+#[test]
+fn streams_fail_by_their_end_and_keep_their_events() {
+    let streaming = |bytes: &[u8], end: Vec<u8>| [head(&[], 0), body(bytes), end].concat();
+    let cases = [
+        (streaming(&messages(3), trailers("14")), "grpc.unavailable"),
+        (
+            streaming(&messages(2), trailers("4")),
+            "grpc.deadline_exceeded",
+        ),
+        (trailers_only("14"), "grpc.unavailable"),
+        (
+            streaming(&messages(2), frame(RST_STREAM, 0, 0, &[0, 0, 0, 2])),
+            "http.stream_reset.internal_error",
+        ),
+        (
+            streaming(b"\0\0\0\0\x02hi\0\0\0\0\x05hi", trailers("0")),
+            "grpc.bad_message",
+        ),
+        (
+            streaming(b"\0\xff\xff\xff\xffhi", trailers("0")),
+            "grpc.bad_message",
+        ),
+        (
+            streaming(b"\x01\0\0\0\x02hi", trailers("0")),
+            "grpc.bad_message",
+        ),
+        (
+            [head(&[], 0), frame(DATA, END_STREAM, 0, &messages(1))].concat(),
+            "grpc.no_status",
+        ),
+    ];
+    let mut expected = BTreeMap::new();
+    for (_, name) in &cases {
+        *expected.entry((*name).to_owned()).or_default() += 1;
+    }
+    let outcome = called(
+        cases.into_iter().map(|(answer, _)| answer).collect(),
+        STREAM,
+    );
+    assert_eq!(failures(&outcome), expected);
+    let streams = streams(&outcome);
+    // One that is reset has not ended.
+    assert_eq!((streams.events, streams.whole, streams.empty), (9, 7, 3));
+}
+
+#[test]
+fn stream_is_cut_after_the_messages_that_the_plan_wants() {
+    for lanes in [1, 4] {
+        let answers = vec![
+            [head(&[], 0), body(&messages(2)), body(&messages(500))].concat(),
+            [head(&[], 0), body(&messages(2)), trailers("0")].concat(),
+            [head(&[], 0), body(&messages(3)), trailers("0")].concat(),
+        ];
+        let sections = format!(
+            "connection = {{ http = \"2\", streams = {lanes} }}\n\
+             load = {{ connections = 1, requests = 30 }}\nrequest.stream.cut_after = 3"
+        );
+        let outcome = calling(answering(answers), &sections);
+        let counters = outcome.measured();
+        assert_eq!(failures(&outcome), BTreeMap::new());
+        assert_eq!((counters.ok, counters.connections.opened), (30, 1));
+        let streams = streams(&outcome);
+        assert_eq!((streams.cut, streams.whole), (20, 10));
+        assert_eq!(streams.events, 80);
+    }
 }
 
 #[test]
