@@ -32,6 +32,7 @@ mod key_log;
 mod load;
 mod load_amount;
 mod mask;
+mod message_shape;
 mod minted;
 mod mix;
 mod multipart;
@@ -108,6 +109,7 @@ pub use journey::{
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, Load, Shape, Stage, ThinkTime};
 pub use mask::{MASK, mask_secrets};
+pub use message_shape::{FieldKind, FieldLabel, MessageShape, ScalarType, ShapeField};
 pub use minted::{Minted, MintedError, MintedIdentity};
 pub use mix::Mix;
 pub use multipart::{BodyPart, Multipart, PartContent};

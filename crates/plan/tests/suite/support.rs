@@ -1,7 +1,8 @@
 //! Files that only exist in memory.
 
 use plan::{
-    Campaign, EncodedCall, Files, MessageEncoder, MessageFault, MessagePart, Plan, Settings, Sha256,
+    Campaign, EncodedCall, FieldKind, FieldLabel, Files, MessageEncoder, MessageFault, MessagePart,
+    MessageShape, Plan, ScalarType, Settings, Sha256, ShapeField,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,9 +131,36 @@ impl Files for Folder {
     }
 }
 
+/// A message in which each pointer's first name is a text.
+fn texts(pointers: &[&str]) -> MessageShape {
+    let names = pointers
+        .iter()
+        .filter_map(|pointer| pointer.split('/').nth(1));
+    let fields = (1..).zip(names).map(|(number, name)| ShapeField {
+        number,
+        name: name.to_owned(),
+        label: FieldLabel::Implicit,
+        kind: FieldKind::Scalar(ScalarType::String),
+    });
+    MessageShape {
+        fields: fields.collect(),
+    }
+}
+
 /// Encodes messages of one field, which is all of the JSON; some methods are wrong.
-fn encode(descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
+fn encode(
+    descriptors: &[u8],
+    method: &str,
+    json: &str,
+    pointers: &[&str],
+) -> Result<EncodedCall, MessageFault> {
     assert_eq!(descriptors, b"set");
+    if pointers.contains(&"/none") {
+        return Err(MessageFault::Pointer {
+            pointer: "/none".to_owned(),
+            why: "there is no such field".to_owned(),
+        });
+    }
     match method {
         "a.B/NoSet" => Err(MessageFault::Descriptors("is no set".to_owned())),
         "a.B/NoMethod" => Err(MessageFault::Method("there is none".to_owned())),
@@ -143,6 +171,7 @@ fn encode(descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, M
                 MessagePart::Delimited(vec![MessagePart::Text(json.to_owned())]),
             ],
             is_streamed: method.ends_with("/Watch"),
+            answer: texts(pointers),
         }),
     }
 }
