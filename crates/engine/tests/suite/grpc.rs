@@ -358,3 +358,63 @@ fn calls_that_a_server_going_away_did_not_take_are_sent_again() {
         assert_eq!(statuses(&outcome), [(GrpcStatus::Ok, 100)]);
     }
 }
+
+/// Journeys of a call whose answer is looked at, and of one that has what was taken from it.
+fn taking(answers: Vec<Vec<u8>>, look: &str, journeys: usize) -> Outcome {
+    let shape = "[{ number = 1, name = \"id\", label = \"implicit\", type = \"string\" }, \
+                 { number = 2, name = \"n\", label = \"repeated\", type = \"int32\" }]";
+    let address = answering(answers);
+    run(parse(
+        &format!(
+            "name = \"t\"\ntarget.url = \"http://{address}/\"\nconnection.http = \"2\"\n\
+             load = {{ connections = 1, journeys = {journeys} }}\n\
+             journey = [{{ steps = [\"first\"] }}]\n\
+             [[request]]\nname = \"first\"\n{look}\n\
+             grpc = {{ method = \"a.B/C\", encoded = [], answer = {shape} }}\n"
+        ),
+        None,
+    ))
+}
+
+fn answer_of(message: &[u8]) -> Vec<u8> {
+    let prefixed = [&[0, 0, 0, 0, message.len() as u8][..], message].concat();
+    [head(&[], 0), body(&prefixed), trailers("0")].concat()
+}
+
+#[test]
+fn messages_are_tested_and_taken_from() {
+    let answers = || {
+        vec![
+            answer_of(b"\x0a\x02ab\x12\x02\x05\x07"),
+            answer_of(b"\x0a\x02ab"),
+            answer_of(b"\x10\x05"),
+            answer_of(b"\x0a\x09ab"),
+            [
+                head(&[("grpc-encoding", "gzip")], 0),
+                body(b"\x01\0\0\0\0"),
+                trailers("0"),
+            ]
+            .concat(),
+            trailers_only("14"),
+        ]
+    };
+    for (look, ok, checks) in [
+        ("capture.x = { json = \"/id\" }", 2, 1),
+        ("capture.x = { json = \"/n/*\", pick = \"random\" }", 2, 1),
+        ("capture.x = { json = \"/n/1\", missing = \"skip\" }", 3, 0),
+        ("expect.json = { \"/n/0\" = { above = 4 } }", 2, 1),
+        ("expect.json = { \"/id\" = \"ab\", \"/n/1\" = 7 }", 1, 2),
+    ] {
+        let outcome = taking(answers(), look, 6);
+        let mut failures = failures(&outcome);
+        // A message that is cut, and one that is compressed though the client takes no coding.
+        assert_eq!(failures.remove("grpc.bad_message"), Some(2), "{look}");
+        assert_eq!(failures.remove("grpc.unavailable"), Some(1), "{look}");
+        assert_eq!(
+            failures.values().sum::<u64>(),
+            checks,
+            "{look}: {failures:?}"
+        );
+        assert_eq!(outcome.measured().ok, ok, "{look}");
+    }
+}
