@@ -28,7 +28,7 @@ pub(crate) use answer_watch::AnswerWatch;
 pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
 #[cfg(feature = "fuzzing")]
-pub use fuzzing::DecoderDoor;
+pub use fuzzing::{DecoderDoor, read_message};
 use grpc_answer::RightStatuses;
 use html_search::HtmlWishes;
 use measure::nanoseconds;

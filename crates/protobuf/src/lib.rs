@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 /// `pointers` (RFC 6901) lead into its answer's message as JSON.
 ///
 /// # Errors
-/// The set, the method, the message or a pointer is wrong; each says why, and what to write instead.
+/// The set, the method, the message or a pointer is wrong; each says why, and what to write
+/// instead.
 pub fn encode(
     set: &[u8],
     method: &str,

@@ -2,7 +2,7 @@
 //! taken.
 
 use super::AnswerChecks;
-use super::message_reader::{Unreadable, read};
+use super::message_reader::{WireFault, read};
 use super::value_tests::first_failed;
 use measure::{GrpcFault, Kind};
 use serde_json::Value;
@@ -52,8 +52,8 @@ impl KeptMessage {
             _ => return Some(Kind::GrpcFault(GrpcFault::BadMessage)),
         };
         match read(message, &self.checks.answer) {
-            Err(Unreadable::Broken) => Some(Kind::GrpcFault(GrpcFault::BadMessage)),
-            Err(Unreadable::TooLarge) => Some(Kind::BodyTooLarge),
+            Err(WireFault::Broken) => Some(Kind::GrpcFault(GrpcFault::BadMessage)),
+            Err(WireFault::TooLarge) => Some(Kind::BodyTooLarge),
             Ok(fields) => {
                 let failed = first_failed(&self.checks.json, &fields);
                 self.fields = fields;

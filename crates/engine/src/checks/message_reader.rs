@@ -1,5 +1,5 @@
-//! Reads fields of a message of Protocol Buffers off the wire, as the values that its JSON has. What
-//! the plan does not name is passed over. (Protocol Buffers, "Encoding", "ProtoJSON Format")
+//! Reads fields of a message of Protocol Buffers off the wire, as the values that its JSON has.
+//! What the plan does not name is passed over. (Protocol Buffers, "Encoding", "ProtoJSON Format")
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ const MAX_GROUPS: u32 = 100;
 
 /// Why a message cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unreadable {
+pub(super) enum WireFault {
     /// It breaks the rules of the encoding.
     Broken,
     /// It has more values than are read.
@@ -21,7 +21,7 @@ pub(super) enum Unreadable {
 }
 
 /// Bytes of a message that have not been read.
-struct Wire<'m> {
+struct WireReader<'m> {
     rest: &'m [u8],
 }
 
@@ -37,7 +37,7 @@ enum WireValue<'m> {
 }
 
 /// The fields of `message` that `shape` names, as an object.
-pub(super) fn read(message: &[u8], shape: &MessageShape) -> Result<Value, Unreadable> {
+pub(super) fn read(message: &[u8], shape: &MessageShape) -> Result<Value, WireFault> {
     let mut object = Map::new();
     let mut left = MAX_VALUES;
     add(&mut object, message, shape, &mut left)?;
@@ -50,8 +50,8 @@ fn add(
     message: &[u8],
     shape: &MessageShape,
     left: &mut u32,
-) -> Result<(), Unreadable> {
-    let mut wire = Wire { rest: message };
+) -> Result<(), WireFault> {
+    let mut wire = WireReader { rest: message };
     while let Some((number, value)) = wire.field()? {
         for field in shape.fields.iter().filter(|field| field.number == number) {
             match field.label {
@@ -71,8 +71,8 @@ fn add(
 }
 
 /// Counts a value that is kept.
-fn spend(left: &mut u32) -> Result<(), Unreadable> {
-    *left = left.checked_sub(1).ok_or(Unreadable::TooLarge)?;
+fn spend(left: &mut u32) -> Result<(), WireFault> {
+    *left = left.checked_sub(1).ok_or(WireFault::TooLarge)?;
     Ok(())
 }
 
@@ -82,7 +82,7 @@ fn set(
     field: &ShapeField,
     value: WireValue<'_>,
     left: &mut u32,
-) -> Result<(), Unreadable> {
+) -> Result<(), WireFault> {
     if let (FieldKind::Message(shape), WireValue::Bytes(bytes)) = (&field.kind, value)
         && let Some(Value::Object(inner)) = object.get_mut(&field.name)
     {
@@ -100,7 +100,7 @@ fn append(
     field: &ShapeField,
     value: WireValue<'_>,
     left: &mut u32,
-) -> Result<(), Unreadable> {
+) -> Result<(), WireFault> {
     let list = object
         .entry(field.name.as_str())
         .or_insert_with(|| Value::Array(Vec::new()));
@@ -108,7 +108,7 @@ fn append(
         return Ok(()); // another field of the same name, which no plan of descriptors has
     };
     if let (WireValue::Bytes(bytes), Some(packed)) = (value, packing(&field.kind)) {
-        let mut wire = Wire { rest: bytes };
+        let mut wire = WireReader { rest: bytes };
         while !wire.rest.is_empty() {
             let value = wire.value(packed)?;
             list.extend(json(&field.kind, value, left)?);
@@ -125,7 +125,7 @@ fn insert(
     field: &ShapeField,
     value: WireValue<'_>,
     left: &mut u32,
-) -> Result<(), Unreadable> {
+) -> Result<(), WireFault> {
     let (FieldKind::Message(entry), WireValue::Bytes(bytes)) = (&field.kind, value) else {
         return Ok(());
     };
@@ -154,7 +154,7 @@ fn json(
     kind: &FieldKind,
     value: WireValue<'_>,
     left: &mut u32,
-) -> Result<Option<Value>, Unreadable> {
+) -> Result<Option<Value>, WireFault> {
     let json = match (kind, value) {
         (FieldKind::Message(shape), WireValue::Bytes(bytes)) => {
             let mut object = Map::new();
@@ -178,7 +178,7 @@ fn name(values: &[(i32, String)], number: i32) -> Value {
     named.map_or(number.into(), |(_, name)| Value::String(name.clone()))
 }
 
-fn scalar(scalar: ScalarType, value: WireValue<'_>) -> Result<Option<Value>, Unreadable> {
+fn scalar(scalar: ScalarType, value: WireValue<'_>) -> Result<Option<Value>, WireFault> {
     // Varints of 32 bits are cut to them, as parsers do.
     let unzigzag = |value: u64| (value >> 1) as i64 ^ -((value & 1) as i64);
     Ok(Some(match (scalar, value) {
@@ -201,7 +201,7 @@ fn scalar(scalar: ScalarType, value: WireValue<'_>) -> Result<Option<Value>, Unr
         }
         (ScalarType::Double, WireValue::Fixed64(bytes)) => float(f64::from_le_bytes(bytes)),
         (ScalarType::String, WireValue::Bytes(bytes)) => {
-            let text = std::str::from_utf8(bytes).map_err(|_| Unreadable::Broken)?;
+            let text = std::str::from_utf8(bytes).map_err(|_| WireFault::Broken)?;
             text.into()
         }
         (ScalarType::Bytes, WireValue::Bytes(bytes)) => STANDARD.encode(bytes).into(),
@@ -250,9 +250,9 @@ fn packing(kind: &FieldKind) -> Option<u64> {
     }
 }
 
-impl<'m> Wire<'m> {
+impl<'m> WireReader<'m> {
     /// The next field; `None` at the end.
-    fn field(&mut self) -> Result<Option<(u32, WireValue<'m>)>, Unreadable> {
+    fn field(&mut self) -> Result<Option<(u32, WireValue<'m>)>, WireFault> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -264,31 +264,31 @@ impl<'m> Wire<'m> {
         Ok(Some((number, value)))
     }
 
-    fn tag(&mut self) -> Result<(u32, u64), Unreadable> {
+    fn tag(&mut self) -> Result<(u32, u64), WireFault> {
         let tag = self.varint()?;
-        let number = u32::try_from(tag >> 3).map_err(|_| Unreadable::Broken)?;
+        let number = u32::try_from(tag >> 3).map_err(|_| WireFault::Broken)?;
         match number {
             1..0x2000_0000 => Ok((number, tag & 7)),
-            _ => Err(Unreadable::Broken),
+            _ => Err(WireFault::Broken),
         }
     }
 
-    fn value(&mut self, wire_type: u64) -> Result<WireValue<'m>, Unreadable> {
+    fn value(&mut self, wire_type: u64) -> Result<WireValue<'m>, WireFault> {
         match wire_type {
             0 => self.varint().map(WireValue::Varint),
             1 => self.fixed().map(WireValue::Fixed64),
             2 => {
                 let length = self.varint()?;
-                let length = usize::try_from(length).map_err(|_| Unreadable::Broken)?;
+                let length = usize::try_from(length).map_err(|_| WireFault::Broken)?;
                 self.bytes(length).map(WireValue::Bytes)
             }
             5 => self.fixed().map(WireValue::Fixed32),
-            _ => Err(Unreadable::Broken),
+            _ => Err(WireFault::Broken),
         }
     }
 
     /// Passes over the group `number`, and those within.
-    fn pass_group(&mut self, number: u32) -> Result<WireValue<'m>, Unreadable> {
+    fn pass_group(&mut self, number: u32) -> Result<WireValue<'m>, WireFault> {
         let mut open = vec![number];
         while let Some(&innermost) = open.last() {
             match self.tag()? {
@@ -296,7 +296,7 @@ impl<'m> Wire<'m> {
                 (number, 4) if number == innermost => {
                     open.pop();
                 }
-                (_, 3 | 4) => return Err(Unreadable::Broken),
+                (_, 3 | 4) => return Err(WireFault::Broken),
                 (_, wire_type) => {
                     self.value(wire_type)?;
                 }
@@ -305,29 +305,29 @@ impl<'m> Wire<'m> {
         Ok(WireValue::Group)
     }
 
-    fn varint(&mut self) -> Result<u64, Unreadable> {
+    fn varint(&mut self) -> Result<u64, WireFault> {
         let mut number = 0;
         for place in 0..10 {
-            let (&byte, rest) = self.rest.split_first().ok_or(Unreadable::Broken)?;
+            let (&byte, rest) = self.rest.split_first().ok_or(WireFault::Broken)?;
             self.rest = rest;
             number |= u64::from(byte & 0x7f) << (7 * place);
             if byte & 0x80 == 0 {
                 return Ok(number);
             }
         }
-        Err(Unreadable::Broken)
+        Err(WireFault::Broken)
     }
 
-    fn bytes(&mut self, length: usize) -> Result<&'m [u8], Unreadable> {
+    fn bytes(&mut self, length: usize) -> Result<&'m [u8], WireFault> {
         let split = self.rest.split_at_checked(length);
-        let (bytes, rest) = split.ok_or(Unreadable::Broken)?;
+        let (bytes, rest) = split.ok_or(WireFault::Broken)?;
         self.rest = rest;
         Ok(bytes)
     }
 
-    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
+    fn fixed<const N: usize>(&mut self) -> Result<[u8; N], WireFault> {
         let bytes = self.bytes(N)?;
-        bytes.try_into().map_err(|_| Unreadable::Broken)
+        bytes.try_into().map_err(|_| WireFault::Broken)
     }
 }
 

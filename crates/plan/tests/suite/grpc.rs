@@ -113,8 +113,8 @@ fn what_is_read_of_an_answer_travels_without_descriptors() {
 #[test]
 fn every_kind_of_field_has_a_text() {
     let answer = "[{ number = 1, name = \"a\", label = \"repeated\", fields = [\
-                  { number = 2, name = \"b\", label = \"optional\", values = [\"0 NO\", \"-1 Y\"] }] }, \
-                  { number = 3, name = \"m\", label = \"map\", fields = [\
+                  { number = 2, name = \"b\", label = \"optional\", values = [\
+                  \"0 NO\", \"-1 Y\"] }] }, { number = 3, name = \"m\", label = \"map\", fields = [\
                   { number = 1, name = \"key\", label = \"implicit\", type = \"sint64\" }, \
                   { number = 2, name = \"value\", label = \"implicit\", type = \"double\" }] }]";
     let plan = plan(

@@ -19,7 +19,7 @@ fn shape(fields: Vec<ShapeField>) -> MessageShape {
 }
 
 /// The value of field 1, which has this type.
-fn value(kind: ScalarType, wire: &[u8]) -> Result<Value, Unreadable> {
+fn value(kind: ScalarType, wire: &[u8]) -> Result<Value, WireFault> {
     let shape = shape(vec![scalar_field(1, "a", FieldLabel::Optional, kind)]);
     read(wire, &shape).map(|fields| fields.get("a").cloned().unwrap_or(Value::Null))
 }
@@ -147,10 +147,10 @@ fn broken_messages_are_no_values() {
         &groups,
     ] {
         let read = value(ScalarType::Int32, wire);
-        assert_eq!(read, Err(Unreadable::Broken), "{wire:?}");
+        assert_eq!(read, Err(WireFault::Broken), "{wire:?}");
     }
     let no_text = value(ScalarType::String, b"\x0a\x01\xff");
-    assert_eq!(no_text, Err(Unreadable::Broken));
+    assert_eq!(no_text, Err(WireFault::Broken));
 }
 
 #[test]
@@ -164,5 +164,5 @@ fn more_values_than_are_kept_are_too_many() {
     let of = |values: usize| [&b"\x08\x01"[..]].concat().repeat(values);
     let most = MAX_VALUES as usize;
     assert!(read(&of(most), &shape).is_ok());
-    assert_eq!(read(&of(most + 1), &shape), Err(Unreadable::TooLarge));
+    assert_eq!(read(&of(most + 1), &shape), Err(WireFault::TooLarge));
 }
