@@ -255,7 +255,7 @@ fn each_wrong_call_says_what_to_write() {
         ),
         (
             described("expect.json.\"/a/*\" = 1"),
-            "request.expect.json: \"/a/*\" is not in grpc.answer",
+            "request.expect.json: \"/a/*\" has a *, which stands for no value here",
         ),
         (
             described("capture.x.json = \"\""),

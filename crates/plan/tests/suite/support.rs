@@ -131,20 +131,37 @@ impl Files for Folder {
     }
 }
 
-/// A message in which each pointer's first name is a text.
+/// A message in which each pointer leads to a text.
 fn texts(pointers: &[&str]) -> MessageShape {
-    let names = pointers
-        .iter()
-        .filter_map(|pointer| pointer.split('/').nth(1));
-    let fields = (1..).zip(names).map(|(number, name)| ShapeField {
-        number,
-        name: name.to_owned(),
-        label: FieldLabel::Implicit,
-        kind: FieldKind::Scalar(ScalarType::String),
+    let fields = (1..).zip(pointers).filter_map(|(number, pointer)| {
+        let parts: Vec<&str> = pointer.split('/').skip(1).collect();
+        text_at(number, &parts)
     });
     MessageShape {
         fields: fields.collect(),
     }
+}
+
+/// The field that `parts` of a pointer lead through; `*` stands for an element of a list.
+fn text_at(number: u32, parts: &[&str]) -> Option<ShapeField> {
+    let (name, rest) = parts.split_first()?;
+    let (label, rest) = match rest {
+        [] => (FieldLabel::Implicit, rest),
+        ["*", rest @ ..] => (FieldLabel::Repeated, rest),
+        rest => (FieldLabel::Optional, rest),
+    };
+    let kind = match text_at(1, rest) {
+        None => FieldKind::Scalar(ScalarType::String),
+        Some(inner) => FieldKind::Message(MessageShape {
+            fields: vec![inner],
+        }),
+    };
+    Some(ShapeField {
+        number,
+        name: (*name).to_owned(),
+        label,
+        kind,
+    })
 }
 
 /// Encodes messages of one field, which is all of the JSON; some methods are wrong.
