@@ -6,6 +6,7 @@
 
 mod content;
 mod fleet;
+mod grpc_message;
 mod http1;
 mod http2;
 mod measured;
@@ -21,6 +22,7 @@ mod words;
 
 pub use content::content;
 pub use fleet::fleet;
+pub use grpc_message::grpc_message;
 pub use http1::http1;
 pub use http2::http2;
 pub use measured::{snapshot, totals};
@@ -36,11 +38,12 @@ pub use words::{address, policy, token};
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("address", address),
     ("campaign", campaign),
     ("content", content),
     ("fleet", fleet),
+    ("grpc_message", grpc_message),
     ("http1", http1),
     ("http2", http2),
     ("log", log),

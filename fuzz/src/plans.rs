@@ -1,8 +1,8 @@
 //! Plans and campaigns: the canonical text of an accepted plan means the same as the plan.
 
 use plan::{
-    Campaign, EncodedCall, Files, MessageEncoder, MessageFault, MessagePart, Owner, Plan, Schedule,
-    Settings,
+    Campaign, EncodedCall, FieldKind, FieldLabel, Files, MessageEncoder, MessageFault, MessagePart,
+    MessageShape, Owner, Plan, ScalarType, Schedule, Settings, ShapeField,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,28 @@ impl Files for AnyFiles {
     }
 }
 
-fn encode(_descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
+/// A message in which each pointer's first name is a text.
+fn texts(pointers: &[&str]) -> MessageShape {
+    let names = pointers
+        .iter()
+        .filter_map(|pointer| pointer.split('/').nth(1));
+    let fields = (1..).zip(names).map(|(number, name)| ShapeField {
+        number,
+        name: name.to_owned(),
+        label: FieldLabel::Implicit,
+        kind: FieldKind::Scalar(ScalarType::String),
+    });
+    MessageShape {
+        fields: fields.collect(),
+    }
+}
+
+fn encode(
+    _descriptors: &[u8],
+    method: &str,
+    json: &str,
+    pointers: &[&str],
+) -> Result<EncodedCall, MessageFault> {
     if method.contains("missing") {
         return Err(MessageFault::Method("is missing".to_owned()));
     }
@@ -44,6 +65,7 @@ fn encode(_descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, 
             MessagePart::Delimited(vec![text]),
         ],
         is_streamed: method.contains("stream"),
+        answer: texts(pointers),
     })
 }
 

@@ -898,6 +898,40 @@ fn tls_records() {
     kept("records", named(seeds));
 }
 
+/// Messages that answer gRPC calls: fields of every type, packed ones, a map, a group, messages
+/// within each other, and one that is cut.
+#[test]
+fn grpc_message() {
+    let seeds = [
+        (
+            "varints",
+            b"\x08\xac\x02\x10\x01\x18\x05\x58\x01\x80\x01\x01".to_vec(),
+        ),
+        (
+            "fixed",
+            b"\x3d\x01\0\0\0\x41\x02\0\0\0\0\0\0\0\x65\0\0\xc0\x7f".to_vec(),
+        ),
+        (
+            "texts",
+            b"\x72\x02ab\x7a\x02\xff\0\x8a\x01\x02\x01\x05".to_vec(),
+        ),
+        ("packed", b"\xa2\x01\x03\x01\xac\x02\xa0\x01\x07".to_vec()),
+        ("map", b"\x92\x01\x05\x0a\x01k\x10\x07\x92\x01\0".to_vec()),
+        (
+            "group",
+            b"\xa3\x06\x08\x01\xab\x06\xac\x06\xa4\x06\x08\x02".to_vec(),
+        ),
+        (
+            "inner",
+            b"\xc2\x02\x02\x08\x01\xca\x02\x05\xc2\x02\x02\x08\x03".to_vec(),
+        ),
+        ("cut", b"\x72\x05ab".to_vec()),
+    ];
+    for seed in kept("grpc_message", named(seeds.to_vec())) {
+        fuzz::grpc_message(&seed);
+    }
+}
+
 /// Bodies in each content coding: two members of gzip, and what the programs of brotli and zstd
 /// made for the checks.
 #[test]

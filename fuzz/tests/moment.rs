@@ -133,8 +133,8 @@ macro_rules! moments {
 }
 
 moments! {
-    address campaign content fleet http1 http2 log log_format messages plan policy records result
-    run_log session snapshot token totals
+    address campaign content fleet grpc_message http1 http2 log log_format messages plan policy
+    records result run_log session snapshot token totals
 }
 
 #[test]

@@ -16,6 +16,8 @@ mod grpc_answer;
 mod html_scanner;
 mod html_search;
 mod html_text;
+mod kept_message;
+mod message_reader;
 mod message_scanner;
 mod text_search;
 mod value_tests;
@@ -26,12 +28,12 @@ pub(crate) use answer_watch::AnswerWatch;
 pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
 #[cfg(feature = "fuzzing")]
-pub use fuzzing::DecoderDoor;
+pub use fuzzing::{DecoderDoor, read_message};
 use grpc_answer::RightStatuses;
 use html_search::HtmlWishes;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
-use plan::{Capture, Check, CheckPlace, EventStream, Pattern, Plan, ValueTest};
+use plan::{Capture, Check, CheckPlace, EventStream, MessageShape, Pattern, Plan, ValueTest};
 use std::sync::Arc;
 
 /// The checks of one request, each with its number in the plan. Those of one kind stand in the
@@ -58,6 +60,8 @@ pub(crate) struct AnswerChecks {
     continue_within: Option<u64>,
     /// The statuses of gRPC that are right; `None` if the request is no gRPC call.
     grpc: Option<RightStatuses>,
+    /// What is read of the message that answers a gRPC call; empty if nothing is.
+    answer: MessageShape,
 }
 
 impl AnswerChecks {
@@ -79,6 +83,10 @@ impl AnswerChecks {
                 stream: request.stream.clone().map(Arc::new),
                 continue_within: request.transfer.continue_within.map(nanoseconds),
                 grpc: RightStatuses::of_request(request),
+                answer: request
+                    .grpc
+                    .as_ref()
+                    .map_or_else(MessageShape::default, |grpc| grpc.answer.clone()),
                 ..AnswerChecks::new(first, checks)
             };
             request.is_watched().then(|| Arc::new(ready()))

@@ -1,7 +1,7 @@
 //! gRPC calls: what is called, the message as it is encoded, and which statuses are right.
 
 use crate::toml_text::array;
-use crate::{Template, quote};
+use crate::{MessageShape, Template, quote};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -14,6 +14,8 @@ pub const PLACEHOLDER_MARK: char = '\u{e000}';
 pub struct Grpc {
     /// `package.Service/Method`: the path without its slash.
     pub method: String,
+    /// What is read of the message that it is answered with; empty if nothing is.
+    pub answer: MessageShape,
 }
 
 /// A part of an encoded message, in which texts that differ between operations are `T`.
@@ -36,6 +38,13 @@ pub enum MessageFault {
     Method(String),
     /// The message.
     Message(String),
+    /// A pointer into the answer's message.
+    Pointer {
+        /// As it was given.
+        pointer: String,
+        /// What is wrong with it.
+        why: String,
+    },
 }
 
 /// What descriptors make of a call.
@@ -45,11 +54,14 @@ pub struct EncodedCall {
     pub message: Vec<MessagePart<String>>,
     /// Whether its answer is a stream of messages.
     pub is_streamed: bool,
+    /// What is read of the message that answers it.
+    pub answer: MessageShape,
 }
 
 /// Encodes a call: by a descriptor set, for a method (`package.Service/Method`), from a message in
-/// JSON.
-pub type MessageEncoder = fn(&[u8], &str, &str) -> Result<EncodedCall, MessageFault>;
+/// JSON. The last are pointers (RFC 6901) to what is read of the answer's message, as if that were
+/// JSON; in them `*` stands for any element.
+pub type MessageEncoder = fn(&[u8], &str, &str, &[&str]) -> Result<EncodedCall, MessageFault>;
 
 impl<T> MessagePart<T> {
     /// The same part with `map` of each text.
@@ -89,7 +101,11 @@ impl Grpc {
     /// The canonical text: an inline table with the message that is sent.
     pub(crate) fn canonical(&self, message: &[MessagePart<Template>]) -> String {
         let (method, encoded) = (quote(&self.method), array(message, MessagePart::canonical));
-        format!("{{ method = {method}, encoded = {encoded} }}")
+        let answer = match self.answer.fields.is_empty() {
+            true => String::new(),
+            false => format!(", answer = {}", self.answer.canonical()),
+        };
+        format!("{{ method = {method}, encoded = {encoded}{answer} }}")
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON into the bytes of a message of Protocol Buffers, by the descriptors of its service. Pure:
 //! no files, no network. Agents do without it, since plans travel with their messages encoded.
 
+mod answer;
 mod descriptors;
 mod parts;
 
@@ -14,17 +15,28 @@ use std::collections::BTreeSet;
 /// `buf build`.
 /// Texts in it that have a [`PLACEHOLDER_MARK`] stand apart from the bytes around.
 ///
+/// `pointers` (RFC 6901) lead into its answer's message as JSON.
+///
 /// # Errors
-/// The set, the method or the message is wrong; each says why, and what to write instead.
-pub fn encode(set: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
+/// The set, the method, the message or a pointer is wrong; each says why, and what to write
+/// instead.
+pub fn encode(
+    set: &[u8],
+    method: &str,
+    json: &str,
+    pointers: &[&str],
+) -> Result<EncodedCall, MessageFault> {
     let pool = descriptors::pool(set)?;
     let method = descriptors::method(&pool, method)?;
     let input = method.input();
     let message = message(&input, json).map_err(MessageFault::Message)?;
     let parts = parts::split(&message.encode_to_vec(), &input).map_err(MessageFault::Message)?;
+    let answer = answer::shape(&method.output(), pointers)
+        .map_err(|(pointer, why)| MessageFault::Pointer { pointer, why })?;
     Ok(EncodedCall {
         message: parts,
         is_streamed: method.is_server_streaming(),
+        answer,
     })
 }
 

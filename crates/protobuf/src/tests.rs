@@ -1,5 +1,6 @@
 use super::*;
 use plan::MessagePart;
+use plan::{FieldKind, FieldLabel, MessageShape, ScalarType, ShapeField};
 use std::fs;
 
 const PROTO: &str = r#"
@@ -36,7 +37,7 @@ fn set(has_imports: bool) -> Vec<u8> {
 }
 
 fn encoded(json: &str) -> Result<Vec<MessagePart<String>>, MessageFault> {
-    let call = encode(&set(true), "shop.v1.Carts/Add", json)?;
+    let call = encode(&set(true), "shop.v1.Carts/Add", json, &[])?;
     assert!(!call.is_streamed);
     Ok(call.message)
 }
@@ -131,7 +132,7 @@ fn each_wrong_method_names_the_nearest() {
              method",
         ),
     ] {
-        let Err(MessageFault::Method(said)) = encode(&set(true), method, "{}") else {
+        let Err(MessageFault::Method(said)) = encode(&set(true), method, "{}", &[]) else {
             panic!("{method} is taken");
         };
         assert!(said.starts_with(why), "{said}");
@@ -140,14 +141,14 @@ fn each_wrong_method_names_the_nearest() {
 
 #[test]
 fn method_may_answer_with_a_stream() {
-    let call = encode(&set(true), "shop.v1.Carts/Watch", r#"{"name": "ab"}"#).unwrap();
+    let call = encode(&set(true), "shop.v1.Carts/Watch", r#"{"name": "ab"}"#, &[]).unwrap();
     assert!(call.is_streamed);
     assert_eq!(call.message, [bytes(b"\x0a\x02ab")]);
 }
 
 #[test]
 fn wrong_sets_say_how_to_make_one() {
-    let error = |set: &[u8]| encode(set, "shop.v1.Carts/Add", "{}").unwrap_err();
+    let error = |set: &[u8]| encode(set, "shop.v1.Carts/Add", "{}", &[]).unwrap_err();
     let MessageFault::Descriptors(said) = error(&set(false)) else {
         panic!("a set without imports is taken");
     };
@@ -161,4 +162,85 @@ fn wrong_sets_say_how_to_make_one() {
         panic!("an empty set has a method");
     };
     assert!(said.contains("no service at all"), "{said}");
+}
+
+/// What is read of an answer to `Add` along these pointers.
+fn answer(pointers: &[&str]) -> Result<MessageShape, MessageFault> {
+    encode(&set(true), "shop.v1.Carts/Add", "{}", pointers).map(|call| call.answer)
+}
+
+fn field(number: u32, name: &str, label: FieldLabel, kind: FieldKind) -> ShapeField {
+    ShapeField {
+        number,
+        name: name.to_owned(),
+        label,
+        kind,
+    }
+}
+
+#[test]
+fn pointers_become_fields_by_number() {
+    let text = || FieldKind::Scalar(ScalarType::String);
+    let of = |fields: Vec<ShapeField>| FieldKind::Message(MessageShape { fields });
+    let (implicit, optional) = (FieldLabel::Implicit, FieldLabel::Optional);
+    let shape = answer(&[
+        "/name",
+        "/parts/*/name",
+        "/parts/0/number",
+        "/labels/a~1b",
+        "/color",
+    ]);
+    let number = || FieldKind::Scalar(ScalarType::Int64);
+    let colors = vec![(0, "NONE".to_owned()), (1, "RED".to_owned())];
+    let expected = vec![
+        field(1, "name", implicit, text()),
+        field(
+            3,
+            "parts",
+            FieldLabel::Repeated,
+            of(vec![
+                field(1, "name", implicit, text()),
+                field(2, "number", implicit, number()),
+            ]),
+        ),
+        field(
+            4,
+            "labels",
+            FieldLabel::Map,
+            of(vec![
+                field(1, "key", implicit, text()),
+                field(2, "value", implicit, text()),
+            ]),
+        ),
+        field(7, "color", implicit, FieldKind::Enum(colors)),
+    ];
+    assert_eq!(shape, Ok(MessageShape { fields: expected }));
+    let since = answer(&["/since/seconds"]).expect("a message within");
+    let seconds = of(vec![field(1, "seconds", implicit, number())]);
+    assert_eq!(since.fields, [field(6, "since", optional, seconds)]);
+}
+
+#[test]
+fn each_wrong_pointer_says_what_to_write() {
+    for (pointer, said) in [
+        ("/nam", "shop.v1.Item has no field \"nam\"; write name"),
+        (
+            "/parts/x/name",
+            "parts is repeated, and \"x\" is the number of none",
+        ),
+        ("/name/first", "name is no message and has no first"),
+        ("/labels/a/b", "labels is no message and has no b"),
+    ] {
+        let Err(MessageFault::Pointer {
+            pointer: wrong,
+            why,
+        }) = answer(&["/name", pointer])
+        else {
+            panic!("{pointer} leads somewhere");
+        };
+        assert_eq!(wrong, pointer);
+        assert!(why.starts_with(said), "{why}");
+    }
+    let deep = "/parts/0".repeat(60);
+    assert!(answer(&[&deep]).is_err());
 }

@@ -251,9 +251,7 @@ fn streamed_messages_are_events_and_the_status_behind_them_counts() {
         let limits = "[thresholds]\n\"events.count\" = \">= 2280\"\n\
                       request.right.\"event_gap.max\" = \"< 60s\"\n";
         let plan = format!("{load}{}{right}{empty}{ends}{limits}", head(&server, 4));
-        let document = start(agents, &plan, &pki)
-            .expect(0)
-            .whole_document(agents as usize);
+        let document = start(agents, &plan, &pki).whole_document(agents as usize);
         let (seen, streams) = (server.seen(), &document.measured.streams);
         assert_eq!(seen.streamed, 40 * 50 + 40 * 7);
         assert_eq!(streams.events, seen.streamed);
@@ -308,4 +306,81 @@ fn gaps_between_messages_are_those_of_the_server() {
     );
     assert!(first >= 30.0 && whole >= 240.0, "{first} {whole}");
     assert!(first + 7.0 * gap >= 240.0, "{first} {gap}");
+}
+
+#[test]
+fn texts_of_messages_are_taken_for_later_calls() {
+    let pki = Pki::new();
+    let loads = [
+        "load = { connections = 3, journeys = 60 }\n",
+        "load = { rate = \"200/s\", max_connections = 60, journeys = 60 }\n",
+    ];
+    for (load, agents) in loads.into_iter().zip([2, 1]) {
+        let server = Greeter::start(Transport::Tls, &pki, LONG);
+        let login = call(
+            "name = \"login\"\nexpect.json = { \"/more/1/times\" = 7, \"/status\" = 0 }\n\
+             capture.token = { json = \"/name\" }\n\
+             capture.item = { json = \"/more/*/name\", pick = \"last\" }\n\
+             capture.number = { json = \"/more/1/times\" }",
+        );
+        let login = login.replace(
+            "MESSAGE",
+            "{ name = \"t-{random}\", more = [{ name = \"a\" }, { name = \"ü{seq}\", \
+             times = 7 }] }",
+        );
+        let order = call("name = \"order\"\nheaders.x-id = \"{token}\"");
+        let message = "{ name = \"order {token}\", more = [{ name = \"{item}/{number}\" }] }";
+        let order = order.replace("MESSAGE", message);
+        let journey = "[[journey]]\nsteps = [\"login\", \"order\"]\n";
+        let plan = format!("{load}{}{login}{order}{journey}", head(&server, 1));
+        let document = run(agents, &plan, &pki);
+        assert!(
+            document.measured.errors.is_empty(),
+            "{:?}",
+            document.measured.errors
+        );
+        assert_eq!(
+            statuses(&document),
+            BTreeMap::from([("ok".to_owned(), 120)])
+        );
+        let seen = server.seen();
+        assert_eq!(seen.by_status, BTreeMap::from([(0, 120)]));
+        // Each name was handed out once, and came back once with what belongs to it.
+        let given = seen.by_name.keys().filter(|name| name.starts_with("t-"));
+        let mut orders = 0;
+        for name in given {
+            let (token, item) = name.split_once(" a ").unwrap();
+            let order = format!("order {token} {item}/7");
+            assert_eq!(seen.by_name.get(&order), Some(&1), "{order}");
+            assert!(seen.fields.iter().any(|field| field.starts_with(token)));
+            orders += 1;
+        }
+        assert_eq!(orders, 60);
+    }
+}
+
+#[test]
+fn messages_that_are_not_as_expected_fail() {
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    let call = call("expect.json = { \"/more/0/name\" = \"right\" }")
+        .replace("MESSAGE", "{ more = [{ name = \"{word}\" }] }");
+    let plan = format!(
+        "load = {{ connections = 2, requests = 30 }}\n{}\
+         data.words.file = \"words.csv\"\n{}",
+        head(&server, 2),
+        call.replace("{word}", "{words.word}")
+    );
+    let document = CoordinatorCommand::local(1, &plan)
+        .file("api.binpb", &descriptors())
+        .file("words.csv", b"word\nright\nwrong\nright\n")
+        .run()
+        .whole_document(1);
+    assert_eq!(document.measured.operations.ok, 20);
+    let errors = document.measured.errors.iter();
+    let errors: Vec<(&str, u64)> = errors
+        .map(|error| (error.name.as_str(), error.count))
+        .collect();
+    assert_eq!(errors, [("http.check.1", 10)]);
+    assert_eq!(server.seen().by_status, BTreeMap::from([(0, 30)]));
 }

@@ -46,12 +46,20 @@ pub(super) fn values_of<'f>(
     fields.map(|(_, value)| value.trim_ascii())
 }
 
+/// The body of an answer, as far as texts are taken from it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum KeptBody<'b> {
+    Text(&'b [u8]),
+    /// Fields of the message that answers a gRPC call.
+    Message(&'b Value),
+}
+
 /// Takes the texts of an answer with these fields and this body, in whose page those of `html` were
 /// found. The error is the failure of the first capture without a text that must have one.
 pub(super) fn take_texts(
     captures: &[(u16, Capture)],
     (fields, html): (FieldCaptures, Vec<Vec<Vec<u8>>>),
-    body: &[u8],
+    body: KeptBody<'_>,
     random: u64,
 ) -> Result<Vec<NewText>, Kind> {
     let mut document = None;
@@ -63,14 +71,20 @@ pub(super) fn take_texts(
             CapturePlace::Header(_) | CapturePlace::Cookie(_) => {}
             CapturePlace::Html { .. } => found = of_html.next().unwrap_or_default(),
             CapturePlace::Json(pointer) => {
-                let document =
-                    document.get_or_insert_with(|| serde_json::from_slice::<Value>(body).ok());
+                let document = match body {
+                    KeptBody::Message(fields) => Some(fields),
+                    KeptBody::Text(body) => document
+                        .get_or_insert_with(|| serde_json::from_slice::<Value>(body).ok())
+                        .as_ref(),
+                };
                 if let Some(document) = document {
                     find_json(document, pointer, &mut found);
                 }
             }
             CapturePlace::Matches(capturer) => {
-                find_matches(capturer, body, capture.pick, &mut found);
+                if let KeptBody::Text(body) = body {
+                    find_matches(capturer, body, capture.pick, &mut found);
+                }
             }
         }
         let picked = match capture.pick {
@@ -185,7 +199,8 @@ mod tests {
         let mut page = HtmlSearch::default();
         page.take(&wishes, body.as_bytes());
         let html = page.take_found();
-        let texts = take_texts(&captures, (fields, html), body.as_bytes(), 7)?;
+        let body = KeptBody::Text(body.as_bytes());
+        let texts = take_texts(&captures, (fields, html), body, 7)?;
         let text = |(_, text)| String::from_utf8(text).expect("a text");
         Ok(texts.into_iter().map(text).collect())
     }
@@ -265,7 +280,7 @@ mod tests {
         let mut counts = [0; 3];
         for random in 0..300 {
             let nothing = (FieldCaptures::default(), Vec::new());
-            let texts = take_texts(&captures, nothing, b"[0, 1, 2]", random);
+            let texts = take_texts(&captures, nothing, KeptBody::Text(b"[0, 1, 2]"), random);
             let texts = texts.expect("there are three");
             counts[usize::from(texts[0].1[0] - b'0')] += 1;
         }

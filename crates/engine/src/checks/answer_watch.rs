@@ -86,11 +86,7 @@ impl AnswerWatch {
         }
         if let Some(right) = self.checks.grpc {
             if status == GRPC_STATUS {
-                self.body = WatchedBody::Grpc(GrpcAnswer::new(
-                    right,
-                    self.checks.stream.as_deref(),
-                    fields,
-                ));
+                self.body = WatchedBody::Grpc(GrpcAnswer::new(right, &self.checks, fields));
             }
             return;
         }
@@ -133,7 +129,7 @@ impl AnswerWatch {
         let captures = &self.checks.captures;
         let fields = std::mem::take(&mut self.of_fields);
         let html = self.body.take_html();
-        take_texts(captures, (fields, html), self.body.whole_body(), random)
+        take_texts(captures, (fields, html), self.body.kept_body(), random)
     }
 
     /// Takes the values of the fields `set-cookie`, if cookies are kept.

@@ -4,7 +4,7 @@
 use super::AnswerChecks;
 use super::html_search::HtmlSearch;
 use super::text_search::TextSearch;
-use super::value_tests::passes_as_json;
+use super::value_tests::first_failed;
 use measure::Kind;
 use plan::PatternState;
 use serde_json::Value;
@@ -149,9 +149,6 @@ impl BodySearch {
         let Ok(document) = serde_json::from_slice::<Value>(&self.kept) else {
             return Some(Kind::NotJson);
         };
-        let mut tests = self.checks.json.iter();
-        let failed =
-            tests.find(|(_, pointer, test)| !passes_as_json(test, document.pointer(pointer)));
-        failed.map(|&(number, ..)| Kind::Check(number))
+        first_failed(&self.checks.json, &document).map(Kind::Check)
     }
 }

@@ -1,6 +1,8 @@
-//! Entry points for fuzzing: a content decoder without the checks that read what it writes.
+//! Entry points for fuzzing: a content decoder without the checks that read what it writes, and the
+//! reader of gRPC messages.
 
 use super::content_decoder::{ContentDecoder, DecodedReader};
+use super::message_reader;
 use std::io::{self, Write};
 
 /// Bytes of a decoded body that are read. A bomb has no end, and neither would an input.
@@ -11,6 +13,12 @@ const PRIME: u64 = 0x0100_0000_01b3;
 
 /// A decoder of a content coding, as an answer's checks have it.
 pub struct DecoderDoor(ContentDecoder<Sink>);
+
+/// The fields of a message that `shape` names, as JSON; `None` if it cannot be read.
+#[must_use]
+pub fn read_message(message: &[u8], shape: &plan::MessageShape) -> Option<serde_json::Value> {
+    message_reader::read(message, shape).ok()
+}
 
 /// What came out of a decoder: how many bytes, and which.
 struct Sink {

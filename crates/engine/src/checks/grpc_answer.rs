@@ -1,11 +1,15 @@
 //! The answer to a gRPC call: its messages are counted, and its status comes behind them. They are
 //! events where a method streams its answers.
 
+use super::AnswerChecks;
 use super::answer_captures::values_of;
 use super::event_watch::EventWatch;
+use super::kept_message::KeptMessage;
 use super::message_scanner::MessageScanner;
 use measure::{GrpcFault, GrpcStatus, Kind};
-use plan::{EventStream, Request};
+use plan::Request;
+use serde_json::Value;
+use std::sync::Arc;
 
 /// The statuses that are right, by code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,8 @@ pub(super) struct GrpcAnswer {
     messages: MessageScanner,
     /// The messages as events, if the answer may have any number of them.
     events: Option<EventWatch>,
+    /// The message itself, if the plan looks at it.
+    kept: Option<Box<KeptMessage>>,
 }
 
 impl RightStatuses {
@@ -41,10 +47,10 @@ impl RightStatuses {
 }
 
 impl GrpcAnswer {
-    /// An answer whose head has these fields, and messages as `stream` says; one without it.
+    /// An answer whose head has these fields, and which is looked at as `checks` say.
     pub(super) fn new<'f>(
         right: RightStatuses,
-        stream: Option<&EventStream>,
+        checks: &Arc<AnswerChecks>,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) -> GrpcAnswer {
         let content_type = values_of(fields.clone(), "content-type").next();
@@ -54,17 +60,33 @@ impl GrpcAnswer {
             is_grpc: content_type.is_some_and(is_grpc),
             status: None,
             messages: MessageScanner::new(coding.is_some_and(|coding| coding != b"identity")),
-            events: stream.map(|stream| EventWatch::of_messages(stream.cut_after)),
+            events: checks
+                .stream
+                .as_ref()
+                .map(|stream| EventWatch::of_messages(stream.cut_after)),
+            kept: checks
+                .keeps_body()
+                .then(|| Box::new(KeptMessage::new(checks))),
         }
     }
 
     /// Takes the next bytes of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) {
         let wanted = self.events.as_ref().and_then(EventWatch::wanted);
+        if let Some(kept) = &mut self.kept {
+            kept.take(bytes);
+        }
         self.messages.take(bytes, wanted.unwrap_or(u64::MAX));
         if let Some(events) = &mut self.events {
             events.count(self.messages.messages());
         }
+    }
+
+    /// The fields of its message that the plan names; null if there are none.
+    pub(super) fn fields(&self) -> &Value {
+        self.kept
+            .as_ref()
+            .map_or(&Value::Null, |kept| kept.fields())
     }
 
     /// Its messages as events; `None` if it is to have one only.
@@ -88,9 +110,15 @@ impl GrpcAnswer {
         });
     }
 
-    /// The status that it ended with, if it has one.
+    /// The status that it ended with, if it has one and was not given up before.
     pub(super) fn status(&self) -> Option<GrpcStatus> {
-        self.status.and_then(Result::ok)
+        self.status.and_then(Result::ok).filter(|_| !self.is_full())
+    }
+
+    /// Whether it has all the messages that the plan wants. What follows them is not looked at: it
+    /// may have come with the last of them or not.
+    fn is_full(&self) -> bool {
+        self.events.as_ref().is_some_and(EventWatch::is_full)
     }
 
     /// The answer is whole, or given up: returns what it fails by, `None` if it passes.
@@ -98,10 +126,10 @@ impl GrpcAnswer {
         if !self.is_grpc {
             return Some(Kind::GrpcFault(GrpcFault::ContentType));
         }
-        let is_full = self.events.as_ref().is_some_and(EventWatch::is_full);
+        if self.is_full() {
+            return None;
+        }
         let status = match self.status {
-            // The client has not waited for it.
-            None if is_full => return None,
             None => return Some(Kind::GrpcFault(GrpcFault::NoStatus)),
             Some(Err(fault)) => return Some(Kind::GrpcFault(fault)),
             Some(Ok(status)) => status,
@@ -117,7 +145,7 @@ impl GrpcAnswer {
             _ if !self.messages.is_whole() => GrpcFault::BadMessage,
             _ if self.events.is_some() => return None,
             0 => GrpcFault::NoMessage,
-            1 => return None,
+            1 => return self.kept.as_mut().and_then(|kept| kept.end()),
             _ => GrpcFault::ManyMessages,
         };
         Some(Kind::GrpcFault(fault))
@@ -142,6 +170,7 @@ fn is_number(text: &str) -> bool {
 mod tests {
     use super::*;
     use measure::StreamEnd;
+    use plan::EventStream;
 
     const OK: RightStatuses = RightStatuses(1);
 
@@ -149,7 +178,7 @@ mod tests {
         let fields = fields
             .iter()
             .map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        GrpcAnswer::new(OK, None, fields)
+        GrpcAnswer::new(OK, &Arc::default(), fields)
     }
 
     /// An answer with any number of messages, or at most `cut_after` of them.
@@ -160,7 +189,11 @@ mod tests {
             cut_after,
         };
         let fields = [(&b"content-type"[..], &b"application/grpc"[..])];
-        GrpcAnswer::new(OK, Some(&stream), fields.into_iter())
+        let checks = Arc::new(AnswerChecks {
+            stream: Some(Arc::new(stream)),
+            ..AnswerChecks::default()
+        });
+        GrpcAnswer::new(OK, &checks, fields.into_iter())
     }
 
     fn grpc() -> GrpcAnswer {
@@ -224,8 +257,8 @@ mod tests {
     fn stream_that_is_given_up_needs_no_status_but_has_what_came() {
         let messages = MESSAGE.repeat(3);
         assert_eq!(end(stream(Some(2)), &messages, None), None);
-        let status = Some(Kind::GrpcStatus(GrpcStatus::NotFound));
-        assert_eq!(end(stream(Some(2)), &messages, Some("5")), status);
+        assert_eq!(end(stream(Some(2)), &messages, Some("5")), None);
+        assert_eq!(end(stream(Some(2)), &messages[..15], Some("5")), None);
         assert_eq!(
             end(stream(Some(4)), &messages, None),
             fault(GrpcFault::NoStatus)

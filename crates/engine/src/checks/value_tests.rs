@@ -28,8 +28,15 @@ pub(super) fn passes_as_field(test: &ValueTest, value: &[u8]) -> bool {
     }
 }
 
+/// The number of the first test, each with a number and a pointer, that a document fails.
+pub(super) fn first_failed(tests: &[(u16, String, ValueTest)], document: &Value) -> Option<u16> {
+    let mut tests = tests.iter();
+    let failed = tests.find(|(_, pointer, test)| !passes_as_json(test, document.pointer(pointer)));
+    failed.map(|&(number, ..)| number)
+}
+
 /// Whether a value of JSON passes; `None` is one that is not there.
-pub(super) fn passes_as_json(test: &ValueTest, value: Option<&Value>) -> bool {
+fn passes_as_json(test: &ValueTest, value: Option<&Value>) -> bool {
     let text = || value.and_then(Value::as_str);
     let number = || value.and_then(Value::as_f64);
     match test {

@@ -1,5 +1,6 @@
 //! A body as it comes, with its content coding (RFC 9110 §8.4) removed if it is read.
 
+use super::answer_captures::KeptBody;
 use super::body_reader::BodyReader;
 use super::content_decoder::ContentDecoder;
 use super::event_watch::EventWatch;
@@ -73,11 +74,12 @@ impl WatchedBody {
     }
 
     /// The body without its coding, if it was kept.
-    pub(super) fn whole_body(&self) -> &[u8] {
+    pub(super) fn kept_body(&self) -> KeptBody<'_> {
         match self {
-            WatchedBody::Ignored | WatchedBody::Unreadable | WatchedBody::Grpc(_) => &[],
-            WatchedBody::Plain(reader) => reader.whole_body(),
-            WatchedBody::Coded(body) => body.reader().whole_body(),
+            WatchedBody::Ignored | WatchedBody::Unreadable => KeptBody::Text(&[]),
+            WatchedBody::Plain(reader) => KeptBody::Text(reader.whole_body()),
+            WatchedBody::Coded(body) => KeptBody::Text(body.reader().whole_body()),
+            WatchedBody::Grpc(answer) => KeptBody::Message(answer.fields()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::http2_servers::{GO_AWAY, SETTINGS, answer, frame, serving};
 use crate::support::{Outcome, parse, run};
-use measure::GrpcStatus;
+use measure::{GrpcStatus, StreamCounts};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -219,6 +219,107 @@ fn message_in_many_frames_and_compressed_is_one() {
     );
 }
 
+/// The bytes of `number` messages.
+fn messages(number: usize) -> Vec<u8> {
+    MESSAGE.repeat(number)
+}
+
+fn streams(outcome: &Outcome) -> StreamCounts {
+    let mut sum = StreamCounts::default();
+    for cell in outcome.sum.cells.values() {
+        sum.merge(&cell.streams);
+    }
+    sum
+}
+
+const STREAM: &str = "request.stream = {}";
+
+#[test]
+fn each_message_of_a_stream_is_an_event() {
+    let in_pieces = messages(3);
+    let in_pieces = in_pieces.chunks(4).flat_map(body);
+    let answers = vec![
+        [head(&[], 0), body(&messages(1000)), trailers("0")].concat(),
+        [head(&[], 0), in_pieces.collect(), trailers("0")].concat(),
+        [head(&[], 0), trailers("0")].concat(),
+        trailers_only("0"),
+        [head(&[], 0), body(b"\0\0\0\0\0"), trailers("0")].concat(),
+    ];
+    let outcome = called(answers, STREAM);
+    assert_eq!(failures(&outcome), BTreeMap::new());
+    let counters = outcome.measured();
+    assert_eq!((counters.ok, counters.connections.opened), (5, 1));
+    let streams = streams(&outcome);
+    assert_eq!((streams.events, streams.whole, streams.empty), (1004, 5, 2));
+}
+
+#[test]
+fn streams_fail_by_their_end_and_keep_their_events() {
+    let streaming = |bytes: &[u8], end: Vec<u8>| [head(&[], 0), body(bytes), end].concat();
+    let cases = [
+        (streaming(&messages(3), trailers("14")), "grpc.unavailable"),
+        (
+            streaming(&messages(2), trailers("4")),
+            "grpc.deadline_exceeded",
+        ),
+        (trailers_only("14"), "grpc.unavailable"),
+        (
+            streaming(&messages(2), frame(RST_STREAM, 0, 0, &[0, 0, 0, 2])),
+            "http.stream_reset.internal_error",
+        ),
+        (
+            streaming(b"\0\0\0\0\x02hi\0\0\0\0\x05hi", trailers("0")),
+            "grpc.bad_message",
+        ),
+        (
+            streaming(b"\0\xff\xff\xff\xffhi", trailers("0")),
+            "grpc.bad_message",
+        ),
+        (
+            streaming(b"\x01\0\0\0\x02hi", trailers("0")),
+            "grpc.bad_message",
+        ),
+        (
+            [head(&[], 0), frame(DATA, END_STREAM, 0, &messages(1))].concat(),
+            "grpc.no_status",
+        ),
+    ];
+    let mut expected = BTreeMap::new();
+    for (_, name) in &cases {
+        *expected.entry((*name).to_owned()).or_default() += 1;
+    }
+    let outcome = called(
+        cases.into_iter().map(|(answer, _)| answer).collect(),
+        STREAM,
+    );
+    assert_eq!(failures(&outcome), expected);
+    let streams = streams(&outcome);
+    // One that is reset has not ended.
+    assert_eq!((streams.events, streams.whole, streams.empty), (9, 7, 3));
+}
+
+#[test]
+fn stream_is_cut_after_the_messages_that_the_plan_wants() {
+    for lanes in [1, 4] {
+        let answers = vec![
+            [head(&[], 0), body(&messages(2)), body(&messages(500))].concat(),
+            [head(&[], 0), body(&messages(2)), trailers("0")].concat(),
+            [head(&[], 0), body(&messages(3)), trailers("0")].concat(),
+        ];
+        let sections = format!(
+            "connection = {{ http = \"2\", streams = {lanes} }}\n\
+             load = {{ connections = 1, requests = 30 }}\nrequest.stream.cut_after = 3"
+        );
+        let outcome = calling(answering(answers), &sections);
+        let counters = outcome.measured();
+        assert_eq!(failures(&outcome), BTreeMap::new());
+        assert_eq!((counters.ok, counters.connections.opened), (30, 1));
+        let streams = streams(&outcome);
+        assert_eq!((streams.cut, streams.whole), (20, 10));
+        assert_eq!(streams.events, 80);
+    }
+}
+
 #[test]
 fn failed_call_outweighs_a_header_that_is_missing() {
     let expect = "request.expect.headers.x-id = \"7\"";
@@ -255,5 +356,65 @@ fn calls_that_a_server_going_away_did_not_take_are_sent_again() {
             "{load}"
         );
         assert_eq!(statuses(&outcome), [(GrpcStatus::Ok, 100)]);
+    }
+}
+
+/// Journeys of a call whose answer is looked at, and of one that has what was taken from it.
+fn taking(answers: Vec<Vec<u8>>, look: &str, journeys: usize) -> Outcome {
+    let shape = "[{ number = 1, name = \"id\", label = \"implicit\", type = \"string\" }, \
+                 { number = 2, name = \"n\", label = \"repeated\", type = \"int32\" }]";
+    let address = answering(answers);
+    run(parse(
+        &format!(
+            "name = \"t\"\ntarget.url = \"http://{address}/\"\nconnection.http = \"2\"\n\
+             load = {{ connections = 1, journeys = {journeys} }}\n\
+             journey = [{{ steps = [\"first\"] }}]\n\
+             [[request]]\nname = \"first\"\n{look}\n\
+             grpc = {{ method = \"a.B/C\", encoded = [], answer = {shape} }}\n"
+        ),
+        None,
+    ))
+}
+
+fn answer_of(message: &[u8]) -> Vec<u8> {
+    let prefixed = [&[0, 0, 0, 0, message.len() as u8][..], message].concat();
+    [head(&[], 0), body(&prefixed), trailers("0")].concat()
+}
+
+#[test]
+fn messages_are_tested_and_taken_from() {
+    let answers = || {
+        vec![
+            answer_of(b"\x0a\x02ab\x12\x02\x05\x07"),
+            answer_of(b"\x0a\x02ab"),
+            answer_of(b"\x10\x05"),
+            answer_of(b"\x0a\x09ab"),
+            [
+                head(&[("grpc-encoding", "gzip")], 0),
+                body(b"\x01\0\0\0\0"),
+                trailers("0"),
+            ]
+            .concat(),
+            trailers_only("14"),
+        ]
+    };
+    for (look, ok, checks) in [
+        ("capture.x = { json = \"/id\" }", 2, 1),
+        ("capture.x = { json = \"/n/*\", pick = \"random\" }", 2, 1),
+        ("capture.x = { json = \"/n/1\", missing = \"skip\" }", 3, 0),
+        ("expect.json = { \"/n/0\" = { above = 4 } }", 2, 1),
+        ("expect.json = { \"/id\" = \"ab\", \"/n/1\" = 7 }", 1, 2),
+    ] {
+        let outcome = taking(answers(), look, 6);
+        let mut failures = failures(&outcome);
+        // A message that is cut, and one that is compressed though the client takes no coding.
+        assert_eq!(failures.remove("grpc.bad_message"), Some(2), "{look}");
+        assert_eq!(failures.remove("grpc.unavailable"), Some(1), "{look}");
+        assert_eq!(
+            failures.values().sum::<u64>(),
+            checks,
+            "{look}: {failures:?}"
+        );
+        assert_eq!(outcome.measured().ok, ok, "{look}");
     }
 }

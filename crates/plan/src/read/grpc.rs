@@ -1,6 +1,7 @@
 //! Reads `[[request]]` that makes a gRPC call: `request.grpc`, and what may stand beside it.
 
 use crate::grpc::decode;
+use crate::message_shape::PointerEnd;
 use crate::read::auth;
 use crate::read::capture;
 use crate::read::columns;
@@ -9,12 +10,13 @@ use crate::read::expect;
 use crate::read::field::Field;
 use crate::read::header;
 use crate::read::json_text::{self, Quotes};
+use crate::read::message_shape;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::{
-    Body, Capture, Expect, File, Grpc, MessageFault, MessagePart, PLACEHOLDER_MARK, Piece, Request,
-    StatusSet, Template,
+    Body, Capture, CapturePlace, CheckPlace, Expect, File, Grpc, MessageFault, MessagePart,
+    MessageShape, PLACEHOLDER_MARK, Piece, Request, StatusSet, Template,
 };
 use secret::Secret;
 use std::ops::RangeInclusive;
@@ -44,8 +46,16 @@ pub(crate) const KEYS: &[&str] = &[
     "request.grpc.descriptors",
     "request.grpc.message",
     "request.grpc.encoded",
+    "request.grpc.answer",
     "request.grpc.timeout",
 ];
+
+/// What a call's table says of its message and its answer.
+struct Described {
+    message: Vec<MessagePart<Template>>,
+    is_streamed: Option<bool>,
+    answer: MessageShape,
+}
 
 /// What is called with which message.
 struct Call {
@@ -69,17 +79,26 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
             "gRPC calls are not signed for AWS; name credentials of another kind",
         );
     }
-    let call = section.read("grpc", |field| call(&field, &mut headers));
     let expect = expect(section);
     let captures = capture::of_request(section, "POST");
-    if captures.iter().any(Capture::is_of_body) {
+    let pointers = Pointers::new(&captures, expect.as_ref());
+    let call = section.read("grpc", |field| call(&field, &mut headers, &pointers));
+    let is_other =
+        |capture: &Capture| capture.is_of_body() && !matches!(capture.from, CapturePlace::Json(_));
+    if captures.iter().any(is_other) {
         section.problem_at(
             "capture",
-            "takes a text from the body, which is an encoded message; take it from a header",
+            "takes a text from the body, which is an encoded message; write json = \"/id\", a \
+             pointer into the message",
         );
     }
     let is_streamed = call.as_ref().and_then(|call| call.is_streamed);
     let stream = event_stream::of_call(section, is_streamed);
+    if stream.is_some() {
+        pointers.refuse_streamed(section);
+    } else if let Some(call) = &call {
+        pointers.check(section, &call.grpc.answer);
+    }
     let Call { grpc, message, .. } = call?;
     Some(Request {
         path: Some(Template::literal(&format!("/{}", grpc.method))),
@@ -115,8 +134,8 @@ fn refuse_others(section: &PlanSection<'_>) {
 fn expect(section: &PlanSection<'_>) -> Option<Expect> {
     let given = section.section("expect")?;
     given.refuse(
-        &["bytes", "contains", "matches", "json"],
-        "looks at the body, which is an encoded message; write grpc_status or headers",
+        &["bytes", "contains", "matches"],
+        "looks at the body, which is an encoded message; write json, grpc_status or headers",
     );
     let ok = StatusSet::new(vec![(200, 200)]);
     let has_status = given.has("status");
@@ -135,7 +154,7 @@ fn expect(section: &PlanSection<'_>) -> Option<Expect> {
 }
 
 /// Reads what is called with which message, and adds the header fields that belong to it.
-fn call(field: &Field<'_>, headers: &mut Headers) -> Option<Call> {
+fn call(field: &Field<'_>, headers: &mut Headers, pointers: &Pointers<'_>) -> Option<Call> {
     let section = field.section()?;
     let method = section.read("method", method);
     if !section.has("method") {
@@ -143,23 +162,112 @@ fn call(field: &Field<'_>, headers: &mut Headers) -> Option<Call> {
     }
     let timeout = section.read("timeout", |field| field.duration(TIMEOUT));
     let set = section.read("descriptors", |field| field.file(MAX_SET_BYTES));
+    let given = section.read("answer", |field| message_shape::shape(&field, 0));
     let encoded = match section.read("encoded", |field| parts(&field, 0)) {
         Some(parts) => {
             let cure = "given beside encoded, which is the whole message; remove one of them";
             section.refuse(&["descriptors", "message"], cure);
-            Some((parts, None))
+            let is_streamed = None;
+            Some(Described {
+                message: parts,
+                is_streamed,
+                answer: given.unwrap_or_default(),
+            })
         }
         None if section.has("encoded") => None,
-        None => message(&section, method.as_deref(), set.as_ref()),
+        None => {
+            let cure = "belongs to an encoded message, and follows from descriptors; remove it";
+            section.refuse(&["answer"], cure);
+            message(&section, (method.as_deref(), set.as_ref()), pointers)
+        }
     };
     section.finish();
     add_fields(field, headers, timeout);
-    let (message, is_streamed) = encoded?;
+    let described = encoded?;
+    let grpc = Grpc {
+        method: method?,
+        answer: described.answer,
+    };
     Some(Call {
-        grpc: Grpc { method: method? },
-        message,
-        is_streamed,
+        grpc,
+        message: described.message,
+        is_streamed: described.is_streamed,
     })
+}
+
+/// Pointers into the answer's message.
+struct Pointers<'p> {
+    of_captures: Vec<&'p str>,
+    of_checks: Vec<&'p str>,
+}
+
+impl<'p> Pointers<'p> {
+    fn new(captures: &'p [Capture], expect: Option<&'p Expect>) -> Pointers<'p> {
+        let captures = captures.iter();
+        let checks = expect.into_iter().flat_map(|expect| &expect.checks);
+        Pointers {
+            of_captures: captures
+                .filter_map(|capture| match &capture.from {
+                    CapturePlace::Json(pointer) => Some(pointer.as_str()),
+                    _ => None,
+                })
+                .collect(),
+            of_checks: checks
+                .filter_map(|check| match &check.place {
+                    CheckPlace::Json(pointer) => Some(pointer.as_str()),
+                    _ => None,
+                })
+                .collect(),
+        }
+    }
+
+    fn all(&self) -> Vec<&'p str> {
+        [&self.of_captures[..], &self.of_checks[..]].concat()
+    }
+
+    /// The key of the request that has a pointer.
+    fn place_of(&self, pointer: &str) -> &'static str {
+        match self.of_captures.contains(&pointer) {
+            true => "capture",
+            false => "expect.json",
+        }
+    }
+
+    /// Reports pointers that have nothing to lead to, since there may be any number of messages.
+    fn refuse_streamed(&self, section: &PlanSection<'_>) {
+        let all = self.all();
+        if let Some(pointer) = all.first() {
+            section.problem_at(
+                self.place_of(pointer),
+                "looks at the messages of a stream, which are only counted; look at headers, or \
+                 call a method with one answer",
+            );
+        }
+    }
+
+    /// Reports pointers to what has no text, or is not read.
+    fn check(&self, section: &PlanSection<'_>, answer: &MessageShape) {
+        for pointer in self.all() {
+            let is_captured = self.of_captures.contains(&pointer);
+            let why = match answer.end_of(pointer) {
+                PointerEnd::Nowhere => {
+                    "is not in grpc.answer; name descriptors in the place of encoded, which say \
+                     where it is"
+                }
+                PointerEnd::Message if is_captured => {
+                    "leads to a message; name one of its fields, such as /item/id"
+                }
+                PointerEnd::List if is_captured => {
+                    "leads to several values; name one, such as /items/0, or /items/* for any"
+                }
+                _ if !is_captured && pointer.split('/').any(|part| part == "*") => {
+                    "has a *, which stands for no value here; write the number of one"
+                }
+                _ => continue,
+            };
+            section.problem_at(self.place_of(pointer), format_args!("{pointer:?} {why}"));
+        }
+    }
 }
 
 /// Reads a method, also with a dot before its name, as some tools write it.
@@ -186,9 +294,9 @@ fn method(field: Field<'_>) -> Option<String> {
 /// Encodes the message by the descriptors, which also say whether the answer is a stream.
 fn message(
     section: &PlanSection<'_>,
-    method: Option<&str>,
-    set: Option<&File>,
-) -> Option<(Vec<MessagePart<Template>>, Option<bool>)> {
+    (method, set): (Option<&str>, Option<&File>),
+    pointers: &Pointers<'_>,
+) -> Option<Described> {
     if !section.has("descriptors") {
         section.problem(
             "names no descriptors; write descriptors = \"api.binpb\", a file that protoc \
@@ -205,7 +313,7 @@ fn message(
         section.problem_at("descriptors", format_args!("{:?} {cure}", set.name));
         return None;
     };
-    let call = match encode(&set.content, method, &marked(&text)) {
+    let call = match encode(&set.content, method, &marked(&text), &pointers.all()) {
         Ok(call) => call,
         Err(MessageFault::Descriptors(why)) => {
             let why = format!("{:?} {why}", set.name);
@@ -220,10 +328,21 @@ fn message(
             section.problem_at("message", why);
             return None;
         }
+        Err(MessageFault::Pointer { pointer, why }) => {
+            section.problem(format_args!(
+                "has an answer in which {pointer:?}, which request.{} names, leads nowhere: {why}",
+                pointers.place_of(&pointer)
+            ));
+            return None;
+        }
     };
     let mut unmark = |marked: &String| unmarked(marked, &text);
     let parts = call.message.iter().map(|part| part.map(&mut unmark));
-    Some((parts.collect(), Some(call.is_streamed)))
+    Some(Described {
+        message: parts.collect(),
+        is_streamed: Some(call.is_streamed),
+        answer: call.answer,
+    })
 }
 
 /// Reads a message, written as a text of JSON or as a table.

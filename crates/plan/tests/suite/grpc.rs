@@ -88,6 +88,47 @@ fn canonical_text_has_the_message_encoded() {
 }
 
 #[test]
+fn what_is_read_of_an_answer_travels_without_descriptors() {
+    let text = format!(
+        "{HTTP2}[[journey]]\nsteps = [\"a.B/C\"]\n[request]\ncapture.x = {{ json = \"/id\" }}\n\
+         expect.json = {{ \"/n\" = \"5\" }}\n\
+         grpc = {{ method = \"a.B/C\", descriptors = \"api.binpb\" }}"
+    );
+    let text = format!("{BASE}{text}").replace("requests = 1", "journeys = 1");
+    let plan = parse(&text).expect("a plan");
+    let answer = &plan.requests()[0].grpc.as_ref().expect("a call").answer;
+    let names: Vec<&str> = answer
+        .fields
+        .iter()
+        .map(|field| field.name.as_str())
+        .collect();
+    assert_eq!(names, ["id", "n"]);
+    let again = again(&plan).expect("the canonical text is a plan");
+    assert_eq!(
+        (again.digest(), again.requests()),
+        (plan.digest(), plan.requests())
+    );
+}
+
+#[test]
+fn every_kind_of_field_has_a_text() {
+    let answer = "[{ number = 1, name = \"a\", label = \"repeated\", fields = [\
+                  { number = 2, name = \"b\", label = \"optional\", values = [\
+                  \"0 NO\", \"-1 Y\"] }] }, { number = 3, name = \"m\", label = \"map\", fields = [\
+                  { number = 1, name = \"key\", label = \"implicit\", type = \"sint64\" }, \
+                  { number = 2, name = \"value\", label = \"implicit\", type = \"double\" }] }]";
+    let plan = plan(
+        &format!("encoded = []\nanswer = {answer}"),
+        "expect.json = { \"/a/0/b\" = \"NO\", \"/m/5\" = 1.5, \"/a\" = { present = true } }",
+    );
+    assert!(
+        plan.canonical_text().contains(answer),
+        "{}",
+        plan.canonical_text()
+    );
+}
+
+#[test]
 fn plans_without_calls_have_the_text_that_they_had() {
     let text = parse(&format!("{BASE}[request]\npath = \"/\""))
         .unwrap()
@@ -122,6 +163,9 @@ fn method_may_be_written_as_other_tools_do() {
 fn each_wrong_call_says_what_to_write() {
     let call = |call: &str| format!("grpc = {{ {call} }}");
     let beside = |beside: &str| format!("grpc = {{ method = \"a.B/C\", encoded = [] }}\n{beside}");
+    let described = |beside: &str| {
+        format!("grpc = {{ method = \"a.B/C\", descriptors = \"api.binpb\" }}\n{beside}")
+    };
     for (request, why) in [
         (
             call("encoded = []"),
@@ -207,7 +251,34 @@ fn each_wrong_call_says_what_to_write() {
         ),
         (
             beside("expect.json.\"/a\" = 1"),
-            "request.expect.json: looks at the body",
+            "request.expect.json: \"/a\" is not in grpc.answer",
+        ),
+        (
+            described("expect.json.\"/a/*\" = 1"),
+            "request.expect.json: \"/a/*\" has a *, which stands for no value here",
+        ),
+        (
+            described("capture.x.json = \"\""),
+            "request.capture: \"\" leads to a message; name one of its fields",
+        ),
+        (
+            described("capture.x.json = \"/none\""),
+            "request.grpc: has an answer in which \"/none\", which request.capture names, leads \
+             nowhere: there is no such field",
+        ),
+        (
+            "capture.x.json = \"/a\"\ngrpc = { method = \"a.B/Watch\", descriptors = \
+             \"api.binpb\" }"
+                .to_owned(),
+            "request.capture: looks at the messages of a stream, which are only counted",
+        ),
+        (
+            call("method = \"a.B/C\", descriptors = \"api.binpb\", answer = []"),
+            "request.grpc.answer: belongs to an encoded message",
+        ),
+        (
+            call("method = \"a.B/C\", encoded = [], answer = [{ number = 0 }]"),
+            "request.grpc.answer[0].number: 0 is out of range",
         ),
         (
             beside("expect.status = [204]"),
@@ -234,7 +305,7 @@ fn each_wrong_call_says_what_to_write() {
             "needs content-type: application/grpc",
         ),
         (
-            beside("capture.x.json = \"/x\""),
+            beside("capture.x.matches = \"x\""),
             "request.capture: takes a text from the body",
         ),
         (

@@ -1,7 +1,8 @@
 //! Files that only exist in memory.
 
 use plan::{
-    Campaign, EncodedCall, Files, MessageEncoder, MessageFault, MessagePart, Plan, Settings, Sha256,
+    Campaign, EncodedCall, FieldKind, FieldLabel, Files, MessageEncoder, MessageFault, MessagePart,
+    MessageShape, Plan, ScalarType, Settings, Sha256, ShapeField,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -130,9 +131,53 @@ impl Files for Folder {
     }
 }
 
+/// A message in which each pointer leads to a text.
+fn texts(pointers: &[&str]) -> MessageShape {
+    let fields = (1..).zip(pointers).filter_map(|(number, pointer)| {
+        let parts: Vec<&str> = pointer.split('/').skip(1).collect();
+        text_at(number, &parts)
+    });
+    MessageShape {
+        fields: fields.collect(),
+    }
+}
+
+/// The field that `parts` of a pointer lead through; `*` stands for an element of a list.
+fn text_at(number: u32, parts: &[&str]) -> Option<ShapeField> {
+    let (name, rest) = parts.split_first()?;
+    let (label, rest) = match rest {
+        [] => (FieldLabel::Implicit, rest),
+        ["*", rest @ ..] => (FieldLabel::Repeated, rest),
+        rest => (FieldLabel::Optional, rest),
+    };
+    let kind = match text_at(1, rest) {
+        None => FieldKind::Scalar(ScalarType::String),
+        Some(inner) => FieldKind::Message(MessageShape {
+            fields: vec![inner],
+        }),
+    };
+    Some(ShapeField {
+        number,
+        name: (*name).to_owned(),
+        label,
+        kind,
+    })
+}
+
 /// Encodes messages of one field, which is all of the JSON; some methods are wrong.
-fn encode(descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, MessageFault> {
+fn encode(
+    descriptors: &[u8],
+    method: &str,
+    json: &str,
+    pointers: &[&str],
+) -> Result<EncodedCall, MessageFault> {
     assert_eq!(descriptors, b"set");
+    if pointers.contains(&"/none") {
+        return Err(MessageFault::Pointer {
+            pointer: "/none".to_owned(),
+            why: "there is no such field".to_owned(),
+        });
+    }
     match method {
         "a.B/NoSet" => Err(MessageFault::Descriptors("is no set".to_owned())),
         "a.B/NoMethod" => Err(MessageFault::Method("there is none".to_owned())),
@@ -143,6 +188,7 @@ fn encode(descriptors: &[u8], method: &str, json: &str) -> Result<EncodedCall, M
                 MessagePart::Delimited(vec![MessagePart::Text(json.to_owned())]),
             ],
             is_streamed: method.ends_with("/Watch"),
+            answer: texts(pointers),
         }),
     }
 }
