@@ -74,6 +74,7 @@ mod token_request;
 mod toml_text;
 mod url;
 mod user_operations;
+mod websocket;
 mod words;
 
 pub use auth::{Auth, AuthScheme};
@@ -155,9 +156,10 @@ pub use token_request::{ClientAuth, TokenHolder, TokenRequest};
 pub use toml_text::quote;
 pub use url::UrlError;
 pub use user_operations::UserOperations;
+pub use websocket::{MessageAnswer, SocketEnd, WebSocket};
 pub use words::Words;
 
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 8;
+pub const LANGUAGE: u32 = 9;
