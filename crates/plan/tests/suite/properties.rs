@@ -44,10 +44,6 @@ fn request() -> impl Strategy<Value = String> {
         "expect = { status = [\"100-999\"] }\n",
         "stream = { events = \"sse\", end = \"[DONE]\" }\n",
         "stream = { events = \"lines\", end = \"\\\"\", cut_after = 9 }\n",
-        "websocket = { hold = \"1m\", protocols = [\"a\"] }\n",
-        "websocket = { message = [\"{message}\", \"{user}\"], binary = true, count = 9 }\n",
-        "websocket = { message = \"a\", every = \"1s\", answer = \"none\", hold = \"1ms\" }\n",
-        "websocket = { message = \"{}\", answer = { json = \"/a\" }, count = 1 }\n",
         "expect = { bytes = { max = 9 }, headers = { ETag = { present = false }, \"x.y\" = 5 } }\n",
     ]);
     let body = prop_oneof![
@@ -76,9 +72,6 @@ fn request() -> impl Strategy<Value = String> {
         };
         if body.starts_with("[request.expect]") {
             return format!("{path}{headers}{body}");
-        }
-        if expect.starts_with("websocket") {
-            return format!("{path}{headers}{expect}"); // it is opened by GET, without a body
         }
         if expect.starts_with("stream") {
             return format!("{path}{headers}{expect}{body}"); // HEAD has none
