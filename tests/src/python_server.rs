@@ -1,7 +1,8 @@
 //! Python's own servers with a thread per connection, from `servers/python`: one whose answers take
 //! a given time, `sleeping.py`; one that reads bodies, `bodies.py`; one that streams lines,
 //! `lines.py`; one whose token runs out, `expiring.py`; one that hands out tokens, `tokens.py`;
-//! one that verifies requests signed for AWS, `signed.py`; and one with pages of HTML, `pages.py`.
+//! one that verifies requests signed for AWS, `signed.py`; one with pages of HTML,
+//! `pages.py`; and one of WebSockets, by a library of others, `sockets.py`.
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
@@ -17,6 +18,7 @@ const LINES: &str = include_str!("../servers/python/lines.py");
 const EXPIRING: &str = include_str!("../servers/python/expiring.py");
 const TOKENS: &str = include_str!("../servers/python/tokens.py");
 const SIGNED: &str = include_str!("../servers/python/signed.py");
+const SOCKETS: &str = include_str!("../servers/python/sockets.py");
 const PAGES: &str = include_str!("../servers/python/pages.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
 const SHOP: &str = include_str!("../../examples/shop.py");
@@ -82,6 +84,20 @@ impl PythonServer {
     #[must_use]
     pub fn paging(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(PAGES, ip, &[seen.to_str().unwrap()])
+    }
+
+    /// Starts one of WebSockets on `ip` that waits `delay_ms` before each answer, and writes what
+    /// it counts to the file `seen`; `None` if Python or its library `websockets` is not installed.
+    #[must_use]
+    pub fn sockets(ip: IpAddr, seen: &Path, delay_ms: u64) -> Option<PythonServer> {
+        let mut import = Command::new(require("python3")?);
+        let import = import.args(["-c", "import websockets.asyncio.server"]);
+        if !import.output().unwrap().status.success() {
+            eprintln!("skipped: Python has no library websockets");
+            return None;
+        }
+        let delay = format!("0.{delay_ms:03}");
+        PythonServer::start_script(SOCKETS, ip, &[seen.to_str().unwrap(), &delay])
     }
 
     /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.

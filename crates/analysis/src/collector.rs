@@ -23,7 +23,7 @@ use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{
     Client, Distribution, FailedRows, FollowedRedirects, GrpcTally, Metric, Outcome, Period,
-    SigningTally, Snapshot, TokenTallies, WithheldBodies, nanoseconds,
+    SigningTally, Snapshot, TokenTallies, WebSocketTally, WithheldBodies, nanoseconds,
 };
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, ThresholdScope, Words as _};
 use std::collections::BTreeSet;
@@ -61,6 +61,7 @@ pub struct ResultCollector {
     redirects: FollowedRedirects,
     withheld: WithheldBodies,
     grpc: GrpcTally,
+    websockets: WebSocketTally,
     tokens: TokenTallies,
     /// The same of tokens that the coordinator asked for.
     asked: TokenTallies,
@@ -179,6 +180,7 @@ impl ResultCollector {
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
             grpc: GrpcTally::default(),
+            websockets: WebSocketTally::default(),
             tokens: TokenTallies::default(),
             asked: TokenTallies::default(),
             signing: SigningTally::default(),
@@ -214,6 +216,7 @@ impl ResultCollector {
         self.redirects.merge(&snapshot.redirects);
         self.withheld.merge(&snapshot.withheld);
         self.grpc.merge(&snapshot.grpc);
+        self.websockets.merge(&snapshot.websockets);
         self.tokens.merge(&snapshot.tokens);
         self.signing.merge(&snapshot.signing);
         self.journeys.add(snapshot);

@@ -6,7 +6,7 @@ use crate::{
     AgentResult, Backlog, ClientFigures, DataFigures, Figures, FleetFigures, GrpcFigures, HeatMap,
     JourneyFigures, Judgement, MachineResult, PathFigures, PlanRecord, PreflightFinding,
     ProcessFigures, RedirectFigures, ReplayFigures, RequestSeries, Series, ServerFigures,
-    SessionOffers, TokenFigures, Unattended, VerdictRecord, WithheldFigures,
+    SessionOffers, TokenFigures, Unattended, VerdictRecord, WebSocketFigures, WithheldFigures,
 };
 use measure::Period;
 use measure::calendar;
@@ -71,6 +71,9 @@ pub struct Document {
     /// Statuses of gRPC calls, by request in the plan's order; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grpc: Vec<GrpcFigures>,
+    /// WebSockets, by request in the plan's order; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub websockets: Vec<WebSocketFigures>,
     /// What became of the tokens that requests carry, by credential in the plan's order; absent if
     /// the plan has none fetched.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,7 +5,7 @@ use measure::http2::error_name;
 use measure::tls::alert_name;
 use measure::{
     CertificateFault, Counters, Failure, FailureStage, GrpcFault, GrpcStatus, HttpViolation, Kind,
-    RedirectFault,
+    RedirectFault, WebSocketFault,
 };
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +134,7 @@ pub fn words(failure: Failure) -> String {
         (_, Kind::Violation(rule)) => return violation_in_words(rule),
         (_, Kind::GrpcStatus(status)) => return grpc_status_in_words(status),
         (_, Kind::GrpcFault(fault)) => grpc_in_words(fault),
+        (_, kind @ (Kind::WebSocketFault(_) | Kind::Close(_))) => return socket_in_words(kind),
         (_, Kind::Os(number)) => return format!("error {number} of the operating system"),
     };
     fixed.to_owned()
@@ -196,6 +197,67 @@ fn grpc_in_words(fault: GrpcFault) -> &'static str {
         }
         GrpcFault::ContentType => "answer's content type is not application/grpc",
     }
+}
+
+fn socket_in_words(kind: Kind) -> String {
+    match kind {
+        Kind::WebSocketFault(fault) => websocket_in_words(fault).to_owned(),
+        Kind::Close(code) => close_in_words(code),
+        other => other.to_string(),
+    }
+}
+
+fn websocket_in_words(fault: WebSocketFault) -> &'static str {
+    match fault {
+        WebSocketFault::BadHandshake => {
+            "answer with status 101 opens no WebSocket: upgrade, connection or \
+             sec-websocket-accept is wrong (RFC 6455 §4.1)"
+        }
+        WebSocketFault::Protocol => {
+            "server chose a subprotocol or an extension that was not offered, or none of the \
+             subprotocols"
+        }
+        WebSocketFault::BadFrame => {
+            "a frame is masked, or has a reserved bit, an unknown opcode or a length in a longer \
+             form (RFC 6455 §5.2)"
+        }
+        WebSocketFault::BadControl => {
+            "a control frame is fragmented, longer than 125 bytes, or closes with no valid code \
+             (RFC 6455 §5.5)"
+        }
+        WebSocketFault::BadFragment => {
+            "a fragment continues no message, or another message begins before its last one"
+        }
+        WebSocketFault::NotUtf8 => "a text message is not UTF-8",
+        WebSocketFault::MessageTooLarge => {
+            "a message is longer than 16 MiB, which the client reads"
+        }
+        WebSocketFault::NoAnswerKey => {
+            "a message of ours has no JSON value at the pointer of websocket.answer"
+        }
+        WebSocketFault::Unanswered => "a message had no answer within timeouts.request",
+        WebSocketFault::Lost => "connection ended without a close frame",
+    }
+}
+
+fn close_in_words(code: u16) -> String {
+    // RFC 6455 §7.4.1, and the registry that it sets up.
+    let meaning = match code {
+        1000 => "normal",
+        1001 => "going away",
+        1002 => "protocol error",
+        1003 => "data that it does not accept",
+        1005 => "no code",
+        1007 => "inconsistent data",
+        1008 => "policy",
+        1009 => "message too big",
+        1011 => "unexpected condition",
+        1012 => "service restart",
+        1013 => "try again later",
+        1014 => "bad gateway",
+        _ => return format!("server closed the WebSocket before the plan did, with code {code}"),
+    };
+    format!("server closed the WebSocket before the plan did, with code {code} ({meaning})")
 }
 
 /// Returns which rule was broken, and what the client did in response (RFC 9113 §5.4).

@@ -64,6 +64,7 @@ mod unit;
 mod unstored;
 mod verdict;
 mod verdict_record;
+mod websocket_figures;
 mod whole_seconds;
 mod withheld_figures;
 
@@ -134,6 +135,7 @@ pub use verdict::{
     BoundNumber, LimitOf, LimitShown, RuleBound, RuleId, RuleReading, explain, has_many_errors,
     shares_full_machine,
 };
+pub use websocket_figures::WebSocketFigures;
 pub use withheld_figures::WithheldFigures;
 
 pub use verdict_record::{Verdict, VerdictRecord};

@@ -5,7 +5,7 @@ use crate::counts::{count_under, share};
 use crate::figures::Figures;
 use crate::span::Span;
 use crate::{HistogramColumns, Unit};
-use measure::Counters;
+use measure::{Counters, Metric, Outcome};
 use plan::{NumberName, Words as _};
 
 const NO_OPERATION: &str = "no operation ended";
@@ -23,12 +23,19 @@ type Number = (Unit, Result<f64, &'static str>);
 pub(crate) fn number(name: &str, tally: &CellTally, span: Span) -> Number {
     let figures = Figures::new(tally, span, HistogramColumns::Omitted);
     match NumberName::from_word(name) {
-        Some(known) => of_figures(known, &figures, span),
+        Some(known) => of_figures(known, (&figures, messages(tally)), span),
         None => of_failures(name, &tally.counters, figures.operations.ended),
     }
 }
 
-fn of_figures(name: NumberName, figures: &Figures, span: Span) -> Number {
+/// Messages of WebSockets that were answered. None is after the end of a run whose length is given:
+/// its sockets are closed then.
+fn messages(tally: &CellTally) -> u64 {
+    let times = tally.times.get(&(Outcome::Ok, Metric::MessageTime));
+    times.map_or(0, |times| times.count)
+}
+
+fn of_figures(name: NumberName, (figures, messages): (&Figures, u64), span: Span) -> Number {
     let operations = &figures.operations;
     let tls = &figures.resumption;
     match name {
@@ -60,6 +67,11 @@ fn of_figures(name: NumberName, figures: &Figures, span: Span) -> Number {
         NumberName::EventsRate => (
             Unit::PerSecond,
             rate_over(span, figures.streams.events_per_second),
+        ),
+        NumberName::MessagesCount => count(messages),
+        NumberName::MessagesRate => (
+            Unit::PerSecond,
+            rate_over(span, span.per_second(messages as f64)),
         ),
     }
 }

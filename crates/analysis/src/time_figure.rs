@@ -194,6 +194,7 @@ fn is_cut_short(outcome: Outcome, metric: Metric) -> bool {
                     // Recorded for operations that ran out of time before their first event.
                     | Metric::FirstEvent
                     | Metric::FirstEventService
+                    | Metric::MessageTime
             )
         }
         Outcome::NotSent => metric != Metric::ScheduleDelay,

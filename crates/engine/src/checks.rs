@@ -58,6 +58,8 @@ pub(crate) struct AnswerChecks {
     stream: Option<Arc<EventStream>>,
     /// How long the request's body waits for leave, nanoseconds; `None` if it does not.
     continue_within: Option<u64>,
+    /// The socket that the answer is to open.
+    socket: Option<Arc<plan::WebSocket>>,
     /// The statuses of gRPC that are right; `None` if the request is no gRPC call.
     grpc: Option<RightStatuses>,
     /// What is read of the message that answers a gRPC call; empty if nothing is.
@@ -82,6 +84,7 @@ impl AnswerChecks {
                 keeps_location: request.redirects > 0,
                 stream: request.stream.clone().map(Arc::new),
                 continue_within: request.transfer.continue_within.map(nanoseconds),
+                socket: request.websocket.clone().map(Arc::new),
                 grpc: RightStatuses::of_request(request),
                 answer: request
                     .grpc

@@ -6,6 +6,7 @@ use crate::digest::{self, HmacKey};
 use crate::request_tallies::WorkerToken;
 use crate::signing_meter::SigningMeter;
 use crate::values::{ColumnSource, Values, digits};
+use crate::websocket::{KEY_LENGTH, put_key};
 use data::Escape;
 use plan::{Composition, Digest, Generator, HashFunction, Instance, MadeValue, RecordedArrivals};
 use std::cell::RefCell;
@@ -59,6 +60,8 @@ pub(crate) enum Placeholder {
     Seq,
     /// The operation's random number.
     Random,
+    /// The key of an opening handshake of a WebSocket.
+    SocketKey,
     /// A cell of a data file.
     Column(Arc<ColumnSource>),
     /// A made value that follows from the operation's number, or is the time.
@@ -253,6 +256,7 @@ impl Placeholder {
             Placeholder::User => return digits(values.user),
             Placeholder::Seq => return digits(values.seq),
             Placeholder::Random => return 16,
+            Placeholder::SocketKey => return KEY_LENGTH,
             Placeholder::Column(source) => return source.length(values),
             Placeholder::Generated(source) => source.escape,
             Placeholder::Composed(source) => source.escape,
@@ -281,6 +285,10 @@ impl Placeholder {
             Placeholder::User => write!(out, "{}", values.user),
             Placeholder::Seq => write!(out, "{}", values.seq),
             Placeholder::Random => write!(out, "{:016x}", values.random),
+            Placeholder::SocketKey => {
+                put_key(values.random, out);
+                Ok(())
+            }
             Placeholder::Column(source) => {
                 source.put(values, out);
                 Ok(())

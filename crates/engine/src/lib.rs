@@ -69,6 +69,7 @@ mod tls;
 mod tokens;
 mod unique_stack;
 mod values;
+mod websocket;
 mod worker;
 mod worker_thread;
 

@@ -21,6 +21,7 @@ pub(crate) struct PlanRequests {
     /// The same requests for HTTP/2, if the plan speaks it.
     http2: Option<http2::HeaderBlocks>,
     close: Close,
+    has_sockets: bool,
     rows: RowFinder,
     hops: Hops,
     /// What journeys remember.
@@ -35,6 +36,7 @@ impl PlanRequests {
             http1: Http1Requests::new(plan, &sources),
             http2: speaks_http2.then(|| http2::HeaderBlocks::new(plan, &sources)),
             close: plan.connection().close,
+            has_sockets: plan.requests().iter().any(|it| it.websocket.is_some()),
             rows: RowFinder::new(plan),
             hops: Hops::default(),
             memories: JourneyMemories::default(),
@@ -77,7 +79,7 @@ impl PlanRequests {
     }
 
     /// What the operation is known by.
-    fn values(&self, user: u64, operation: &LiveOperation) -> Values {
+    pub(crate) fn values(&self, user: u64, operation: &LiveOperation) -> Values {
         let values = Values::new(user, operation);
         let view = |memory: &Arc<JourneyMemory>| JourneyView {
             memory: Arc::clone(memory),
@@ -156,6 +158,11 @@ impl PlanRequests {
     /// Forgets where an operation was that has ended.
     pub(crate) fn end(&mut self, hop: HopId) {
         self.hops.remove(hop);
+    }
+
+    /// Whether any of them opens a socket.
+    pub(crate) fn has_sockets(&self) -> bool {
+        self.has_sockets
     }
 
     /// Whether the operation's request may be sent again on a new connection (RFC 9110 §9.2.2).

@@ -9,6 +9,7 @@ use crate::replayed_request::ReplayedRequest;
 use crate::request_bytes::{HeadEnd, RequestBytes, body_of, cookies_of, put_target};
 use crate::template::ValueSources;
 use crate::values::Values;
+use crate::websocket::SocketTexts;
 use plan::Plan;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(crate) struct Http1Request {
     pub(crate) expect: plan::Expect,
     /// What else is looked at of its answer, ready to be done.
     pub(crate) checks: Option<Arc<AnswerChecks>>,
+    /// What is sent over the socket that it opens, if anything is.
+    pub(crate) socket: Option<Box<SocketTexts>>,
     /// What a log has of it, if the plan replays one.
     pub(crate) replayed: Option<Arc<ReplayedRequest>>,
     /// What its cookies depend on, if it has those of its journey.
@@ -94,6 +97,8 @@ impl Http1Request {
             expect: request.expect.clone(),
             cookies: cookies_of(of),
             checks,
+            socket: (request.websocket.as_ref())
+                .and_then(|socket| SocketTexts::new(socket, sources)),
             hops: (request.redirects > 0).then(hops),
             replayed,
         }

@@ -2,7 +2,7 @@
 
 use crate::body::{self, BodyUpload, RequestBody};
 use crate::cookie_source::CookieSource;
-use crate::fill::{self, Fill, LengthForm, literal, with_length};
+use crate::fill::{self, Fill, LengthForm, Placeholder, literal, with_length};
 use crate::location::split_port;
 use crate::replayed_request::ReplayedRequest;
 use crate::request_rules::{authority, takes_body};
@@ -10,6 +10,7 @@ use crate::template::ValueSources;
 use crate::values::Values;
 use plan::{
     BodyTransfer, MessagePart, Multipart, PartContent, Piece, Plan, Request, Scheme, Template,
+    WebSocket,
 };
 use std::sync::Arc;
 
@@ -215,8 +216,25 @@ fn lines(
     if let Some(cookies) = cookies_to_send((plan, request, sources)) {
         pieces.push(Fill::Line(cookies));
     }
+    if let Some(socket) = &request.websocket {
+        upgrade(pieces, socket);
+    }
     if end == HeadEnd::Closes {
         literal(pieces, b"Connection: close\r\n");
+    }
+}
+
+/// Appends the fields of an opening handshake (RFC 6455 §4.1).
+fn upgrade(pieces: &mut Vec<Fill>, socket: &WebSocket) {
+    let fixed = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                  Sec-WebSocket-Key: ";
+    literal(pieces, fixed);
+    pieces.push(Fill::Value(Placeholder::SocketKey));
+    literal(pieces, b"\r\n");
+    if !socket.protocols.is_empty() {
+        let offered = socket.protocols.join(", ");
+        let line = format!("Sec-WebSocket-Protocol: {offered}\r\n");
+        literal(pieces, line.as_bytes());
     }
 }
 

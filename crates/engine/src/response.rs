@@ -29,6 +29,9 @@ pub(crate) trait ResponseSink {
     /// Whether it wants to be told anything.
     const IS_WATCHING: bool;
 
+    /// Whether status 101 ends HTTP on the connection, so that what follows is told as a body.
+    fn takes_upgrade(&self) -> bool;
+
     /// Status of an interim head.
     fn take_interim(&mut self, status: u16);
 
@@ -44,6 +47,10 @@ struct Counted;
 
 impl ResponseSink for Counted {
     const IS_WATCHING: bool = false;
+
+    fn takes_upgrade(&self) -> bool {
+        false
+    }
 
     fn take_interim(&mut self, _: u16) {}
 
@@ -304,7 +311,13 @@ impl ResponseParser {
             return Err(BadFraming);
         };
         match status {
-            101 => return Err(BadFraming), // we never ask for an upgrade
+            101 if sink.takes_upgrade() => {
+                self.status = Some(status);
+                (self.keep_alive, self.state) = (false, ResponseState::UntilEof);
+                sink.take_head(status, head.headers);
+                return Ok(());
+            }
+            101 => return Err(BadFraming), // we have not asked for an upgrade
             // Interim; the answer follows (RFC 9110 §15.2).
             100..=199 => {
                 self.interim += 1;

@@ -22,6 +22,7 @@ mod path_probe;
 mod recorded;
 mod redirects;
 mod sender;
+mod sockets;
 mod steps;
 mod thread_account;
 mod uploads;
@@ -350,6 +351,7 @@ impl Worker {
         self.cut = self.cut.max(Some(cut));
         self.end_measuring(now);
         self.drain();
+        self.close_sockets(now);
     }
 
     /// Ends the measured part before the plan does. Returns whether it was still going on.
@@ -387,6 +389,7 @@ impl Worker {
         self.phase = WorkerPhase::Draining { firing };
         self.abandon_journeys(0..self.seats.slots(), now);
         self.ledger.drain();
+        self.close_sockets(now);
     }
 
     fn is_done(&self) -> bool {

@@ -2,7 +2,8 @@
 //! from the cells, which would otherwise grow.
 
 use crate::{
-    FailedRows, FollowedRedirects, GrpcTally, SigningTally, Snapshot, TokenTallies, WithheldBodies,
+    FailedRows, FollowedRedirects, GrpcTally, SigningTally, Snapshot, TokenTallies, WebSocketTally,
+    WithheldBodies,
 };
 
 /// What a worker records in an interval that belongs to no cell.
@@ -14,6 +15,7 @@ pub(crate) struct BesideCells {
     pub(crate) tokens: TokenTallies,
     pub(crate) signing: SigningTally,
     pub(crate) grpc: GrpcTally,
+    pub(crate) websockets: WebSocketTally,
 }
 
 impl BesideCells {
@@ -24,6 +26,7 @@ impl BesideCells {
             && self.tokens.is_empty()
             && self.signing == SigningTally::default()
             && self.grpc.is_empty()
+            && self.websockets.is_empty()
     }
 
     pub(crate) fn merge_into(&self, snapshot: &mut Snapshot) {
@@ -33,5 +36,6 @@ impl BesideCells {
         snapshot.tokens.merge(&self.tokens);
         snapshot.signing.merge(&self.signing);
         snapshot.grpc.merge(&self.grpc);
+        snapshot.websockets.merge(&self.websockets);
     }
 }

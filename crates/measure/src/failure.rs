@@ -1,6 +1,6 @@
 //! Why an operation failed: stage × kind.
 
-use crate::{GrpcFault, GrpcStatus, HttpViolation};
+use crate::{GrpcFault, GrpcStatus, HttpViolation, WebSocketFault};
 use serde::{Deserialize, Serialize};
 
 /// What a failure is counted under.
@@ -30,6 +30,8 @@ pub enum FailureStage {
     Stream,
     /// The answer to a gRPC call, which is valid HTTP with status 200.
     Grpc,
+    /// A WebSocket, from the answer to its opening handshake on.
+    WebSocket,
 }
 
 /// What broke, whichever the stage.
@@ -110,6 +112,10 @@ pub enum Kind {
     GrpcStatus(GrpcStatus),
     /// The answer to a gRPC call breaks the rules of gRPC.
     GrpcFault(GrpcFault),
+    /// A WebSocket breaks its rules, or is not as the plan expects.
+    WebSocketFault(WebSocketFault),
+    /// The server closed a WebSocket with this code before the plan did; 1005 if it gave none.
+    Close(u16),
 }
 
 impl Kind {
@@ -117,6 +123,12 @@ impl Kind {
     #[must_use]
     pub fn is_of_grpc(self) -> bool {
         matches!(self, Kind::GrpcStatus(_) | Kind::GrpcFault(_))
+    }
+
+    /// Whether a WebSocket is what failed.
+    #[must_use]
+    pub fn is_of_websocket(self) -> bool {
+        matches!(self, Kind::WebSocketFault(_) | Kind::Close(_))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::http2::{error_code, error_name};
 use crate::tls::{alert_code, alert_name};
 use crate::{
     CertificateFault, Failure, FailureStage, GrpcFault, GrpcStatus, HttpViolation, Kind,
-    RedirectFault,
+    RedirectFault, WebSocketFault,
 };
 use std::fmt;
 use std::str::FromStr;
@@ -20,7 +20,7 @@ pub struct UnknownFailure {
     pub name: String,
 }
 
-const STAGES: [(FailureStage, &str); 7] = [
+const STAGES: [(FailureStage, &str); 8] = [
     (FailureStage::Load, "load"),
     (FailureStage::Dns, "dns"),
     (FailureStage::Connect, "connect"),
@@ -28,6 +28,7 @@ const STAGES: [(FailureStage, &str); 7] = [
     (FailureStage::Http, "http"),
     (FailureStage::Stream, "stream"),
     (FailureStage::Grpc, "grpc"),
+    (FailureStage::WebSocket, "websocket"),
 ];
 
 /// Kinds without anything beside them.
@@ -70,8 +71,9 @@ mod family {
     pub(super) const CHECK: &str = "check";
     pub(super) const NOT_AS_RECORDED: &str = "not_as_recorded";
     pub(super) const REDIRECT: &str = "redirect";
+    pub(super) const CLOSE: &str = "close";
 
-    pub(super) const ALL: [&str; 11] = [
+    pub(super) const ALL: [&str; 12] = [
         ALERT_RECEIVED,
         ALERT_SENT,
         CERTIFICATE,
@@ -83,6 +85,7 @@ mod family {
         CHECK,
         NOT_AS_RECORDED,
         REDIRECT,
+        CLOSE,
     ];
 }
 
@@ -136,6 +139,8 @@ impl fmt::Display for Kind {
             Kind::Redirect(fault) => member(family::REDIRECT, &name_in(&REDIRECT_FAULTS, fault)),
             Kind::GrpcStatus(status) => f.write_str(status.name()),
             Kind::GrpcFault(fault) => f.write_str(name_in(&GrpcFault::NAMES, fault)),
+            Kind::WebSocketFault(fault) => f.write_str(name_in(&WebSocketFault::NAMES, fault)),
+            Kind::Close(code) => member(family::CLOSE, &code),
             plain => f.write_str(name_in(&KINDS, plain)),
         }
     }
@@ -181,7 +186,11 @@ fn kind_named(name: &str) -> Option<Kind> {
     let Some((family, member)) = name.split_once('.') else {
         let status = || GrpcStatus::named(name).map(Kind::GrpcStatus);
         let fault = || find_in(&GrpcFault::NAMES, name).map(Kind::GrpcFault);
-        return find_in(&KINDS, name).or_else(status).or_else(fault);
+        let of_socket = || find_in(&WebSocketFault::NAMES, name).map(Kind::WebSocketFault);
+        return find_in(&KINDS, name)
+            .or_else(status)
+            .or_else(fault)
+            .or_else(of_socket);
     };
     match family {
         family::ALERT_RECEIVED => alert_code(member).map(Kind::AlertReceived),
@@ -190,6 +199,7 @@ fn kind_named(name: &str) -> Option<Kind> {
         family::STATUS => member.parse().ok().map(Kind::Status),
         family::CHECK => member.parse().ok().map(Kind::Check),
         family::NOT_AS_RECORDED => member.parse().ok().map(Kind::NotAsRecorded),
+        family::CLOSE => member.parse().ok().map(Kind::Close),
         family::OS => member.parse().ok().map(Kind::Os),
         family::STREAM_RESET => error_code(member).map(Kind::StreamReset),
         family::GO_AWAY => error_code(member).map(Kind::GoAway),
@@ -236,6 +246,9 @@ mod tests {
         kinds.extend(GrpcStatus::all().map(Kind::GrpcStatus));
         let faults = GrpcFault::NAMES.iter();
         kinds.extend(faults.map(|&(fault, _)| Kind::GrpcFault(fault)));
+        let faults = WebSocketFault::NAMES.iter();
+        kinds.extend(faults.map(|&(fault, _)| Kind::WebSocketFault(fault)));
+        kinds.extend([Kind::Close(1011), Kind::Close(u16::MAX)]);
         kinds.extend([
             Kind::Status(503),
             Kind::Status(0),
@@ -313,6 +326,16 @@ mod tests {
                 Kind::GrpcFault(GrpcFault::NoStatus),
                 "grpc.no_status",
             ),
+            (
+                FailureStage::WebSocket,
+                Kind::Close(1011),
+                "websocket.close.1011",
+            ),
+            (
+                FailureStage::WebSocket,
+                Kind::WebSocketFault(WebSocketFault::NotUtf8),
+                "websocket.not_utf8",
+            ),
         ];
         for (stage, kind, name) in cases {
             assert_eq!(Failure { stage, kind }.to_string(), name);
@@ -342,6 +365,7 @@ mod tests {
             | Kind::Os(_) => false,
             Kind::StreamReset(_) | Kind::GoAway(_) | Kind::Violation(_) | Kind::Check(_) => false,
             Kind::GrpcStatus(_) | Kind::GrpcFault(_) => false,
+            Kind::WebSocketFault(_) | Kind::Close(_) => false,
             Kind::Refused
             | Kind::Reset
             | Kind::Unreachable

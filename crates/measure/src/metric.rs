@@ -66,6 +66,8 @@ pub enum Metric {
     FirstEventService,
     /// From one event of an answer to the next; 0 for events that came with one read.
     EventGap,
+    /// Answer − due, of messages sent over WebSockets.
+    MessageTime,
 }
 
 impl Outcome {
@@ -119,7 +121,7 @@ impl Metric {
     }
 
     /// All, in the order of reports.
-    pub const ALL: [Metric; 21] = [
+    pub const ALL: [Metric; 22] = [
         Metric::ResponseTime,
         Metric::ServiceTime,
         Metric::Lateness,
@@ -141,6 +143,7 @@ impl Metric {
         Metric::FirstEvent,
         Metric::FirstEventService,
         Metric::EventGap,
+        Metric::MessageTime,
     ];
 
     /// Whether its values are nanoseconds; otherwise they are thousandths of a ratio.
@@ -177,6 +180,7 @@ impl Metric {
             Metric::FirstEvent => "first_event",
             Metric::FirstEventService => "first_event_service",
             Metric::EventGap => "event_gap",
+            Metric::MessageTime => "message_time",
         }
     }
 }

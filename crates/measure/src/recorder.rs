@@ -4,6 +4,7 @@
 mod ended;
 mod journeys;
 mod streamed;
+mod websockets;
 
 use crate::beside_cells::BesideCells;
 use crate::client::HotClient;

@@ -9,6 +9,9 @@ pub type FollowedRedirects = RequestCounts<u16>;
 /// Statuses that measured gRPC calls ended with, expected or not.
 pub type GrpcTally = RequestCounts<crate::GrpcStatus>;
 
+/// What is counted of WebSockets in the measured part.
+pub type WebSocketTally = RequestCounts<crate::WebSocketFact>;
+
 /// Counts by request, by its place in the plan, and by the status `S`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestCounts<S>(BTreeMap<u16, BTreeMap<S, u64>>);

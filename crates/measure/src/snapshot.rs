@@ -3,7 +3,8 @@
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
     CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Funnel, GrpcTally,
-    JourneyCell, Metric, Outcome, SigningTally, StreamCounts, TokenTallies, WithheldBodies,
+    JourneyCell, Metric, Outcome, SigningTally, StreamCounts, TokenTallies, WebSocketTally,
+    WithheldBodies,
 };
 use std::collections::BTreeMap;
 
@@ -31,6 +32,8 @@ pub struct Snapshot {
     pub journeys: BTreeMap<JourneyCell, Funnel>,
     /// Statuses of gRPC calls.
     pub grpc: GrpcTally,
+    /// What is counted of WebSockets.
+    pub websockets: WebSocketTally,
 }
 
 /// Figures of one key.
@@ -62,6 +65,7 @@ impl Snapshot {
             self.journeys.entry(*cell).or_default().merge(funnel);
         }
         self.grpc.merge(&other.grpc);
+        self.websockets.merge(&other.websockets);
     }
 
     /// About how much memory it takes, in bytes: cells and histograms, which are nearly all of it.
@@ -88,6 +92,7 @@ impl Snapshot {
             && self.signing == SigningTally::default()
             && self.journeys.values().all(Funnel::is_empty)
             && self.grpc.is_empty()
+            && self.websockets.is_empty()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
     Funnel, GroupTally, GrpcTally, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric,
     Outcome, PathCounts, PathSums, RequestCounts, RowId, SigningTally, Snapshot, StepCounts,
-    StreamCounts, TokenTallies, TokenTally, WithheldBodies,
+    StreamCounts, TokenTallies, TokenTally, WebSocketTally, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,11 +19,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 14;
+pub(crate) const VERSION: u8 = 15;
 
-/// The versions before, of which run logs are read: without gRPC calls, groups and steps that were
+/// The versions before, of which run logs are read: without WebSockets, before that without gRPC
+/// calls, groups and steps that were
 /// skipped, before that without journeys, then without tokens and signing, without withheld bodies,
 /// without streamed answers, without followed redirects, and without failed rows.
+const WITHOUT_WEBSOCKETS: u8 = 14;
 const WITHOUT_GRPC_AND_GROUPS: u8 = 13;
 const WITHOUT_JOURNEYS: u8 = 12;
 const WITHOUT_TOKENS: u8 = 11;
@@ -94,7 +96,9 @@ impl Snapshot {
         let tokens = (&self.tokens, self.signing);
         let grpc: Vec<_> = self.grpc.iter().collect();
         let journeys = (journeys, self.beside_funnels());
-        let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys, grpc))
+        let sockets: Vec<_> = self.websockets.iter().collect();
+        let calls = (grpc, sockets);
+        let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys, calls))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
         deflate::append(&plain, &mut encoded);
@@ -208,6 +212,9 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     if version > WITHOUT_GRPC_AND_GROUPS {
         reader.beside_funnels_into(&mut snapshot.journeys)?;
         snapshot.grpc = reader.request_counts()?;
+    }
+    if version > WITHOUT_WEBSOCKETS {
+        snapshot.websockets = reader.request_counts()?;
     }
     if !snapshot.journeys.values().all(is_possible_funnel) {
         return Err(malformed("counts and times of a journey disagree"));
@@ -422,6 +429,7 @@ impl SnapshotReader<'_> {
             signing: SigningTally::default(),
             journeys: BTreeMap::new(),
             grpc: GrpcTally::default(),
+            websockets: WebSocketTally::default(),
         })
     }
 

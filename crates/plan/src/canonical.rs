@@ -320,7 +320,9 @@ fn request(out: &mut TomlText, request: &Request, per_connection: RequestsPerCon
 }
 
 fn method_and_path(out: &mut TomlText, request: &Request) {
-    out.field("method", quote(&request.method));
+    if request.websocket.is_none() {
+        out.field("method", quote(&request.method));
+    }
     if let Some(path) = &request.path {
         out.field("path", quote(&path.to_string()));
     }
@@ -331,6 +333,9 @@ fn answer(out: &mut TomlText, request: &Request) {
     out.field("expect", request.expect.canonical());
     if let Some(stream) = &request.stream {
         out.field("stream", stream.canonical());
+    }
+    if let Some(socket) = &request.websocket {
+        out.field("websocket", socket.canonical());
     }
     let captures = request.captures.iter();
     let captures: Vec<String> = captures

@@ -76,6 +76,7 @@ mod token_request;
 mod toml_text;
 mod url;
 mod user_operations;
+mod websocket;
 mod words;
 
 pub use auth::{Auth, AuthScheme};
@@ -159,6 +160,7 @@ pub use token_request::{ClientAuth, TokenHolder, TokenRequest};
 pub use toml_text::quote;
 pub use url::UrlError;
 pub use user_operations::UserOperations;
+pub use websocket::{MessageAnswer, SocketEnd, WebSocket};
 pub use words::Words;
 
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent

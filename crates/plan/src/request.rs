@@ -37,6 +37,8 @@ pub struct Request {
     pub expect: crate::Expect,
     /// How the events of its answer are read, if that is a stream of them.
     pub stream: Option<crate::EventStream>,
+    /// The WebSocket that it opens, if it opens one.
+    pub websocket: Option<crate::WebSocket>,
     /// The texts that are taken from its answers, ordered by name.
     pub captures: Vec<crate::Capture>,
     /// Whether cookies that its answers set are kept, and those of its journey sent: a journey that
@@ -60,6 +62,7 @@ impl Request {
             redirects: 0,
             expect: crate::Expect::default(),
             stream: None,
+            websocket: None,
             captures: Vec::new(),
             keeps_cookies: false,
         }
@@ -69,7 +72,8 @@ impl Request {
     pub(crate) fn templates(&self) -> impl Iterator<Item = &Template> {
         let headers = self.fields().map(|(_, value)| value);
         let body = self.body.iter().flat_map(Body::templates);
-        headers.chain(&self.path).chain(body)
+        let socket = self.websocket.iter().flat_map(|socket| &socket.messages);
+        headers.chain(&self.path).chain(body).chain(socket)
     }
 
     /// The header fields to send: those of the plan, and credentials. [`Plan::signature`] has those
@@ -144,6 +148,7 @@ impl Request {
             || !self.captures.is_empty()
             || self.keeps_cookies
             || self.grpc.is_some()
+            || self.websocket.is_some()
     }
 
     /// Whether a timestamp is part of it.

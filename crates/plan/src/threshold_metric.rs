@@ -50,6 +50,10 @@ pub enum NumberName {
     EventsCount,
     /// Events of streamed answers per second.
     EventsRate,
+    /// Messages of WebSockets that were answered.
+    MessagesCount,
+    /// The same per second.
+    MessagesRate,
 }
 
 words!(NumberName {
@@ -71,6 +75,8 @@ words!(NumberName {
     TlsRetriedShare => "tls.retried.share",
     EventsCount => "events.count",
     EventsRate => "events.rate",
+    MessagesCount => "messages.count",
+    MessagesRate => "messages.rate",
 });
 
 /// Figures of the journeys of one name that are a single number. Shares are of the journeys that
@@ -229,6 +235,14 @@ impl ThresholdMetric {
         }
     }
 
+    /// Whether the metric is about the messages of WebSockets.
+    pub(crate) fn is_of_messages(&self) -> bool {
+        match self {
+            ThresholdMetric::Time { histogram, .. } => histogram == Metric::MessageTime.name(),
+            ThresholdMetric::Number(name) => name.starts_with("messages."),
+        }
+    }
+
     /// Whether the metric exists for a single request. Connections and their handshakes serve all
     /// requests, and the loop's lag is the client's.
     pub(crate) fn is_of_requests(&self) -> bool {
@@ -253,7 +267,7 @@ pub enum ThresholdMetricError {
     /// A failure that does not exist.
     #[error(
         "no failure has this name; write errors.STAGE.KIND.count or .share with a stage of load, \
-         dns, connect, tls, http, stream or grpc, such as errors.connect.refused.count"
+         dns, connect, tls, http, stream, grpc or websocket, such as errors.connect.refused.count"
     )]
     Failure,
     /// An unknown name.

@@ -44,6 +44,7 @@ mod streams;
 mod tokens;
 mod unsent_data;
 mod variables;
+mod websockets;
 
 use analysis::{Document, Figures};
 use interop::{BODY_BYTES, CoordinatorCommand};

@@ -15,7 +15,7 @@ use crate::{
     FleetFigures, GrpcFigures, HistogramColumns, JourneyFigures, Judgement, MachineResult,
     MachineRole, PathFigures, ProcessFigures, RedirectFigures, RunRecord, RunState, Series,
     ServerFigures, SessionOffers, SigningFigures, StartSkew, TokenFigures, Unstored,
-    WithheldFigures,
+    WebSocketFigures, WithheldFigures,
 };
 use measure::{CellKey, Client, Counters, Period, nanoseconds};
 use plan::{Arrivals, End, Shape};
@@ -58,6 +58,7 @@ impl ResultCollector {
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
             grpc: GrpcFigures::all(&self.run.requests, &self.grpc),
+            websockets: WebSocketFigures::all(&self.run.requests, &self.websockets),
             tokens: self.token_figures(),
             journeys: self.journeys(span),
             by_request: self.by_request(span),

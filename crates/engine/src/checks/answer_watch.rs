@@ -10,12 +10,15 @@ use super::value_tests::passes_as_field;
 use super::watched_body::WatchedBody;
 use crate::journey_memory::NewText;
 use crate::location::MAX_LOCATION;
+use crate::websocket::SocketSession;
 use measure::{GrpcStatus, Kind};
 use plan::ValueTest;
 use std::sync::Arc;
 
 /// The status of HTTP that answers to gRPC calls have, whatever became of the call.
 const GRPC_STATUS: u16 = 200;
+/// The status of an answer that opens a socket.
+const UPGRADED: u16 = 101;
 
 /// What the checks of one answer have come to so far.
 #[derive(Debug)]
@@ -31,6 +34,8 @@ pub(crate) struct AnswerWatch {
     body: WatchedBody,
     /// Whether the request's body may be sent.
     leave: BodyLeave,
+    /// The socket that the answer has opened.
+    socket: Option<Box<SocketSession>>,
 }
 
 impl AnswerWatch {
@@ -44,6 +49,7 @@ impl AnswerWatch {
             of_fields: FieldCaptures::default(),
             body: WatchedBody::Ignored,
             leave: BodyLeave::NotNeeded,
+            socket: None,
         }
     }
 
@@ -84,6 +90,10 @@ impl AnswerWatch {
         if !self.checks.captures.is_empty() {
             self.of_fields = FieldCaptures::new(&self.checks.captures, fields.clone());
         }
+        if let Some(plan) = self.checks.socket.as_ref().filter(|_| status == UPGRADED) {
+            self.socket = Some(Box::new(SocketSession::new(plan, fields)));
+            return;
+        }
         if let Some(right) = self.checks.grpc {
             if status == GRPC_STATUS {
                 self.body = WatchedBody::Grpc(GrpcAnswer::new(right, &self.checks, fields));
@@ -102,7 +112,10 @@ impl AnswerWatch {
     /// Takes the next bytes of the body, as they are before any content coding is removed.
     #[inline]
     pub(crate) fn take_body(&mut self, bytes: &[u8]) {
-        self.body.take(bytes);
+        match &mut self.socket {
+            None => self.body.take(bytes),
+            Some(socket) => socket.take(bytes),
+        }
     }
 
     /// Takes the fields behind the body, or those of a head without one.
@@ -142,6 +155,21 @@ impl AnswerWatch {
         !self.checks.captures.is_empty()
     }
 
+    /// Whether the answer may open a socket.
+    pub(crate) fn wants_socket(&self) -> bool {
+        self.checks.socket.is_some()
+    }
+
+    /// Whether it has opened one.
+    pub(crate) fn has_socket(&self) -> bool {
+        self.socket.is_some()
+    }
+
+    /// The socket that it has opened.
+    pub(crate) fn socket(&mut self) -> Option<&mut SocketSession> {
+        self.socket.as_deref_mut()
+    }
+
     /// Its events; `None` if it is no stream.
     pub(crate) fn events(&mut self) -> Option<&mut EventWatch> {
         self.body.events()
@@ -150,13 +178,17 @@ impl AnswerWatch {
     /// Whether events have come that were not told.
     #[inline]
     pub(crate) fn has_news(&mut self) -> bool {
-        self.events().is_some_and(|events| events.has_news())
+        let of_socket = self.socket.as_ref().is_some_and(|it| it.has_news());
+        of_socket || self.events().is_some_and(|events| events.has_news())
     }
 
     /// The answer is whole, or given up: returns what it fails by, `None` if it passes. That can be
     /// asked once.
     pub(crate) fn end(&mut self) -> Option<Kind> {
-        let of_body = self.body.end();
+        let of_body = match &self.socket {
+            None => self.body.end(),
+            Some(socket) => socket.end(),
+        };
         match self.failed_header {
             // A call that failed need not have the fields of one that did not.
             Some(number) if !of_body.is_some_and(Kind::is_of_grpc) => Some(Kind::Check(number)),

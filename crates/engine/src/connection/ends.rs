@@ -77,6 +77,8 @@ impl WorkerConnection {
         let is_meant = self.is_end_meant();
         let is_in_body = match &mut self.http {
             Http::One(lane) => {
+                // A close frame says whether the end of a socket was meant.
+                let is_meant = is_meant || lane.has_socket();
                 if kind == Kind::Eof && is_meant && lane.end() {
                     // The peer has closed already, so there is no end to wait for.
                     self.state = ConnectionState::Ended;

@@ -179,6 +179,11 @@ impl Http1Lane {
         self.watch.as_deref_mut()
     }
 
+    /// Whether the answer has opened a socket.
+    pub(super) fn has_socket(&self) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.has_socket())
+    }
+
     /// Whether no request may follow the answer.
     #[inline]
     pub(super) fn is_spoilt(&self) -> bool {
@@ -235,6 +240,10 @@ impl Http1Lane {
 
 impl ResponseSink for AnswerWatch {
     const IS_WATCHING: bool = true;
+
+    fn takes_upgrade(&self) -> bool {
+        self.wants_socket()
+    }
 
     fn take_interim(&mut self, status: u16) {
         AnswerWatch::take_interim(self, status);

@@ -7,6 +7,7 @@ use crate::live_operation::LiveOperation;
 use crate::plan_requests::PlanRequests;
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
+use crate::websocket::SocketSession;
 use plan::Close;
 
 /// How a request leaves that was begun.
@@ -250,6 +251,28 @@ impl WorkerConnection {
             Http::One(lane) => lane.watch(),
             Http::Two(session) => session.answer_watch(lane),
         }
+    }
+
+    /// The socket that the lane's answer has opened.
+    pub(crate) fn socket(&mut self, lane: u32) -> Option<&mut SocketSession> {
+        self.watch(lane).and_then(AnswerWatch::socket)
+    }
+
+    /// A socket has been opened over it, over which small messages are to leave at once.
+    pub(crate) fn serve_socket(&mut self) {
+        self.has_served = true;
+        if self.requests_each == 1 {
+            self.transport.send_at_once();
+        }
+    }
+
+    /// Encrypts `plain` into `outgoing`.
+    pub(crate) fn wrap(
+        &mut self,
+        plain: &[u8],
+        outgoing: &mut Vec<u8>,
+    ) -> Result<(), TransferFault> {
+        Ok(self.transport.wrap(plain, outgoing)?)
     }
 
     /// Whether more can come of the lane's answer.

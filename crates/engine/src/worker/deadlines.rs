@@ -47,6 +47,16 @@ impl Deadlines {
         self.timers.set_sooner(slot, until);
     }
 
+    /// Looks at the slot at `at`, and not before: its operation has a socket.
+    pub(super) fn look_at(&mut self, slot: u32, at: u64) {
+        self.timers.set(slot, at);
+    }
+
+    /// How long an answer may take.
+    pub(super) fn request_ns(&self) -> u64 {
+        self.request_ns
+    }
+
     /// When the server should at the latest have done what it was asked for at `from`.
     #[inline]
     pub(super) fn answer_due(&self, from: u64) -> u64 {

@@ -236,6 +236,9 @@ impl Worker {
             return; // it ended in this turn
         };
         let sent_at = operation.sent().map(|sent| sent.at);
+        if sent_at.is_some() && self.on_socket_time(slot, now) {
+            return;
+        }
         if sent_at.is_some_and(|at| self.stop_waiting(slot, at, now)) {
             return;
         }

@@ -19,8 +19,13 @@ impl Worker {
         operation.note_first_byte(at);
         self.ledger.count_body(connection, lane, operation, at);
         let is_under_way = connection.is_under_way(lane);
-        let events = connection.watch(lane).and_then(|watch| watch.events());
-        let Some(events) = events else { return };
+        let watch = connection.watch(lane);
+        if watch.as_ref().is_some_and(|watch| watch.has_socket()) {
+            return self.on_socket_news(slot, at);
+        }
+        let Some(events) = watch.and_then(|watch| watch.events()) else {
+            return;
+        };
         record_events(&mut self.ledger.recorder, operation, events, at);
         // If the answer is whole, its end is about to be reported.
         if is_under_way && events.is_full() {
@@ -86,6 +91,7 @@ impl Worker {
         }
         match failure {
             Some(kind) if kind.is_of_grpc() => failed(FailureStage::Grpc, kind),
+            Some(kind) if kind.is_of_websocket() => failed(FailureStage::WebSocket, kind),
             Some(kind) => failed(FailureStage::Http, kind),
             None => OperationEnd::Ok,
         }

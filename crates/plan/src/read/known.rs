@@ -2,7 +2,7 @@
 
 use crate::read::{
     builtin, capture, connection, event_stream, expect, fleet, grpc, identities, journey,
-    journey_load, key_log, load, repeat, replay, request, search, target, tls,
+    journey_load, key_log, load, repeat, replay, request, search, target, tls, websocket,
 };
 use strsim::damerau_levenshtein;
 
@@ -16,6 +16,7 @@ const SECTIONS: &[&[&str]] = &[
     expect::KEYS,
     event_stream::KEYS,
     grpc::KEYS,
+    websocket::KEYS,
     capture::KEYS,
     journey::KEYS,
     journey_load::KEYS,

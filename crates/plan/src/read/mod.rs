@@ -66,6 +66,7 @@ mod tls;
 mod variables;
 mod variant;
 mod vars;
+mod websocket;
 
 pub(crate) use campaign::read as campaign;
 pub(crate) use file_source::{Elsewhere, FileSource, Hashes, Names};
@@ -374,6 +375,11 @@ fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion)
             root.problem_at("connection", message);
         }
         return;
+    }
+    if requests.iter().any(|request| request.websocket.is_some()) {
+        let message = "speaks HTTP/2, over which this version opens no WebSockets (RFC 8441); \
+                       write http = \"1.1\"";
+        root.problem_at("connection", message);
     }
     let foreign = |name: &str| {
         ["keep-alive", "proxy-connection", "te"]

@@ -17,6 +17,7 @@ use crate::read::node::NodeValue;
 use crate::read::replayed;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
+use crate::read::websocket;
 use crate::{Close, Replay, Request, RequestsPerConnection, Template, Url};
 use measure::is_unprintable;
 
@@ -211,6 +212,7 @@ fn only_named(section: &PlanSection<'_>) -> Option<Request> {
             "expect",
             "stream",
             "grpc",
+            "websocket",
             "capture",
         ],
         why,
@@ -222,7 +224,9 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
     let weight = section
         .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
         .unwrap_or(1);
-    let request = if section.has("grpc") {
+    let request = if section.has("websocket") {
+        websocket::one(section, section.read("path", path), rest.close)
+    } else if section.has("grpc") {
         grpc::one(section)
     } else {
         http_request(section, rest)
@@ -272,6 +276,7 @@ fn http_request(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Option<R
         redirects: redirects.unwrap_or(0),
         expect,
         stream,
+        websocket: None,
         captures,
         keeps_cookies: false, // until journeys are read
     };
@@ -333,7 +338,7 @@ pub(crate) fn fit_name(field: &Field<'_>, text: &str) -> Option<String> {
     fits.then(|| text.to_owned())
 }
 
-fn path(field: Field<'_>) -> Option<Template> {
+pub(crate) fn path(field: Field<'_>) -> Option<Template> {
     let text = field.template_text("a path such as \"/item/{seq}\"")?;
     let whole = field.reveal(text)?;
     let whole = whole.reveal();

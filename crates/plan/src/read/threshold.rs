@@ -158,6 +158,17 @@ fn refuse_without_stream(
              events = \"sse\" or \"lines\"",
         );
     }
+    let has_messages = |request: &Request| {
+        let mut socket = request.websocket.iter();
+        socket.any(|socket| !socket.messages.is_empty())
+    };
+    let mut meant = requests.iter().filter(|request| is_meant(request));
+    if metric.is_of_messages() && !meant.any(has_messages) {
+        field.problem(
+            "is about messages of WebSockets, and no request sends any; write \
+             [request.websocket] with message = \"…\"",
+        );
+    }
 }
 
 fn example(metric: &ThresholdMetric) -> &'static str {

@@ -434,3 +434,17 @@ fn saved_text_is_read_without_files_and_secrets() {
         "no hash is stated"
     );
 }
+
+#[test]
+fn websocket_reads_back_from_the_canonical_text() {
+    let base = "target.url = \"http://a.test/\"\nload = { connections = 1, requests = 1 }\n";
+    for socket in [
+        "hold = \"1m\", protocols = [\"a\"]",
+        "message = [\"{message}\", \"{user}\"], binary = true, count = 9",
+        "message = \"a\", every = \"1s\", answer = \"none\", hold = \"1ms\"",
+        "message = \"{}\", answer = { json = \"/a\" }, count = 1",
+    ] {
+        let plan = parse(&format!("{base}request.websocket = {{ {socket} }}\n")).unwrap();
+        assert_eq!(again(&plan), Ok(plan.clone()), "{socket}");
+    }
+}

@@ -28,9 +28,10 @@ const PHASES: [(&str, &str); 11] = [
 ];
 
 /// The rows of the table of percentiles.
-const LISTED: [(&str, &str); 5] = [
+const LISTED: [(&str, &str); 6] = [
     ("response time", "response_time"),
     ("first event", "first_event"),
+    ("message time", "message_time"),
     ("service time", "service_time"),
     ("lateness", "lateness"),
     ("connection wait", "connection_wait"),

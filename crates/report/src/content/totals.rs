@@ -2,7 +2,8 @@
 
 use super::{ContentBlock, Section, Topic, journeys};
 use analysis::human::{bytes, counted, number, percentile, share, time};
-use analysis::{Document, Figures, LoadRecord, PathFigures, StreamFigures};
+use analysis::{Document, Figures, LoadRecord, PathFigures, StreamFigures, WebSocketFigures};
+use std::collections::BTreeMap;
 
 pub(super) fn section(document: &Document) -> Section {
     let figures = &document.measured;
@@ -15,6 +16,8 @@ pub(super) fn section(document: &Document) -> Section {
         Some(("Rate", rate(document))),
         (!is_handshake_only).then(|| ("Bodies", bodies(figures))),
         (!figures.streams.is_empty()).then(|| ("Events", events(&figures.streams))),
+        (!document.websockets.is_empty()).then(|| ("WebSockets", sockets(&document.websockets))),
+        has_messages(document).then(|| ("Messages", messages(&document.websockets))),
         Some(("On the wire", on_the_wire(figures))),
         Some(("Connections", connections(figures))),
         document
@@ -66,6 +69,45 @@ fn events(streams: &StreamFigures) -> String {
         streams.events,
         number(streams.events_per_second)
     )
+}
+
+/// WebSockets of all requests together, and how they were closed.
+fn sockets(all: &[WebSocketFigures]) -> String {
+    let opened = sum(all, |figures| figures.opened);
+    let cut = sum(all, |figures| figures.cut_by_end);
+    let mut by_code: BTreeMap<u16, u64> = BTreeMap::new();
+    for (&code, &number) in all.iter().flat_map(|figures| &figures.closed) {
+        let sum = by_code.entry(code).or_default();
+        *sum = sum.saturating_add(number);
+    }
+    let by_code = by_code.iter();
+    let mut parts: Vec<String> = by_code
+        .map(|(code, number)| format!("{number} with code {code}"))
+        .collect();
+    if cut > 0 {
+        parts.push(format!("{cut} cut by the end of the run"));
+    }
+    match &*parts {
+        [] => format!("{opened} opened, none closed by the server"),
+        parts => format!("{opened} opened; closed: {}", parts.join(", ")),
+    }
+}
+
+fn has_messages(document: &Document) -> bool {
+    let mut all = document.websockets.iter();
+    all.any(|figures| figures.sent > 0 || figures.received > 0)
+}
+
+/// Messages over the WebSockets of all requests together.
+fn messages(all: &[WebSocketFigures]) -> String {
+    let sent = sum(all, |figures| figures.sent);
+    let answered = sum(all, |figures| figures.answered);
+    let received = sum(all, |figures| figures.received);
+    format!("{sent} sent, {answered} answered, {received} received")
+}
+
+fn sum(all: &[WebSocketFigures], of: fn(&WebSocketFigures) -> u64) -> u64 {
+    all.iter().map(of).fold(0, u64::saturating_add)
 }
 
 pub(crate) fn errors(figures: &Figures) -> String {

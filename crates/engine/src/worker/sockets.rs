@@ -1,0 +1,276 @@
+//! WebSockets of operations: what has come over them, what is sent, and how they end.
+
+use super::lanes::failed;
+use super::{Worker, WorkerPhase};
+use crate::websocket::{
+    FrameKind, FrameMask, GOING_AWAY, NO_CODE, SocketNews, SocketStep, put_close, put_frame,
+};
+use measure::{FailureStage, Kind, OperationEnd, WebSocketFact, WebSocketFault};
+
+impl Worker {
+    /// Something came over the slot's socket with the read at `at`.
+    pub(super) fn on_socket_news(&mut self, slot: u32, at: u64) {
+        let lane = self.seats.lane_of(slot);
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return; // its operation has timed out in the same turn
+        };
+        let (id, random) = (operation.id, operation.random);
+        let Some(socket) = connection.socket(lane) else {
+            return;
+        };
+        let recorder = &mut self.ledger.recorder;
+        match socket.open(random, at) {
+            Ok(true) => {
+                connection.serve_socket();
+                recorder.count_websocket(id, WebSocketFact::Opened, 1, at);
+            }
+            Ok(false) => {}
+            Err(fault) => return self.fail_socket(slot, Kind::WebSocketFault(fault)),
+        }
+        let Some(socket) = connection.socket(lane) else {
+            return;
+        };
+        let news = socket.take_news(at);
+        recorder.count_websocket(id, WebSocketFact::Received, news.received, at);
+        for due in &news.answered {
+            recorder.message_answered(id, *due, at);
+        }
+        let answered = news.answered.len() as u64;
+        recorder.count_websocket(id, WebSocketFact::Answered, answered, at);
+        if let Some(code) = news.closed {
+            recorder.count_websocket(id, WebSocketFact::Closed(code), 1, at);
+        }
+        self.go_on_with_socket(slot, news);
+    }
+
+    fn go_on_with_socket(&mut self, slot: u32, news: SocketNews) {
+        if let Some(fault) = news.fault {
+            return self.fail_socket(slot, Kind::WebSocketFault(fault));
+        }
+        if let Some(code) = news.closed {
+            return self.on_socket_closed(slot, code);
+        }
+        if self.leaves_sockets() {
+            self.leave_socket(slot);
+        }
+        if let Some(payload) = news.ping {
+            self.answer_ping(slot, &payload);
+        }
+        let now = self.clock.now();
+        self.drive_socket(slot, now);
+    }
+
+    /// Whether sockets under way are closed because the load is over.
+    fn leaves_sockets(&self) -> bool {
+        let has_ended = self.phase != WorkerPhase::Firing;
+        has_ended && (self.cut.is_some() || !self.timeline.is_ended_by_count())
+    }
+
+    /// The load is over: closes all sockets under way.
+    pub(super) fn close_sockets(&mut self, now: u64) {
+        if !self.requests.has_sockets() || !self.leaves_sockets() {
+            return;
+        }
+        for slot in 0..self.seats.slots() {
+            self.leave_socket(slot);
+            self.drive_socket(slot, now);
+        }
+    }
+
+    fn leave_socket(&mut self, slot: u32) {
+        let lane = self.seats.lane_of(slot);
+        if let Some((connection, _)) = self.seats.both(slot)
+            && let Some(socket) = connection.socket(lane)
+        {
+            socket.leave();
+        }
+    }
+
+    /// The slot's deadline has passed at `now`. Returns whether it was that of an open socket.
+    pub(super) fn on_socket_time(&mut self, slot: u32, now: u64) -> bool {
+        let lane = self.seats.lane_of(slot);
+        let Some((connection, _)) = self.seats.both(slot) else {
+            return false;
+        };
+        let is_open = connection.socket(lane).is_some_and(|it| it.is_open());
+        if is_open {
+            self.drive_socket(slot, now);
+        }
+        is_open
+    }
+
+    /// Sends what is due over the slot's socket at `now`, and waits for what is next.
+    fn drive_socket(&mut self, slot: u32, now: u64) {
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let timeout = self.deadlines.request_ns();
+        loop {
+            let Some((connection, operation)) = self.seats.both(slot) else {
+                return;
+            };
+            let (id, has_unsent) = (operation.id, connection.has_unsent());
+            let Some(socket) = connection.socket(lane).filter(|it| it.is_open()) else {
+                return;
+            };
+            match socket.next(now, timeout, has_unsent) {
+                SocketStep::Send { number, due } => {
+                    if let Err(fault) = self.send_message(slot, (number, due), now) {
+                        return self.fail_socket(slot, Kind::WebSocketFault(fault));
+                    }
+                }
+                SocketStep::Close(code) => {
+                    if code == GOING_AWAY {
+                        let recorder = &mut self.ledger.recorder;
+                        recorder.count_websocket(id, WebSocketFact::CutByEnd, 1, now);
+                    }
+                    self.send_close(slot, Some(code), now);
+                }
+                SocketStep::WaitUntil(at) => {
+                    self.deadlines.look_at(slot, at);
+                    break;
+                }
+                SocketStep::Unanswered { due: Some(due) } => {
+                    self.ledger.roll(now);
+                    self.ledger.recorder.message_missed(id, due, now);
+                    let fault = WebSocketFault::Unanswered;
+                    return self.fail_socket(slot, Kind::WebSocketFault(fault));
+                }
+                SocketStep::Unanswered { due: None } | SocketStep::Stalled => {
+                    return self.fail_socket(slot, Kind::TimeOut);
+                }
+            }
+        }
+        if self.sender.has_outgoing(seat) {
+            self.flush(seat);
+        }
+    }
+
+    /// Puts message `number`, which was `due`, behind what is going out.
+    fn send_message(
+        &mut self,
+        slot: u32,
+        (number, due): (u32, u64),
+        now: u64,
+    ) -> Result<(), WebSocketFault> {
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let user = self.seats.seat(seat).user;
+        let (plain, outgoing) = self.sender.buffers(seat);
+        let Some((connection, operation)) = self.seats.both(slot) else {
+            return Ok(());
+        };
+        let (id, requests) = (operation.id, &self.requests);
+        let Some(texts) = &requests.request_of(operation).socket else {
+            return Ok(()); // a plan sends nothing without them
+        };
+        let Some(socket) = connection.socket(lane) else {
+            return Ok(());
+        };
+        let kind = match texts.is_binary {
+            true => FrameKind::Binary,
+            false => FrameKind::Text,
+        };
+        let mut noted = Ok(());
+        let (mask, socket) = socket.parts();
+        put_frame(
+            (kind, mask),
+            plain,
+            |out| texts.write(number, || requests.values(user, operation), out),
+            |payload| noted = socket.note((due, now), payload),
+        );
+        noted?;
+        let wrapped = connection.wrap(plain, outgoing);
+        self.ledger.roll(now);
+        let recorder = &mut self.ledger.recorder;
+        recorder.count_websocket(id, WebSocketFact::Sent, 1, now);
+        if let Err(fault) = wrapped {
+            self.lose(seat, fault);
+        }
+        Ok(())
+    }
+
+    fn answer_ping(&mut self, slot: u32, payload: &[u8]) {
+        let lane = self.seats.lane_of(slot);
+        // Only the latest ping needs an answer (RFC 6455 §5.5.3), so that a peer that reads none
+        // makes nothing grow.
+        let (connection, _) = match self.seats.both(slot) {
+            Some(both) if !both.0.has_unsent() => both,
+            _ => return,
+        };
+        if connection.socket(lane).is_some_and(|it| it.is_closing()) {
+            return;
+        }
+        self.put_control(slot, |mask, out| {
+            put_frame(
+                (FrameKind::Pong, mask),
+                out,
+                |out| out.extend_from_slice(payload),
+                |_| (),
+            );
+        });
+    }
+
+    fn send_close(&mut self, slot: u32, code: Option<u16>, now: u64) {
+        self.put_control(slot, |mask, out| put_close(code, mask, out));
+        let lane = self.seats.lane_of(slot);
+        if let Some((connection, _)) = self.seats.both(slot)
+            && let Some(socket) = connection.socket(lane)
+        {
+            socket.note_closed(now);
+        }
+    }
+
+    fn put_control(&mut self, slot: u32, put: impl FnOnce(&mut FrameMask, &mut Vec<u8>)) {
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let (plain, outgoing) = self.sender.buffers(seat);
+        let Some((connection, _)) = self.seats.both(slot) else {
+            return;
+        };
+        let Some(socket) = connection.socket(lane) else {
+            return;
+        };
+        put(&mut socket.mask, plain);
+        if let Err(fault) = connection.wrap(plain, outgoing) {
+            self.lose(seat, fault);
+        }
+    }
+
+    /// The server has closed with `code`: in answer to our close, or first, which is echoed.
+    fn on_socket_closed(&mut self, slot: u32, code: u16) {
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let now = self.clock.now();
+        let Some((connection, _)) = self.seats.both(slot) else {
+            return;
+        };
+        let is_ours = connection.socket(lane).is_some_and(|it| it.is_closed());
+        if is_ours {
+            return self.end_socket(slot, OperationEnd::Ok, now);
+        }
+        let answer = (code != NO_CODE).then_some(code);
+        self.send_close(slot, answer, now);
+        self.flush(seat);
+        self.end_socket(
+            slot,
+            failed(FailureStage::WebSocket, Kind::Close(code)),
+            now,
+        );
+    }
+
+    fn fail_socket(&mut self, slot: u32, kind: Kind) {
+        let now = self.clock.now();
+        self.end_socket(slot, failed(FailureStage::WebSocket, kind), now);
+    }
+
+    /// Ends the slot's operation, and its connection, which nothing can follow on.
+    fn end_socket(&mut self, slot: u32, end: OperationEnd, now: u64) {
+        let seat = self.seats.seat_of(slot);
+        self.ledger.roll(now);
+        // Checks of the answer's head count, if nothing else is wrong.
+        let end = match end {
+            OperationEnd::Ok => self.end_watch(slot, None, now),
+            end => end,
+        };
+        self.record(slot, end, now);
+        self.seats.seat(seat).failures = 0;
+        self.close(seat);
+        self.go_on(slot, now);
+    }
+}

@@ -1,0 +1,129 @@
+//! WebSockets against the library `websockets` of Python: sockets, messages and close codes are
+//! those that it saw, and the time of a message is at least what it waits.
+
+use interop::{CoordinatorCommand, Pki, PythonServer, plan, wait_until};
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+/// How long the server waits before each answer.
+const DELAY_MS: u64 = 20;
+
+/// Runs a plan against a new server to its end with `exit`. Asserts that sockets, messages and
+/// codes are those of the server; returns the result of the first request.
+fn run(path: &str, sections: &str, exit: i32) -> Option<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = folder.path().join("seen");
+    let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let server = PythonServer::sockets(ip, &seen, DELAY_MS)?;
+    let sections = format!("request.path = {path:?}\n{sections}");
+    let text = plan(&server.url(), &Pki::new(), &sections);
+    let finished = CoordinatorCommand::local(2, &text).run().expect(exit);
+    let document = finished.document();
+    let sockets = &document.websockets[0];
+    wait_until("all sockets have ended", || {
+        (ended(&seen) >= sockets.opened).then_some(())
+    });
+    let seen = read(&seen);
+    let counts = json!([sockets.opened, sockets.sent, sockets.received]);
+    let wanted = json!([seen["opened"], seen["received"], seen["sent"]]);
+    assert_eq!(counts, wanted, "{sections}");
+    let times = &document.measured.times;
+    if let Some(times) = times.get("message_time").filter(|_| sockets.answered > 0) {
+        assert_eq!(times.count, sockets.answered);
+        assert!(times.min_ns >= DELAY_MS * 1_000_000, "{times:?}");
+    }
+    let mut result = serde_json::to_value(sockets).unwrap();
+    result["codes_seen"] = seen["codes"].clone();
+    result["ok"] = document.measured.operations.ok.into();
+    let errors = document.measured.errors.iter();
+    let errors = errors.map(|error| (error.name.clone(), error.count.into()));
+    result["errors"] = Value::Object(errors.collect());
+    Some(result)
+}
+
+fn read(seen: &Path) -> Value {
+    let text = std::fs::read_to_string(seen).unwrap_or_else(|_| "{\"codes\": {}}".to_owned());
+    serde_json::from_str(&text).unwrap()
+}
+
+fn ended(seen: &Path) -> u64 {
+    let seen = read(seen);
+    let codes = seen["codes"].as_object().unwrap().values();
+    codes.map(|number| number.as_u64().unwrap()).sum()
+}
+
+#[test]
+fn each_message_has_its_answer() {
+    let load = "load = { connections = 4, requests = 12 }\n";
+    for (path, socket, received) in [
+        ("/echo", "message = \"{seq} {message}\"\ncount = 5", 60),
+        (
+            "/echo",
+            "message = [\"a\", \"b\"]\nbinary = true\nanswer = \"echo\"\ncount = 5",
+            60,
+        ),
+        // The first of two answers belongs to the second message.
+        (
+            "/swap",
+            "message = '{\"id\": {message}}'\nanswer.json = \"/id\"\nevery = \"10ms\"\ncount = 6",
+            72,
+        ),
+        ("/push", "message = \"x\"\nanswer = \"echo\"\ncount = 5", 96),
+        ("/ping", "message = \"x\"\ncount = 5", 60),
+    ] {
+        let sections = format!("{load}[request.websocket]\n{socket}\n");
+        let Some(result) = run(path, &sections, 0) else {
+            return;
+        };
+        assert_eq!(result["ok"], 12, "{path} {result}");
+        assert_eq!(result["answered"], result["sent"], "{path}");
+        assert_eq!(result["received"], received, "{path}");
+        assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
+        assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
+    }
+}
+
+#[test]
+fn sockets_that_are_held_are_cut_by_the_end_of_the_run() {
+    let sections = "load = { connections = 6, duration = \"1s\" }\n[request.websocket]\n\
+                    message = \"x\"\nevery = \"100ms\"\nhold = \"1h\"\n";
+    let Some(result) = run("/echo", sections, 0) else {
+        return;
+    };
+    assert_eq!(
+        (&result["ok"], &result["cut_by_end"]),
+        (&json!(6), &json!(6))
+    );
+    assert_eq!(result["codes_seen"], json!({"1001": 6}));
+}
+
+#[test]
+fn close_before_the_plans_and_silence_are_failures_with_names() {
+    let load = "load = { connections = 2, requests = 4 }\n\
+                connection.timeouts.request = \"300ms\"\n";
+    let socket = "[request.websocket]\nmessage = \"x\"\ncount = 9\n";
+    let sections = format!("{load}{socket}");
+    let Some(closed) = run("/close", &sections, 1) else {
+        return;
+    };
+    assert_eq!(closed["errors"], json!({"websocket.close.1011": 4}));
+    assert_eq!(closed["codes_seen"], json!({"1011": 4}));
+    let silent = run("/silent", &sections, 1).unwrap();
+    assert_eq!(silent["errors"], json!({"websocket.unanswered": 4}));
+}
+
+#[test]
+fn sockets_are_steps_of_journeys() {
+    let sections = "load = { connections = 2, journeys = 6 }\n\
+                    journey = [{ steps = [\"room\", \"room\"] }]\n\
+                    request.name = \"room\"\n[request.websocket]\n\
+                    message = \"x\"\ncount = 2\n";
+    let Some(result) = run("/echo", sections, 0) else {
+        return;
+    };
+    assert_eq!(
+        (&result["ok"], &result["answered"]),
+        (&json!(12), &json!(24))
+    );
+}
