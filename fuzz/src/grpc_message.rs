@@ -14,7 +14,7 @@ pub fn grpc_message(data: &[u8]) {
         // What can be read can be passed over.
         let nothing = read_message(data, &MessageShape::default());
         assert_eq!(nothing, Some(serde_json::json!({})));
-        // Of a value that comes twice the last one counts.
+        // The last one counts of a value that comes twice.
         let twice = read_message(&[data, data].concat(), &singles());
         assert_eq!(twice, read_message(data, &singles()));
     }

@@ -152,7 +152,7 @@ fn kind(field: &FieldDescriptor) -> Result<FieldKind, String> {
         }
         Kind::Message(_) => return Ok(FieldKind::Message(MessageShape::default())),
         Kind::Enum(names) => {
-            // Of several names of a number, JSON has the first one.
+            // JSON has the first of several names of a number.
             let mut values: Vec<(i32, String)> = Vec::new();
             for value in names.values() {
                 if values.iter().all(|(number, _)| *number != value.number()) {
