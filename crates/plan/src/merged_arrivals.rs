@@ -53,8 +53,8 @@ impl MergedArrivals {
     /// Returns arrival `number`, from 0; `None` if there are fewer.
     #[must_use]
     pub fn at(&self, number: u64) -> Option<MergedArrival> {
-        // At most one arrival of each journey more is due by any instant than the area under its rate
-        // says. So at this one, no more than `number` of all journeys are.
+        // By any instant, at most one arrival of a journey is due beyond the area under its rate.
+        // So at this one, no more than `number` of all journeys are.
         let surely = number.saturating_sub(self.journeys.len() as u64 + 1);
         let from = match surely {
             0 => 0,
