@@ -30,7 +30,8 @@ pub(crate) fn check_shares(
     check_connections(plan, shares, policy)
 }
 
-/// A journey counts with all the requests that it can send: the ceiling is one of requests.
+/// A journey counts with all the requests that it can send, and a WebSocket with its messages: the
+/// ceiling is one of requests.
 fn check_rate(
     plan: &Plan,
     shares: &[Share],
@@ -48,15 +49,12 @@ fn check_rate(
         });
     };
     let sum: f64 = rates.into_iter().map(Rate::as_per_second).sum();
-    match Rate::per_second(sum * plan.most_operations_per_unit()) {
-        Some(asked) if asked > ceiling => above(
-            "load.rate",
-            asked.to_string(),
-            ceiling.to_string(),
-            "--max-rate",
-        ),
-        _ => Ok(()),
+    let asked = Rate::per_second(sum * plan.most_requests_per_unit());
+    if asked.is_some_and(|asked| asked <= ceiling) {
+        return Ok(());
     }
+    let asked = asked.map_or_else(|| "no fixed rate of messages".into(), |it| it.to_string());
+    above("load.rate", asked, ceiling.to_string(), "--max-rate")
 }
 
 fn check_connections(plan: &Plan, shares: &[Share], policy: &Policy) -> Result<(), PrepareError> {
@@ -184,6 +182,27 @@ mod tests {
         for (rate, refused) in [(33, false), (34, true)] {
             let load = format!("load = {{ rate = \"{rate}/s\", duration = \"1s\" }}\n{journey}");
             assert_eq!(refusal_of(&load, 1, &policy).is_some(), refused, "{rate}");
+        }
+    }
+
+    #[test]
+    fn websockets_count_with_their_messages() {
+        let policy = policy(|policy| policy.max_rate = "100/s".parse().ok());
+        let load = "load = { rate = \"2/s\", duration = \"1s\" }";
+        for (socket, refused) in [
+            ("message = \"m\", count = 49", false),
+            ("message = \"m\", count = 50", true),
+            ("message = \"m\", every = \"1s\", hold = \"49s\"", false),
+            ("message = \"m\", every = \"1s\", hold = \"50s\"", true),
+            ("message = \"m\", hold = \"1ms\"", true),
+            ("hold = \"60s\"", false),
+        ] {
+            let sections = format!("{load}\nrequest.websocket = {{ {socket} }}");
+            assert_eq!(
+                refusal_of(&sections, 1, &policy).is_some(),
+                refused,
+                "{socket}"
+            );
         }
     }
 

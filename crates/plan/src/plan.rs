@@ -3,7 +3,8 @@
 use crate::{
     Auth, Body, Capture, Check, ClientCertificates, Connection, DataFile, File, FleetPlan, Host,
     Journey, Load, MadeValue, Minted, Owner, Piece, Portion, Problem, Replay, Request, Seats,
-    Sha256, Shape, Share, Target, Template, Threshold, Tls, TokenRequest, WorkUnit, mask,
+    Sha256, Shape, Share, Target, Template, Threshold, Tls, TokenRequest, WebSocket, WorkUnit,
+    mask,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -265,12 +266,16 @@ impl Plan {
         self.mean_of_journeys(Journey::mean_steps).unwrap_or(1.0)
     }
 
-    /// Most operations for each unit of the load: 1 without journeys, or else those of the journey
-    /// and the ways with the most steps.
+    /// Most requests for each unit of the load: 1, or those of the journey and the ways with the
+    /// most steps. Each message over a WebSocket counts as one; infinite if nothing bounds those.
     #[must_use]
-    pub fn most_operations_per_unit(&self) -> f64 {
+    pub fn most_requests_per_unit(&self) -> f64 {
         let steps = self.journeys.iter().map(Journey::most_steps);
-        steps.max().map_or(1.0, |steps| steps as f64)
+        let steps = steps.max().map_or(1.0, |steps| steps as f64);
+        let sockets = self.requests.iter();
+        let sockets = sockets.filter_map(|request| request.websocket.as_ref());
+        let messages = sockets.map(WebSocket::most_messages);
+        steps * (1.0 + messages.fold(0.0, f64::max))
     }
 
     /// Seconds that a journey pauses, on average; 0 without journeys.

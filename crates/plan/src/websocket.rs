@@ -50,6 +50,18 @@ pub enum SocketEnd {
 }
 
 impl WebSocket {
+    /// Most messages that are sent over one; infinite if the answers alone say how many.
+    pub(crate) fn most_messages(&self) -> f64 {
+        match (self.until, self.every) {
+            _ if self.messages.is_empty() => 0.0,
+            (SocketEnd::Messages(number), _) => f64::from(number),
+            (SocketEnd::Held(time), Some(every)) => {
+                (time.as_secs_f64() / every.as_secs_f64()).ceil()
+            }
+            (SocketEnd::Held(_), None) => f64::INFINITY,
+        }
+    }
+
     /// The canonical text: an inline table.
     pub(crate) fn canonical(&self) -> String {
         let mut fields = Vec::new();

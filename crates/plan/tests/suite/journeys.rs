@@ -79,7 +79,7 @@ fn journeys_are_read_as_written() {
     assert_eq!(buyer.mean_steps(), 4.875);
     assert_eq!(buyer.mean_uses(1), 3.0);
     assert_eq!(plan.operations_per_unit(), (3.0 * 4.875 + 2.0) / 4.0);
-    assert_eq!(plan.most_operations_per_unit(), 5.0);
+    assert_eq!(plan.most_requests_per_unit(), 5.0);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn steps_made_once_are_read_and_keep_cookies_for_their_user() {
     assert_eq!(cookies, [JourneyCookies::OfUser, JourneyCookies::OfJourney]);
     // A user's first journey is as long as any without `once`.
     assert_eq!(
-        (buyer.mean_steps(), plan.most_operations_per_unit()),
+        (buyer.mean_steps(), plan.most_requests_per_unit()),
         (4.875, 5.0)
     );
     let canonical = plan.canonical_text();
