@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Stands for the number of a message within its socket, from 0, in the texts of a plan.
 pub(crate) const MESSAGE_NUMBER: &str = "{message}";
+/// What paths of these texts have.
+pub(crate) const MESSAGE_PATH: &str = ".websocket.message";
 
 /// A socket that an operation opens, uses and closes.
 #[derive(Debug, Clone, PartialEq)]

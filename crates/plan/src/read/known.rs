@@ -267,7 +267,8 @@ const RENAMED: &[(&[&str], &str)] = &[
 ];
 
 /// Names that mean something different in these tables than the same key elsewhere.
-const RENAMED_IN: [(&str, &[&str], &str); 4] = [
+const RENAMED_IN: [(&str, &[&str], &str); 5] = [
+    ("repeat", &["count", "number", "runs"], "write times"),
     (
         "load.stage",
         &["duration", "length", "for", "time"],

@@ -16,6 +16,7 @@ use crate::read::node::{KeyedNode, Node, NodeValue, Table};
 use crate::read::section::short;
 use crate::read::variables::{RESERVED, VariableValue, Variables, is_fit, names_in};
 use crate::template::{look_alikes, name_in_braces};
+use crate::websocket::{MESSAGE_NUMBER, MESSAGE_PATH};
 use secret::Secret;
 
 /// The section of the variables.
@@ -382,11 +383,13 @@ fn refuse_strangers(
         let file = name.split_once('.').map(|(file, _)| file);
         file.is_some_and(|file| others.files.iter().any(|known| known == file))
     };
+    let is_number = |part: &str| part == MESSAGE_NUMBER && path.contains(MESSAGE_PATH);
     let is_known = |part: &&str| {
-        only_name(part).is_some_and(|name| {
-            let mut texts = others.made.iter().chain(&others.captures);
-            variables.get(name).is_some() || is_column(name) || texts.any(|known| known == name)
-        })
+        is_number(part)
+            || only_name(part).is_some_and(|name| {
+                let mut texts = others.made.iter().chain(&others.captures);
+                variables.get(name).is_some() || is_column(name) || texts.any(|known| known == name)
+            })
     };
     let Some(stranger) = look_alikes(text).into_iter().find(|part| !is_known(part)) else {
         return;

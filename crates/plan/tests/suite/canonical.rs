@@ -444,7 +444,20 @@ fn websocket_reads_back_from_the_canonical_text() {
         "message = \"a\", every = \"1s\", answer = \"none\", hold = \"1ms\"",
         "message = \"{}\", answer = { json = \"/a\" }, count = 1",
     ] {
-        let plan = parse(&format!("{base}request.websocket = {{ {socket} }}\n")).unwrap();
-        assert_eq!(again(&plan), Ok(plan.clone()), "{socket}");
+        // A plan that declares names refuses others, but knows the number of a message.
+        for names in ["", "let.id = \"uuid\"\ndata.users.file = \"users.csv\"\n"] {
+            let plan = parse(&format!(
+                "{base}{names}request.websocket = {{ {socket} }}\n"
+            ))
+            .unwrap();
+            assert_eq!(again(&plan), Ok(plan.clone()), "{socket}");
+        }
     }
+    let request = "request = { path = \"/{message}\", websocket.hold = \"1s\" }";
+    let other = format!("{base}let.id = \"uuid\"\n{request}\n");
+    let said = parse(&other).unwrap_err();
+    assert!(
+        said.contains("request.path: {message} is none of"),
+        "{said}"
+    );
 }
