@@ -6,9 +6,10 @@
 
 use crate::ports::free_ports;
 use crate::process::start_ready;
+use crate::require::skip;
 use crate::{Process, TOKEN, require};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -90,14 +91,10 @@ impl PythonServer {
     /// it counts to the file `seen`; `None` if Python or its library `websockets` is not installed.
     #[must_use]
     pub fn sockets(ip: IpAddr, seen: &Path, delay_ms: u64) -> Option<PythonServer> {
-        let mut import = Command::new(require("python3")?);
-        let import = import.args(["-c", "import websockets.asyncio.server"]);
-        if !import.output().unwrap().status.success() {
-            eprintln!("skipped: Python has no library websockets");
-            return None;
-        }
+        let python = python_with("websockets")?;
         let delay = format!("0.{delay_ms:03}");
-        PythonServer::start_script(SOCKETS, ip, &[seen.to_str().unwrap(), &delay])
+        let arguments = [seen.to_str().unwrap(), &delay];
+        Some(PythonServer::run_script(&python, SOCKETS, ip, &arguments))
     }
 
     /// Starts on `ip` the server of `examples/stream.toml`; `None` if Python is not installed.
@@ -115,12 +112,16 @@ impl PythonServer {
 
     fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         let program = require("python3")?;
+        Some(PythonServer::run_script(&program, script, ip, arguments))
+    }
+
+    fn run_script(program: &Path, script: &str, ip: IpAddr, arguments: &[&str]) -> PythonServer {
         let folder = tempfile::tempdir().unwrap();
         let source = folder.path().join("server.py");
         std::fs::write(&source, script).unwrap();
         let start = || {
             let address = SocketAddr::new(ip, free_ports(ip, 1)[0]);
-            let mut command = Command::new(&program);
+            let mut command = Command::new(program);
             command.arg(&source).arg(ip.to_string());
             command.arg(address.port().to_string()).args(arguments);
             let output = folder.path().join("out");
@@ -128,11 +129,11 @@ impl PythonServer {
         };
         let ready = |address: &SocketAddr| TcpStream::connect(address).is_ok();
         let (process, address) = start_ready("python3", start, ready);
-        Some(PythonServer {
+        PythonServer {
             process,
             address,
             _folder: folder,
-        })
+        }
     }
 
     /// Where it listens.
@@ -152,4 +153,22 @@ impl PythonServer {
     pub fn id(&self) -> u32 {
         self.process.id()
     }
+}
+
+/// A Python that has a library: the first in the path, or the system's, for which packages of the
+/// distribution are.
+fn python_with(library: &str) -> Option<PathBuf> {
+    let system = PathBuf::from("/usr/bin/python3");
+    let has_library = |python: &PathBuf| {
+        let import = format!("import {library}");
+        let output = Command::new(python).args(["-c", &import]).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let found = [require("python3")?, system].into_iter().find(has_library);
+    if found.is_none() {
+        skip(&format!(
+            "no Python has the library {library} (python3-{library})"
+        ));
+    }
+    found
 }

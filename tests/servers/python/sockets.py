@@ -11,14 +11,19 @@ import json
 import os
 import sys
 
-from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
+
+try:
+    from websockets.asyncio.server import serve
+except ImportError:  # before version 13
+    from websockets.legacy.server import serve
 
 seen = {"opened": 0, "received": 0, "sent": 0, "codes": {}}
 
 
 async def handle(socket):
-    kind = socket.request.path.split("?")[0]
+    path = socket.path if hasattr(socket, "path") else socket.request.path
+    kind = path.split("?")[0]
     seen["opened"] += 1
     held, number = [], 0
 
