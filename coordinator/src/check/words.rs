@@ -5,8 +5,8 @@ use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
     ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
     MessagePart, Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus, Request,
-    RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, Stage, Target, Tls,
-    Verify, Words as _, WorkUnit, duration_text,
+    RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, SocketEnd, Stage,
+    Target, Tls, Verify, Words as _, WorkUnit, duration_text,
 };
 use std::fmt::Display;
 
@@ -314,6 +314,7 @@ fn request(request: &Request, target: &Target, share: f64) -> String {
         0 => String::new(),
         most => format!(", up to {}", human::counted(u64::from(most), "redirect")),
     };
+    let answer = answer(request);
     let more = grpc_statuses(request) + &beside_status(&request.expect);
     let ranges: Vec<String> = request
         .expect
@@ -328,9 +329,27 @@ fn request(request: &Request, target: &Target, share: f64) -> String {
         percent(share)
     };
     format!(
-        "{share}{line}{name}{body}{headers}{credentials}{redirects}; ok: status {}{more}",
+        "{share}{line}{name}{body}{headers}{credentials}{redirects}{answer}; ok: status {}{more}",
         ranges.join(", ")
     )
+}
+
+/// What a request is answered with, if that is more than a body.
+fn answer(request: &Request) -> String {
+    match (&request.websocket, &request.stream) {
+        (Some(socket), _) => match socket.until {
+            SocketEnd::Messages(number) => {
+                let messages = human::counted(u64::from(number), "message");
+                format!(", a WebSocket for {messages}")
+            }
+            SocketEnd::Held(time) => format!(", a WebSocket held for {}", duration_text(time)),
+        },
+        (None, Some(_)) if request.grpc.is_some() => {
+            ", answered with a stream of messages".to_owned()
+        }
+        (None, Some(_)) => ", answered with a stream of events".to_owned(),
+        (None, None) => String::new(),
+    }
 }
 
 /// The statuses of gRPC that are right, if the request is a call.
