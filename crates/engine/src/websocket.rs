@@ -9,7 +9,7 @@ mod texts;
 
 pub(crate) use frame_writer::{FrameMask, put_close, put_frame};
 pub(crate) use handshake::{KEY_LENGTH, put_key};
-pub(crate) use session::{SocketNews, SocketSession, SocketStep};
+pub(crate) use session::{STALL_NS, SocketNews, SocketSession, SocketStep};
 pub(crate) use texts::SocketTexts;
 
 /// The opcodes of frames (RFC 6455 §11.8).

@@ -2,8 +2,8 @@
 
 Counts what it sees, and writes it as JSON to a file whenever a socket has ended. The path says how
 a socket behaves: /echo, /push (three messages before the first answer), /close (code 1011 after two
-messages), /silent (no answer), /swap (each pair of answers in the wrong order), /ping (a ping
-before each answer).
+messages), /silent (no answer), /stops (three answers, then none), /swap (each pair of answers in
+the wrong order), /ping (a ping before each answer, which waits for the pong).
 """
 
 import asyncio
@@ -41,7 +41,7 @@ async def handle(socket):
             await asyncio.sleep(DELAY)
             if kind == "/close" and number == 2:
                 await socket.close(1011, "as the path says")
-            elif kind == "/silent":
+            elif kind == "/silent" or (kind == "/stops" and number > 3):
                 continue
             elif kind == "/swap":
                 held.append(message)
@@ -51,7 +51,7 @@ async def handle(socket):
                     held.clear()
             else:
                 if kind == "/ping":
-                    await socket.ping()
+                    await (await socket.ping())
                 await send(message)
     except ConnectionClosed:
         pass

@@ -18,7 +18,9 @@ fn run(path: &str, sections: &str, exit: i32) -> Option<Value> {
     let server = PythonServer::sockets(ip, &seen, DELAY_MS)?;
     let sections = format!("request.path = {path:?}\n{sections}");
     let text = plan(&server.url(), &Pki::new(), &sections);
-    let finished = CoordinatorCommand::local(2, &text).run().expect(exit);
+    let finished = CoordinatorCommand::local(2, &text).run();
+    // A busy machine can bound the client.
+    assert!([exit, 3].contains(&finished.code), "{finished}");
     let document = finished.document();
     let sockets = &document.websockets[0];
     wait_until("all sockets have ended", || {
@@ -28,12 +30,22 @@ fn run(path: &str, sections: &str, exit: i32) -> Option<Value> {
     let counts = json!([sockets.opened, sockets.sent, sockets.received]);
     let wanted = json!([seen["opened"], seen["received"], seen["sent"]]);
     assert_eq!(counts, wanted, "{sections}");
-    let times = &document.measured.times;
-    if let Some(times) = times.get("message_time").filter(|_| sockets.answered > 0) {
-        assert_eq!(times.count, sockets.answered);
-        assert!(times.min_ns >= DELAY_MS * 1_000_000, "{times:?}");
-    }
     let mut result = serde_json::to_value(sockets).unwrap();
+    let times = &document.measured.times;
+    if let Some(times) = times.get("message_time") {
+        // What was sent and not answered is there as a lower bound, and so is what was due.
+        assert_eq!(times.count - times.timed_out, sockets.answered);
+        assert!(
+            times.timed_out >= sockets.sent - sockets.answered,
+            "{times:?}"
+        );
+        let has_answers_only = times.timed_out == 0;
+        assert!(
+            !has_answers_only || times.min_ns >= DELAY_MS * 1_000_000,
+            "{times:?}"
+        );
+        result["missed"] = times.timed_out.into();
+    }
     result["codes_seen"] = seen["codes"].clone();
     result["ok"] = document.measured.operations.ok.into();
     let errors = document.measured.errors.iter();
@@ -109,8 +121,28 @@ fn close_before_the_plans_and_silence_are_failures_with_names() {
     };
     assert_eq!(closed["errors"], json!({"websocket.close.1011": 4}));
     assert_eq!(closed["codes_seen"], json!({"1011": 4}));
+    assert_eq!(
+        (&closed["answered"], &closed["missed"]),
+        (&json!(4), &json!(4))
+    );
     let silent = run("/silent", &sections, 1).unwrap();
     assert_eq!(silent["errors"], json!({"websocket.unanswered": 4}));
+    assert_eq!(silent["missed"], 4);
+}
+
+#[test]
+fn messages_that_the_end_of_the_run_leaves_without_an_answer_fail_a_threshold() {
+    let sections = "load = { connections = 2, duration = \"1s\" }\n\
+                    connection.timeouts.request = \"5s\"\n\
+                    thresholds.\"message_time.p99\" = \"<= 900ms\"\n[request.websocket]\n\
+                    message = \"x\"\nevery = \"50ms\"\nhold = \"1h\"\n";
+    let Some(result) = run("/stops", sections, 1) else {
+        return;
+    };
+    assert_eq!(result["errors"], json!({"websocket.unanswered": 2}));
+    assert_eq!(result["answered"], 6);
+    // One for each 50 ms that were left, of both sockets.
+    assert!(result["missed"].as_u64().unwrap() >= 20, "{result}");
 }
 
 #[test]

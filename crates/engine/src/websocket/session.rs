@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How long a socket that cannot take more waits before it is tried again, nanoseconds.
-const STALL_NS: u64 = 5_000_000;
+pub(crate) const STALL_NS: u64 = 5_000_000;
 
 /// A socket from the answer to its opening handshake on.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) struct SocketSession {
     answered_at: u64,
     news: SocketNews,
     has_news: bool,
+    /// What the latest ping of the server carried that has no answer.
+    ping: Option<Vec<u8>>,
 }
 
 /// The messages that were sent over a socket.
@@ -41,8 +43,8 @@ enum SocketState {
     Accepted(UpgradeFields),
     Open {
         at: u64,
-        /// The run ends.
-        is_leaving: bool,
+        /// When the load has ended: from then on no message is sent.
+        left_at: Option<u64>,
     },
     /// Our close frame is sent.
     Closing { since: u64 },
@@ -66,8 +68,6 @@ pub(crate) struct SocketNews {
     pub(crate) received: u64,
     /// For each answer, when its message was due.
     pub(crate) answered: Vec<u64>,
-    /// What the latest ping of the server carried.
-    pub(crate) ping: Option<Vec<u8>>,
     /// The code with which the server has closed; 1005 if it gave none.
     pub(crate) closed: Option<u16>,
     pub(crate) fault: Option<WebSocketFault>,
@@ -82,9 +82,9 @@ pub(crate) enum SocketStep {
     Close(u16),
     /// Nothing before this instant.
     WaitUntil(u64),
-    /// The time of a message that was due at `due` is up, or that of our close frame.
-    Unanswered { due: Option<u64> },
-    /// The peer takes no more of what is sent.
+    /// The time of a message is up.
+    Unanswered,
+    /// The peer takes no more of what is sent, or does not answer our close frame.
     Stalled,
 }
 
@@ -107,6 +107,7 @@ impl SocketSession {
             answered_at: 0,
             news: SocketNews::default(),
             has_news: true,
+            ping: None,
         }
     }
 
@@ -120,6 +121,7 @@ impl SocketSession {
             messages,
             news,
             state,
+            ping,
             ..
         } = self;
         // What comes after our close frame answers nothing that is measured.
@@ -131,7 +133,9 @@ impl SocketSession {
                     news.answered.push(due);
                 }
             }
-            PeerFrame::Ping(payload) => news.ping = Some(payload.to_vec()),
+            // Only the latest one needs an answer (RFC 6455 §5.5.3), so that a peer that reads none
+            // makes nothing grow.
+            PeerFrame::Ping(payload) => *ping = Some(payload.to_vec()),
             PeerFrame::Pong => {}
             PeerFrame::Close(code) => news.closed = Some(code.unwrap_or(NO_CODE)),
         });
@@ -165,10 +169,7 @@ impl SocketSession {
         if let Some(fault) = fields.fault(random, &self.plan) {
             return Err(fault);
         }
-        self.state = SocketState::Open {
-            at,
-            is_leaving: false,
-        };
+        self.state = SocketState::Open { at, left_at: None };
         self.answered_at = at;
         self.mask = FrameMask::new(random);
         Ok(true)
@@ -189,43 +190,74 @@ impl SocketSession {
         matches!(self.state, SocketState::Closing { .. })
     }
 
-    /// The run ends: it is closed next.
-    pub(crate) fn leave(&mut self) {
-        if let SocketState::Open { is_leaving, .. } = &mut self.state {
-            *is_leaving = true;
+    /// The load ends at `now`: no more is sent, and it is closed once what was sent is answered.
+    pub(crate) fn leave(&mut self, now: u64) {
+        if let SocketState::Open { left_at, .. } = &mut self.state {
+            left_at.get_or_insert(now);
         }
+    }
+
+    /// Takes the latest ping of the server that has no answer. One that is not taken waits.
+    pub(crate) fn take_ping(&mut self) -> Option<Vec<u8>> {
+        self.ping.take()
+    }
+
+    /// Whether a ping of the server has no answer.
+    pub(crate) fn has_ping(&self) -> bool {
+        self.ping.is_some()
+    }
+
+    /// When the messages were due that have no answer and get none, since the socket has failed at
+    /// `now`: those that wait for one, and those that were due and could not be sent.
+    pub(crate) fn missed(&self, now: u64) -> Vec<u64> {
+        let mut missed: Vec<u64> = self.messages.awaited.iter().map(|it| it.due).collect();
+        let SocketState::Open { at, left_at } = self.state else {
+            return missed;
+        };
+        if self.plan.answer == MessageAnswer::Nothing {
+            return missed;
+        }
+        let until = left_at.unwrap_or(now).min(now);
+        match self.plan.every {
+            Some(every) => {
+                let unsent = self.messages.sent..self.most_messages();
+                let due = |number| at + u64::from(number) * nanoseconds(every);
+                let is_due = |&due: &u64| due <= until && !self.is_closed_by(at, due);
+                missed.extend(unsent.map(due).take_while(is_due));
+            }
+            None => missed.extend(self.next_due(at).filter(|&due| due <= until)),
+        }
+        missed
     }
 
     /// What is to be done for it at `now`. `has_unsent` if what was sent before waits for the
     /// peer, which may let wait for `timeout` nanoseconds.
     pub(crate) fn next(&self, now: u64, timeout: u64, has_unsent: bool) -> SocketStep {
-        let (at, is_leaving) = match self.state {
+        let (at, left_at) = match self.state {
             SocketState::Accepted(_) | SocketState::Closed => {
                 return SocketStep::WaitUntil(u64::MAX);
             }
-            SocketState::Open { at, is_leaving } => (at, is_leaving),
+            SocketState::Open { at, left_at } => (at, left_at),
             SocketState::Closing { since } if since + timeout <= now => {
-                return SocketStep::Unanswered { due: None };
+                return SocketStep::Stalled;
             }
             SocketState::Closing { since } => return SocketStep::WaitUntil(since + timeout),
         };
-        if is_leaving {
-            return SocketStep::Close(GOING_AWAY);
-        }
         let oldest = self.messages.awaited.front();
-        if let Some(oldest) = oldest.filter(|oldest| oldest.sent_at + timeout <= now) {
-            return SocketStep::Unanswered {
-                due: Some(oldest.due),
+        let up_at = oldest.map(|oldest| oldest.sent_at + timeout);
+        if up_at.is_some_and(|up_at| up_at <= now) {
+            return SocketStep::Unanswered;
+        }
+        if left_at.is_some() {
+            return match up_at {
+                None => SocketStep::Close(GOING_AWAY),
+                Some(up_at) => SocketStep::WaitUntil(up_at),
             };
         }
-        let up_at = oldest.map(|oldest| oldest.sent_at + timeout);
-        let due = self.next_due(at);
-        let ends_at = match self.plan.until {
-            SocketEnd::Messages(_) => None,
-            SocketEnd::Held(time) => Some(at + nanoseconds(time)),
-        };
+        let ends_at = self.ends_at(at);
         let is_held = ends_at.is_none_or(|ends_at| now < ends_at);
-        let due = due.filter(|&due| is_held && ends_at.is_none_or(|ends_at| due < ends_at));
+        let due = self.next_due(at);
+        let due = due.filter(|&due| is_held && !self.is_closed_by(at, due));
         let is_over = match ends_at {
             Some(_) => !is_held,
             None => due.is_none() && self.is_sent(),
@@ -246,8 +278,29 @@ impl SocketSession {
         }
     }
 
+    /// When a socket that was opened at `at` is closed, if its time says so.
+    fn ends_at(&self, at: u64) -> Option<u64> {
+        match self.plan.until {
+            SocketEnd::Messages(_) => None,
+            SocketEnd::Held(time) => Some(at + nanoseconds(time)),
+        }
+    }
+
+    /// Whether a socket that was opened at `at` is closed by the time that a message is `due`.
+    fn is_closed_by(&self, at: u64, due: u64) -> bool {
+        self.ends_at(at).is_some_and(|ends_at| due >= ends_at)
+    }
+
+    /// Most messages that are sent over it.
+    fn most_messages(&self) -> u32 {
+        match self.plan.until {
+            SocketEnd::Messages(number) => number,
+            SocketEnd::Held(_) => u32::MAX,
+        }
+    }
+
     fn is_sent(&self) -> bool {
-        matches!(self.plan.until, SocketEnd::Messages(number) if self.messages.sent >= number)
+        self.messages.sent >= self.most_messages()
     }
 
     /// When the next message is due on a socket that was opened at `at`; `None` if none is yet.

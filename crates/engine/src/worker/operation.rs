@@ -192,6 +192,9 @@ impl Worker {
         if let OperationEnd::Failed(failure) = end {
             self.note_failed_rows(seat, &operation, failure);
             self.note_missed_event(slot, &operation, failure, now);
+            if self.requests.has_sockets() && operation.is_sent() {
+                self.note_missed_messages(slot, operation.id, now);
+            }
         }
         if let Some(traveller) = traveller {
             self.end_step(traveller, end, now);

@@ -3,9 +3,14 @@
 use super::lanes::failed;
 use super::{Worker, WorkerPhase};
 use crate::websocket::{
-    FrameKind, FrameMask, GOING_AWAY, NO_CODE, SocketNews, SocketStep, put_close, put_frame,
+    FrameKind, FrameMask, GOING_AWAY, NO_CODE, STALL_NS, SocketNews, SocketStep, put_close,
+    put_frame,
 };
-use measure::{FailureStage, Kind, OperationEnd, WebSocketFact, WebSocketFault};
+use measure::{CellId, FailureStage, Kind, OperationEnd, WebSocketFact, WebSocketFault};
+
+/// Bytes of messages that are put together before they are written: a peer that reads slowly shows
+/// then, and no more is put behind what it does not take.
+const WRITTEN_AT_ONCE: u64 = 64 << 10;
 
 impl Worker {
     /// Something came over the slot's socket with the read at `at`.
@@ -50,13 +55,10 @@ impl Worker {
         if let Some(code) = news.closed {
             return self.on_socket_closed(slot, code);
         }
-        if self.leaves_sockets() {
-            self.leave_socket(slot);
-        }
-        if let Some(payload) = news.ping {
-            self.answer_ping(slot, &payload);
-        }
         let now = self.clock.now();
+        if self.leaves_sockets() {
+            self.leave_socket(slot, now);
+        }
         self.drive_socket(slot, now);
     }
 
@@ -66,23 +68,23 @@ impl Worker {
         has_ended && (self.cut.is_some() || !self.timeline.is_ended_by_count())
     }
 
-    /// The load is over: closes all sockets under way.
+    /// The load is over: closes all sockets under way, once what was sent is answered.
     pub(super) fn close_sockets(&mut self, now: u64) {
         if !self.requests.has_sockets() || !self.leaves_sockets() {
             return;
         }
         for slot in 0..self.seats.slots() {
-            self.leave_socket(slot);
+            self.leave_socket(slot, now);
             self.drive_socket(slot, now);
         }
     }
 
-    fn leave_socket(&mut self, slot: u32) {
+    fn leave_socket(&mut self, slot: u32, now: u64) {
         let lane = self.seats.lane_of(slot);
         if let Some((connection, _)) = self.seats.both(slot)
             && let Some(socket) = connection.socket(lane)
         {
-            socket.leave();
+            socket.leave(now);
         }
     }
 
@@ -111,10 +113,19 @@ impl Worker {
             let Some(socket) = connection.socket(lane).filter(|it| it.is_open()) else {
                 return;
             };
+            let ping = (!has_unsent).then(|| socket.take_ping()).flatten();
+            if let Some(payload) = ping.filter(|_| !socket.is_closing()) {
+                self.put_pong(slot, &payload);
+                continue;
+            }
+            let has_ping = socket.has_ping();
             match socket.next(now, timeout, has_unsent) {
                 SocketStep::Send { number, due } => {
                     if let Err(fault) = self.send_message(slot, (number, due), now) {
                         return self.fail_socket(slot, Kind::WebSocketFault(fault));
+                    }
+                    if self.sender.outgoing_bytes(seat) >= WRITTEN_AT_ONCE && !self.flush(seat) {
+                        return;
                     }
                 }
                 SocketStep::Close(code) => {
@@ -125,18 +136,15 @@ impl Worker {
                     self.send_close(slot, Some(code), now);
                 }
                 SocketStep::WaitUntil(at) => {
+                    let at = if has_ping { at.min(now + STALL_NS) } else { at };
                     self.deadlines.look_at(slot, at);
                     break;
                 }
-                SocketStep::Unanswered { due: Some(due) } => {
-                    self.ledger.roll(now);
-                    self.ledger.recorder.message_missed(id, due, now);
+                SocketStep::Unanswered => {
                     let fault = WebSocketFault::Unanswered;
                     return self.fail_socket(slot, Kind::WebSocketFault(fault));
                 }
-                SocketStep::Unanswered { due: None } | SocketStep::Stalled => {
-                    return self.fail_socket(slot, Kind::TimeOut);
-                }
+                SocketStep::Stalled => return self.fail_socket(slot, Kind::TimeOut),
             }
         }
         if self.sender.has_outgoing(seat) {
@@ -187,25 +195,26 @@ impl Worker {
         Ok(())
     }
 
-    fn answer_ping(&mut self, slot: u32, payload: &[u8]) {
-        let lane = self.seats.lane_of(slot);
-        // Only the latest ping needs an answer (RFC 6455 §5.5.3), so that a peer that reads none
-        // makes nothing grow.
-        let (connection, _) = match self.seats.both(slot) {
-            Some(both) if !both.0.has_unsent() => both,
-            _ => return,
-        };
-        if connection.socket(lane).is_some_and(|it| it.is_closing()) {
-            return;
-        }
+    fn put_pong(&mut self, slot: u32, payload: &[u8]) {
         self.put_control(slot, |mask, out| {
-            put_frame(
-                (FrameKind::Pong, mask),
-                out,
-                |out| out.extend_from_slice(payload),
-                |_| (),
-            );
+            let write = |out: &mut Vec<u8>| out.extend_from_slice(payload);
+            put_frame((FrameKind::Pong, mask), out, write, |_| ());
         });
+    }
+
+    /// Records what the messages of a socket have waited that failed at `now`, with its operation:
+    /// an answer would have taken longer.
+    #[cold]
+    pub(super) fn note_missed_messages(&mut self, slot: u32, id: CellId, now: u64) {
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        let connection = self.seats.connection(seat);
+        let watch = connection.and_then(|connection| connection.watch(lane));
+        let Some(socket) = watch.and_then(|watch| watch.socket()) else {
+            return;
+        };
+        for due in socket.missed(now) {
+            self.ledger.recorder.message_missed(id, due, now);
+        }
     }
 
     fn send_close(&mut self, slot: u32, code: Option<u16>, now: u64) {

@@ -18,10 +18,7 @@ fn plan(every: Option<u64>, answer: MessageAnswer, until: SocketEnd) -> Arc<WebS
 /// A socket that was opened at `at`.
 fn opened(plan: &Arc<WebSocket>, at: u64) -> SocketSession {
     let mut socket = SocketSession::new(plan, std::iter::empty());
-    socket.state = SocketState::Open {
-        at,
-        is_leaving: false,
-    };
+    socket.state = SocketState::Open { at, left_at: None };
     socket.answered_at = at;
     socket.take_news(at);
     socket.answered_at = at;
@@ -96,18 +93,68 @@ fn silence_of_the_server_has_its_time() {
     let mut socket = opened(&plan, 0);
     send(&mut socket, (0, 0), "a");
     assert!(receive(&mut socket, 1, &["b"]).is_empty());
-    let missed = SocketStep::Unanswered { due: Some(0) };
-    assert_eq!(socket.next(TIMEOUT, TIMEOUT, false), missed);
-    socket.leave();
-    assert_eq!(
-        socket.next(2, TIMEOUT, false),
-        SocketStep::Close(GOING_AWAY)
-    );
+    let unanswered = SocketStep::Unanswered;
+    assert_eq!(socket.next(TIMEOUT, TIMEOUT, false), unanswered);
+    assert_eq!(socket.missed(TIMEOUT), [0]);
     socket.note_closed(2);
     // An answer after our close frame answers nothing.
     assert!(receive(&mut socket, 3, &["a"]).is_empty());
-    let missed = SocketStep::Unanswered { due: None };
-    assert_eq!(socket.next(2 + TIMEOUT, TIMEOUT, false), missed);
+    let stalled = SocketStep::Stalled;
+    assert_eq!(socket.next(2 + TIMEOUT, TIMEOUT, false), stalled);
+}
+
+#[test]
+fn end_of_the_load_waits_for_answers_and_sends_no_more() {
+    let plan = plan(Some(10), MessageAnswer::Echo, SocketEnd::Messages(5));
+    let mut socket = opened(&plan, 0);
+    send(&mut socket, (0, 0), "a");
+    send(&mut socket, (10 * MS, 10 * MS), "b");
+    socket.leave(15 * MS);
+    assert_eq!(receive(&mut socket, 16 * MS, &["a"]), [0]);
+    let waits = SocketStep::WaitUntil(10 * MS + TIMEOUT);
+    assert_eq!(socket.next(30 * MS, TIMEOUT, false), waits);
+    assert_eq!(socket.missed(30 * MS), [10 * MS]);
+    assert_eq!(receive(&mut socket, 31 * MS, &["b"]), [10 * MS]);
+    let close = SocketStep::Close(GOING_AWAY);
+    assert_eq!(socket.next(31 * MS, TIMEOUT, false), close);
+    assert!(socket.missed(31 * MS).is_empty());
+}
+
+#[test]
+fn messages_that_were_due_and_not_sent_are_missed_with_those_that_wait() {
+    let held = SocketEnd::Held(Duration::from_millis(25));
+    for (answer, until, missed) in [
+        (
+            MessageAnswer::Next,
+            SocketEnd::Messages(9),
+            vec![0, 10, 20, 30],
+        ),
+        (MessageAnswer::Next, SocketEnd::Messages(3), vec![0, 10, 20]),
+        (MessageAnswer::Next, held, vec![0, 10, 20]),
+        (MessageAnswer::Nothing, held, vec![]),
+    ] {
+        let mut socket = opened(&plan(Some(10), answer, until), 0);
+        send(&mut socket, (0, 0), "a");
+        let missed: Vec<u64> = missed.into_iter().map(|ms| ms * MS).collect();
+        assert_eq!(socket.missed(35 * MS), missed);
+    }
+    let mut socket = opened(&plan(None, MessageAnswer::Next, held), 5);
+    assert_eq!(socket.missed(6), [5]);
+    send(&mut socket, (5, 6), "a");
+    assert_eq!(socket.missed(7), [5]);
+}
+
+#[test]
+fn latest_ping_waits_until_it_is_answered() {
+    let plan = plan(None, MessageAnswer::Next, SocketEnd::Messages(2));
+    let mut socket = opened(&plan, 0);
+    for text in [b'a', b'b'] {
+        socket.take(&[0x89, 1, text]);
+        socket.take_news(1);
+    }
+    assert!(socket.has_ping());
+    assert_eq!(socket.take_ping(), Some(b"b".to_vec()));
+    assert_eq!((socket.has_ping(), socket.take_ping()), (false, None));
 }
 
 #[test]
