@@ -29,12 +29,7 @@ fn count(value: &serde_json::Value) -> usize {
 }
 
 fn field(number: u32, label: FieldLabel, kind: FieldKind) -> ShapeField {
-    ShapeField {
-        number,
-        name: format!("{}{number}", label.word()),
-        label,
-        kind,
-    }
+    ShapeField::new(number, &format!("{}{number}", label.word()), label, kind)
 }
 
 /// One value of each type.

@@ -38,12 +38,10 @@ fn texts(pointers: &[&str]) -> MessageShape {
     let names = pointers
         .iter()
         .filter_map(|pointer| pointer.split('/').nth(1));
-    let fields = (1..).zip(names).map(|(number, name)| ShapeField {
-        number,
-        name: name.to_owned(),
-        label: FieldLabel::Implicit,
-        kind: FieldKind::Scalar(ScalarType::String),
-    });
+    let text = || FieldKind::Scalar(ScalarType::String);
+    let fields = (1..).zip(names);
+    let fields =
+        fields.map(|(number, name)| ShapeField::new(number, name, FieldLabel::Implicit, text()));
     MessageShape {
         fields: fields.collect(),
     }

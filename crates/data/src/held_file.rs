@@ -13,7 +13,7 @@ use std::sync::Arc;
 pub fn read_held(mut source: impl Read, expected: u64, max: u64) -> io::Result<Arc<[u8]>> {
     let most = max.saturating_add(1);
     let mut content: Arc<[u8]> = repeat_n(0, expected.min(most) as usize).collect();
-    let room = Arc::get_mut(&mut content).expect("nobody shares it yet");
+    let room = Arc::get_mut(&mut content).expect("it is not shared yet");
     let filled = fill(&mut source, room)?;
     let mut rest = Vec::new();
     if filled == content.len() {

@@ -149,6 +149,17 @@ impl ShapeField {
     /// The number of a map's values in the messages that it is a list of.
     pub const MAP_VALUE: u32 = 2;
 
+    /// A field `number` that pointers call `name`.
+    #[must_use]
+    pub fn new(number: u32, name: &str, label: FieldLabel, kind: FieldKind) -> ShapeField {
+        ShapeField {
+            number,
+            name: name.to_owned(),
+            label,
+            kind,
+        }
+    }
+
     /// What one of its values is; of a map, one of those by key.
     fn value(&self) -> Option<&FieldKind> {
         match (&self.kind, self.label) {

@@ -45,9 +45,9 @@ pub enum MessageAnswer {
 /// When a socket is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketEnd {
-    /// After so many messages, at least one, and their answers.
+    /// After this number of messages, at least one, and their answers.
     Messages(u32),
-    /// So long after its opening.
+    /// This time after its opening.
     Held(Duration),
 }
 

@@ -60,12 +60,8 @@ fn add(
                 FieldLabel::Map => FieldKind::Message(entry(&field)?),
                 _ => kind(&field)?,
             };
-            shape.fields.push(ShapeField {
-                number: field.number(),
-                name: name.clone(),
-                label,
-                kind,
-            });
+            let new = ShapeField::new(field.number(), name, label, kind);
+            shape.fields.push(new);
             shape.fields.len() - 1
         }
     };
@@ -130,12 +126,8 @@ fn entry(map: &FieldDescriptor) -> Result<MessageShape, String> {
     };
     let fields = [entry.map_entry_key_field(), entry.map_entry_value_field()];
     let fields = fields.into_iter().map(|field| {
-        Ok(ShapeField {
-            number: field.number(),
-            name: field.name().to_owned(),
-            label: FieldLabel::Implicit,
-            kind: kind(&field)?,
-        })
+        let (number, label) = (field.number(), FieldLabel::Implicit);
+        Ok(ShapeField::new(number, field.name(), label, kind(&field)?))
     });
     Ok(MessageShape {
         fields: fields.collect::<Result<_, String>>()?,

@@ -169,15 +169,6 @@ fn answer(pointers: &[&str]) -> Result<MessageShape, MessageFault> {
     encode(&set(true), "shop.v1.Carts/Add", "{}", pointers).map(|call| call.answer)
 }
 
-fn field(number: u32, name: &str, label: FieldLabel, kind: FieldKind) -> ShapeField {
-    ShapeField {
-        number,
-        name: name.to_owned(),
-        label,
-        kind,
-    }
-}
-
 #[test]
 fn pointers_become_fields_by_number() {
     let text = || FieldKind::Scalar(ScalarType::String);
@@ -193,31 +184,34 @@ fn pointers_become_fields_by_number() {
     let number = || FieldKind::Scalar(ScalarType::Int64);
     let colors = vec![(0, "NONE".to_owned()), (1, "RED".to_owned())];
     let expected = vec![
-        field(1, "name", implicit, text()),
-        field(
+        ShapeField::new(1, "name", implicit, text()),
+        ShapeField::new(
             3,
             "parts",
             FieldLabel::Repeated,
             of(vec![
-                field(1, "name", implicit, text()),
-                field(2, "number", implicit, number()),
+                ShapeField::new(1, "name", implicit, text()),
+                ShapeField::new(2, "number", implicit, number()),
             ]),
         ),
-        field(
+        ShapeField::new(
             4,
             "labels",
             FieldLabel::Map,
             of(vec![
-                field(1, "key", implicit, text()),
-                field(2, "value", implicit, text()),
+                ShapeField::new(1, "key", implicit, text()),
+                ShapeField::new(2, "value", implicit, text()),
             ]),
         ),
-        field(7, "color", implicit, FieldKind::Enum(colors)),
+        ShapeField::new(7, "color", implicit, FieldKind::Enum(colors)),
     ];
     assert_eq!(shape, Ok(MessageShape { fields: expected }));
     let since = answer(&["/since/seconds"]).expect("a message within");
-    let seconds = of(vec![field(1, "seconds", implicit, number())]);
-    assert_eq!(since.fields, [field(6, "since", optional, seconds)]);
+    let seconds = of(vec![ShapeField::new(1, "seconds", implicit, number())]);
+    assert_eq!(
+        since.fields,
+        [ShapeField::new(6, "since", optional, seconds)]
+    );
 }
 
 #[test]

@@ -219,13 +219,7 @@ const fn rate(
     of: fn(&Document) -> Option<FigureValue>,
     of_rows: Option<OfRows>,
 ) -> Figure {
-    Figure {
-        name: Cow::Borrowed(name),
-        unit,
-        better: Better::Higher,
-        of: FigureSource::Run(of),
-        of_rows,
-    }
+    of_run(name, (unit, Better::Higher), of, of_rows)
 }
 
 const fn cost(
@@ -233,13 +227,7 @@ const fn cost(
     of: fn(&Document) -> Option<FigureValue>,
     of_rows: Option<OfRows>,
 ) -> Figure {
-    Figure {
-        name: Cow::Borrowed(name),
-        unit: Unit::Ns,
-        better: Better::Lower,
-        of: FigureSource::Run(of),
-        of_rows,
-    }
+    of_run(name, (Unit::Ns, Better::Lower), of, of_rows)
 }
 
 /// A share of errors.
@@ -248,10 +236,19 @@ const fn share(
     of: fn(&Document) -> Option<FigureValue>,
     of_rows: Option<OfRows>,
 ) -> Figure {
+    of_run(name, (Unit::Share, Better::Lower), of, of_rows)
+}
+
+const fn of_run(
+    name: &'static str,
+    (unit, better): (Unit, Better),
+    of: fn(&Document) -> Option<FigureValue>,
+    of_rows: Option<OfRows>,
+) -> Figure {
     Figure {
         name: Cow::Borrowed(name),
-        unit: Unit::Share,
-        better: Better::Lower,
+        unit,
+        better,
         of: FigureSource::Run(of),
         of_rows,
     }

@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 64 << 20;
 const MAX_PARTS: usize = 100;
 const MAX_NAME_BYTES: usize = 200;
 /// The keys of which a request has one at most.
-const KINDS: [&str; 5] = ["body", "body_file", "form", "json", "multipart"];
+pub(crate) const KINDS: [&str; 5] = ["body", "body_file", "form", "json", "multipart"];
 const CONTENT_TYPE: &str = "content-type";
 
 type Headers = Vec<(String, Secret<Template>)>;

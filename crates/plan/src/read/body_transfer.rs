@@ -1,10 +1,13 @@
 //! Reads how a request's body is sent.
 
+use crate::read::body;
 use crate::read::section::PlanSection;
 use crate::{BodyTransfer, Template};
 use secret::Secret;
 use std::time::Duration;
 
+/// The keys that say how a body is sent.
+pub(crate) const KEYS: [&str; 2] = ["chunk_bytes", "expect_continue"];
 const MAX_CHUNK_BYTES: u32 = 64 << 20;
 const MAX_WAIT: Duration = Duration::from_secs(60 * 60);
 
@@ -14,13 +17,11 @@ pub(crate) fn read(
     headers: &[(String, Secret<Template>)],
     has_body: bool,
 ) -> BodyTransfer {
-    let keys = ["chunk_bytes", "expect_continue"];
     if !has_body {
         // A body that is wrong was reported.
-        let bodies = ["body", "body_file", "form", "json", "multipart"];
-        if !bodies.iter().any(|body| section.has(body)) {
+        if !body::KINDS.iter().any(|body| section.has(body)) {
             section.refuse(
-                &keys,
+                &KEYS,
                 "says how a body is sent, and the request has none; write a body, or remove it",
             );
         }

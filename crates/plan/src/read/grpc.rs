@@ -3,6 +3,8 @@
 use crate::grpc::decode;
 use crate::message_shape::PointerEnd;
 use crate::read::auth;
+use crate::read::body;
+use crate::read::body_transfer;
 use crate::read::capture;
 use crate::read::columns;
 use crate::read::event_stream;
@@ -117,11 +119,11 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
 fn refuse_others(section: &PlanSection<'_>) {
     section.refuse(&["method", "path"], "follows from grpc.method; remove it");
     section.refuse(
-        &["body", "body_file", "form", "json", "multipart"],
+        &body::KINDS,
         "given beside grpc, whose message is the body; write it as grpc.message",
     );
     section.refuse(
-        &["chunk_bytes", "expect_continue"],
+        &body_transfer::KEYS,
         "has no meaning for a gRPC call, whose message is sent at once; remove it",
     );
     section.refuse(

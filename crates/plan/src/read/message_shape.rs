@@ -56,12 +56,7 @@ fn one(field: &Field<'_>, depth: usize) -> Option<ShapeField> {
         field.problem("is a map without fields; write those of its key and its value");
         return None;
     }
-    Some(ShapeField {
-        number: number?,
-        name: name?.to_owned(),
-        label,
-        kind,
-    })
+    Some(ShapeField::new(number?, name?, label, kind))
 }
 
 /// Reads a value of an enum.

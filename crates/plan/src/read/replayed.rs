@@ -3,6 +3,7 @@
 
 use crate::read::auth;
 use crate::read::aws;
+use crate::read::body_transfer;
 use crate::read::event_stream;
 use crate::read::expect;
 use crate::read::field::Field;
@@ -39,7 +40,7 @@ pub(crate) fn one(section: &PlanSection<'_>) -> Option<Request> {
     );
     section.refuse(&["grpc"], NOT_REPLAYED);
     section.refuse(&["redirects"], HOPS_IN_LOG);
-    section.refuse(&["chunk_bytes", "expect_continue"], BODY_AT_ONCE);
+    section.refuse(&body_transfer::KEYS, BODY_AT_ONCE);
     let method = section.read("method", method);
     let headers = section.read("headers", |field| field.section().map(header::all));
     let headers = headers.unwrap_or_default();

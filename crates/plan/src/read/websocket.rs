@@ -2,6 +2,8 @@
 
 use crate::grpc::PLACEHOLDER_MARK;
 use crate::read::auth;
+use crate::read::body;
+use crate::read::body_transfer;
 use crate::read::columns::{self, BodyKind};
 use crate::read::expect;
 use crate::read::expect::is_json_pointer;
@@ -103,19 +105,10 @@ fn refuse_others(section: &PlanSection<'_>) {
         &["method"],
         "has no meaning for a WebSocket, which is opened by GET; remove it",
     );
-    section.refuse(
-        &[
-            "body",
-            "body_file",
-            "form",
-            "json",
-            "multipart",
-            "chunk_bytes",
-            "expect_continue",
-        ],
-        "has no meaning for a WebSocket, which is opened without a body; write what is sent over \
-         it as websocket.message",
-    );
+    let no_body = "has no meaning for a WebSocket, which is opened without a body; write what is \
+                   sent over it as websocket.message";
+    section.refuse(&body::KINDS, no_body);
+    section.refuse(&body_transfer::KEYS, no_body);
     section.refuse(
         &["redirects"],
         "has no meaning for a WebSocket, whose opening is not redirected; write the path that it \

@@ -156,12 +156,7 @@ fn text_at(number: u32, parts: &[&str]) -> Option<ShapeField> {
             fields: vec![inner],
         }),
     };
-    Some(ShapeField {
-        number,
-        name: (*name).to_owned(),
-        label,
-        kind,
-    })
+    Some(ShapeField::new(number, name, label, kind))
 }
 
 /// Encodes messages of one field, which is all of the JSON; some methods are wrong.

@@ -1,17 +1,8 @@
 use super::*;
 use serde_json::json;
 
-fn field(number: u32, name: &str, label: FieldLabel, kind: FieldKind) -> ShapeField {
-    ShapeField {
-        number,
-        name: name.to_owned(),
-        label,
-        kind,
-    }
-}
-
 fn scalar_field(number: u32, name: &str, label: FieldLabel, kind: ScalarType) -> ShapeField {
-    field(number, name, label, FieldKind::Scalar(kind))
+    ShapeField::new(number, name, label, FieldKind::Scalar(kind))
 }
 
 fn shape(fields: Vec<ShapeField>) -> MessageShape {
@@ -84,22 +75,22 @@ fn lists_maps_and_messages_have_the_form_of_json() {
     ]);
     let colors = vec![(0, "NONE".to_owned()), (1, "RED".to_owned())];
     let shape = shape(vec![
-        field(
+        ShapeField::new(
             1,
             "items",
             FieldLabel::Repeated,
             FieldKind::Message(inner.clone()),
         ),
         scalar_field(2, "n", FieldLabel::Repeated, ScalarType::Uint32),
-        field(3, "by_key", FieldLabel::Map, FieldKind::Message(entry)),
-        field(
+        ShapeField::new(3, "by_key", FieldLabel::Map, FieldKind::Message(entry)),
+        ShapeField::new(
             4,
             "color",
             FieldLabel::Implicit,
             FieldKind::Enum(colors.clone()),
         ),
-        field(5, "one", FieldLabel::Optional, FieldKind::Message(inner)),
-        field(6, "colors", FieldLabel::Repeated, FieldKind::Enum(colors)),
+        ShapeField::new(5, "one", FieldLabel::Optional, FieldKind::Message(inner)),
+        ShapeField::new(6, "colors", FieldLabel::Repeated, FieldKind::Enum(colors)),
     ]);
     assert_eq!(read(b"", &shape), Ok(json!({"color": "NONE"})));
     let wire = b"\x0a\x03\x0a\x01a\x0a\0\
