@@ -439,7 +439,7 @@ fn journey(out: &mut TomlText, journey: &Journey, plan: &Plan, load: Option<&Jou
     out.field("name", quote(&journey.name));
     match load {
         None => out.field("weight", journey.weight),
-        Some(load) => out.field("load", journey_load(load)),
+        Some(load) => out.field("load", journey_load(load, &plan.load.shape)),
     }
     out.field("connection", word(journey.connection));
     out.field("cookies", journey.canonical_cookies());
@@ -561,7 +561,9 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
             connections,
             think_time,
         } => {
-            out.field("connections", connections);
+            if load.journeys.is_empty() {
+                out.field("connections", connections);
+            }
             if let Some(pause) = think_time {
                 out.field(
                     "think_time",
@@ -594,20 +596,30 @@ fn load(out: &mut TomlText, load: &Load, unit: WorkUnit) {
     for stage in &load.stages {
         out.table("[[load.stage]]");
         out.field("over", time(stage.over));
-        match load.shape {
-            Shape::Closed { .. } => out.field("to", stage.to),
-            Shape::Open { .. } => out.field("to", format_args!("\"{}/s\"", stage.to)),
-        }
+        out.field("to", amount(stage.to, &load.shape));
+    }
+}
+
+/// Virtual users, or arrivals per second.
+fn amount(amount: f64, shape: &Shape) -> String {
+    match shape {
+        Shape::Closed { .. } => amount.to_string(),
+        Shape::Open { .. } => format!("\"{amount}/s\""),
     }
 }
 
 /// An inline table.
-fn journey_load(load: &JourneyLoad) -> String {
+fn journey_load(load: &JourneyLoad, shape: &Shape) -> String {
     let stages = array(&load.stages, |stage| {
-        format!("{{ over = {}, to = \"{}/s\" }}", time(stage.over), stage.to)
+        let to = amount(stage.to, shape);
+        format!("{{ over = {}, to = {to} }}", time(stage.over))
     });
-    let rate = quote(&load.rate.to_string());
-    format!("{{ rate = {rate}, stage = {stages} }}")
+    let key = match shape {
+        Shape::Closed { .. } => "connections",
+        Shape::Open { .. } => "rate",
+    };
+    let first = amount(load.amount, shape);
+    format!("{{ {key} = {first}, stage = {stages} }}")
 }
 
 fn fleet(out: &mut TomlText, fleet: &FleetPlan) {

@@ -76,6 +76,7 @@ mod token_request;
 mod toml_text;
 mod url;
 mod user_operations;
+mod virtual_users;
 mod websocket;
 mod words;
 
@@ -160,10 +161,11 @@ pub use token_request::{ClientAuth, TokenHolder, TokenRequest};
 pub use toml_text::quote;
 pub use url::UrlError;
 pub use user_operations::UserOperations;
+pub use virtual_users::VirtualUsers;
 pub use websocket::{MessageAnswer, SocketEnd, WebSocket};
 pub use words::Words;
 
 /// Version of the language of canonical texts. Coordinator and agent compare it when the agent
 /// joins, since a text that they understand differently is worse than none. Raise it when the
 /// canonical text changes: when a key is added, removed, or changes its meaning.
-pub const LANGUAGE: u32 = 9;
+pub const LANGUAGE: u32 = 10;

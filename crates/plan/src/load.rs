@@ -31,16 +31,17 @@ pub struct Load {
     /// The arrivals of a replay, in place of those that an open loop's rate would give; its shape
     /// has their mean rate.
     pub recorded: Option<Arc<RecordedArrivals>>,
-    /// The loads of the plan's journeys, in its order, if they have their own; the shape's rate and
-    /// the stages are then their sum.
+    /// The loads of the plan's journeys, in its order, if they have their own; the shape's amount
+    /// and the stages are then their sum.
     pub journeys: Vec<JourneyLoad>,
 }
 
-/// The load of one journey of an open loop: its arrivals, which are even.
+/// The load of one journey: in an open loop its arrivals, which are even, in a closed one its
+/// virtual users.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JourneyLoad {
-    /// Arrivals per second at the beginning; can be zero if a stage raises it.
-    pub rate: Rate,
+    /// Arrivals per second, or virtual users, at the beginning; can be zero if a stage raises it.
+    pub amount: f64,
     /// Ramps and steps that follow, in order.
     pub stages: Vec<Stage>,
 }
@@ -148,9 +149,7 @@ impl Load {
             MAX_RATE
         };
         for journey in &mut self.journeys {
-            if journey.rate.as_per_second() > 0.0 {
-                journey.rate = rate(journey.rate.as_per_second() * times)?;
-            }
+            journey.amount *= times;
             journey
                 .stages
                 .iter_mut()

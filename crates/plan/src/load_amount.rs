@@ -1,6 +1,6 @@
 //! How much a load comes to: arrivals in a time, the most at once.
 
-use crate::{End, Load, Profile, Rate, Schedule, Shape};
+use crate::{End, Load, Profile, Rate, Schedule, Shape, VirtualUsers};
 use measure::nanoseconds;
 
 impl Load {
@@ -33,12 +33,11 @@ impl Load {
         Some((until(to_ns) - until(from_ns)).max(0.0))
     }
 
-    /// Most virtual users at any time, which is a whole number in every plan; `None` for an open
-    /// loop.
+    /// Most virtual users at any time; if journeys have their own, the most of each. `None` for an
+    /// open loop.
     #[must_use]
     pub fn peak_users(&self) -> Option<u32> {
-        matches!(self.shape, Shape::Closed { .. })
-            .then(|| Profile::after_warm_up(self).peak().ceil() as u32)
+        matches!(self.shape, Shape::Closed { .. }).then(|| VirtualUsers::new(self).number())
     }
 
     /// Most arrivals per second at any time; `None` for a closed loop.

@@ -1,6 +1,6 @@
 //! Even arrivals of several journeys, each with a rate of its own, as one sequence.
 
-use crate::{JourneyLoad, Load, Profile, Stage};
+use crate::{JourneyLoad, Load, Profile, Shape, Stage};
 use measure::nanoseconds;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub struct MergedArrival {
 }
 
 impl MergedArrivals {
-    /// The arrivals of the measured part; `None` if journeys have no loads of their own.
+    /// The arrivals of the measured part; `None` if journeys do not arrive at rates of their own.
     #[must_use]
     pub fn after_warm_up(load: &Load) -> Option<MergedArrivals> {
         let own = |journey: &JourneyLoad| journey.profile();
@@ -37,7 +37,7 @@ impl MergedArrivals {
     /// The arrivals of the warm-up, in which each journey has its first rate.
     #[must_use]
     pub fn warm_up(load: &Load) -> Option<MergedArrivals> {
-        let own = |journey: &JourneyLoad| Profile::new(journey.rate.as_per_second(), &[]);
+        let own = |journey: &JourneyLoad| Profile::new(journey.amount, &[]);
         MergedArrivals::new(load, own, Profile::warm_up(load))
     }
 
@@ -47,7 +47,8 @@ impl MergedArrivals {
         whole: Profile,
     ) -> Option<MergedArrivals> {
         let journeys: Vec<Profile> = load.journeys.iter().map(own).collect();
-        (!journeys.is_empty()).then_some(MergedArrivals { journeys, whole })
+        let arrive = matches!(load.shape, Shape::Open { .. }) && !journeys.is_empty();
+        arrive.then_some(MergedArrivals { journeys, whole })
     }
 
     /// Returns arrival `number`, from 0; `None` if there are fewer.
@@ -109,7 +110,7 @@ impl MergedArrivals {
     }
 }
 
-/// The sum of loads: its first rate per second, and the stages that follow. Where any of them
+/// The sum of loads: its first amount, and the stages that follow. Where any of them
 /// bends or jumps, the sum does.
 pub(crate) fn sum(journeys: &[JourneyLoad]) -> (f64, Vec<Stage>) {
     let profiles: Vec<Profile> = journeys.iter().map(JourneyLoad::profile).collect();
@@ -118,8 +119,7 @@ pub(crate) fn sum(journeys: &[JourneyLoad]) -> (f64, Vec<Stage>) {
     bends.sort_unstable();
     bends.dedup();
     let total = |amount: &dyn Fn(&Profile) -> f64| profiles.iter().map(amount).sum::<f64>();
-    let first = journeys.iter().map(|journey| journey.rate.as_per_second());
-    let first: f64 = first.sum();
+    let first: f64 = journeys.iter().map(|journey| journey.amount).sum();
     let (mut stages, mut amount) = (Vec::new(), first);
     for (place, &bend) in bends.iter().enumerate() {
         let from = total(&|profile| profile.amount_at(bend));
@@ -143,7 +143,7 @@ pub(crate) fn sum(journeys: &[JourneyLoad]) -> (f64, Vec<Stage>) {
 
 impl JourneyLoad {
     pub(crate) fn profile(&self) -> Profile {
-        Profile::new(self.rate.as_per_second(), &self.stages)
+        Profile::new(self.amount, &self.stages)
     }
 
     /// The instants at which stages end, in nanoseconds from the beginning.
@@ -158,7 +158,7 @@ impl JourneyLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, End, Rate, Shape};
+    use crate::{Arrivals, End, Rate};
     use proptest::prelude::*;
 
     const S: u64 = 1_000_000_000;
@@ -169,7 +169,7 @@ mod tests {
             to,
         };
         JourneyLoad {
-            rate: Rate::per_second(rate).expect("a rate"),
+            amount: rate,
             stages: stages.iter().map(stage).collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! Exact division of a whole among agents, and of an agent's part among its workers.
 
-use crate::{Load, Portion, Rate, Schedule, Seats, Shape, UserOperations};
+use crate::{Load, Portion, Rate, Schedule, Seats, Shape, UserOperations, VirtualUsers};
 
 /// One agent's share of a load, for a person to read before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,10 +37,12 @@ impl Share {
         };
         let each = |rate: Rate| Rate::per_second(rate.as_per_second() / place.divisor());
         match load.shape {
-            Shape::Closed { connections, .. } => Share {
-                connections: Some(
-                    seats.iter().take_while(|&user| user < connections).count() as u32
-                ),
+            Shape::Closed { .. } => Share {
+                connections: Some({
+                    let users = VirtualUsers::new(load);
+                    let initial = |&user: &u32| users.initial_place(user).is_some();
+                    seats.iter().filter(initial).count() as u32
+                }),
                 peak_connections: Some(seats.number()),
                 rate: None,
                 peak_rate: None,

@@ -3,7 +3,7 @@
 use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
-use crate::read::stages::{rate, stages};
+use crate::read::stages::{amount, connections, rate, stages};
 use crate::{Arrivals, Journey, JourneyLoad, Load, MergedArrivals, Shape};
 
 /// Most journeys with a load of their own: finding an arrival takes time for each of them.
@@ -15,6 +15,7 @@ const WEIGHTS: f64 = 10_000.0;
 pub(crate) const KEYS: &[&str] = &[
     "journey.load",
     "journey.load.rate",
+    "journey.load.connections",
     "journey.load.stage",
     "journey.load.stage.over",
     "journey.load.stage.to",
@@ -25,9 +26,11 @@ pub(crate) const KEYS: &[&str] = &[
 pub(crate) enum JourneyLoads {
     /// They share one load.
     Shared,
-    /// Each has its own.
-    Own(Vec<JourneyLoad>),
-    /// They have, but wrong ones, which were reported.
+    /// Each arrives at a rate of its own.
+    Arriving(Vec<JourneyLoad>),
+    /// Each has virtual users of its own.
+    OfUsers(Vec<JourneyLoad>),
+    /// They have loads of their own, but wrong ones, which were reported.
     Wrong,
 }
 
@@ -63,24 +66,51 @@ pub(crate) fn read(root: &PlanSection<'_>) -> JourneyLoads {
             "is a share of one load, and this journey has its own; remove it",
         );
     }
-    let loads: Vec<Option<JourneyLoad>> = sections
+    let loads: Vec<Option<(Loop, JourneyLoad)>> = sections
         .iter()
         .map(|section| section.read("load", |field| one(&field)))
         .collect();
-    let loads: Option<Vec<JourneyLoad>> = loads.into_iter().collect();
-    match loads {
-        Some(loads) if loads.len() == fields.len() => JourneyLoads::Own(loads),
-        _ => JourneyLoads::Wrong,
+    let loads: Option<Vec<(Loop, JourneyLoad)>> = loads.into_iter().collect();
+    let Some(loads) = loads.filter(|loads| loads.len() == fields.len()) else {
+        return JourneyLoads::Wrong;
+    };
+    let (kind, _) = loads[0];
+    if let Some(other) = loads.iter().position(|(other, _)| *other != kind) {
+        sections[other].problem_at(
+            "load",
+            format_args!(
+                "has {}, and journey[0].load has {}; write one of the two in all journeys",
+                loads[other].0.key(),
+                kind.key()
+            ),
+        );
+        return JourneyLoads::Wrong;
+    }
+    let loads = loads.into_iter().map(|(_, load)| load).collect();
+    match kind {
+        Loop::Open => JourneyLoads::Arriving(loads),
+        Loop::Closed => JourneyLoads::OfUsers(loads),
     }
 }
 
-fn one(field: &Field<'_>) -> Option<JourneyLoad> {
+/// What the load of a journey is an amount of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Loop {
+    Open,
+    Closed,
+}
+
+impl Loop {
+    fn key(self) -> &'static str {
+        match self {
+            Loop::Open => "rate",
+            Loop::Closed => "connections",
+        }
+    }
+}
+
+fn one(field: &Field<'_>) -> Option<(Loop, JourneyLoad)> {
     let section = field.section()?;
-    section.refuse(
-        &["connections"],
-        "makes a closed loop, and journeys with a load of their own arrive; write rate, or one \
-         load.connections for all journeys, with weights",
-    );
     section.refuse(
         &[
             "arrivals",
@@ -89,44 +119,88 @@ fn one(field: &Field<'_>) -> Option<JourneyLoad> {
             "journeys",
             "warm_up",
             "seed",
+            "think_time",
+            "connect_ramp",
         ],
         "is the same for all journeys; write it in [load]",
     );
-    let first = section.read("rate", rate);
-    if !section.has("rate") {
-        section
-            .problem("has no rate; write rate = \"5/s\", or \"0/s\" before a stage that raises it");
+    let shape = shape(&section);
+    let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
+    let has_stages = section.has("stage");
+    section.finish();
+    let shape = shape?;
+    let load = JourneyLoad {
+        amount: amount(&shape),
+        stages: if has_stages { stages? } else { Vec::new() },
+    };
+    let kind = match shape {
+        Shape::Open { .. } => Loop::Open,
+        Shape::Closed { .. } => Loop::Closed,
+    };
+    if load.profile().peak() == 0.0 {
+        field.problem(match kind {
+            Loop::Open => "comes to no arrival; write a rate above 0, or a stage that raises it",
+            Loop::Closed => {
+                "comes to no virtual user; write connections above 0, or a stage that raises them"
+            }
+        });
     }
-    let shape = first.map(|rate| Shape::Open {
+    Some((kind, load))
+}
+
+/// The first amount of a journey, as a load of only this journey would have it.
+fn shape(section: &PlanSection<'_>) -> Option<Shape> {
+    let open = section.read("rate", rate).map(|rate| Shape::Open {
         rate,
         arrivals: Arrivals::Even,
         max_connections: 1,
     });
-    let stages = section.read("stage", |field| stages(&field, shape.as_ref()));
-    let has_stages = section.has("stage");
-    section.finish();
-    let load = JourneyLoad {
-        rate: first?,
-        stages: if has_stages { stages? } else { Vec::new() },
-    };
-    if load.profile().peak() == 0.0 {
-        field.problem("comes to no arrival; write a rate above 0, or a stage that raises it");
+    let users = section.read("connections", connections);
+    let closed = users.map(|connections| Shape::Closed {
+        connections,
+        think_time: None,
+    });
+    match (section.has("rate"), section.has("connections")) {
+        (true, true) => {
+            section.problem_at(
+                "connections",
+                "is given beside rate; keep rate for journeys that arrive, or connections for \
+                 virtual users who make one after the other",
+            );
+            None
+        }
+        (false, false) => {
+            section.problem(
+                "has no amount; write rate = \"5/s\" (arrivals) or connections = 20 (virtual \
+                 users), or 0 before a stage that raises it",
+            );
+            None
+        }
+        _ => open.or(closed),
     }
-    Some(load)
 }
 
 /// Gives journeys with loads of their own the weights that they have in means over all journeys:
-/// their shares of the arrivals.
+/// their shares of the arrivals, or of the time of virtual users.
 pub(crate) fn weigh(journeys: &mut [Journey], load: &Load) {
-    let (Some(arrivals), Some(span_ns)) =
-        (MergedArrivals::after_warm_up(load), load.measured_span_ns())
-    else {
-        return;
+    let amounts: Vec<f64> = match (MergedArrivals::after_warm_up(load), load.measured_span_ns()) {
+        (Some(arrivals), Some(span_ns)) => {
+            let counts = arrivals.counts_before(span_ns).into_iter();
+            counts.map(|count| count as f64).collect()
+        }
+        (Some(_), None) => return,
+        (None, span_ns) => {
+            // How long a number of journeys takes is unknown, but not how the stages end.
+            let span_ns = span_ns.unwrap_or(u64::MAX);
+            let users = load.journeys.iter();
+            users
+                .map(|journey| journey.profile().integral_at(span_ns))
+                .collect()
+        }
     };
-    let counts = arrivals.counts_before(span_ns);
-    let total: u64 = counts.iter().sum();
-    for (journey, count) in journeys.iter_mut().zip(counts) {
-        let share = count as f64 / total.max(1) as f64;
+    let total: f64 = amounts.iter().sum();
+    for (journey, amount) in journeys.iter_mut().zip(amounts) {
+        let share = amount / total.max(f64::MIN_POSITIVE);
         journey.weight = ((share * WEIGHTS).round() as u32).max(1);
     }
 }

@@ -121,7 +121,7 @@ fn of_amount(
             connect_ramp,
             recorded: None,
             journeys: match loads {
-                JourneyLoads::Own(loads) => loads,
+                JourneyLoads::Arriving(loads) | JourneyLoads::OfUsers(loads) => loads,
                 JourneyLoads::Shared | JourneyLoads::Wrong => Vec::new(),
             },
         });
@@ -154,7 +154,8 @@ fn whole_amount(
             );
             wrong_amount(section)
         }
-        (JourneyLoads::Own(loads), _) => sum_of_journeys(section, loads),
+        (JourneyLoads::Arriving(loads), _) => sum_of_arrivals(section, loads),
+        (JourneyLoads::OfUsers(loads), _) => sum_of_users(section, loads),
         (JourneyLoads::Wrong, _) => wrong_amount(section),
     }
 }
@@ -181,15 +182,42 @@ fn wrong_amount(section: &PlanSection<'_>) -> (Option<Shape>, Option<Vec<Stage>>
     (read_both(section), None)
 }
 
-/// The loads of journeys, taken together.
-fn sum_of_journeys(
-    section: &PlanSection<'_>,
-    loads: &[JourneyLoad],
-) -> (Option<Shape>, Option<Vec<Stage>>) {
+/// What `[load]` must not have beside the loads of journeys.
+fn refuse_amount(section: &PlanSection<'_>) {
     section.refuse(
         &["rate", "connections", "stage"],
         "is given beside the loads that journeys have; remove it, or those",
     );
+}
+
+/// The virtual users of all journeys together.
+fn sum_of_users(
+    section: &PlanSection<'_>,
+    loads: &[JourneyLoad],
+) -> (Option<Shape>, Option<Vec<Stage>>) {
+    refuse_amount(section);
+    let think_time = beside_connections(section);
+    let peaks = loads.iter().map(|load| load.profile().peak());
+    if peaks.sum::<f64>() > f64::from(MAX_CONNECTIONS) {
+        section.problem(format_args!(
+            "has more virtual users than {MAX_CONNECTIONS}, all journeys together; write fewer"
+        ));
+        return (None, None);
+    }
+    let (first, stages) = merged_arrivals::sum(loads);
+    let shape = Shape::Closed {
+        connections: first as u32,
+        think_time,
+    };
+    (Some(shape), Some(stages))
+}
+
+/// The arrivals of all journeys together.
+fn sum_of_arrivals(
+    section: &PlanSection<'_>,
+    loads: &[JourneyLoad],
+) -> (Option<Shape>, Option<Vec<Stage>>) {
+    refuse_amount(section);
     let (arrivals, max_connections) = around_rate(section);
     if arrivals == Arrivals::Poisson {
         section.problem_at(
@@ -587,7 +615,7 @@ fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>, u
                 "is never reached, or not in 720h; raise the load, or write a duration instead",
             );
         }
-        End::Requests(number) => note_idle(section, load, &profile, (unit.key(), number)),
+        End::Requests(number) => note_idle(section, load, (unit.key(), number)),
         End::Duration(_) => {}
     }
 }
@@ -603,17 +631,15 @@ fn reaches(load: &Load, profile: &Profile, requests: u64) -> bool {
     }
 }
 
-fn note_idle(
-    section: &PlanSection<'_>,
-    load: &Load,
-    profile: &Profile,
-    (key, number): (&str, u64),
-) {
-    let idle = profile.peak() - number as f64;
-    if matches!(load.shape, Shape::Closed { .. }) && idle > 0.0 {
+fn note_idle(section: &PlanSection<'_>, load: &Load, (key, number): (&str, u64)) {
+    let users = load.peak_users().map_or(0, u64::from);
+    if let Some(idle @ 1..) = users.checked_sub(number) {
+        let users = match load.journeys.is_empty() {
+            true => "load.connections",
+            false => "the connections of all journeys",
+        };
         let note = format!(
-            "load.{key} = {number} is below load.connections: {idle} virtual users have \
-             nothing to do"
+            "load.{key} = {number} is below {users}: {idle} virtual users have nothing to do"
         );
         section.context.note(note);
     }

@@ -1,7 +1,7 @@
 //! Journeys with loads of their own: how they are read, and that a fleet makes the same.
 
 use crate::support::{again, parse};
-use plan::{End, MergedArrivals, Owner, Plan, Schedule, Shape};
+use plan::{End, MergedArrivals, Owner, Plan, Schedule, Seats, Shape, VirtualUsers};
 use std::time::Duration;
 
 const HEAD: &str = r#"
@@ -61,6 +61,62 @@ fn loads_of_journeys_are_one_load_together() {
     assert_eq!(read_again.load(), load);
     assert_eq!(read_again.journeys(), plan.journeys());
     assert_eq!(read_again.digest(), plan.digest());
+}
+
+#[test]
+fn users_of_journeys_are_one_load_together() {
+    let journeys = journeys(
+        "load = { connections = 10, stage = [{ over = \"2s\", to = 30 }, { to = 5 }] }",
+        "load = { connections = 0, stage = [{ over = \"1s\" }, { to = 4 }, { over = \"1s\" }] }",
+    );
+    let plan = read(&journeys, "duration = \"4s\", think_time = \"1s\"").unwrap();
+    let load = plan.load();
+    let Shape::Closed { connections, .. } = load.shape else {
+        panic!("an open loop");
+    };
+    assert_eq!(connections, 10);
+    assert_eq!(load.peak_users(), Some(34));
+    let stages: Vec<(u128, f64)> = load
+        .stages
+        .iter()
+        .map(|stage| (stage.over.as_millis(), stage.to))
+        .collect();
+    assert_eq!(stages, [(1000, 20.0), (0, 24.0), (1000, 34.0), (0, 9.0)]);
+    assert_eq!(Schedule::after_warm_up(load), None);
+    assert_eq!(MergedArrivals::after_warm_up(load), None);
+    // 40 and 10 seconds of users, and 12.
+    let weights = plan.journeys().iter().map(|journey| journey.weight);
+    assert_eq!(weights.collect::<Vec<u32>>(), [8065, 1935]);
+    let read_again = again(&plan).expect("the canonical text is a plan");
+    assert_eq!(read_again.load(), load);
+    assert_eq!(read_again.digest(), plan.digest());
+}
+
+#[test]
+fn agents_have_equal_parts_of_the_users_of_each_journey() {
+    let journeys = journeys("load.connections = 6", "load.connections = 4");
+    let plan = read(&journeys, "duration = \"4s\"").unwrap();
+    let users = VirtualUsers::new(plan.load());
+    for agents in [1, 2] {
+        for agent in 0..agents {
+            let owner = Owner {
+                agent,
+                agents,
+                worker: 0,
+                workers: 1,
+            };
+            let seats = Seats::new(plan.load(), owner);
+            let made: Vec<Option<u16>> = seats
+                .iter()
+                .map(|user| users.journey_of(u64::from(user)))
+                .collect();
+            let first = made.iter().filter(|journey| **journey == Some(0)).count();
+            assert_eq!(
+                (made.len(), first),
+                (10 / agents as usize, 6 / agents as usize)
+            );
+        }
+    }
 }
 
 #[test]
@@ -124,7 +180,27 @@ fn wrong_loads_say_what_to_write() {
         (
             journeys(own, "load = { connections = 5 }"),
             end,
-            "journey[1].load.connections: makes a closed loop",
+            "journey[1].load: has connections, and journey[0].load has rate; write one of the two",
+        ),
+        (
+            journeys(own, "load = { rate = \"5/s\", connections = 5 }"),
+            end,
+            "journey[1].load.connections: is given beside rate",
+        ),
+        (
+            journeys("load.connections = 2", "load.connections = 0"),
+            end,
+            "journey[1].load: comes to no virtual user",
+        ),
+        (
+            journeys("load.connections = 2", "load.connections = 3"),
+            "duration = \"2s\", max_connections = 5",
+            "load.max_connections: belongs to an open loop",
+        ),
+        (
+            journeys("load.connections = 9000000", "load.connections = 2000000"),
+            end,
+            "load: has more virtual users than 10000000, all journeys together",
         ),
         (
             journeys(own, "load = { rate = \"5/s\", duration = \"5s\" }"),
@@ -134,7 +210,7 @@ fn wrong_loads_say_what_to_write() {
         (
             journeys(own, "load = { stage = [{ over = \"5s\", to = \"5/s\" }] }"),
             end,
-            "journey[1].load: has no rate; write rate = \"5/s\"",
+            "journey[1].load: has no amount; write rate = \"5/s\" (arrivals) or connections = 20",
         ),
         (
             journeys(own, "load.rate = \"0/s\""),
