@@ -620,10 +620,11 @@ fn stages(load: &Load) -> Option<String> {
     };
     let mut said = Vec::new();
     for Stage { over, to } in &load.stages {
+        let amount = (to * 1000.0).round() / 1000.0; // a sum of ramps has fractions
         said.push(match (over.is_zero(), *to == before) {
-            (true, _) => format!("step to {to}{unit}"),
-            (false, true) => format!("{} at {to}{unit}", duration_text(*over)),
-            (false, false) => format!("{} to {to}{unit}", duration_text(*over)),
+            (true, _) => format!("step to {amount}{unit}"),
+            (false, true) => format!("{} at {amount}{unit}", duration_text(*over)),
+            (false, false) => format!("{} to {amount}{unit}", duration_text(*over)),
         });
         before = *to;
     }

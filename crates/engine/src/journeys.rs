@@ -92,7 +92,7 @@ impl Journeys {
     /// The first steps of the first journey, `most` at most, if it captures `texts`: their requests
     /// and random numbers.
     pub(crate) fn first_steps(&self, most: usize, texts: &JourneyMemory) -> Vec<(u16, u64)> {
-        let cell = self.cell(Period::Measured, 0);
+        let cell = self.cell(Period::Measured, 0, 0);
         let program = &self.programs[usize::from(cell.journey)];
         let mut walk = Walk::new(cell, (0, 0), program, self.seed);
         let mut steps = Vec::new();
@@ -123,16 +123,16 @@ impl Journeys {
         first.unwrap_or(0) // a plan has no such journey
     }
 
-    /// Begins the journey that is due as `arrival`, on `slot`. Its first step is due then, or after
-    /// a pause if its user has made what comes before that.
+    /// Begins the journey that is due as `arrival`, on `slot` and made by `user`. Its first step is
+    /// due then, or after a pause if its user has made what comes before that.
     pub(crate) fn begin(
         &mut self,
-        slot: u32,
+        (slot, user): (u32, u64),
         arrival: Arrival,
         memories: &mut JourneyMemories,
         recorder: &mut Recorder,
     ) {
-        let cell = self.cell(arrival.period, arrival.seq);
+        let cell = self.cell(arrival.period, arrival.seq, user);
         let program = &self.programs[usize::from(cell.journey)];
         let seq = Values::number(arrival.period, arrival.seq);
         let of_walk = (seq, arrival.intended_at);
@@ -327,9 +327,9 @@ impl Journeys {
         recorder.end_journey(walk.cell, end, times);
     }
 
-    /// The cell of journey `seq` of a part of the run.
-    pub(crate) fn cell(&self, period: Period, seq: u64) -> JourneyCell {
-        let journey = self.choice.at(period, seq);
+    /// The cell of journey `seq` of a part of the run, which `user` makes.
+    pub(crate) fn cell(&self, period: Period, seq: u64, user: u64) -> JourneyCell {
+        let journey = self.choice.at(period, seq, user);
         JourneyCell { period, journey }
     }
 }

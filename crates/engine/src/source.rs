@@ -6,10 +6,10 @@ use crate::recorded_connections::RecordedConnections;
 pub(crate) use measure::nanoseconds;
 use measure::{Period, Window};
 use plan::{
-    Bookmark, End, Instants, Load, Plan, Portion, Profile, Schedule, Seats, Shape, UserOperations,
+    Bookmark, End, Instants, Load, Plan, Portion, Schedule, Seats, Shape, UserOperations,
+    VirtualUsers,
 };
 use std::ops::Range;
-use std::time::Duration;
 
 /// The part of a plan that a worker fires.
 #[derive(Debug, Clone)]
@@ -220,13 +220,13 @@ impl LoadSource {
 impl Users {
     fn new(plan: &Plan, duty: &Duty, timeline: Timeline) -> Users {
         let load = plan.load();
-        let (warm_up, measured) = (Profile::warm_up(load), Profile::after_warm_up(load));
+        let all = VirtualUsers::new(load);
         let seats = Seats::new(load, duty.portion.clone());
-        let initial = warm_up.amount_at(0);
-        let begin = |user: u32| ramp_delay(user, initial, load.connect_ramp);
         let spans = |user: u32| {
-            let spans = active(user, &warm_up, &measured, timeline, begin(user));
-            starting_at(duty.from, spans)
+            // Only users active from the start connect together, so only they are spread.
+            let place = all.initial_place(user).unwrap_or(0.0);
+            let delay = (nanoseconds(load.connect_ramp) as f64 * place) as u64;
+            starting_at(duty.from, active(all.active_spans(user), timeline, delay))
         };
         let users: Vec<(u64, Vec<Range<u64>>)> = seats
             .iter()
@@ -283,32 +283,18 @@ impl Users {
     }
 }
 
-/// The delay that spreads the connects of initial users, if the plan has a connect ramp.
-fn ramp_delay(user: u32, initial: f64, ramp: Duration) -> u64 {
-    let user = f64::from(user);
-    if user < initial {
-        (nanoseconds(ramp) as f64 * user / initial) as u64
-    } else {
-        0
-    }
-}
-
-/// The spans of the run clock in which `user` is active.
+/// The spans of the run clock in which a user is active, which is so in these spans of the warm-up
+/// and the measured part; it begins `delay` later if it is active from the start.
 fn active(
-    user: u32,
-    warm_up: &Profile,
-    measured: &Profile,
+    (warm_up, measured): (Vec<Range<u64>>, Vec<Range<u64>>),
     timeline: Timeline,
     delay: u64,
 ) -> Vec<Range<u64>> {
     let from = timeline.measured_from;
     let clip = |span: Range<u64>| span.start.min(from)..span.end.min(from);
     let shift = |span: Range<u64>| span.start.saturating_add(from)..span.end.saturating_add(from);
-    let all = warm_up
-        .active_spans(user)
-        .into_iter()
-        .map(clip)
-        .chain(measured.active_spans(user).into_iter().map(shift));
+    let all = warm_up.into_iter().map(clip);
+    let all = all.chain(measured.into_iter().map(shift));
     let mut spans: Vec<Range<u64>> = Vec::new();
     for span in all.filter(|span| !span.is_empty()) {
         // A user active across the end of the warm-up is not interrupted there.
@@ -317,7 +303,6 @@ fn active(
             _ => spans.push(span),
         }
     }
-    // Only users active from the start connect together, so only they are spread.
     if let Some(first) = spans.first_mut().filter(|first| first.start == 0) {
         first.start = delay.min(first.end);
     }

@@ -177,6 +177,68 @@ fn journeys_with_loads_of_their_own_arrive_as_often_as_those_say() {
     }
 }
 
+/// The shop's plan, whose journeys have users of their own: two, and after a second three.
+fn users(plan: &str) -> String {
+    let changed = plan
+        .replace("weight = 3\nsteps", "load.connections = 2\nsteps")
+        .replace(
+            "name = \"visitor\"\nsteps",
+            "name = \"visitor\"\nload = { connections = 0, stage = [{ over = \"1s\" }, { to = 3 \
+             }] }\nsteps",
+        );
+    assert_eq!(changed.matches("connections = ").count(), 2, "{changed}");
+    changed
+}
+
+#[test]
+fn journeys_with_users_of_their_own_are_made_by_those() {
+    for (agents, rest) in [
+        (1, "duration = \"3s\""),
+        (2, "duration = \"3s\"\nwarm_up = \"500ms\""),
+        (
+            4,
+            "journeys = 80\nthink_time = \"50ms\"\nconnect_ramp = \"100ms\"",
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let seen = folder.path().join("seen");
+        let Some(server) = PythonServer::shop(Ipv4Addr::LOCALHOST.into(), &seen) else {
+            return;
+        };
+        let plan = users(&shop(&server, rest));
+        let finished = CoordinatorCommand::local(agents, &plan).run();
+        let document = finished.document();
+        let sessions = sessions(&seen);
+        let logins = logins(&server);
+        let of_users = |range: std::ops::Range<u32>| {
+            let of_user = |user: u32| logins.get(&format!("user{user}")).copied().unwrap_or(0);
+            range.map(of_user).collect::<Vec<u64>>()
+        };
+        // Users 0 and 1 buy, 2 to 4 visit, and there is no other.
+        assert!(
+            of_users(0..5).iter().all(|&number| number > 0),
+            "{logins:?}"
+        );
+        assert_eq!(logins.len(), 5, "{logins:?}");
+        // Four agents make 16 journeys for each user, whichever is quicker.
+        let made = |place: usize| document.journeys[place].begun;
+        assert!(agents < 4 || (made(0), made(1)) == (32, 48), "{finished}");
+        if rest.contains("warm_up") {
+            continue; // whose journeys the shop counts too
+        }
+        assert_counts(&finished, &sessions);
+        for (place, users) in [(0, 0..2), (1, 2..5)] {
+            let login = &document.journeys[place].steps[1];
+            let all: u64 = of_users(users).iter().sum();
+            assert_eq!(
+                (login.request.as_str(), login.ok),
+                ("login", all),
+                "{finished}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_journey_ends_with_the_step_that_fails() {
     // An item that was not found is refused.

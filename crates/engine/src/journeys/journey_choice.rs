@@ -1,15 +1,17 @@
-//! Which journey is made, by its number in the cluster.
+//! Which journey is made, by its number in the cluster or by its user.
 
 use measure::Period;
-use plan::{MergedArrivals, Mix, Plan};
+use plan::{MergedArrivals, Mix, Plan, VirtualUsers};
 
 /// How the journeys of a plan are told apart.
 #[derive(Debug)]
 pub(super) enum JourneyChoice {
     /// By weight.
     Mixed(Mix),
-    /// By the loads that they have of their own.
+    /// By the rates that they have of their own.
     Due(Box<DueJourneys>),
+    /// By their user: journeys have users of their own.
+    OfUsers(VirtualUsers),
 }
 
 #[derive(Debug)]
@@ -25,17 +27,22 @@ impl JourneyChoice {
             let warm_up = MergedArrivals::warm_up(plan.load());
             return JourneyChoice::Due(Box::new(DueJourneys { warm_up, measured }));
         }
+        if !plan.load().journeys.is_empty() {
+            return JourneyChoice::OfUsers(VirtualUsers::new(plan.load()));
+        }
         let journeys = plan.journeys().iter();
         let weights: Vec<u32> = journeys.map(|journey| journey.weight).collect();
         JourneyChoice::Mixed(Mix::new(&weights, plan.load().seed))
     }
 
-    /// The place in the plan of journey `seq` of a part of the run.
+    /// The place in the plan of journey `seq` of a part of the run, which `user` makes.
     #[inline]
-    pub(super) fn at(&self, period: Period, seq: u64) -> u16 {
+    pub(super) fn at(&self, period: Period, seq: u64, user: u64) -> u16 {
         match self {
             JourneyChoice::Mixed(mix) => mix.at(seq),
             JourneyChoice::Due(due) => due.at(period, seq),
+            // There are no other users.
+            JourneyChoice::OfUsers(users) => users.journey_of(user).unwrap_or(0),
         }
     }
 }

@@ -147,7 +147,7 @@ impl Worker {
         let request = match &self.journeys {
             None => self.script.first(seq),
             Some(journeys) => {
-                let cell = journeys.cell(period, seq);
+                let cell = journeys.cell(period, seq, 0); // an arrival has no user yet
                 self.ledger.recorder.count_journey_not_sent(cell);
                 journeys.first_request(cell)
             }

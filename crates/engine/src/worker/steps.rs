@@ -21,7 +21,8 @@ impl Worker {
         self.ledger.roll(now);
         if let Some(journeys) = &mut self.journeys {
             let memories = &mut self.requests.memories;
-            journeys.begin(slot, arrival, memories, &mut self.ledger.recorder);
+            let maker = (slot, self.seats.user(self.seats.seat_of(slot)));
+            journeys.begin(maker, arrival, memories, &mut self.ledger.recorder);
         }
         match self.step_due_at(slot) {
             // The steps before that pause have been made by its user before.
