@@ -92,7 +92,12 @@ impl Journeys {
     /// The first steps of the first journey, `most` at most, if it captures `texts`: their requests
     /// and random numbers.
     pub(crate) fn first_steps(&self, most: usize, texts: &JourneyMemory) -> Vec<(u16, u64)> {
-        let cell = self.cell(Period::Measured, 0, 0);
+        let first = Arrival {
+            seq: 0,
+            intended_at: 0,
+            period: Period::Measured,
+        };
+        let cell = self.cell(first, 0);
         let program = &self.programs[usize::from(cell.journey)];
         let mut walk = Walk::new(cell, (0, 0), program, self.seed);
         let mut steps = Vec::new();
@@ -132,7 +137,7 @@ impl Journeys {
         memories: &mut JourneyMemories,
         recorder: &mut Recorder,
     ) {
-        let cell = self.cell(arrival.period, arrival.seq, user);
+        let cell = self.cell(arrival, user);
         let program = &self.programs[usize::from(cell.journey)];
         let seq = Values::number(arrival.period, arrival.seq);
         let of_walk = (seq, arrival.intended_at);
@@ -327,10 +332,12 @@ impl Journeys {
         recorder.end_journey(walk.cell, end, times);
     }
 
-    /// The cell of journey `seq` of a part of the run, which `user` makes.
-    pub(crate) fn cell(&self, period: Period, seq: u64, user: u64) -> JourneyCell {
-        let journey = self.choice.at(period, seq, user);
-        JourneyCell { period, journey }
+    /// The cell of the journey that is due as `arrival` and made by `user`.
+    pub(crate) fn cell(&self, arrival: Arrival, user: u64) -> JourneyCell {
+        JourneyCell {
+            period: arrival.period,
+            journey: self.choice.at(arrival, user),
+        }
     }
 }
 

@@ -31,6 +31,7 @@ mod journey;
 mod key_log;
 mod load;
 mod load_amount;
+mod marked_arrivals;
 mod mask;
 mod merged_arrivals;
 mod message_shape;
@@ -111,6 +112,7 @@ pub use journey::{
 };
 pub use key_log::KeyLog;
 pub use load::{Arrivals, End, JourneyLoad, Load, Shape, Stage, ThinkTime};
+pub use marked_arrivals::MarkedArrivals;
 pub use mask::{MASK, mask_secrets};
 pub use merged_arrivals::{MergedArrival, MergedArrivals};
 pub use message_shape::{FieldKind, FieldLabel, MessageShape, ScalarType, ShapeField};

@@ -1,6 +1,6 @@
 //! Even arrivals of several journeys, each with a rate of its own, as one sequence.
 
-use crate::{JourneyLoad, Load, Profile, Shape, Stage};
+use crate::{Arrivals, JourneyLoad, Load, Profile, Shape, Stage};
 use measure::nanoseconds;
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ pub struct MergedArrival {
 }
 
 impl MergedArrivals {
-    /// The arrivals of the measured part; `None` if journeys do not arrive at rates of their own.
+    /// The arrivals of the measured part; `None` if journeys do not arrive evenly, at rates of
+    /// their own.
     #[must_use]
     pub fn after_warm_up(load: &Load) -> Option<MergedArrivals> {
         let own = |journey: &JourneyLoad| journey.profile();
@@ -47,8 +48,11 @@ impl MergedArrivals {
         whole: Profile,
     ) -> Option<MergedArrivals> {
         let journeys: Vec<Profile> = load.journeys.iter().map(own).collect();
-        let arrive = matches!(load.shape, Shape::Open { .. }) && !journeys.is_empty();
-        arrive.then_some(MergedArrivals { journeys, whole })
+        let is_even = match load.shape {
+            Shape::Open { arrivals, .. } => arrivals == Arrivals::Even,
+            Shape::Closed { .. } => false,
+        };
+        (is_even && !journeys.is_empty()).then_some(MergedArrivals { journeys, whole })
     }
 
     /// Returns arrival `number`, from 0; `None` if there are fewer.
@@ -158,7 +162,7 @@ impl JourneyLoad {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Arrivals, End, Rate};
+    use crate::{End, Rate};
     use proptest::prelude::*;
 
     const S: u64 = 1_000_000_000;

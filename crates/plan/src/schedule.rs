@@ -17,15 +17,15 @@ const WARM_UP_SEED: u64 = 0x7761_726d_2d75_7021;
 ///
 /// Even arrivals: number k is due when the integral of the rate passes k, the first one at once. If
 /// journeys have loads of their own, this holds for each, and they are merged by instant. Poisson
-/// arrivals: the same with a sum of seeded exponential gaps in place of k. A replay: as its log
-/// says. Every owner computes the same sequence and takes its own numbers from it, so the union
-/// over all owners is the same sequence, however many they are.
+/// arrivals: the same with a sum of seeded exponential gaps in place of k, over all journeys. A
+/// replay: as its log says. Every owner computes the same sequence and takes its own numbers from
+/// it, so the union over all owners is the same sequence, however many they are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
     profile: Profile,
     arrivals: Arrivals,
     recorded: Option<Arc<RecordedArrivals>>,
-    /// The arrivals of journeys that have loads of their own, whose sum is the profile.
+    /// Even arrivals of journeys that have loads of their own, whose sum is the profile.
     merged: Option<Arc<MergedArrivals>>,
     seed: u64,
     bound: Bound,

@@ -177,6 +177,25 @@ fn journeys_with_loads_of_their_own_arrive_as_often_as_those_say() {
     }
 }
 
+#[test]
+fn random_arrivals_of_journeys_are_the_same_over_fleets() {
+    let load = "journeys = 72\narrivals = \"poisson\"\nmax_connections = 100";
+    let mut made = Vec::new();
+    for agents in [1, 2] {
+        let Some((finished, sessions)) = run(agents, load, loads) else {
+            return;
+        };
+        assert_counts(&finished, &sessions);
+        let document = finished.document();
+        let begun = document.journeys.iter().map(|journey| journey.begun);
+        made.push(begun.collect::<Vec<u64>>());
+    }
+    // By their rates 60 and 12, give or take four standard deviations.
+    assert!((46..=71).contains(&made[0][0]), "{made:?}");
+    assert_eq!(made[0].iter().sum::<u64>(), 72);
+    assert_eq!(made[0], made[1]);
+}
+
 /// The shop's plan, whose journeys have users of their own: two, and after a second three.
 fn users(plan: &str) -> String {
     let changed = plan

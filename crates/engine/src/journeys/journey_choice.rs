@@ -1,60 +1,94 @@
 //! Which journey is made, by its number in the cluster or by its user.
 
-use measure::Period;
-use plan::{MergedArrivals, Mix, Plan, VirtualUsers};
+use crate::arrival::Arrival;
+use measure::{Period, nanoseconds};
+use plan::{Load, MarkedArrivals, MergedArrivals, Mix, Plan, VirtualUsers};
 
 /// How the journeys of a plan are told apart.
 #[derive(Debug)]
 pub(super) enum JourneyChoice {
     /// By weight.
     Mixed(Mix),
-    /// By the rates that they have of their own.
-    Due(Box<DueJourneys>),
+    /// By the even arrivals that they have of their own.
+    Due(PartsOf<MergedArrivals>),
+    /// By the random arrivals that they have of their own.
+    Marked(PartsOf<MarkedArrivals>),
     /// By their user: journeys have users of their own.
     OfUsers(VirtualUsers),
 }
 
+/// The arrivals of the parts of a run.
 #[derive(Debug)]
-pub(super) struct DueJourneys {
-    /// `None` without a warm-up, or if it has no arrivals.
-    warm_up: Option<MergedArrivals>,
-    measured: MergedArrivals,
+pub(super) struct PartsOf<T> {
+    warm_up: Box<T>,
+    measured: Box<T>,
+    /// When the measured part begins; run clock.
+    measured_from: u64,
 }
 
 impl JourneyChoice {
     pub(super) fn new(plan: &Plan) -> JourneyChoice {
-        if let Some(measured) = MergedArrivals::after_warm_up(plan.load()) {
-            let warm_up = MergedArrivals::warm_up(plan.load());
-            return JourneyChoice::Due(Box::new(DueJourneys { warm_up, measured }));
+        let load = plan.load();
+        if let Some(parts) =
+            PartsOf::new(load, MergedArrivals::warm_up, MergedArrivals::after_warm_up)
+        {
+            return JourneyChoice::Due(parts);
         }
-        if !plan.load().journeys.is_empty() {
-            return JourneyChoice::OfUsers(VirtualUsers::new(plan.load()));
+        if let Some(parts) =
+            PartsOf::new(load, MarkedArrivals::warm_up, MarkedArrivals::after_warm_up)
+        {
+            return JourneyChoice::Marked(parts);
+        }
+        if !load.journeys.is_empty() {
+            return JourneyChoice::OfUsers(VirtualUsers::new(load));
         }
         let journeys = plan.journeys().iter();
         let weights: Vec<u32> = journeys.map(|journey| journey.weight).collect();
-        JourneyChoice::Mixed(Mix::new(&weights, plan.load().seed))
+        JourneyChoice::Mixed(Mix::new(&weights, load.seed))
     }
 
-    /// The place in the plan of journey `seq` of a part of the run, which `user` makes.
+    /// The place in the plan of the journey that is due as `arrival` and made by `user`.
     #[inline]
-    pub(super) fn at(&self, period: Period, seq: u64, user: u64) -> u16 {
+    pub(super) fn at(&self, arrival: Arrival, user: u64) -> u16 {
+        let seq = arrival.seq;
         match self {
             JourneyChoice::Mixed(mix) => mix.at(seq),
-            JourneyChoice::Due(due) => due.at(period, seq),
+            JourneyChoice::Due(parts) => {
+                let (arrivals, _) = parts.of(arrival);
+                // The schedule has no other numbers.
+                arrivals.at(seq).map_or(0, |due| due.journey)
+            }
+            JourneyChoice::Marked(parts) => {
+                let (arrivals, at_ns) = parts.of(arrival);
+                arrivals.at(seq, at_ns)
+            }
             // There are no other users.
             JourneyChoice::OfUsers(users) => users.journey_of(user).unwrap_or(0),
         }
     }
 }
 
-impl DueJourneys {
-    fn at(&self, period: Period, seq: u64) -> u16 {
-        let arrivals = match period {
-            Period::WarmUp => self.warm_up.as_ref(),
-            Period::Measured => Some(&self.measured),
-        };
-        let arrival = arrivals.and_then(|arrivals| arrivals.at(seq));
-        // Its schedule has no other numbers.
-        arrival.map_or(0, |arrival| arrival.journey)
+impl<T> PartsOf<T> {
+    fn new(
+        load: &Load,
+        warm_up: impl Fn(&Load) -> Option<T>,
+        measured: impl Fn(&Load) -> Option<T>,
+    ) -> Option<PartsOf<T>> {
+        Some(PartsOf {
+            warm_up: Box::new(warm_up(load)?),
+            measured: Box::new(measured(load)?),
+            measured_from: nanoseconds(load.warm_up),
+        })
+    }
+
+    /// The part that `arrival` belongs to, and when in it it is due.
+    fn of(&self, arrival: Arrival) -> (&T, u64) {
+        match arrival.period {
+            Period::WarmUp => (&self.warm_up, arrival.intended_at),
+            Period::Measured => {
+                let at_ns = arrival.intended_at.saturating_sub(self.measured_from);
+                (&self.measured, at_ns)
+            }
+        }
     }
 }

@@ -143,11 +143,10 @@ impl Worker {
 
     /// Records an arrival that is never sent.
     pub(super) fn not_sent(&mut self, waiting: WaitingArrival, kind: Kind, now: u64) {
-        let Arrival { period, seq, .. } = waiting.arrival;
         let request = match &self.journeys {
-            None => self.script.first(seq),
+            None => self.script.first(waiting.arrival.seq),
             Some(journeys) => {
-                let cell = journeys.cell(period, seq, 0); // an arrival has no user yet
+                let cell = journeys.cell(waiting.arrival, 0); // an arrival has no user yet
                 self.ledger.recorder.count_journey_not_sent(cell);
                 journeys.first_request(cell)
             }

@@ -4,7 +4,7 @@ use crate::read::field::Field;
 use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::stages::{amount, connections, rate, stages};
-use crate::{Arrivals, Journey, JourneyLoad, Load, MergedArrivals, Shape};
+use crate::{Arrivals, Journey, JourneyLoad, Load, Shape};
 
 /// Most journeys with a load of their own: finding an arrival takes time for each of them.
 const MAX_LOADS: usize = 100;
@@ -183,21 +183,12 @@ fn shape(section: &PlanSection<'_>) -> Option<Shape> {
 /// Gives journeys with loads of their own the weights that they have in means over all journeys:
 /// their shares of the arrivals, or of the time of virtual users.
 pub(crate) fn weigh(journeys: &mut [Journey], load: &Load) {
-    let amounts: Vec<f64> = match (MergedArrivals::after_warm_up(load), load.measured_span_ns()) {
-        (Some(arrivals), Some(span_ns)) => {
-            let counts = arrivals.counts_before(span_ns).into_iter();
-            counts.map(|count| count as f64).collect()
-        }
-        (Some(_), None) => return,
-        (None, span_ns) => {
-            // How long a number of journeys takes is unknown, but not how the stages end.
-            let span_ns = span_ns.unwrap_or(u64::MAX);
-            let users = load.journeys.iter();
-            users
-                .map(|journey| journey.profile().integral_at(span_ns))
-                .collect()
-        }
-    };
+    // How long users take for a number of journeys is unknown, but not how the stages end.
+    let span_ns = load.measured_span_ns().unwrap_or(u64::MAX);
+    let amounts = load.journeys.iter().map(JourneyLoad::profile);
+    let amounts: Vec<f64> = amounts
+        .map(|profile| profile.integral_at(span_ns))
+        .collect();
     let total: f64 = amounts.iter().sum();
     for (journey, amount) in journeys.iter_mut().zip(amounts) {
         let share = amount / total.max(f64::MIN_POSITIVE);

@@ -219,13 +219,6 @@ fn sum_of_arrivals(
 ) -> (Option<Shape>, Option<Vec<Stage>>) {
     refuse_amount(section);
     let (arrivals, max_connections) = around_rate(section);
-    if arrivals == Arrivals::Poisson {
-        section.problem_at(
-            "arrivals",
-            "is \"even\" where journeys have loads of their own; remove it, or write one load and \
-             weights",
-        );
-    }
     let (first, stages) = merged_arrivals::sum(loads);
     if first > MAX_RATE || stages.iter().any(|stage| stage.to > MAX_RATE) {
         section

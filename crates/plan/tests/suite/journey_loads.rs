@@ -131,9 +131,16 @@ fn load_ends_with_the_last_stage_of_any_journey_or_with_a_number() {
 #[test]
 fn fleet_of_any_size_makes_the_same_arrivals() {
     let plan = read(&both(), "duration = \"4s\"").unwrap();
-    let schedule = Schedule::after_warm_up(plan.load()).unwrap();
+    assert_eq!(Schedule::after_warm_up(plan.load()).unwrap().total(), 115);
+    for arrivals in ["even", "poisson"] {
+        let load = format!("duration = \"4s\", arrivals = \"{arrivals}\"");
+        is_the_same_over_fleets(&read(&both(), &load).unwrap());
+    }
+}
+
+fn is_the_same_over_fleets(plan: &Plan) {
+    let schedule = Schedule::after_warm_up(plan.load()).expect("an open loop");
     let alone: Vec<(u64, u64)> = schedule.instants(Owner::ALONE).collect();
-    assert_eq!(alone.len(), 115);
     assert!(alone.is_sorted_by(|one, next| one.0 + 1 == next.0 && one.1 <= next.1));
     for agents in [2, 3, 7] {
         for workers in [1, 2] {
@@ -231,11 +238,6 @@ fn wrong_loads_say_what_to_write() {
             journeys(own, own),
             "connections = 5, duration = \"2s\"",
             "load.connections: is given beside the loads that journeys have",
-        ),
-        (
-            journeys(own, own),
-            "arrivals = \"poisson\", duration = \"2s\"",
-            "load.arrivals: is \"even\" where journeys have loads of their own",
         ),
         (journeys(own, own), "seed = 1", "load: says no end"),
         (
