@@ -1,13 +1,16 @@
-//! JSON into the bytes of a message of Protocol Buffers, by the descriptors of its service. Pure:
-//! no files, no network. Agents do without it, since plans travel with their messages encoded.
+//! JSON into the bytes of a message of Protocol Buffers, by the descriptors of its service, and
+//! descriptors out of the answers of a server that describes itself. Pure: no files, no network.
+//! Agents do without it, since plans travel with their messages encoded.
 
 mod answer;
 mod descriptors;
 mod parts;
+mod reflection;
 
 use plan::{EncodedCall, MessageFault, PLACEHOLDER_MARK};
 use prost_reflect::prost::Message as _;
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor};
+pub use reflection::{ReflectedSet, Reflection, ReflectionRequest, ReflectionResponse};
 use std::collections::BTreeSet;
 
 /// Encodes `json`, the message of a call of `method` (`package.Service/Method`) that takes one
