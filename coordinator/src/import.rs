@@ -1,10 +1,14 @@
-//! `coordinator import`: makes a replay of a log. Opens the files; `traffic` reads and writes.
+//! `coordinator import`: makes a replay of a log, or the descriptor set of a gRPC server. Opens the
+//! files; `traffic` reads and writes.
+
+mod reflecting;
 
 use crate::exit::Exit;
 use crate::terminal;
 use anyhow::Context as _;
 use clap::Args;
 use plan::{Rate, SECRET_HEADERS};
+use reflecting::GrpcServer;
 use run_folder::{STANDARD_INPUT, in_words};
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read};
@@ -26,12 +30,15 @@ Examples:
   coordinator import --log-format \\
     '$msec $request_time \"$request\" $status $connection $connection_requests' \\
     access.log > replay.jsonl
+  coordinator import grpc://127.0.0.1:50051 > api.binpb
   coordinator import --bodies skip --from 2026-11-24T12:00:00Z \\
     --to 2026-11-24T12:10:00Z session.har > replay.jsonl
 
 The replay goes to standard output, what was read and left out to standard
-error. Exit codes: 0 if any request was written, 2 if the log or the command line
-cannot be used, 4 if the replay cannot be written.";
+error. A gRPC server that has reflection switched on gives the descriptor set
+that request.grpc.descriptors names; SSL_CERT_FILE names the authority of a
+private certificate. Exit codes: 0 if anything was written, 2 if the log, the
+server or the command line cannot be used, 4 if the output cannot be written.";
 
 /// `coordinator import`, as typed.
 #[derive(Debug, Args)]
@@ -76,7 +83,11 @@ pub struct ImportArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_048_576),
     )]
     pub sort_memory: u32,
-    /// The log, also packed by gzip; - is standard input
+    /// Take only these services of a gRPC server, such as shop.v1.Carts [default: all]
+    #[arg(long, value_name = "SERVICE,…", value_delimiter = ',')]
+    pub services: Vec<String>,
+    /// The log, also packed by gzip; - is standard input; or a gRPC server: grpc://HOST:PORT, with
+    /// TLS grpcs://HOST:PORT
     #[arg(value_name = "LOG")]
     pub log: PathBuf,
 }
@@ -97,11 +108,27 @@ fn interval_ns(text: &str) -> Result<u64, String> {
     Err("0 is not a rate; write a value above 0, such as 100/s".to_owned())
 }
 
-/// Reads a log, and prints a replay.
+/// Reads a log, and prints a replay; or asks a server, and prints its descriptor set.
 ///
 /// # Errors
 /// Standard output cannot be written.
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
+    let server = args.log.to_str().filter(|log| GrpcServer::is_meant_by(log));
+    match server.map(str::parse::<GrpcServer>) {
+        Some(Ok(server)) => return reflecting::reflect(&server, &args.services),
+        Some(Err(why)) => {
+            terminal::say(why);
+            return Ok(Exit::Usage);
+        }
+        None => {}
+    }
+    if !args.services.is_empty() {
+        terminal::say(
+            "--services are those of a gRPC server, and this is a log; remove them, or write \
+             grpc://HOST:PORT",
+        );
+        return Ok(Exit::Usage);
+    }
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from >= to
     {

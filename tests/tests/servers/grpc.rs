@@ -1,26 +1,18 @@
 //! gRPC calls to a server made with tonic: by status, the result has what the server answered.
 
 mod greeter;
+mod reflection;
 
 use analysis::Document;
-use greeter::{Greeter, PROTO, Transport};
+use greeter::{Greeter, Transport, descriptors};
 use interop::{CoordinatorCommand, Finished, Pki};
 use measure::GrpcStatus;
-use prost::Message as _;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// Longer than any test.
 const LONG: Duration = Duration::from_secs(600);
-
-/// The descriptor set of the server's file.
-fn descriptors() -> Vec<u8> {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("greet.proto"), PROTO).unwrap();
-    let set = protox::compile(["greet.proto"], [folder.path()]).unwrap();
-    set.encode_to_vec()
-}
 
 fn start(agents: u32, plan: &str, pki: &Pki) -> Finished {
     CoordinatorCommand::local(agents, plan)

@@ -302,7 +302,8 @@ fn message(
     if !section.has("descriptors") {
         section.problem(
             "names no descriptors; write descriptors = \"api.binpb\", a file that protoc \
-             --include_imports --descriptor_set_out=api.binpb makes, or buf build -o api.binpb",
+             --include_imports --descriptor_set_out=api.binpb makes, buf build -o api.binpb, or \
+             coordinator import grpc://HOST:PORT > api.binpb",
         );
     }
     let text = match section.field("message") {

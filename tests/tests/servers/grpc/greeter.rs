@@ -1,4 +1,4 @@
-//! A gRPC server made with tonic, which counts what it answers.
+//! A gRPC server made with tonic, which counts what it answers, and describes itself.
 
 use interop::Pki;
 use std::collections::BTreeMap;
@@ -187,6 +187,9 @@ impl Service<http::Request<tonic::body::Body>> for GreeterService {
     }
 
     fn call(&mut self, request: http::Request<tonic::body::Body>) -> Self::Future {
+        if request.uri().path().starts_with("/grpc.reflection.") {
+            return Box::pin(describe(request));
+        }
         let service = self.clone();
         let is_streamed = match request.uri().path() {
             "/greet.Greeter/SayHello" => false,
@@ -201,6 +204,27 @@ impl Service<http::Request<tonic::body::Body>> for GreeterService {
             })
         })
     }
+}
+
+/// The descriptor set of [`PROTO`].
+pub fn descriptors() -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("greet.proto"), PROTO).unwrap();
+    let set = protox::compile(["greet.proto"], [folder.path()]).unwrap();
+    prost::Message::encode_to_vec(&set)
+}
+
+/// Answers by tonic's own reflection, in the older version if no other was asked for.
+async fn describe(
+    request: http::Request<tonic::body::Body>,
+) -> Result<http::Response<tonic::body::Body>, std::convert::Infallible> {
+    let set = descriptors();
+    let builder = tonic_reflection::server::Builder::configure();
+    let builder = builder.register_encoded_file_descriptor_set(&set);
+    if request.uri().path().contains(".v1.") {
+        return builder.build_v1().unwrap().call(request).await;
+    }
+    builder.build_v1alpha().unwrap().call(request).await
 }
 
 impl UnaryService<Hello> for GreeterService {
