@@ -18,6 +18,7 @@ mod saved;
 pub mod script;
 mod session;
 mod traffic;
+mod websocket;
 mod words;
 
 pub use content::content;
@@ -32,13 +33,14 @@ pub use records::records;
 pub use saved::{campaign, result, run_log};
 pub use session::session;
 pub use traffic::{log, log_format};
+pub use websocket::websocket;
 pub use words::{address, policy, token};
 
 /// A function that must not panic, whatever the bytes.
 pub type Target = fn(&[u8]);
 
 /// Every target by its name, which is that of its folder in `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("address", address),
     ("campaign", campaign),
     ("content", content),
@@ -58,4 +60,5 @@ pub const TARGETS: [(&str, Target); 19] = [
     ("snapshot", snapshot),
     ("token", token),
     ("totals", totals),
+    ("websocket", websocket),
 ];

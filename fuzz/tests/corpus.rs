@@ -932,6 +932,56 @@ fn grpc_message() {
     }
 }
 
+/// Frames of a server: messages whole and in fragments, with pings between them, lengths in their
+/// three forms, and a close frame.
+#[test]
+fn websocket() {
+    let frame = |first: u8, payload: &[u8]| {
+        let mut frame = vec![first];
+        match payload.len() {
+            length @ 0..=125 => frame.push(length as u8),
+            length @ 126..=0xffff => {
+                frame.push(126);
+                frame.extend((length as u16).to_be_bytes());
+            }
+            length => {
+                frame.push(127);
+                frame.extend((length as u64).to_be_bytes());
+            }
+        }
+        frame.extend(payload);
+        frame
+    };
+    let seed = |frames: &[Vec<u8>]| [vec![7], frames.concat()].concat();
+    let fragments = [
+        frame(0x01, b"a\xc3"),
+        frame(0x89, b"ping"),
+        frame(0x00, b""),
+        frame(0x80, b"\xbcb"),
+        frame(0x8a, b""),
+    ];
+    let seeds = [
+        ("text", seed(&[frame(0x81, "gr\u{fc}n".as_bytes())])),
+        (
+            "lengths",
+            seed(&[frame(0x82, &[1; 126]), frame(0x82, &[2; 0x1_0000])]),
+        ),
+        ("fragments", seed(&fragments)),
+        (
+            "close",
+            seed(&[frame(0x88, b"\x03\xe8bye"), frame(0x81, b"late")]),
+        ),
+        ("no-code", seed(&[frame(0x81, b""), frame(0x88, b"")])),
+        ("reserved", seed(&[frame(0xc1, b"a")])),
+        ("masked", seed(&[vec![0x81, 0x81, 0, 0, 0, 0, b'a']])),
+        ("long-form", seed(&[vec![0x82, 126, 0, 1, b'a']])),
+        ("cut", seed(&[vec![0x81, 9, b'a']])),
+    ];
+    for seed in kept("websocket", named(seeds.to_vec())) {
+        fuzz::websocket(&seed);
+    }
+}
+
 /// Bodies in each content coding: two members of gzip, and what the programs of brotli and zstd
 /// made for the checks.
 #[test]

@@ -9,6 +9,7 @@ use crate::lane_event::LaneEvent;
 use crate::response::ResponseParser;
 pub use crate::tls::{RecordDoor, RecordForge};
 use crate::values::Values;
+use crate::websocket::{MessageReader, PeerFrame};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -155,5 +156,50 @@ impl Http2Door {
             let was = std::mem::take(&mut self.is_under_way[lane as usize]);
             assert!(was, "lane {lane} ends twice: {}", self.log);
         }
+    }
+}
+
+/// What has come of a WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadFrame {
+    /// A text or binary message.
+    Message(Vec<u8>),
+    /// A ping with its payload.
+    Ping(Vec<u8>),
+    /// A pong.
+    Pong,
+    /// The server closes, with a code if it gave one.
+    Close(Option<u16>),
+}
+
+/// The reader of a WebSocket, as one connection has it.
+#[derive(Debug, Default)]
+pub struct WebSocketDoor {
+    reader: MessageReader,
+    frames: Vec<ReadFrame>,
+}
+
+impl WebSocketDoor {
+    /// Feeds it the server's bytes.
+    ///
+    /// # Errors
+    /// Fails if they break the protocol.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let mut keep = |frame: PeerFrame<'_>| {
+            self.frames.push(match frame {
+                PeerFrame::Message(bytes) => ReadFrame::Message(bytes.to_vec()),
+                PeerFrame::Ping(payload) => ReadFrame::Ping(payload.to_vec()),
+                PeerFrame::Pong => ReadFrame::Pong,
+                PeerFrame::Close(code) => ReadFrame::Close(code),
+            });
+        };
+        let fed = self.reader.feed(bytes, &mut keep);
+        fed.map_err(|fault| format!("{fault:?}"))
+    }
+
+    /// What has come.
+    #[must_use]
+    pub fn into_frames(self) -> Vec<ReadFrame> {
+        self.frames
     }
 }

@@ -1,0 +1,4 @@
+//! `fuzz::websocket` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz::websocket(data));
