@@ -23,6 +23,7 @@ const SOCKETS: &str = include_str!("../servers/python/sockets.py");
 const PAGES: &str = include_str!("../servers/python/pages.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
 const SHOP: &str = include_str!("../../examples/shop.py");
+const CHAT: &str = include_str!("../../examples/chat.py");
 
 /// A running server of plain HTTP/1.1. One that sleeps uses almost no CPU.
 pub struct PythonServer {
@@ -108,6 +109,13 @@ impl PythonServer {
     #[must_use]
     pub fn shop(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
         PythonServer::start_script(SHOP, ip, &[seen.to_str().unwrap()])
+    }
+
+    /// Starts on `ip` the chat of `examples/chat.toml`, which tells its counts at `/counts`; `None`
+    /// if Python is not installed.
+    #[must_use]
+    pub fn chat(ip: IpAddr) -> Option<PythonServer> {
+        PythonServer::start_script(CHAT, ip, &[])
     }
 
     fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {

@@ -3,7 +3,8 @@
 
 use interop::{CoordinatorCommand, Pki, PythonServer, plan, wait_until};
 use serde_json::{Value, json};
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::path::Path;
 
 /// How long the server waits before each answer.
@@ -158,4 +159,48 @@ fn sockets_are_steps_of_journeys() {
         (&result["ok"], &result["answered"]),
         (&json!(12), &json!(24))
     );
+}
+
+/// What the chat of the example has counted.
+fn chat_counts(server: &PythonServer) -> Value {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    stream
+        .write_all(b"GET /counts HTTP/1.1\r\nhost: a\r\n\r\n")
+        .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    serde_json::from_str(body).unwrap()
+}
+
+#[test]
+fn example_runs_against_its_server() {
+    let Some(server) = PythonServer::chat(IpAddr::V4(Ipv4Addr::LOCALHOST)) else {
+        return;
+    };
+    let example = include_str!("../../../examples/chat.toml");
+    // A busy machine may be late, which is not what is tested.
+    let (plan, _) = example.split_once("[thresholds]").unwrap();
+    let plan = plan
+        .replace("http://127.0.0.1:8091/", &server.url())
+        .replace("every = \"1s\"", "every = \"100ms\"")
+        .replace("duration = \"20s\"", "duration = \"3s\"");
+    assert!(plan.contains(&server.url()) && plan.contains("\"3s\"") && plan.contains("100ms"));
+    let document = CoordinatorCommand::local(2, &plan)
+        .run()
+        .expect(0)
+        .document();
+    let sockets = &document.websockets[0];
+    assert_eq!(sockets.sent, sockets.answered);
+    assert!(
+        sockets.opened > 100 && sockets.received > 5 * sockets.sent,
+        "{sockets:?}"
+    );
+    // What others say while a socket closes is sent and not read.
+    let seen = chat_counts(&server);
+    assert_eq!(
+        (&seen["sockets"], &seen["received"]),
+        (&sockets.opened.into(), &sockets.sent.into())
+    );
+    assert!(seen["sent"].as_u64().unwrap() >= sockets.received, "{seen}");
 }
