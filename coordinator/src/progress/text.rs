@@ -156,13 +156,23 @@ fn awaited(view: &RunView) -> String {
 
 fn figures(view: &RunView, live: &Live, now: FleetTime) -> String {
     format!(
-        "{}/s{}  response p50 {}, p99 {}  {}",
+        "{}/s{}  response p50 {}, p99 {}  {}{}",
         count(live.ended_per_second),
         age(view, live, now),
         p50(live),
         p99(live),
+        messages(live),
         errors(live)
     )
+}
+
+/// Messages over WebSockets, before what follows; empty if none was answered.
+fn messages(live: &Live) -> String {
+    let mean = live.message_time_mean_ns.map(|ns| time(ns as f64));
+    mean.map_or_else(String::new, |mean| {
+        let rate = count(live.messages_per_second);
+        format!("messages {rate}/s, mean {mean}  ")
+    })
 }
 
 /// How old the figures are, if agents fire and yet nothing newer comes.

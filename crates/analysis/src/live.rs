@@ -29,6 +29,10 @@ pub struct Live {
     pub p99_ns: Option<u64>,
     /// Whether the 99th percentile is a lower bound: it falls among time-outs.
     pub p99_at_least: bool,
+    /// Messages over WebSockets that were answered in it.
+    pub messages_per_second: u64,
+    /// Mean time from the instant at which these were due to their answers.
+    pub message_time_mean_ns: Option<u64>,
     /// Number of agents that delivered it.
     pub agents: u32,
     /// Measured operations ended so far.
@@ -69,6 +73,8 @@ struct LiveSecond {
     agents: Stretches,
     live: Live,
     response_times: Headline,
+    /// The sum of the times of answered messages.
+    message_times: u128,
 }
 
 impl Recent {
@@ -142,6 +148,10 @@ impl LiveSecond {
             live.payload_bytes = live
                 .payload_bytes
                 .saturating_add(cell.counters.payload_bytes);
+            if let Some(times) = cell.times.get(&(Outcome::Ok, Metric::MessageTime)) {
+                live.messages_per_second = live.messages_per_second.saturating_add(times.count);
+                self.message_times = self.message_times.saturating_add(times.sum);
+            }
             for (&(outcome, _), distribution) in &cell.response_times {
                 self.response_times
                     .take(outcome, Metric::ResponseTime, distribution);
@@ -152,11 +162,14 @@ impl LiveSecond {
     fn figures(&self, second: u32) -> Live {
         let p50 = self.response_times.percentile(50.0);
         let p99 = self.response_times.percentile(99.0);
+        let messages = u128::from(self.live.messages_per_second);
+        let message_time = self.message_times.checked_div(messages);
         Live {
             second,
             p50_ns: p50.map(|figure| figure.value_ns),
             p99_ns: p99.map(|figure| figure.value_ns),
             p99_at_least: p99.is_some_and(|figure| figure.at_least),
+            message_time_mean_ns: message_time.and_then(|mean| u64::try_from(mean).ok()),
             agents: u32::try_from(self.agents.number()).unwrap_or(u32::MAX),
             ..self.live.clone()
         }
@@ -190,6 +203,27 @@ mod tests {
         recent.add(0, 0, &Snapshot::default());
         let of_arrivals = recent.late_ns(0).unwrap();
         assert!((890_000..=910_000).contains(&of_arrivals), "{of_arrivals}");
+    }
+
+    #[test]
+    fn messages_are_those_that_were_answered() {
+        let mut second = Snapshot::default();
+        let key = measure::CellKey {
+            period: measure::Period::Measured,
+            request: 0,
+            address: None,
+        };
+        let times = &mut second.cells.entry(key).or_default().times;
+        for (outcome, ns) in [(Outcome::Ok, 10), (Outcome::Ok, 30), (Outcome::Failed, 900)] {
+            let times = times.entry((outcome, Metric::MessageTime)).or_default();
+            times.record(ns * 1_000_000);
+        }
+        let mut recent = Recent::default();
+        recent.add(0, 0, &second);
+        recent.add(1, 0, &second);
+        let live = recent.live(&[0, 1]).unwrap();
+        let shown = (live.messages_per_second, live.message_time_mean_ns);
+        assert_eq!(shown, (4, Some(20_000_000)));
     }
 
     #[test]

@@ -112,6 +112,12 @@ pub struct Row {
     /// Mean gap between two events of an answer, by the instant of the second one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_gap_mean_ns: Option<u64>,
+    /// Messages over WebSockets that were answered in it; absent if there were none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub messages: u64,
+    /// Mean time from the instant a message was due to its answer, of those answered in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_time_mean_ns: Option<u64>,
     /// Journeys begun in it; absent if there were none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub journeys_begun: u64,
@@ -147,7 +153,7 @@ const PHASES: [(&str, &[Metric]); 7] = [
 ];
 
 /// Times of the events of streamed answers.
-const EVENT_TIMES: [Metric; 2] = [Metric::FirstEvent, Metric::EventGap];
+const EVENT_TIMES: [Metric; 3] = [Metric::FirstEvent, Metric::EventGap, Metric::MessageTime];
 
 fn is_zero<T: Default + PartialEq>(number: &T) -> bool {
     *number == T::default()
@@ -417,6 +423,8 @@ impl OpenRow {
             phase_parts_ns: self.phase_parts().unwrap_or_default(),
             first_event_mean_ns: mean_of(self.event_times[0]),
             event_gap_mean_ns: mean_of(self.event_times[1]),
+            messages: self.event_times[2].0,
+            message_time_mean_ns: mean_of(self.event_times[2]),
             round_trip_mean_ns: mean_of(self.round_trips[0]),
             round_trip_above_least_ns: mean_of(self.round_trips[1]),
             ..row
@@ -561,6 +569,8 @@ mod tests {
             let times = cell.times.entry((Outcome::Ok, metric)).or_default();
             times.record(ms * 1_000_000);
         }
+        let messages = cell.times.entry((Outcome::Ok, Metric::MessageTime));
+        messages.or_default().record(7_000_000);
         // An answer without an event by its time-out is no event.
         let missed = (Outcome::TimedOut, Metric::FirstEvent);
         cell.times.entry(missed).or_default().record(900_000_000);
@@ -575,6 +585,10 @@ mod tests {
             .collect();
         let both = (8, Some(30_000_000), Some(4_000_000));
         assert_eq!(seen, [(0, None, None), both]);
+        let messages = rows
+            .iter()
+            .map(|row| (row.messages, row.message_time_mean_ns));
+        assert!(messages.eq([(0, None), (2, Some(7_000_000))]));
     }
 
     #[test]

@@ -28,6 +28,12 @@ pub struct WebSocketFigures {
 }
 
 impl WebSocketFigures {
+    /// How many messages were answered over the sockets of all requests.
+    pub(crate) fn answered(all: &[WebSocketFigures]) -> u64 {
+        let counts = all.iter().map(|figures| figures.answered);
+        counts.fold(0, u64::saturating_add)
+    }
+
     /// The figures of the requests that have any, in the plan's order.
     pub(crate) fn all(requests: &[String], tally: &WebSocketTally) -> Vec<WebSocketFigures> {
         let all = (0..).zip(requests).map(|(place, request)| {

@@ -15,18 +15,35 @@ const HEADER: &str = "second,warm_up,agents,started,ended,errors,timed_out,paylo
 /// Further columns of a load of journeys.
 const OF_JOURNEYS: &str = ",journeys_begun,journeys_completed,journeys_failed";
 
+/// Further columns of a load with WebSockets.
+const OF_SOCKETS: &str = ",messages,message_time_mean_ns";
+
 pub(crate) fn render(document: &Document) -> String {
     let has_journeys = document.has_journeys();
-    let further = if has_journeys { OF_JOURNEYS } else { "" };
-    let mut text = format!("{HEADER}{further}\n");
+    let has_sockets = !document.websockets.is_empty();
+    let mut text = HEADER.to_owned();
+    for (is_there, columns) in [(has_journeys, OF_JOURNEYS), (has_sockets, OF_SOCKETS)] {
+        text.push_str(if is_there { columns } else { "" });
+    }
+    text.push('\n');
     for row in &document.series.rows {
         line(&mut text, row, document.series.row_seconds);
         if has_journeys {
             journeys(&mut text, row);
         }
+        if has_sockets {
+            let _ = write!(text, ",{}", row.messages);
+            mean(&mut text, row.message_time_mean_ns);
+        }
         text.push('\n');
     }
     text
+}
+
+/// Without a time there is no mean, which is not a time of 0.
+fn mean(text: &mut String, mean_ns: Option<u64>) {
+    let mean_ns = mean_ns.map_or_else(String::new, |ns| ns.to_string());
+    let _ = write!(text, ",{mean_ns}");
 }
 
 fn journeys(text: &mut String, row: &Row) {
@@ -82,12 +99,6 @@ fn line(text: &mut String, row: &Row, row_seconds: u32) {
         row.is_cut_short(),
         row.events
     );
-    // Without an event there is no time, which is not a time of 0.
-    for mean in [row.first_event_mean_ns, row.event_gap_mean_ns] {
-        let _ = write!(
-            text,
-            ",{}",
-            mean.map_or_else(String::new, |ns| ns.to_string())
-        );
-    }
+    mean(text, row.first_event_mean_ns);
+    mean(text, row.event_gap_mean_ns);
 }

@@ -3,7 +3,7 @@
 
 use analysis::{
     Document, FigureGroup, Figures, JourneyFigures, MachineRole, Operations, RunState, TimeFigure,
-    TokenFigures, Verdict,
+    TokenFigures, Verdict, WebSocketFigures,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -66,6 +66,7 @@ pub(crate) fn run_metrics(document: &Document) -> Vec<RunMetric<'_>> {
     let work = work.chain(redirects(document)).chain(tokens(document));
     let work = work.chain(signing(document)).chain(grpc(document));
     let times = times(figures).into_iter().chain(streams(figures));
+    let times = times.chain(websockets(document));
     let times = times.chain(journeys(document));
     let parts = parts(document).into_iter().chain(times);
     let rest = [machines(document)].into_iter().chain(judgements(document));
@@ -427,6 +428,60 @@ fn streams(figures: &Figures) -> Vec<RunMetric<'_>> {
             "event_gap",
             "From one event of an answer to the next.",
             figures,
+        ),
+    ]
+}
+
+/// WebSockets and their messages, of runs that have any.
+fn websockets(document: &Document) -> Vec<RunMetric<'_>> {
+    let all = &document.websockets;
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let of_request = |sockets: &WebSocketFigures| label("request", sockets.request.clone());
+    let messages = all.iter().flat_map(|sockets| {
+        [
+            ("sent", sockets.sent),
+            ("received", sockets.received),
+            ("answered", sockets.answered),
+        ]
+        .map(|(what, count)| {
+            let labels = vec![of_request(sockets), label("message", what)];
+            MetricSample::count(labels, count)
+        })
+    });
+    let opened = all.iter();
+    let opened =
+        opened.map(|sockets| MetricSample::count(vec![of_request(sockets)], sockets.opened));
+    let closed = all.iter().flat_map(|sockets| {
+        sockets.closed.iter().map(|(code, &count)| {
+            let labels = vec![of_request(sockets), label("code", code.to_string())];
+            MetricSample::count(labels, count)
+        })
+    });
+    vec![
+        RunMetric::counter(
+            "websockets_opened",
+            "socket",
+            "WebSockets that the server accepted, by request of the plan.",
+            opened.collect(),
+        ),
+        RunMetric::counter(
+            "websockets_closed",
+            "socket",
+            "WebSockets that the server closed, by request and close code; 1005 if it gave none.",
+            closed.collect(),
+        ),
+        RunMetric::counter(
+            "messages",
+            "message",
+            "Messages over WebSockets, by request and by what became of them.",
+            messages.collect(),
+        ),
+        RunMetric::times(
+            "message_time",
+            "From the instant a message was due to its answer.",
+            &document.measured,
         ),
     ]
 }

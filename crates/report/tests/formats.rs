@@ -162,6 +162,30 @@ fn events_of_streams_are_in_every_format_that_has_room_for_them() {
     assert!(second.ends_with(",17,4000000,"), "{second}");
 }
 
+#[test]
+fn messages_of_websockets_are_columns_only_of_runs_that_have_them() {
+    let mut document = document();
+    let csv = |document: &Document| Format::Csv.render(document, Style::PLAIN);
+    assert!(!csv(&document).contains("messages"));
+    document.websockets.push(analysis::WebSocketFigures {
+        request: "room".to_owned(),
+        opened: 3,
+        sent: 17,
+        ..analysis::WebSocketFigures::default()
+    });
+    let row = &mut document.series.rows[0];
+    (row.messages, row.message_time_mean_ns) = (17, Some(4_000_000));
+    let text = csv(&document);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines[0].ends_with(",messages,message_time_mean_ns"),
+        "{}",
+        lines[0]
+    );
+    assert!(lines[1].ends_with(",17,4000000"), "{}", lines[1]);
+    assert!(lines[2].ends_with(",0,"), "{}", lines[2]);
+}
+
 /// Journeys of a shop, with an end of each kind.
 fn buyers(document: &Document) -> analysis::JourneyFigures {
     let step = |request: &str, name: &str, [journeys, begun, ok, failed]: [u64; 4]| {

@@ -159,3 +159,24 @@ fn calls_of_grpc_have_a_metric_if_there_are_any() {
     let line = "request=\"greet\",status=\"unavailable\"} 7";
     assert!(text.contains(line), "{text}");
 }
+
+#[test]
+fn websockets_have_metrics_if_there_are_any() {
+    let mut document = document();
+    assert!(!prometheus(&document).contains("message"));
+    document.websockets = vec![analysis::WebSocketFigures {
+        request: "room".to_owned(),
+        opened: 3,
+        sent: 17,
+        closed: [(1000, 2)].into(),
+        ..analysis::WebSocketFigures::default()
+    }];
+    let text = prometheus(&document);
+    for line in [
+        "cannonade_websockets_opened_total{run=",
+        "request=\"room\",code=\"1000\"} 2",
+        "request=\"room\",message=\"sent\"} 17",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}

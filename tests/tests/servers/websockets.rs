@@ -192,6 +192,8 @@ fn example_runs_against_its_server() {
         .document();
     let sockets = &document.websockets[0];
     assert_eq!(sockets.sent, sockets.answered);
+    let rows = document.series.rows.iter().map(|row| row.messages);
+    assert_eq!(rows.sum::<u64>(), sockets.answered);
     assert!(
         sockets.opened > 100 && sockets.received > 5 * sockets.sent,
         "{sockets:?}"

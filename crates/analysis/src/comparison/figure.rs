@@ -1,7 +1,7 @@
 //! The figures that are compared: their names, units and values in a document, over the whole run
 //! and by row.
 
-use crate::{AgentResult, Document, Row, TimeFigure, Unit};
+use crate::{AgentResult, Document, Row, TimeFigure, Unit, WebSocketFigures};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -120,7 +120,7 @@ impl Figure {
 }
 
 /// In the order of the table.
-pub(crate) static FIGURES: [Figure; 19] = [
+pub(crate) static FIGURES: [Figure; 22] = [
     rate(
         "rate",
         Unit::PerSecond,
@@ -138,6 +138,12 @@ pub(crate) static FIGURES: [Figure; 19] = [
         Unit::PerSecond,
         events,
         Some(|rows| mean(rows, |row| row.events as f64)),
+    ),
+    rate(
+        "messages.rate",
+        Unit::PerSecond,
+        messages,
+        Some(|rows| mean(rows, |row| row.messages as f64)),
     ),
     cost(
         "response_time.mean",
@@ -197,6 +203,16 @@ pub(crate) static FIGURES: [Figure; 19] = [
     cost(
         "event_gap.p99",
         |document| time(document, "event_gap", Some(99.0)),
+        None,
+    ),
+    cost(
+        "message_time.p50",
+        |document| time(document, "message_time", Some(50.0)),
+        None,
+    ),
+    cost(
+        "message_time.p99",
+        |document| time(document, "message_time", Some(99.0)),
         None,
     ),
     share(
@@ -285,6 +301,14 @@ fn events(document: &Document) -> Option<FigureValue> {
     let streams = &document.measured.streams;
     let rate = || with_quantum(streams.events_per_second, once(document));
     (!streams.is_empty()).then(rate).flatten()
+}
+
+/// The rate of answered messages, if there were WebSockets that were to have any.
+fn messages(document: &Document) -> Option<FigureValue> {
+    let sockets = &document.websockets;
+    let rate = WebSocketFigures::answered(sockets) as f64 / seconds(document);
+    let has_any = sockets.iter().any(|figures| figures.sent > 0);
+    has_any.then(|| with_quantum(rate, once(document)))?
 }
 
 /// Returns a percentile, or the mean if none is given.

@@ -225,7 +225,9 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            unknown.contains("write one of rate, payload.rate, events.rate, response_time"),
+            unknown.contains(
+                "write one of rate, payload.rate, events.rate, messages.rate, response_time"
+            ),
             "{unknown}"
         );
         assert!(

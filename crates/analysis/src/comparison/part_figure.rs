@@ -37,7 +37,7 @@ const fn cost<V>(name: &'static str, unit: Unit, of: V) -> PartFigure<V> {
     }
 }
 
-static OF_REQUESTS: [OfRequest; 6] = [
+static OF_REQUESTS: [OfRequest; 8] = [
     rate("rate", |figures, document| {
         with_quantum(figures.rates.ok_per_second, once(document))
     }),
@@ -52,6 +52,12 @@ static OF_REQUESTS: [OfRequest; 6] = [
     }),
     cost("response_time.p99", Unit::Ns, |figures, _| {
         statistic(figures.times.get("response_time")?, Some(99.0))
+    }),
+    cost("message_time.p50", Unit::Ns, |figures, _| {
+        statistic(figures.times.get("message_time")?, Some(50.0))
+    }),
+    cost("message_time.p99", Unit::Ns, |figures, _| {
+        statistic(figures.times.get("message_time")?, Some(99.0))
     }),
     cost("errors.share", Unit::Share, |figures, _| {
         share_of(figures.operations.errors, figures.operations.ended)

@@ -173,7 +173,7 @@ impl<'d> ChartRows<'d> {
     }
 
     /// All charts in the order of the page, whether or not they have content.
-    fn charts(&self) -> [TimeChart; 15] {
+    fn charts(&self) -> [TimeChart; 17] {
         [
             self.journeys(),
             self.rates(),
@@ -184,6 +184,8 @@ impl<'d> ChartRows<'d> {
             self.phases(),
             self.events(),
             self.event_times(),
+            self.messages(),
+            self.message_times(),
             self.under_way(),
             self.bytes(),
             self.machines("cpu", "CPU of machines", "of what each may use", |row| {
@@ -561,6 +563,29 @@ impl<'d> ChartRows<'d> {
                 line("first event", |row| row.first_event_mean_ns),
                 line("between events", |row| row.event_gap_mean_ns),
             ],
+        }
+    }
+
+    fn messages(&self) -> TimeChart {
+        TimeChart {
+            id: "messages",
+            title: "Messages",
+            about: "messages over WebSockets that were answered in each second",
+            unit: AxisUnit::Rate,
+            is_log: false,
+            lines: vec![self.rate("messages", |row| row.messages)],
+        }
+    }
+
+    fn message_times(&self) -> TimeChart {
+        let time = |row: &Row| Some(row.message_time_mean_ns? as f64);
+        TimeChart {
+            id: "message_times",
+            title: "Times of messages",
+            about: "mean time from the instant a message was due to its answer",
+            unit: AxisUnit::Time,
+            is_log: true,
+            lines: vec![self.line("message time", Joined::Mean, time)],
         }
     }
 
