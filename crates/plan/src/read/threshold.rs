@@ -181,6 +181,12 @@ fn example(metric: &ThresholdMetric) -> &'static str {
     }
 }
 
+/// Converts a percentage to the nearest share: divided by 100, 99.9 is above 0.999.
+fn share(percent: &str) -> Option<f64> {
+    decimal(percent)?;
+    format!("{percent}e-2").parse().ok()
+}
+
 fn limit(metric: &ThresholdMetric, text: &str) -> Result<Limit, String> {
     let ThresholdMetric::Number(name) = metric else {
         return duration::parse(text).map(Limit::Time);
@@ -190,7 +196,7 @@ fn limit(metric: &ThresholdMetric, text: &str) -> Result<Limit, String> {
     let is_rate = name.ends_with("rate");
     let most = if is_share { 1.0 } else { f64::INFINITY };
     let number = match (text.strip_suffix('%'), text.strip_suffix("/s")) {
-        (Some(percent), _) if is_share => decimal(percent.trim()).map(|percent| percent / 100.0),
+        (Some(percent), _) if is_share => share(percent.trim()),
         (_, Some(rate)) if is_rate => decimal(rate.trim()),
         _ => decimal(text),
     };
@@ -205,5 +211,27 @@ fn limit(metric: &ThresholdMetric, text: &str) -> Result<Limit, String> {
             "is not a number; write one such as {}",
             example(metric)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn percentages_are_the_nearest_shares() {
+        for (percent, expected) in [
+            ("99.9", Some(0.999)),
+            ("0.1", Some(0.001)),
+            ("100", Some(1.0)),
+            ("0", Some(0.0)),
+            (".5", Some(0.005)),
+            ("7", Some(0.07)),
+            ("", None),
+            ("1e1", None),
+            ("-1", None),
+        ] {
+            assert_eq!(share(percent), expected, "{percent}");
+        }
     }
 }
