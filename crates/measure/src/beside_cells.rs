@@ -2,8 +2,8 @@
 //! from the cells, which would otherwise grow.
 
 use crate::{
-    FailedRows, FollowedRedirects, GrpcTally, SigningTally, Snapshot, TokenTallies, WebSocketTally,
-    WithheldBodies,
+    FailedRows, FollowedRedirects, GrpcMessages, GrpcTally, SigningTally, Snapshot, TokenTallies,
+    WebSocketTally, WithheldBodies,
 };
 
 /// What a worker records in an interval that belongs to no cell.
@@ -15,6 +15,7 @@ pub(crate) struct BesideCells {
     pub(crate) tokens: TokenTallies,
     pub(crate) signing: SigningTally,
     pub(crate) grpc: GrpcTally,
+    pub(crate) grpc_messages: GrpcMessages,
     pub(crate) websockets: WebSocketTally,
 }
 
@@ -26,6 +27,7 @@ impl BesideCells {
             && self.tokens.is_empty()
             && self.signing == SigningTally::default()
             && self.grpc.is_empty()
+            && self.grpc_messages.is_empty()
             && self.websockets.is_empty()
     }
 
@@ -36,6 +38,7 @@ impl BesideCells {
         snapshot.tokens.merge(&self.tokens);
         snapshot.signing.merge(&self.signing);
         snapshot.grpc.merge(&self.grpc);
+        snapshot.grpc_messages.merge(&self.grpc_messages);
         snapshot.websockets.merge(&self.websockets);
     }
 }

@@ -235,6 +235,15 @@ impl Recorder {
         }
     }
 
+    /// A gRPC call failed by this status, of which the server says this.
+    #[cold]
+    pub fn count_grpc_message(&mut self, key: CellId, status: GrpcStatus, text: &str) {
+        if !BLIND && key.period == Period::Measured {
+            let messages = &mut self.beside.grpc_messages;
+            messages.count(key.request, status, text, 1);
+        }
+    }
+
     /// Adds what became of the token of the credential at this place.
     pub fn add_tokens(&mut self, place: u16, tally: &TokenTally) {
         self.beside.tokens.add(place, tally);

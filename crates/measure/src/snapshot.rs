@@ -2,9 +2,9 @@
 
 use crate::pieces::{entry_bytes, map_bytes};
 use crate::{
-    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Funnel, GrpcTally,
-    JourneyCell, Metric, Outcome, SigningTally, StreamCounts, TokenTallies, WebSocketTally,
-    WithheldBodies,
+    CellKey, Client, Counters, Distribution, FailedRows, FollowedRedirects, Funnel, GrpcMessages,
+    GrpcTally, JourneyCell, Metric, Outcome, SigningTally, StreamCounts, TokenTallies,
+    WebSocketTally, WithheldBodies,
 };
 use std::collections::BTreeMap;
 
@@ -32,6 +32,8 @@ pub struct Snapshot {
     pub journeys: BTreeMap<JourneyCell, Funnel>,
     /// Statuses of gRPC calls.
     pub grpc: GrpcTally,
+    /// What servers said of gRPC calls that failed.
+    pub grpc_messages: GrpcMessages,
     /// What is counted of WebSockets.
     pub websockets: WebSocketTally,
 }
@@ -65,6 +67,7 @@ impl Snapshot {
             self.journeys.entry(*cell).or_default().merge(funnel);
         }
         self.grpc.merge(&other.grpc);
+        self.grpc_messages.merge(&other.grpc_messages);
         self.websockets.merge(&other.websockets);
     }
 
@@ -92,6 +95,7 @@ impl Snapshot {
             && self.signing == SigningTally::default()
             && self.journeys.values().all(Funnel::is_empty)
             && self.grpc.is_empty()
+            && self.grpc_messages.is_empty()
             && self.websockets.is_empty()
     }
 }

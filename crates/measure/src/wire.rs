@@ -6,12 +6,13 @@
 use crate::counts::{MAX_COUNT, read_counts, write_counts};
 use crate::deflate::{self, InflateError, Inflater};
 use crate::failed_rows::row_bytes;
+use crate::grpc_messages::text_bytes;
 use crate::pieces::{PieceError, Pieces, entry_bytes};
 use crate::{
     Cell, CellKey, Client, Counters, Distribution, FailedRow, FailedRows, FollowedRedirects,
-    Funnel, GroupTally, GrpcTally, Histogram, HistogramError, JourneyCell, JourneyCounts, Metric,
-    Outcome, PathCounts, PathSums, RequestCounts, RowId, SigningTally, Snapshot, StepCounts,
-    StreamCounts, TokenTallies, TokenTally, WebSocketTally, WithheldBodies,
+    Funnel, GroupTally, GrpcMessages, GrpcTally, Histogram, HistogramError, JourneyCell,
+    JourneyCounts, Metric, Outcome, PathCounts, PathSums, RequestCounts, RowId, SigningTally,
+    Snapshot, StepCounts, StreamCounts, TokenTallies, TokenTally, WebSocketTally, WithheldBodies,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
@@ -19,12 +20,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Version of what [`Snapshot::encode`] writes. Its golden file stands in `tests/golden`.
-pub(crate) const VERSION: u8 = 15;
+pub(crate) const VERSION: u8 = 16;
 
-/// The versions before, of which run logs are read: without WebSockets, before that without gRPC
-/// calls, groups and steps that were
-/// skipped, before that without journeys, then without tokens and signing, without withheld bodies,
+/// The versions before, of which run logs are read: without the texts of gRPC calls that failed,
+/// before that without WebSockets, without gRPC calls, groups and steps that were skipped, without
+/// journeys, then without tokens and signing, without withheld bodies,
 /// without streamed answers, without followed redirects, and without failed rows.
+const WITHOUT_GRPC_MESSAGES: u8 = 15;
 const WITHOUT_WEBSOCKETS: u8 = 14;
 const WITHOUT_GRPC_AND_GROUPS: u8 = 13;
 const WITHOUT_JOURNEYS: u8 = 12;
@@ -97,7 +99,8 @@ impl Snapshot {
         let grpc: Vec<_> = self.grpc.iter().collect();
         let journeys = (journeys, self.beside_funnels());
         let sockets: Vec<_> = self.websockets.iter().collect();
-        let calls = (grpc, sockets);
+        let messages: Vec<_> = self.grpc_messages.iter().collect();
+        let calls = (grpc, sockets, messages);
         let plain = postcard::to_allocvec(&(cells, client, beside, tokens, journeys, calls))
             .expect("encoding into memory cannot fail");
         let mut encoded = vec![VERSION];
@@ -215,6 +218,9 @@ fn decode_plain(version: u8, plain: &[u8]) -> Result<Snapshot, DecodeError> {
     }
     if version > WITHOUT_WEBSOCKETS {
         snapshot.websockets = reader.request_counts()?;
+    }
+    if version > WITHOUT_GRPC_MESSAGES {
+        snapshot.grpc_messages = reader.grpc_messages()?;
     }
     if !snapshot.journeys.values().all(is_possible_funnel) {
         return Err(malformed("counts and times of a journey disagree"));
@@ -429,6 +435,7 @@ impl SnapshotReader<'_> {
             signing: SigningTally::default(),
             journeys: BTreeMap::new(),
             grpc: GrpcTally::default(),
+            grpc_messages: GrpcMessages::default(),
             websockets: WebSocketTally::default(),
         })
     }
@@ -443,6 +450,17 @@ impl SnapshotReader<'_> {
             counts.count(request, status, number);
         }
         Ok(counts)
+    }
+
+    /// More texts than are kept are left out, as in any sum.
+    fn grpc_messages(&mut self) -> Result<GrpcMessages, DecodeError> {
+        let mut messages = GrpcMessages::default();
+        for _ in 0..self.0.take::<usize>()? {
+            let (request, status, text, number): (_, _, &str, _) = self.0.take()?;
+            self.0.keep(text_bytes(text))?;
+            messages.count(request, status, text, number);
+        }
+        Ok(messages)
     }
 
     fn withheld(&mut self) -> Result<WithheldBodies, DecodeError> {

@@ -8,11 +8,11 @@ use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use measure::{
     Cell, CellId, CellKey, CertificateFault, Counters, DecodeError, EventsRead, FailedRows,
-    Failure, FailureStage, FollowedRedirects, GrpcStatus, GrpcTally, HandshakeKind, HistogramError,
-    HttpViolation, JourneyCell, JourneyEnd, JourneyTimes, Kind, Metric, Negotiated, NotSent,
-    Operation, OperationEnd, Outcome, PathSample, PathSums, Period, Recorder, RequestsByPart,
-    RowId, SigningTally, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd, TokenTallies,
-    TokenTally, WebSocketFact, Window, WithheldBodies,
+    Failure, FailureStage, FollowedRedirects, GrpcMessages, GrpcStatus, GrpcTally, HandshakeKind,
+    HistogramError, HttpViolation, JourneyCell, JourneyEnd, JourneyTimes, Kind, Metric, Negotiated,
+    NotSent, Operation, OperationEnd, Outcome, PathSample, PathSums, Period, Recorder,
+    RequestsByPart, RowId, SigningTally, Snapshot, SnapshotDecoder, Spare, Staple, StreamEnd,
+    TokenTallies, TokenTally, WebSocketFact, Window, WithheldBodies,
 };
 use proptest::prelude::*;
 use scene::{MS, SECOND, chain, handshake, negotiated, operation, recorder};
@@ -340,6 +340,9 @@ fn everything() -> Snapshot {
         recorder.count_websocket(key, fact, 1, MS);
     }
     recorder.message_answered(key, MS, 5 * MS);
+    for text in ["busy", "", "busy", "no room"] {
+        recorder.count_grpc_message(key, GrpcStatus::Unavailable, text);
+    }
     everything_else(recorder, key)
 }
 
@@ -498,8 +501,14 @@ fn filled() -> (Recorder, CellId) {
 /// `everything().encode()` gives, written once by UPDATE_GOLDEN=1.
 #[test]
 fn versions_are_read_as_they_were_written() {
-    let golden = include_bytes!("golden/snapshot-v15.bin");
+    let golden = include_bytes!("golden/snapshot-v16.bin");
     assert_eq!(Snapshot::decode(golden), Ok(everything()));
+    let without_messages = Snapshot {
+        grpc_messages: GrpcMessages::default(),
+        ..everything()
+    };
+    let golden = include_bytes!("golden/snapshot-v15.bin");
+    assert_eq!(Snapshot::decode(golden), Ok(without_messages));
     let golden = include_bytes!("golden/snapshot-v14.bin");
     assert_eq!(Snapshot::decode(golden), Ok(before_websockets()));
     let without_grpc = Snapshot {
@@ -546,22 +555,22 @@ fn versions_are_read_as_they_were_written() {
 #[test]
 fn latest_version_is_written_as_it_was() {
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v15.bin");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/snapshot-v16.bin");
         std::fs::write(path, everything().encode()).unwrap();
     }
     // The deflate stream's own bytes belong to the compressor.
     let written = everything().encode();
-    let golden = include_bytes!("golden/snapshot-v15.bin");
+    let golden = include_bytes!("golden/snapshot-v16.bin");
     assert_eq!(inflated(&written[1..]), inflated(&golden[1..]));
-    assert_eq!([written[0], golden[0]], [15, 15]);
+    assert_eq!([written[0], golden[0]], [16, 16]);
 }
 
 #[test]
 fn bytes_that_are_no_snapshot_are_refused_with_the_reason() {
     assert_eq!(Snapshot::decode(&[]), Err(DecodeError::Empty));
     assert_eq!(
-        Snapshot::decode(&[16, 0]).unwrap_err().to_string(),
-        "snapshot of version 16, only versions 7 to 15 are understood; agents and coordinator \
+        Snapshot::decode(&[17, 0]).unwrap_err().to_string(),
+        "snapshot of version 17, only versions 7 to 16 are understood; agents and coordinator \
          must be of one version"
     );
     let too_long = vec![7; Snapshot::MAX_ENCODED_BYTES + 1];
@@ -702,8 +711,8 @@ fn a_broken_histogram_in_a_snapshot_is_named() {
     let mut plain = inflated(&snapshot.encode()[1..]);
     assert!(Snapshot::decode(&encoded(&plain)).is_ok());
     // The last bytes are the histogram, and nothing of the rest: the client, rows, redirects,
-    // streamed answers, bodies, tokens, what was signed, journeys, groups, sockets. Three times
-    // a value is the counter 6; 0x80 is the first byte of a longer one.
+    // streamed answers, bodies, tokens, what was signed, journeys, groups, sockets, texts. Three
+    // times a value is the counter 6; 0x80 is the first byte of a longer one.
     let at = plain.len() - EMPTY_CLIENT;
     assert_eq!(plain[at], 6);
     plain[at] = 0x80;
@@ -745,9 +754,9 @@ fn many_seconds(number: u32, figures: &[u8]) -> Vec<u8> {
 }
 
 /// Bytes of a client that says nothing, of no failed row, no redirect, no streamed answer, no
-/// withheld body, no token, nothing signed, no journey, no group and no gRPC call: absent
+/// withheld body, no token, nothing signed, no journey, no group, no gRPC call and no text: absent
 /// distributions, and numbers that are 0.
-const EMPTY_CLIENT: usize = 25;
+const EMPTY_CLIENT: usize = 26;
 
 /// Figures of a distribution that holds 0 once, and of one that holds nothing.
 const ONE_ZERO: [u8; 8] = [1, 0, 0, 0, 0, 0, 1, 2];
@@ -805,7 +814,7 @@ fn empty_snapshot_is_read_as_one() {
 
 /// A snapshot of the current version, of what stands in its deflate stream.
 fn encoded(plain: &[u8]) -> Vec<u8> {
-    let mut encoder = DeflateEncoder::new(vec![15], Compression::best());
+    let mut encoder = DeflateEncoder::new(vec![16], Compression::best());
     encoder.write_all(plain).unwrap();
     encoder.finish().unwrap()
 }
