@@ -1,6 +1,6 @@
-//! Messages that answer gRPC calls: reading some of their fields.
+//! Messages that answer gRPC calls, of which some fields are read, and texts of their errors.
 
-use engine::fuzzing::read_message;
+use engine::fuzzing::{read_grpc_text, read_message};
 use plan::{FieldKind, FieldLabel, MessageShape, ScalarType, ShapeField, Words as _};
 
 /// Most values that are read of a message.
@@ -8,6 +8,9 @@ const MOST_VALUES: usize = 100_000;
 
 /// A message whose fields are of every type, as one value, as a list and as a map.
 pub fn grpc_message(data: &[u8]) {
+    let text = read_grpc_text(data);
+    assert!(text.len() <= measure::GrpcMessages::TEXT_MAX_BYTES);
+    assert!(!text.contains(measure::is_unprintable), "{text:?}");
     let all = read_message(data, &shape(2));
     if let Some(fields) = &all {
         assert!(count(fields) <= MOST_VALUES, "{} bytes", data.len());

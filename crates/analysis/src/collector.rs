@@ -22,8 +22,8 @@ use crate::{
 use key_sums::KeySums;
 use machine_run::{MachineRun, rows_each};
 use measure::{
-    Client, Distribution, FailedRows, FollowedRedirects, GrpcTally, Metric, Outcome, Period,
-    SigningTally, Snapshot, TokenTallies, WebSocketTally, WithheldBodies, nanoseconds,
+    Client, Distribution, FailedRows, FollowedRedirects, GrpcMessages, GrpcTally, Metric, Outcome,
+    Period, SigningTally, Snapshot, TokenTallies, WebSocketTally, WithheldBodies, nanoseconds,
 };
 use plan::{End, Load, LostAgents, Plan, Shape, Threshold, ThresholdScope, Words as _};
 use std::collections::BTreeSet;
@@ -61,6 +61,7 @@ pub struct ResultCollector {
     redirects: FollowedRedirects,
     withheld: WithheldBodies,
     grpc: GrpcTally,
+    grpc_messages: GrpcMessages,
     websockets: WebSocketTally,
     tokens: TokenTallies,
     /// The same of tokens that the coordinator asked for.
@@ -180,6 +181,7 @@ impl ResultCollector {
             redirects: FollowedRedirects::default(),
             withheld: WithheldBodies::default(),
             grpc: GrpcTally::default(),
+            grpc_messages: GrpcMessages::default(),
             websockets: WebSocketTally::default(),
             tokens: TokenTallies::default(),
             asked: TokenTallies::default(),
@@ -216,6 +218,7 @@ impl ResultCollector {
         self.redirects.merge(&snapshot.redirects);
         self.withheld.merge(&snapshot.withheld);
         self.grpc.merge(&snapshot.grpc);
+        self.grpc_messages.merge(&snapshot.grpc_messages);
         self.websockets.merge(&snapshot.websockets);
         self.tokens.merge(&snapshot.tokens);
         self.signing.merge(&snapshot.signing);

@@ -94,7 +94,7 @@ pub use figures::{
     ResumptionFigures,
 };
 pub use fleet_figures::{Contribution, FleetFigures, Takeover, Unattended};
-pub use grpc_figures::GrpcFigures;
+pub use grpc_figures::{GrpcFigures, GrpcMessageCount};
 pub use heat_map::{HeatColumn, HeatMap};
 pub use journey_figures::{GroupFigures, JourneyFigures, StepFigures};
 pub use live::{Live, LiveMachine};

@@ -13,6 +13,7 @@ mod event_watch;
 #[cfg(feature = "fuzzing")]
 mod fuzzing;
 mod grpc_answer;
+mod grpc_text;
 mod html_scanner;
 mod html_search;
 mod html_text;
@@ -28,7 +29,7 @@ pub(crate) use answer_watch::AnswerWatch;
 pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
 #[cfg(feature = "fuzzing")]
-pub use fuzzing::{DecoderDoor, read_message};
+pub use fuzzing::{DecoderDoor, read_grpc_text, read_message};
 use grpc_answer::RightStatuses;
 use html_search::HtmlWishes;
 use measure::nanoseconds;

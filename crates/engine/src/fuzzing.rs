@@ -2,7 +2,7 @@
 //! Only with the feature `fuzzing`; runs do not use them.
 
 use crate::body::{BodyUpload, RequestBody};
-pub use crate::checks::{DecoderDoor, read_message};
+pub use crate::checks::{DecoderDoor, read_grpc_text, read_message};
 use crate::fill::Fill;
 use crate::http2::Http2Connection;
 use crate::lane_event::LaneEvent;

@@ -43,6 +43,7 @@ pub(crate) fn content(document: &Document) -> Vec<Section> {
         errors::statuses(&document.measured),
         errors::grpc(document),
         errors::section(document),
+        errors::grpc_messages(document),
         replay::section(document),
         data::section(document),
         tokens::section(document),

@@ -682,6 +682,7 @@ fn statuses_of_grpc_stand_by_request_if_there_are_several() {
     let console = |document: &Document| Format::Console.render(document, Style::PLAIN);
     let mut document = document();
     let figures = |request: &str, statuses: &[(&str, u64)]| analysis::GrpcFigures {
+        messages: Vec::new(),
         request: request.to_owned(),
         answered: statuses.iter().map(|(_, number)| number).sum(),
         statuses: statuses
@@ -694,6 +695,24 @@ fn statuses_of_grpc_stand_by_request_if_there_are_several() {
     let text = console(&document);
     assert!(text.contains("gRPC statuses"), "{text}");
     assert!(text.contains("12345") && !text.contains("greet"), "{text}");
+    assert!(!text.contains("gRPC messages"), "{text}");
+    let message = |text: Option<&str>, calls| analysis::GrpcMessageCount {
+        status: "unavailable".to_owned(),
+        text: text.map(str::to_owned),
+        calls,
+    };
+    document.grpc[0].messages = vec![
+        message(Some("no <b>room</b>"), 600),
+        message(Some(""), 70),
+        message(None, 8),
+    ];
+    let text = console(&document);
+    let after = text.split("gRPC messages").nth(1).unwrap();
+    for words in ["600", "no <b>room</b>", "(no text)", "(other texts)"] {
+        assert!(after.contains(words), "{words}: {text}");
+    }
+    let page = Format::Html.render(&document, Style::PLAIN);
+    assert!(page.contains("no &lt;b&gt;room"), "{page}");
     document.grpc.push(figures("leave", &[("not_found", 91)]));
     let text = console(&document);
     for line in [

@@ -150,6 +150,7 @@ fn calls_of_grpc_have_a_metric_if_there_are_any() {
     let mut document = document();
     assert!(!prometheus(&document).contains("grpc"));
     document.grpc = vec![analysis::GrpcFigures {
+        messages: Vec::new(),
         request: "greet".to_owned(),
         answered: 12,
         statuses: [("ok".to_owned(), 5), ("unavailable".to_owned(), 7)].into(),

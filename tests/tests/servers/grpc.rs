@@ -137,6 +137,14 @@ fn statuses_of_all_kinds_are_those_that_the_server_gave() {
             .collect();
         assert_eq!(errors, expected);
         assert_eq!(document.measured.operations.ok, 60);
+        let messages = document.grpc.iter().flat_map(|figures| &figures.messages);
+        let messages: BTreeMap<String, u64> = messages
+            .map(|message| {
+                assert_eq!(message.text.as_deref(), Some("as asked: 100 %"));
+                (message.status.clone(), message.calls)
+            })
+            .collect();
+        assert_eq!(messages, expected);
     }
 }
 

@@ -57,7 +57,7 @@ impl ResultCollector {
             data: self.data(),
             redirects: RedirectFigures::all(&self.run.requests, &self.redirects),
             withheld_bodies: WithheldFigures::all(&self.run.requests, &self.withheld),
-            grpc: GrpcFigures::all(&self.run.requests, &self.grpc),
+            grpc: GrpcFigures::all(&self.run.requests, &self.grpc, &self.grpc_messages),
             websockets: WebSocketFigures::all(&self.run.requests, &self.websockets),
             tokens: self.token_figures(),
             journeys: self.journeys(span),

@@ -126,8 +126,9 @@ impl AnswerWatch {
         self.body.take_trailers(fields);
     }
 
-    /// The status of gRPC that the answer ended with, if it has one.
-    pub(crate) fn grpc_status(&self) -> Option<GrpcStatus> {
+    /// The status of gRPC that the answer ended with, if it has one; if it is not right, with what
+    /// the server says of it.
+    pub(crate) fn grpc_status(&self) -> Option<(GrpcStatus, Option<&str>)> {
         self.body.grpc_status()
     }
 

@@ -2,6 +2,7 @@
 //! reader of gRPC messages.
 
 use super::content_decoder::{ContentDecoder, DecodedReader};
+use super::grpc_text::grpc_text;
 use super::message_reader;
 use std::io::{self, Write};
 
@@ -18,6 +19,12 @@ pub struct DecoderDoor(ContentDecoder<Sink>);
 #[must_use]
 pub fn read_message(message: &[u8], shape: &plan::MessageShape) -> Option<serde_json::Value> {
     message_reader::read(message, shape).ok()
+}
+
+/// What is shown of a field `grpc-message`.
+#[must_use]
+pub fn read_grpc_text(field: &[u8]) -> String {
+    grpc_text(field)
 }
 
 /// What came out of a decoder: how many bytes, and which.

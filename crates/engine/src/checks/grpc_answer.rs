@@ -4,6 +4,7 @@
 use super::AnswerChecks;
 use super::answer_captures::values_of;
 use super::event_watch::EventWatch;
+use super::grpc_text::grpc_text;
 use super::kept_message::KeptMessage;
 use super::message_scanner::MessageScanner;
 use measure::{GrpcFault, GrpcStatus, Kind};
@@ -21,6 +22,8 @@ pub(super) struct GrpcAnswer {
     right: RightStatuses,
     is_grpc: bool,
     status: Option<Result<GrpcStatus, GrpcFault>>,
+    /// What the server says of a status that is not right.
+    text: Option<String>,
     messages: MessageScanner,
     /// The messages as events, if the answer may have any number of them.
     events: Option<EventWatch>,
@@ -59,6 +62,7 @@ impl GrpcAnswer {
             right,
             is_grpc: content_type.is_some_and(is_grpc),
             status: None,
+            text: None,
             messages: MessageScanner::new(coding.is_some_and(|coding| coding != b"identity")),
             events: checks
                 .stream
@@ -99,7 +103,7 @@ impl GrpcAnswer {
         &mut self,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])> + Clone,
     ) {
-        let value = values_of(fields, "grpc-status").next();
+        let value = values_of(fields.clone(), "grpc-status").next();
         self.status = value.map(|value| {
             let code = std::str::from_utf8(value)
                 .ok()
@@ -108,11 +112,22 @@ impl GrpcAnswer {
             // A number beyond 64 bits is as undefined as any other.
             Ok(GrpcStatus::of_code(code.parse().unwrap_or(u64::MAX)))
         });
+        if let Some(Ok(status)) = self.status
+            && !self.right.contain(status)
+        {
+            let text = values_of(fields, "grpc-message").next();
+            self.text = Some(grpc_text(text.unwrap_or_default()));
+        }
     }
 
     /// The status that it ended with, if it has one and was not given up before.
     pub(super) fn status(&self) -> Option<GrpcStatus> {
         self.status.and_then(Result::ok).filter(|_| !self.is_full())
+    }
+
+    /// What the server says of its status, if that is not right.
+    pub(super) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
     }
 
     /// Whether it has all the messages that the plan wants. What follows them is not looked at: it

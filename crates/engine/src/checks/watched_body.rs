@@ -113,10 +113,11 @@ impl WatchedBody {
         }
     }
 
-    /// The status of gRPC that the answer ended with, if it has one.
-    pub(super) fn grpc_status(&self) -> Option<GrpcStatus> {
+    /// The status of gRPC that the answer ended with, if it has one; if it is not right, with what
+    /// the server says of it.
+    pub(super) fn grpc_status(&self) -> Option<(GrpcStatus, Option<&str>)> {
         match self {
-            WatchedBody::Grpc(answer) => answer.status(),
+            WatchedBody::Grpc(answer) => answer.status().map(|status| (status, answer.text())),
             _ => None,
         }
     }

@@ -76,8 +76,12 @@ impl Worker {
                 Err(kind) => failure = Some(kind),
             }
         }
-        if let Some(status) = watch.grpc_status() {
-            self.ledger.recorder.count_grpc(operation.id, status);
+        if let Some((status, text)) = watch.grpc_status() {
+            let recorder = &mut self.ledger.recorder;
+            recorder.count_grpc(operation.id, status);
+            if let Some(text) = text {
+                recorder.count_grpc_message(operation.id, status, text);
+            }
         }
         if *watch.body_leave() == BodyLeave::Refused {
             self.ledger.recorder.count_withheld_body(operation.id);

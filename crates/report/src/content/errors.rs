@@ -49,6 +49,31 @@ pub(super) fn grpc(document: &Document) -> Section {
     )
 }
 
+/// What servers said of gRPC calls that failed, with the request if there are several. Shares are
+/// of the request's calls that ended with a status.
+pub(super) fn grpc_messages(document: &Document) -> Section {
+    let all = &document.grpc;
+    let lines = all.iter().flat_map(|figures| {
+        let messages = figures.messages.iter();
+        messages.map(|message| ErrorLine {
+            name: match all.len() {
+                1 => message.status.clone(),
+                _ => format!("{} {}", figures.request, message.status),
+            },
+            count: message.calls,
+            share: share(message.calls as f64 / figures.answered.max(1) as f64),
+            first_at: String::new(),
+            words: match message.text.as_deref() {
+                Some("") => "(no text)".to_owned(),
+                Some(text) => text.to_owned(),
+                None => "(other texts)".to_owned(),
+            },
+        })
+    });
+    let lines = ContentBlock::Errors(lines.collect());
+    Section::new(Topic::Errors, "gRPC messages", [lines])
+}
+
 /// The kinds of errors, most frequent first.
 pub(super) fn section(document: &Document) -> Section {
     let errors = document.measured.errors.iter();
