@@ -22,6 +22,7 @@ const SIGNED: &str = include_str!("../servers/python/signed.py");
 const SOCKETS: &str = include_str!("../servers/python/sockets.py");
 const PAGES: &str = include_str!("../servers/python/pages.py");
 const EXAMPLE: &str = include_str!("../../examples/stream.py");
+const PRICES: &str = include_str!("../../examples/prices.py");
 const SHOP: &str = include_str!("../../examples/shop.py");
 const CHAT: &str = include_str!("../../examples/chat.py");
 
@@ -118,6 +119,16 @@ impl PythonServer {
         PythonServer::start_script(CHAT, ip, &[])
     }
 
+    /// Starts on `ip` the gRPC server of `examples/grpc.toml`, which writes each answer as a line
+    /// of the file `seen`: method, item's name and number, and status. `None` if Python or its
+    /// grpcio is not installed.
+    #[must_use]
+    pub fn prices(ip: IpAddr, seen: &Path) -> Option<PythonServer> {
+        let python = python_with("grpc")?;
+        let arguments = [seen.to_str().unwrap()];
+        Some(PythonServer::run_script(&python, PRICES, ip, &arguments))
+    }
+
     fn start_script(script: &str, ip: IpAddr, arguments: &[&str]) -> Option<PythonServer> {
         let program = require("python3")?;
         Some(PythonServer::run_script(&program, script, ip, arguments))
@@ -175,7 +186,7 @@ fn python_with(library: &str) -> Option<PathBuf> {
     let found = [require("python3")?, system].into_iter().find(has_library);
     if found.is_none() {
         skip(&format!(
-            "no Python has the library {library} (python3-{library})"
+            "no Python has the library {library} (Debian: python3-websockets, python3-grpcio)"
         ));
     }
     found

@@ -1,5 +1,6 @@
 //! gRPC calls to a server made with tonic: by status, the result has what the server answered.
 
+mod example;
 mod greeter;
 mod reflection;
 
