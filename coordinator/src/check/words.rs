@@ -3,10 +3,10 @@
 use analysis::human;
 use plan::{
     Arrivals, Body, Builtin, BuiltinKey, BuiltinPace, CipherSuite, ClientCertificate,
-    ClientCertificates, Close, Connection, Dns, End, Expect, KeyExchange, KeyLog, KeyShare, Load,
-    MessagePart, Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus, Request,
-    RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, SocketEnd, Stage,
-    Target, Tls, Verify, Words as _, WorkUnit, duration_text,
+    ClientCertificates, Close, Connection, Dns, End, Expect, JourneyLoad, KeyExchange, KeyLog,
+    KeyShare, Load, MessagePart, Plan, RedirectOrigin, Replay, ReplayConnections, ReplayStatus,
+    Request, RequestsPerConnection, Resumption, ResumptionKind, ServerNames, Shape, SocketEnd,
+    Stage, Target, Tls, Verify, Words as _, WorkUnit, duration_text,
 };
 use std::fmt::Display;
 
@@ -156,21 +156,33 @@ fn percent(share: f64) -> String {
 fn journeys(plan: &Plan) -> Vec<String> {
     let weights = plan.journeys().iter();
     let total: f64 = weights.map(|journey| f64::from(journey.weight)).sum();
-    let line = |journey: &plan::Journey| {
-        let share = percent(f64::from(journey.weight) / total);
+    let line = |(place, journey): (usize, &plan::Journey)| {
+        let name = format!("{:?}", journey.name);
+        let named = match plan.load().journeys.get(place) {
+            None => format!("{}{name}: ", percent(f64::from(journey.weight) / total)),
+            Some(own) => format!("{name}: {}; ", own_load(own, &plan.load().shape)),
+        };
         let steps = human::counted(journey.steps().len() as u64, "step");
         let requests = significant(journey.mean_steps());
         let connection = match journey.connection {
             plan::JourneyConnection::Kept => "on a connection that is kept",
             plan::JourneyConnection::New => "each on a new connection",
         };
-        format!(
-            "{share}{:?}: {steps}, {requests} requests on average if none fails, \
-             {connection}",
-            journey.name
-        )
+        format!("{named}{steps}, {requests} requests on average if none fails, {connection}")
     };
-    plan.journeys().iter().map(line).collect()
+    plan.journeys().iter().enumerate().map(line).collect()
+}
+
+/// The load of one journey, if each has its own.
+fn own_load(load: &JourneyLoad, shape: &Shape) -> String {
+    let first = match shape {
+        Shape::Closed { .. } => human::counted(load.amount as u64, "virtual user"),
+        Shape::Open { .. } => format!("{}/s", load.amount),
+    };
+    match stages(load.amount, &load.stages, shape) {
+        None => first,
+        Some(stages) => format!("{first}, then {stages}"),
+    }
 }
 
 /// The requests of a log, by their methods.
@@ -582,7 +594,11 @@ fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
             )
         }
     }];
-    lines.extend(stages(load));
+    let first = match &load.shape {
+        Shape::Closed { connections, .. } => f64::from(*connections),
+        Shape::Open { rate, .. } => rate.as_per_second(),
+    };
+    lines.extend(stages(first, &load.stages, &load.shape));
     if !load.connect_ramp.is_zero() {
         lines.push(format!(
             "first connections spread over {}",
@@ -608,18 +624,14 @@ fn load(load: &Load, unit: WorkUnit) -> Vec<String> {
     lines
 }
 
-fn stages(load: &Load) -> Option<String> {
-    let unit = if matches!(load.shape, Shape::Open { .. }) {
-        "/s"
-    } else {
-        ""
+fn stages(first: f64, stages: &[Stage], shape: &Shape) -> Option<String> {
+    let unit = match shape {
+        Shape::Open { .. } => "/s",
+        Shape::Closed { .. } => "",
     };
-    let mut before = match &load.shape {
-        Shape::Closed { connections, .. } => f64::from(*connections),
-        Shape::Open { rate, .. } => rate.as_per_second(),
-    };
+    let mut before = first;
     let mut said = Vec::new();
-    for Stage { over, to } in &load.stages {
+    for Stage { over, to } in stages {
         let amount = (to * 1000.0).round() / 1000.0; // a sum of ramps has fractions
         said.push(match (over.is_zero(), *to == before) {
             (true, _) => format!("step to {amount}{unit}"),
@@ -699,6 +711,55 @@ redirects_to = ["https://a.test", { url = "http://b.test:81", addresses = ["::1"
                 "a.test is resolved once, by each agent; its addresses are used in turn",
                 "redirects may lead to https://a.test",
                 "redirects may lead to http://b.test:81, connecting to ::1, in turn",
+            ]
+        );
+    }
+
+    #[test]
+    fn loads_of_journeys_are_told_with_their_stages() {
+        let plan = |first: &str, second: &str| {
+            let text = format!(
+                r#"
+target.url = "http://a.test/"
+load.duration = "9m"
+[[journey]]
+name = "browse"
+steps = ["a", "a"]
+load = {{ {first} }}
+[[journey]]
+name = "buy"
+steps = ["a"]
+load = {{ {second} }}
+[[request]]
+name = "a"
+"#
+            );
+            Plan::parse(&text, &mut NoFiles).expect("a plan")
+        };
+        let rest = "requests on average if none fails, on a connection that is kept";
+        let users = plan(
+            "connections = 10, stage = [{ over = \"5m\", to = 500 }, { over = \"1m\" }]",
+            "connections = 1",
+        );
+        assert_eq!(
+            journeys(&users),
+            [
+                format!(
+                    "\"browse\": 10 virtual users, then 5m to 500, then 1m at 500; 2 steps, 2 \
+                     {rest}"
+                ),
+                format!("\"buy\": 1 virtual user; 1 step, 1 {rest}"),
+            ]
+        );
+        let arrivals = plan(
+            "rate = \"0.5/s\"",
+            "rate = \"0/s\", stage = [{ over = \"10s\" }, { to = \"5/s\" }]",
+        );
+        assert_eq!(
+            journeys(&arrivals),
+            [
+                format!("\"browse\": 0.5/s; 2 steps, 2 {rest}"),
+                format!("\"buy\": 0/s, then 10s at 0/s, then step to 5/s; 1 step, 1 {rest}"),
             ]
         );
     }
