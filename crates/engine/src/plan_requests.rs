@@ -12,7 +12,8 @@ use crate::request_tallies::RequestTallies;
 use crate::template::ValueSources;
 use crate::values::{JourneyView, Values};
 use measure::{RedirectFault, RowId};
-use plan::{Close, HttpVersion, Plan};
+use plan::{Close, HttpVersion, Plan, SecretTexts};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The plan's requests, built before the run.
@@ -24,6 +25,8 @@ pub(crate) struct PlanRequests {
     has_sockets: bool,
     rows: RowFinder,
     hops: Hops,
+    /// What must not be saved of answers; empty unless something is.
+    secrets: SecretTexts,
     /// What journeys remember.
     pub(crate) memories: JourneyMemories,
 }
@@ -39,6 +42,10 @@ impl PlanRequests {
             has_sockets: plan.requests().iter().any(|it| it.websocket.is_some()),
             rows: RowFinder::new(plan),
             hops: Hops::default(),
+            secrets: match plan.requests().iter().any(|it| it.grpc.is_some()) {
+                true => SecretTexts::new(plan),
+                false => SecretTexts::default(),
+            },
             memories: JourneyMemories::default(),
         }
     }
@@ -53,6 +60,11 @@ impl PlanRequests {
     #[inline]
     pub(crate) fn request_of(&self, operation: &LiveOperation) -> &Http1Request {
         self.http1.request(operation.id.request)
+    }
+
+    /// A text of an answer, as it may be saved.
+    pub(crate) fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.secrets.mask(text)
     }
 
     /// What is looked at of answers to a request; `None` if that is nothing.

@@ -115,7 +115,7 @@ pub(crate) fn is_secret_variable(path: &str) -> bool {
 }
 
 /// The name as [`SECRET_HEADERS`] writes it.
-fn secret_header(name: &str) -> Option<&'static str> {
+pub(crate) fn secret_header(name: &str) -> Option<&'static str> {
     let is_it = |secret: &&str| name.eq_ignore_ascii_case(secret);
     SECRET_HEADERS.into_iter().find(is_it)
 }

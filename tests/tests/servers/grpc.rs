@@ -150,6 +150,37 @@ fn statuses_of_all_kinds_are_those_that_the_server_gave() {
 }
 
 #[test]
+fn credentials_that_a_server_sends_back_are_saved_nowhere() {
+    const SECRET: &str = "s3cret-of-the-environment";
+    let pki = Pki::new();
+    let server = Greeter::start(Transport::Plain, &pki, LONG);
+    let call = call("auth = \"me\"").replace("MESSAGE", "{ name = \"credentials\", status = 16 }");
+    let plan = format!(
+        "load = {{ connections = 2, requests = 9 }}\nvars.key = \"env:KEY\"\nauth.me.bearer = \
+         \"{{key}}\"\n{}{call}",
+        head(&server, 1)
+    );
+    let finished = CoordinatorCommand::local(1, &plan)
+        .file("api.binpb", &descriptors())
+        .with(|command| {
+            command.env("KEY", SECRET);
+        })
+        .run();
+    let messages = &finished.document().grpc[0].messages;
+    let told: Vec<_> = messages
+        .iter()
+        .map(|message| (message.text.as_deref(), message.calls))
+        .collect();
+    assert_eq!(told, [(Some("not valid: Bearer (not saved)"), 9)]);
+    assert!(!finished.to_string().contains(SECRET), "{finished}");
+    for file in std::fs::read_dir(finished.run_folder().unwrap()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(SECRET));
+    }
+}
+
+#[test]
 fn metadata_credentials_and_deadline_arrive() {
     let pki = Pki::new();
     let server = Greeter::start(Transport::Plain, &pki, LONG);

