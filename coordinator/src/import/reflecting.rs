@@ -73,9 +73,11 @@ impl FromStr for GrpcServer {
             return wrong("this is no host with a port");
         };
         let host = authority.host().trim_matches(['[', ']']).to_owned();
+        let has_port = authority.as_str().len() > authority.host().len();
         let port = match authority.port_u16() {
             Some(port) => port,
-            None if is_secure && !authority.as_str().ends_with(':') => 443,
+            None if has_port => return wrong("this is no host with a port"),
+            None if is_secure => 443,
             None => return wrong("it has no port"),
         };
         if host.is_empty() || authority.as_str().contains('@') {
@@ -305,6 +307,9 @@ mod tests {
             ("grpc://a", "it has no port"),
             ("grpc://", "this is no host with a port"),
             ("grpc://a:b", "this is no host with a port"),
+            ("grpcs://a:b", "this is no host with a port"),
+            ("grpcs://a:", "this is no host with a port"),
+            ("grpc://a:70000", "this is no host with a port"),
             ("grpc://a:1/path", "this is no host with a port"),
             ("grpc://u:p@a:1", "this is no host with a port"),
             (
