@@ -85,8 +85,8 @@ pub struct Reflection {
     services: Vec<String>,
     questions: VecDeque<ReflectionQuestion>,
     files: BTreeMap<String, ReflectedFile>,
-    /// Names of the files that were asked for.
-    asked: BTreeSet<String>,
+    /// Names of the files that are here or asked for.
+    known: BTreeSet<String>,
     bytes: usize,
 }
 
@@ -121,7 +121,7 @@ impl Reflection {
             services: services.to_vec(),
             questions,
             files: BTreeMap::new(),
-            asked: BTreeSet::new(),
+            known: BTreeSet::new(),
             bytes: 0,
         }
     }
@@ -208,22 +208,23 @@ impl Reflection {
             return Ok(());
         }
         self.bytes += bytes.len();
-        if self.bytes > MAX_BYTES || self.files.len() == MAX_FILES {
+        if !self.known.insert(name.clone()) {
+            let question = ReflectionQuestion::FileByFilename(name.clone());
+            self.questions.retain(|other| *other != question);
+        }
+        for import in &file.dependency {
+            if self.known.insert(import.clone()) {
+                let question = ReflectionQuestion::FileByFilename(import.clone());
+                self.questions.push_back(question);
+            }
+        }
+        if self.bytes > MAX_BYTES || self.known.len() > MAX_FILES {
             return Err(format!(
                 "is one too many: a set has at most {} MiB and {MAX_FILES} files; name the \
                  services that are called by --services",
                 MAX_BYTES >> 20
             ));
         }
-        for import in &file.dependency {
-            if self.asked.insert(import.clone()) {
-                let question = ReflectionQuestion::FileByFilename(import.clone());
-                self.questions.push_back(question);
-            }
-        }
-        self.asked.insert(name.clone());
-        let is_here = |question: &ReflectionQuestion| *question == by_name(&name);
-        self.questions.retain(|question| !is_here(question));
         let imports = file.dependency;
         self.files.insert(name, ReflectedFile { imports, bytes });
         Ok(())
@@ -257,34 +258,38 @@ impl Reflection {
     }
 }
 
-fn by_name(name: &str) -> ReflectionQuestion {
-    ReflectionQuestion::FileByFilename(name.to_owned())
-}
-
 /// The files, each behind those that it imports.
 fn in_order(files: &BTreeMap<String, ReflectedFile>) -> Result<Vec<&ReflectedFile>, String> {
     let mut ordered = Vec::with_capacity(files.len());
-    let mut begun = BTreeSet::new();
+    // Whether a file stands in the order, or waits for its imports.
+    let mut is_placed: BTreeMap<&str, bool> = BTreeMap::new();
     for (name, file) in files {
-        // Files that wait for their imports, with how many of these have been looked at.
-        let mut waiting = vec![];
-        if begun.insert(name) {
-            waiting.push((name, file, 0));
+        if is_placed.contains_key(name.as_str()) {
+            continue;
         }
-        while let Some((_, file, looked_at)) = waiting.last_mut() {
+        is_placed.insert(name, false);
+        // Files that wait, with how many of their imports have been looked at.
+        let mut waiting = vec![(name, file, 0)];
+        while let Some((name, file, looked_at)) = waiting.last_mut() {
             let Some(import) = file.imports.get(*looked_at) else {
+                is_placed.insert(name, true);
                 ordered.push(*file);
                 waiting.pop();
                 continue;
             };
             *looked_at += 1;
-            let Some((import, imported)) = files.get_key_value(import) else {
-                return Err(format!("did not send {import:?}, which others import"));
-            };
-            if begun.insert(import) {
-                waiting.push((import, imported, 0));
-            } else if waiting.iter().any(|(name, ..)| *name == import) {
-                return Err(format!("has a file {import:?} that imports itself"));
+            match (is_placed.get(import.as_str()), files.get_key_value(import)) {
+                (Some(true), _) => {}
+                (Some(false), _) => {
+                    return Err(format!("has a file {import:?} that imports itself"));
+                }
+                (None, Some((import, imported))) => {
+                    is_placed.insert(import, false);
+                    waiting.push((import, imported, 0));
+                }
+                (None, None) => {
+                    return Err(format!("did not send {import:?}, which others import"));
+                }
             }
         }
     }

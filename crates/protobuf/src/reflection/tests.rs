@@ -151,12 +151,39 @@ fn broken_answers_are_refused() {
 
 #[test]
 fn set_has_a_bound() {
-    let mut reflection = Reflection::new(&["shop.Carts".to_owned()]);
+    let refused = |file: FileDescriptorProto| {
+        let mut reflection = Reflection::new(&["shop.Carts".to_owned()]);
+        reflection.take(files(&[file])).unwrap_err()
+    };
     let mut large = file("a.proto", &[], &[]);
     large.package = Some("x".repeat(MAX_BYTES));
-    let said = reflection.take(files(&[large])).unwrap_err();
-    assert!(
-        said.contains("a set has at most 16 MiB and 10000 files"),
-        "{said}"
-    );
+    let mut many = file("a.proto", &[], &[]);
+    many.dependency = (0..MAX_FILES).map(|nth| nth.to_string()).collect();
+    for said in [refused(large), refused(many)] {
+        assert!(
+            said.contains("a set has at most 16 MiB and 10000 files"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
+fn order_takes_no_longer_than_there_are_imports() {
+    // Each file imports all that follow it: two million imports, and as deep as there are files.
+    let names: Vec<String> = (0..2000).map(|nth| format!("{nth:04}")).collect();
+    let reflected = |nth: usize| ReflectedFile {
+        imports: names[nth + 1..].to_vec(),
+        bytes: vec![],
+    };
+    let files: BTreeMap<String, ReflectedFile> = names
+        .iter()
+        .enumerate()
+        .map(|(nth, name)| (name.clone(), reflected(nth)))
+        .collect();
+    let imports: Vec<usize> = in_order(&files)
+        .unwrap()
+        .iter()
+        .map(|it| it.imports.len())
+        .collect();
+    assert!(imports.into_iter().eq(0..2000));
 }
