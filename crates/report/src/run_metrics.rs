@@ -3,7 +3,7 @@
 
 use analysis::{
     Document, FigureGroup, Figures, JourneyFigures, MachineRole, Operations, RunState, TimeFigure,
-    TokenFigures, Verdict, WebSocketFigures,
+    TokenFigures, Verdict,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -438,7 +438,6 @@ fn websockets(document: &Document) -> Vec<RunMetric<'_>> {
     if all.is_empty() {
         return Vec::new();
     }
-    let of_request = |sockets: &WebSocketFigures| label("request", sockets.request.clone());
     let messages = all.iter().flat_map(|sockets| {
         [
             ("sent", sockets.sent),
@@ -446,16 +445,20 @@ fn websockets(document: &Document) -> Vec<RunMetric<'_>> {
             ("answered", sockets.answered),
         ]
         .map(|(what, count)| {
-            let labels = vec![of_request(sockets), label("message", what)];
+            let labels = vec![label("request", &sockets.request), label("message", what)];
             MetricSample::count(labels, count)
         })
     });
-    let opened = all.iter();
-    let opened =
-        opened.map(|sockets| MetricSample::count(vec![of_request(sockets)], sockets.opened));
+    let opened = all.iter().map(|sockets| {
+        let labels = vec![label("request", &sockets.request)];
+        MetricSample::count(labels, sockets.opened)
+    });
     let closed = all.iter().flat_map(|sockets| {
         sockets.closed.iter().map(|(code, &count)| {
-            let labels = vec![of_request(sockets), label("code", code.to_string())];
+            let labels = vec![
+                label("request", &sockets.request),
+                label("code", code.to_string()),
+            ];
             MetricSample::count(labels, count)
         })
     });

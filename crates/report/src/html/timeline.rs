@@ -539,14 +539,8 @@ impl<'d> ChartRows<'d> {
     }
 
     fn events(&self) -> TimeChart {
-        TimeChart {
-            id: "events",
-            title: "Events",
-            about: "events of streamed answers in each second",
-            unit: AxisUnit::Rate,
-            is_log: false,
-            lines: vec![self.rate("events", |row| row.events)],
-        }
+        let about = "events of streamed answers in each second";
+        self.counted(("events", "Events"), about, |row| row.events)
     }
 
     fn event_times(&self) -> TimeChart {
@@ -567,14 +561,8 @@ impl<'d> ChartRows<'d> {
     }
 
     fn messages(&self) -> TimeChart {
-        TimeChart {
-            id: "messages",
-            title: "Messages",
-            about: "messages over WebSockets that were answered in each second",
-            unit: AxisUnit::Rate,
-            is_log: false,
-            lines: vec![self.rate("messages", |row| row.messages)],
-        }
+        let about = "messages over WebSockets that were answered in each second";
+        self.counted(("messages", "Messages"), about, |row| row.messages)
     }
 
     fn message_times(&self) -> TimeChart {
@@ -586,6 +574,23 @@ impl<'d> ChartRows<'d> {
             unit: AxisUnit::Time,
             is_log: true,
             lines: vec![self.line("message time", Joined::Mean, time)],
+        }
+    }
+
+    /// A chart of one count over time, whose line is called as its id is.
+    fn counted(
+        &self,
+        (id, title): (&'static str, &'static str),
+        about: &'static str,
+        count: fn(&Row) -> u64,
+    ) -> TimeChart {
+        TimeChart {
+            id,
+            title,
+            about,
+            unit: AxisUnit::Rate,
+            is_log: false,
+            lines: vec![self.rate(id, count)],
         }
     }
 
