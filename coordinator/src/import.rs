@@ -115,7 +115,16 @@ fn interval_ns(text: &str) -> Result<u64, String> {
 pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
     let server = args.log.to_str().filter(|log| GrpcServer::is_meant_by(log));
     match server.map(str::parse::<GrpcServer>) {
-        Some(Ok(server)) => return reflecting::reflect(&server, &args.services),
+        Some(Ok(server)) => {
+            if let Some(flag) = flag_of_logs(args) {
+                terminal::say(format_args!(
+                    "{flag} is for logs, and {} is a server; remove it",
+                    args.log.display()
+                ));
+                return Ok(Exit::Usage);
+            }
+            return reflecting::reflect(&server, &args.services);
+        }
         Some(Err(why)) => {
             terminal::say(why);
             return Ok(Exit::Usage);
@@ -153,6 +162,23 @@ pub fn import(args: &ImportArgs) -> anyhow::Result<Exit> {
             Ok(Exit::Usage)
         }
     }
+}
+
+/// The first flag that only means something for a log, if one is given.
+fn flag_of_logs(args: &ImportArgs) -> Option<&'static str> {
+    let flags = [
+        ("--format", args.format.is_some()),
+        ("--log-format", args.log_format.is_some()),
+        ("--bodies", args.bodies != MissingBody::Refuse),
+        ("--from", args.from.is_some()),
+        ("--to", args.to.is_some()),
+        ("--methods", !args.methods.is_empty()),
+        ("--hosts", !args.hosts.is_empty()),
+        ("--rate", args.rate.is_some()),
+        ("--strict", args.strict),
+    ];
+    let is_given = |(flag, is_given)| bool::then_some(is_given, flag);
+    flags.into_iter().find_map(is_given)
 }
 
 fn rules(args: &ImportArgs) -> ImportRules {

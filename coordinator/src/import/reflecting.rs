@@ -3,11 +3,12 @@
 
 use crate::exit::Exit;
 use crate::terminal;
+use analysis::human::counted;
 use anyhow::{Context as _, anyhow};
 use hyper_util::rt::TokioIo;
 use protobuf::{ReflectedSet, Reflection, ReflectionRequest, ReflectionResponse};
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use std::pin::Pin;
 use std::str::FromStr;
@@ -134,13 +135,11 @@ fn write(bytes: &[u8]) -> io::Result<()> {
 }
 
 fn summary(authority: &str, set: &ReflectedSet) -> String {
-    let number = set.services.len();
     let mut lines = vec![format!(
-        "{authority}: {number} service{}, {} file{}, {} bytes",
-        if number == 1 { "" } else { "s" },
-        set.files,
-        if set.files == 1 { "" } else { "s" },
-        set.bytes.len()
+        "{authority}: {}, {}, {}",
+        counted(set.services.len() as u64, "service"),
+        counted(set.files as u64, "file"),
+        counted(set.bytes.len() as u64, "byte")
     )];
     let line = |(service, methods): &(String, Vec<String>)| match &methods[..] {
         [] => format!("  {service}, without methods"),
@@ -154,9 +153,9 @@ async fn ask(server: &GrpcServer, services: &[String]) -> anyhow::Result<Reflect
     let channel = channel(server).await?;
     for path in PATHS {
         match converse(channel.clone(), path, services).await {
-            Err(Talk::Status(status)) if status.code() == Code::Unimplemented => {}
-            Err(Talk::Status(status)) => return Err(refused(&status)),
-            Err(Talk::Wrong(why)) => return Err(anyhow!(why)),
+            Err(Failed::Status(status)) if status.code() == Code::Unimplemented => {}
+            Err(Failed::Status(status)) => return Err(refused(&status)),
+            Err(Failed::Wrong(why)) => return Err(anyhow!(why)),
             Ok(set) => return Ok(set),
         }
     }
@@ -181,16 +180,16 @@ fn refused(status: &Status) -> anyhow::Error {
 }
 
 /// How a conversation failed.
-enum Talk {
+enum Failed {
     /// The server ended it.
     Status(Status),
     /// The server said something that cannot be used.
     Wrong(String),
 }
 
-impl From<Status> for Talk {
-    fn from(status: Status) -> Talk {
-        Talk::Status(status)
+impl From<Status> for Failed {
+    fn from(status: Status) -> Failed {
+        Failed::Status(status)
     }
 }
 
@@ -199,7 +198,7 @@ async fn converse(
     channel: Channel,
     path: &'static str,
     names: &[String],
-) -> Result<ReflectedSet, Talk> {
+) -> Result<ReflectedSet, Failed> {
     let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(ANSWER_MAX);
     let lost = |error: tonic::transport::Error| Status::unavailable(error.to_string());
     client.ready().await.map_err(lost)?;
@@ -207,10 +206,10 @@ async fn converse(
     let codec = tonic_prost::ProstCodec::<ReflectionRequest, ReflectionResponse>::default();
     let mut reflection = Reflection::new(names);
     let Some(mut question) = reflection.next_request() else {
-        return Err(Talk::Wrong("nothing is asked".to_owned()));
+        return Err(Failed::Wrong("nothing is asked".to_owned()));
     };
     // Servers may answer with headers only once they have read the first question.
-    let ended = || Talk::Wrong("ended the conversation before its last answer".to_owned());
+    let ended = || Failed::Wrong("ended the conversation before its last answer".to_owned());
     questions.try_send(question).map_err(|_| ended())?;
     let request = tonic::Request::new(Questions(waiting));
     let path = PathAndQuery::from_static(path);
@@ -218,10 +217,10 @@ async fn converse(
     let mut answers = answers.into_inner();
     loop {
         let answer = answers.message().await?.ok_or_else(ended)?;
-        reflection.take(answer).map_err(Talk::Wrong)?;
+        reflection.take(answer).map_err(Failed::Wrong)?;
         question = match reflection.next_request() {
             Some(question) => question,
-            None => return reflection.finish().map_err(Talk::Wrong),
+            None => return reflection.finish().map_err(Failed::Wrong),
         };
         questions.send(question).await.map_err(|_| ended())?;
     }
@@ -275,16 +274,8 @@ where
 }
 
 fn client_config() -> anyhow::Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    let found = rustls_native_certs::load_native_certs();
-    // Some machines have roots that cannot be read; one that can is enough.
-    let (added, _) = roots.add_parsable_certificates(found.certs);
-    anyhow::ensure!(
-        added > 0,
-        "this machine has no trusted roots; name a PEM file of them by SSL_CERT_FILE"
-    );
     let mut config = ClientConfig::builder()
-        .with_root_certificates(roots)
+        .with_root_certificates(exposition::platform_roots()?)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec()];
     Ok(config)

@@ -16,7 +16,7 @@ mod viewer_feed;
 mod viewer_places;
 
 pub use latest_run::{Follower, LatestRun, ShownRun};
-pub use otlp::{NoOtlpEndpoint, OtlpEndpoint};
+pub use otlp::{NoOtlpEndpoint, OtlpEndpoint, platform_roots};
 pub use renewal::Renewal;
 pub use viewer_feed::{ShowTimes, ViewerFeed};
 

@@ -5,6 +5,7 @@ mod collector;
 mod endpoint;
 mod headers;
 
+pub use collector::platform_roots;
 pub use endpoint::{NoOtlpEndpoint, OtlpEndpoint};
 
 use crate::latest_run::{LatestRun, since_1970};

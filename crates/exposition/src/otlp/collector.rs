@@ -147,16 +147,8 @@ impl OtlpCollector {
 
 impl CollectorTls {
     fn new(host: &str) -> anyhow::Result<CollectorTls> {
-        let mut roots = RootCertStore::empty();
-        let found = rustls_native_certs::load_native_certs();
-        // Some machines have roots that cannot be read; one that can is enough.
-        let (added, _) = roots.add_parsable_certificates(found.certs);
-        anyhow::ensure!(
-            added > 0,
-            "--otlp: this machine has no trusted roots; name a PEM file of them by SSL_CERT_FILE"
-        );
         let config = ClientConfig::builder()
-            .with_root_certificates(roots)
+            .with_root_certificates(platform_roots().context("--otlp")?)
             .with_no_client_auth();
         let name = ServerName::try_from(host.to_owned());
         Ok(CollectorTls {
@@ -164,6 +156,22 @@ impl CollectorTls {
             name: name.with_context(|| format!("--otlp: {host} is no name of a server"))?,
         })
     }
+}
+
+/// The authorities that this machine trusts, or those of the file that `SSL_CERT_FILE` names.
+///
+/// # Errors
+/// There are none.
+pub fn platform_roots() -> anyhow::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    let found = rustls_native_certs::load_native_certs();
+    // Some machines have roots that cannot be read; one that can is enough.
+    let (added, _) = roots.add_parsable_certificates(found.certs);
+    anyhow::ensure!(
+        added > 0,
+        "this machine has no trusted roots; name a PEM file of them by SSL_CERT_FILE"
+    );
+    Ok(roots)
 }
 
 /// Judges an answer.

@@ -84,6 +84,11 @@ fn servers_without_descriptors_are_refused_with_a_cure() {
             "a log is a file, and a gRPC server has another scheme; write such as grpc://",
         ),
         (
+            address(&plain),
+            &["--strict"],
+            "--strict is for logs, and grpc://",
+        ),
+        (
             "access.log".to_owned(),
             &["--services", "a"],
             "--services are those of a gRPC server, and this is a log",
