@@ -1,8 +1,8 @@
 """A chat with rooms over WebSockets, for chat.toml: chat.py [ADDRESS PORT].
 
 A message {"id": …, "text": …} to /rooms/NAME goes to all sockets of the room, with its sender's
-number; whoever sent it finds its own id. GET /counts has the sockets and messages so far. It reads
-what a browser or a load test sends, and closes the socket on anything else."""
+number, so that the sender finds its own id again. GET /counts has the sockets and messages so far.
+It reads what a browser or a load test sends, and closes the socket on anything else."""
 
 import asyncio
 import base64

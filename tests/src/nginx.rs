@@ -220,9 +220,9 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // A killed master leaves its workers behind, so a busy machine gets its time.
+        // A killed master leaves its workers behind.
         let patience = Instant::now();
-        while self.process.ended().is_none() && patience.elapsed() < Duration::from_secs(20) {
+        while self.process.ended().is_none() && patience.elapsed() < Duration::from_secs(2) {
             kill(self.id(), Signal::TERM);
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -85,7 +85,7 @@ fn config(folder: &str, pki: &Pki, [plain, tls]: [u16; 2]) -> String {
     let files = pki.server(KeyKind::P256);
     let (cert, key) = (files.cert.display(), files.key.display());
     format!(
-        "daemon off; pid {folder}/pid; error_log stderr crit;
+        "daemon off; master_process off; pid {folder}/pid; error_log stderr crit;
 events {{ worker_connections 1024; }}
 http {{
   log_format seen '$proxy_protocol_addr $proxy_protocol_port $remote_port';
