@@ -75,7 +75,7 @@ fn read_by_tungstenite(bytes: &[u8]) -> OtherReader {
             Ok(Message::Text(text)) => ReadFrame::Message(text.as_bytes().to_vec()),
             Ok(Message::Binary(bytes)) => ReadFrame::Message(bytes.to_vec()),
             Ok(Message::Ping(payload)) => ReadFrame::Ping(payload.to_vec()),
-            Ok(Message::Pong(_)) => ReadFrame::Pong,
+            Ok(Message::Pong(payload)) => ReadFrame::Pong(payload.to_vec()),
             Ok(Message::Close(close)) => {
                 let code = close.map(|close| close.code.into());
                 frames.push(ReadFrame::Close(code));

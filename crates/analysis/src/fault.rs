@@ -236,6 +236,7 @@ fn websocket_in_words(fault: WebSocketFault) -> &'static str {
             "a message of ours has no JSON value at the pointer of websocket.answer"
         }
         WebSocketFault::Unanswered => "a message had no answer within timeouts.request",
+        WebSocketFault::NoPong => "a ping of ours had no pong within timeouts.request",
         WebSocketFault::Lost => "connection ended without a close frame",
     }
 }

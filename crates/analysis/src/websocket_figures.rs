@@ -1,5 +1,6 @@
 //! What became of WebSockets.
 
+use crate::figures::is_zero;
 use measure::{WebSocketFact, WebSocketTally};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,6 +23,12 @@ pub struct WebSocketFigures {
     pub received: u64,
     /// Sockets that were closed because the run ended, which is no failure.
     pub cut_by_end: u64,
+    /// Pings that were sent; absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pings: u64,
+    /// Pings that had their pong; absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pongs: u64,
     /// Sockets that the server closed, in answer to our close or by itself, by code; 1005 if it
     /// gave none.
     pub closed: BTreeMap<u16, u64>,
@@ -62,6 +69,8 @@ impl WebSocketFigures {
             WebSocketFact::Sent => &mut self.sent,
             WebSocketFact::Received => &mut self.received,
             WebSocketFact::Answered => &mut self.answered,
+            WebSocketFact::Pinged => &mut self.pings,
+            WebSocketFact::Ponged => &mut self.pongs,
             WebSocketFact::CutByEnd => &mut self.cut_by_end,
             WebSocketFact::Closed(code) => self.closed.entry(code).or_default(),
         };

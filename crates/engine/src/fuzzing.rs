@@ -166,8 +166,8 @@ pub enum ReadFrame {
     Message(Vec<u8>),
     /// A ping with its payload.
     Ping(Vec<u8>),
-    /// A pong.
-    Pong,
+    /// A pong with its payload.
+    Pong(Vec<u8>),
     /// The server closes, with a code if it gave one.
     Close(Option<u16>),
 }
@@ -189,7 +189,7 @@ impl WebSocketDoor {
             self.frames.push(match frame {
                 PeerFrame::Message(bytes) => ReadFrame::Message(bytes.to_vec()),
                 PeerFrame::Ping(payload) => ReadFrame::Ping(payload.to_vec()),
-                PeerFrame::Pong => ReadFrame::Pong,
+                PeerFrame::Pong(payload) => ReadFrame::Pong(payload.to_vec()),
                 PeerFrame::Close(code) => ReadFrame::Close(code),
             });
         };

@@ -30,6 +30,7 @@ pub(crate) enum FrameKind {
     Text,
     Binary,
     Close,
+    Ping,
     Pong,
 }
 
@@ -39,6 +40,7 @@ impl FrameKind {
             FrameKind::Text => opcode::TEXT,
             FrameKind::Binary => opcode::BINARY,
             FrameKind::Close => opcode::CLOSE,
+            FrameKind::Ping => opcode::PING,
             FrameKind::Pong => opcode::PONG,
         }
     }

@@ -27,11 +27,13 @@ pub enum WebSocketFault {
     Unanswered,
     /// The connection ended without a close frame.
     Lost,
+    /// A ping of ours had no pong within the time-out.
+    NoPong,
 }
 
 impl WebSocketFault {
     /// All of them, with the names that results and thresholds write.
-    pub(crate) const NAMES: [(WebSocketFault, &str); 10] = [
+    pub(crate) const NAMES: [(WebSocketFault, &str); 11] = [
         (WebSocketFault::BadHandshake, "bad_handshake"),
         (WebSocketFault::Protocol, "protocol"),
         (WebSocketFault::BadFrame, "bad_frame"),
@@ -42,6 +44,7 @@ impl WebSocketFault {
         (WebSocketFault::NoAnswerKey, "no_answer_key"),
         (WebSocketFault::Unanswered, "unanswered"),
         (WebSocketFault::Lost, "lost"),
+        (WebSocketFault::NoPong, "no_pong"),
     ];
 }
 
@@ -61,4 +64,8 @@ pub enum WebSocketFact {
     CutByEnd,
     /// The server closed with this code, in answer to our close or by itself; 1005 if it gave none.
     Closed(u16),
+    /// A ping of ours was sent.
+    Pinged,
+    /// It had its pong.
+    Ponged,
 }

@@ -25,6 +25,9 @@ pub struct WebSocket {
     pub every: Option<Duration>,
     /// What answers a message.
     pub answer: MessageAnswer,
+    /// A ping is sent this long after the opening, and again each time that this has passed; `None`
+    /// if none is.
+    pub ping: Option<Duration>,
     /// When it is closed.
     pub until: SocketEnd,
 }
@@ -52,16 +55,29 @@ pub enum SocketEnd {
 }
 
 impl WebSocket {
-    /// Most messages that are sent over one; infinite if the answers alone say how many.
-    pub(crate) fn most_messages(&self) -> f64 {
-        match (self.until, self.every) {
+    /// Most messages and pings that are sent over one; infinite if the answers alone say how many.
+    pub(crate) fn most_sent(&self) -> f64 {
+        let messages = match (self.until, self.every) {
             _ if self.messages.is_empty() => 0.0,
             (SocketEnd::Messages(number), _) => f64::from(number),
             (SocketEnd::Held(time), Some(every)) => {
                 (time.as_secs_f64() / every.as_secs_f64()).ceil()
             }
             (SocketEnd::Held(_), None) => f64::INFINITY,
-        }
+        };
+        messages + self.most_pings()
+    }
+
+    fn most_pings(&self) -> f64 {
+        let Some(ping) = self.ping else {
+            return 0.0;
+        };
+        let seconds = match (self.until, self.every) {
+            (SocketEnd::Held(time), _) => time.as_secs_f64(),
+            (SocketEnd::Messages(number), Some(every)) => f64::from(number) * every.as_secs_f64(),
+            (SocketEnd::Messages(_), None) => f64::INFINITY,
+        };
+        (seconds / ping.as_secs_f64()).ceil()
     }
 
     /// The canonical text: an inline table.
@@ -82,6 +98,9 @@ impl WebSocket {
                 fields.push(format!("every = {}", time(every)));
             }
             fields.push(format!("answer = {}", self.answer.canonical()));
+        }
+        if let Some(ping) = self.ping {
+            fields.push(format!("ping = {}", time(ping)));
         }
         fields.push(match self.until {
             SocketEnd::Messages(number) => format!("count = {number}"),

@@ -3,7 +3,7 @@
 Counts what it sees, and writes it as JSON to a file whenever a socket has ended. The path says how
 a socket behaves: /echo, /push (three messages before the first answer), /close (code 1011 after two
 messages), /silent (no answer), /stops (three answers, then none), /swap (each pair of answers in
-the wrong order), /ping (a ping before each answer, which waits for the pong).
+the wrong order), /ping (a ping before each answer, which waits for the pong), /deaf (no pong).
 """
 
 import asyncio
@@ -13,17 +13,20 @@ import sys
 
 from websockets.exceptions import ConnectionClosed
 
-try:
-    from websockets.asyncio.server import serve
-except ImportError:  # before version 13
-    from websockets.legacy.server import serve
+from websockets.legacy.server import WebSocketServerProtocol, serve
 
-seen = {"opened": 0, "received": 0, "sent": 0, "codes": {}}
+seen = {"opened": 0, "received": 0, "sent": 0, "pings": 0, "codes": {}}
+
+
+class Socket(WebSocketServerProtocol):
+    async def pong(self, data=b""):
+        seen["pings"] += 1
+        if self.path != "/deaf":
+            await super().pong(data)
 
 
 async def handle(socket):
-    path = socket.path if hasattr(socket, "path") else socket.request.path
-    kind = path.split("?")[0]
+    kind = socket.path.split("?")[0]
     seen["opened"] += 1
     held, number = [], 0
 
@@ -66,7 +69,13 @@ async def handle(socket):
 
 async def main():
     async with serve(
-        handle, HOST, PORT, subprotocols=PROTOCOLS, ping_interval=None, compression=None
+        handle,
+        HOST,
+        PORT,
+        create_protocol=Socket,
+        subprotocols=PROTOCOLS,
+        ping_interval=None,
+        compression=None,
     ):
         await asyncio.get_running_loop().create_future()
 

@@ -48,6 +48,7 @@ fn run(path: &str, sections: &str, exit: i32) -> Option<Value> {
         result["missed"] = times.timed_out.into();
     }
     result["codes_seen"] = seen["codes"].clone();
+    result["pings_seen"] = seen["pings"].clone();
     result["ok"] = document.measured.operations.ok.into();
     let errors = document.measured.errors.iter();
     let errors = errors.map(|error| (error.name.clone(), error.count.into()));
@@ -129,6 +130,25 @@ fn close_before_the_plans_and_silence_are_failures_with_names() {
     let silent = run("/silent", &sections, 1).unwrap();
     assert_eq!(silent["errors"], json!({"websocket.unanswered": 4}));
     assert_eq!(silent["missed"], 4);
+}
+
+#[test]
+fn pings_have_their_pongs_or_their_socket_fails() {
+    let load = "load = { connections = 3, requests = 6 }\n\
+                connection.timeouts.request = \"2s\"\n\
+                [request.websocket]\nping = \"100ms\"\nhold = \"10s\"\n";
+    let Some(heard) = run("/echo", &load.replace("10s", "450ms"), 0) else {
+        return;
+    };
+    let number = |name: &str| heard[name].as_u64().unwrap();
+    assert_eq!(heard["closed"], json!({"1000": 6}));
+    assert_eq!(number("pings"), number("pings_seen"));
+    assert!((6..=24).contains(&number("pings")), "{heard}");
+    // The close may come before the pong.
+    assert!(number("pongs") + 6 >= number("pings"), "{heard}");
+    let deaf = run("/deaf", load, 1).unwrap();
+    assert_eq!(deaf["errors"], json!({"websocket.no_pong": 6}));
+    assert_eq!([&deaf["pings"], &deaf["pings_seen"]], [6, 6]);
 }
 
 #[test]

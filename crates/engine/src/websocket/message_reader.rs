@@ -20,7 +20,7 @@ pub(crate) enum PeerFrame<'a> {
     /// A text or binary message.
     Message(&'a [u8]),
     Ping(&'a [u8]),
-    Pong,
+    Pong(&'a [u8]),
     /// The server closes, with a code if it gave one.
     Close(Option<u16>),
 }
@@ -209,7 +209,7 @@ impl MessageReader {
                 sink(PeerFrame::Close(code));
             }
             opcode::PING => sink(PeerFrame::Ping(&self.control)),
-            _ => sink(PeerFrame::Pong),
+            _ => sink(PeerFrame::Pong(&self.control)),
         }
         self.control.clear();
         Ok(())

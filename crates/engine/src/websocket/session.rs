@@ -26,6 +26,17 @@ pub(crate) struct SocketSession {
     has_news: bool,
     /// What the latest ping of the server carried that has no answer.
     ping: Option<Vec<u8>>,
+    own_pings: OwnPings,
+}
+
+/// The pings that were sent over a socket, one after the other. Each carries its number, from 1.
+#[derive(Debug, Default)]
+struct OwnPings {
+    sent: u32,
+    /// When the latest one was sent, unless it is answered.
+    awaited_since: Option<u64>,
+    /// When the next one is due, if the latest is answered.
+    next_due: u64,
 }
 
 /// The messages that were sent over a socket.
@@ -68,6 +79,8 @@ pub(crate) struct SocketNews {
     pub(crate) received: u64,
     /// For each answer, when its message was due.
     pub(crate) answered: Vec<u64>,
+    /// Whether the latest ping of ours was answered.
+    pub(crate) is_ponged: bool,
     /// The code with which the server has closed; 1005 if it gave none.
     pub(crate) closed: Option<u16>,
     pub(crate) fault: Option<WebSocketFault>,
@@ -78,12 +91,16 @@ pub(crate) struct SocketNews {
 pub(crate) enum SocketStep {
     /// Send message `number`, which was due at `due`.
     Send { number: u32, due: u64 },
+    /// Send a ping.
+    Ping,
     /// Send a close frame with this code.
     Close(u16),
     /// Nothing before this instant.
     WaitUntil(u64),
     /// The time of a message is up.
     Unanswered,
+    /// The time of a ping is up.
+    NoPong,
     /// The peer takes no more of what is sent, or does not answer our close frame.
     Stalled,
 }
@@ -108,6 +125,7 @@ impl SocketSession {
             news: SocketNews::default(),
             has_news: true,
             ping: None,
+            own_pings: OwnPings::default(),
         }
     }
 
@@ -122,6 +140,7 @@ impl SocketSession {
             news,
             state,
             ping,
+            own_pings,
             ..
         } = self;
         // What comes after our close frame answers nothing that is measured.
@@ -136,7 +155,7 @@ impl SocketSession {
             // Only the latest one needs an answer (RFC 6455 §5.5.3), so that a peer that reads none
             // makes nothing grow.
             PeerFrame::Ping(payload) => *ping = Some(payload.to_vec()),
-            PeerFrame::Pong => {}
+            PeerFrame::Pong(payload) => news.is_ponged |= own_pings.are_answered_by(payload),
             PeerFrame::Close(code) => news.closed = Some(code.unwrap_or(NO_CODE)),
         });
         self.news.fault = fed.err();
@@ -171,6 +190,7 @@ impl SocketSession {
         }
         self.state = SocketState::Open { at, left_at: None };
         self.answered_at = at;
+        self.own_pings.next_due = self.ping_due_after(at, at);
         self.mask = FrameMask::new(random);
         Ok(true)
     }
@@ -248,6 +268,10 @@ impl SocketSession {
         if up_at.is_some_and(|up_at| up_at <= now) {
             return SocketStep::Unanswered;
         }
+        let pong_up_at = self.own_pings.awaited_since.map(|since| since + timeout);
+        if pong_up_at.is_some_and(|up_at| up_at <= now) {
+            return SocketStep::NoPong;
+        }
         if left_at.is_some() {
             return match up_at {
                 None => SocketStep::Close(GOING_AWAY),
@@ -262,20 +286,46 @@ impl SocketSession {
             Some(_) => !is_held,
             None => due.is_none() && self.is_sent(),
         };
+        let ping_due = (pong_up_at.is_none() && !is_over).then_some(self.own_pings.next_due);
+        let first_due = ping_due.into_iter().chain(due).fold(u64::MAX, u64::min);
         match due {
             _ if is_over && oldest.is_none() => SocketStep::Close(NORMAL),
-            Some(due) if due <= now && has_unsent && due + timeout <= now => SocketStep::Stalled,
-            Some(due) if due <= now && has_unsent => SocketStep::WaitUntil(now + STALL_NS),
+            _ if has_unsent && first_due.saturating_add(timeout) <= now => SocketStep::Stalled,
+            _ if has_unsent && first_due <= now => SocketStep::WaitUntil(now + STALL_NS),
             Some(due) if due <= now => SocketStep::Send {
                 number: self.messages.sent,
                 due,
             },
+            _ if first_due <= now => SocketStep::Ping,
             _ => {
                 let ends_at = ends_at.filter(|_| is_held);
-                let instants = [due, up_at, ends_at].into_iter().flatten();
-                SocketStep::WaitUntil(instants.fold(u64::MAX, u64::min))
+                let others = [up_at, pong_up_at, ends_at].into_iter().flatten();
+                SocketStep::WaitUntil(others.fold(first_due, u64::min))
             }
         }
+    }
+
+    /// When the first ping after `now` is due on a socket that was opened at `at`.
+    fn ping_due_after(&self, at: u64, now: u64) -> u64 {
+        let Some(every) = self.plan.ping.map(nanoseconds) else {
+            return u64::MAX;
+        };
+        at + ((now - at) / every + 1) * every
+    }
+
+    /// Notes that the next ping is sent at `now`; returns what it carries.
+    pub(crate) fn note_ping(&mut self, now: u64) -> [u8; 4] {
+        let SocketState::Open { at, .. } = self.state else {
+            unreachable!("no other state has pings due");
+        };
+        let next_due = self.ping_due_after(at, now);
+        let sent = self.own_pings.sent.wrapping_add(1);
+        self.own_pings = OwnPings {
+            sent,
+            awaited_since: Some(now),
+            next_due,
+        };
+        sent.to_be_bytes()
     }
 
     /// When a socket that was opened at `at` is closed, if its time says so.
@@ -330,6 +380,14 @@ impl SocketSession {
             SocketState::Closed => None,
             _ => Some(Kind::WebSocketFault(WebSocketFault::Lost)),
         }
+    }
+}
+
+impl OwnPings {
+    /// A pong has come; returns whether it answers the latest ping. One that answers none is no
+    /// fault (RFC 6455 §5.5.3).
+    fn are_answered_by(&mut self, payload: &[u8]) -> bool {
+        payload == self.sent.to_be_bytes() && self.awaited_since.take().is_some()
     }
 }
 

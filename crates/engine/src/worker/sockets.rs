@@ -42,6 +42,9 @@ impl Worker {
         }
         let answered = news.answered.len() as u64;
         recorder.count_websocket(id, WebSocketFact::Answered, answered, at);
+        if news.is_ponged {
+            recorder.count_websocket(id, WebSocketFact::Ponged, 1, at);
+        }
         if let Some(code) = news.closed {
             recorder.count_websocket(id, WebSocketFact::Closed(code), 1, at);
         }
@@ -115,7 +118,7 @@ impl Worker {
             };
             let ping = (!has_unsent).then(|| socket.take_ping()).flatten();
             if let Some(payload) = ping.filter(|_| !socket.is_closing()) {
-                self.put_pong(slot, &payload);
+                self.put_short(slot, FrameKind::Pong, &payload);
                 continue;
             }
             let has_ping = socket.has_ping();
@@ -127,6 +130,12 @@ impl Worker {
                     if self.sender.outgoing_bytes(seat) >= WRITTEN_AT_ONCE && !self.flush(seat) {
                         return;
                     }
+                }
+                SocketStep::Ping => {
+                    let payload = socket.note_ping(now);
+                    self.put_short(slot, FrameKind::Ping, &payload);
+                    let recorder = &mut self.ledger.recorder;
+                    recorder.count_websocket(id, WebSocketFact::Pinged, 1, now);
                 }
                 SocketStep::Close(code) => {
                     if code == GOING_AWAY {
@@ -142,6 +151,10 @@ impl Worker {
                 }
                 SocketStep::Unanswered => {
                     let fault = WebSocketFault::Unanswered;
+                    return self.fail_socket(slot, Kind::WebSocketFault(fault));
+                }
+                SocketStep::NoPong => {
+                    let fault = WebSocketFault::NoPong;
                     return self.fail_socket(slot, Kind::WebSocketFault(fault));
                 }
                 SocketStep::Stalled => return self.fail_socket(slot, Kind::TimeOut),
@@ -195,10 +208,11 @@ impl Worker {
         Ok(())
     }
 
-    fn put_pong(&mut self, slot: u32, payload: &[u8]) {
+    /// Puts a ping or a pong behind what is going out.
+    fn put_short(&mut self, slot: u32, kind: FrameKind, payload: &[u8]) {
         self.put_control(slot, |mask, out| {
             let write = |out: &mut Vec<u8>| out.extend_from_slice(payload);
-            put_frame((FrameKind::Pong, mask), out, write, |_| ());
+            put_frame((kind, mask), out, write, |_| ());
         });
     }
 

@@ -22,6 +22,7 @@ const MAX_MESSAGE_BYTES: usize = 1 << 20;
 const MAX_PROTOCOLS: usize = 100;
 const COUNT: RangeInclusive<u32> = 1..=1_000_000_000;
 const EVERY: RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_secs(86_400);
+const PING: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
 const HOLD: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(7 * 86_400);
 /// The status of the answer to an opening handshake.
 const SWITCHING_PROTOCOLS: u16 = 101;
@@ -37,6 +38,7 @@ pub(crate) const KEYS: &[&str] = &[
     "request.websocket.every",
     "request.websocket.answer",
     "request.websocket.answer.json",
+    "request.websocket.ping",
     "request.websocket.count",
     "request.websocket.hold",
 ];
@@ -171,6 +173,7 @@ fn socket(section: &PlanSection<'_>) -> Option<WebSocket> {
              every = \"1s\"",
         );
     }
+    let ping = section.read("ping", |field| field.duration(PING));
     let count = section.read("count", |field| field.whole32(COUNT));
     let hold = section.read("hold", |field| field.duration(HOLD));
     match (section.has("count"), section.has("hold")) {
@@ -190,6 +193,7 @@ fn socket(section: &PlanSection<'_>) -> Option<WebSocket> {
         is_binary: is_binary.unwrap_or(false),
         every,
         answer,
+        ping,
         until: until.or(hold.map(SocketEnd::Held))?,
     })
 }

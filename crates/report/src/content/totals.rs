@@ -87,10 +87,16 @@ fn sockets(all: &[WebSocketFigures]) -> String {
     if cut > 0 {
         parts.push(format!("{cut} cut by the end of the run"));
     }
-    match &*parts {
+    let mut told = match &*parts {
         [] => format!("{opened} opened, none closed by the server"),
         parts => format!("{opened} opened; closed: {}", parts.join(", ")),
+    };
+    let pings = sum(all, |figures| figures.pings);
+    if pings > 0 {
+        let pongs = sum(all, |figures| figures.pongs);
+        told += &format!("; {}, {pongs} answered", counted(pings, "ping"));
     }
+    told
 }
 
 fn has_messages(document: &Document) -> bool {

@@ -52,7 +52,7 @@ fn fragments_are_put_together_around_control_frames() {
     let wanted = [
         message("one"),
         format!("{:?}", PeerFrame::Ping(b"ping")),
-        format!("{:?}", PeerFrame::Pong),
+        format!("{:?}", PeerFrame::Pong(b"")),
         message("two"),
         format!("{:?}", PeerFrame::Message(&[0xff; 300])),
         message(""),

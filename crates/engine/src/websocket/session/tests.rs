@@ -11,6 +11,7 @@ fn plan(every: Option<u64>, answer: MessageAnswer, until: SocketEnd) -> Arc<WebS
         is_binary: false,
         every: every.map(Duration::from_millis),
         answer,
+        ping: None,
         until,
     })
 }
@@ -20,6 +21,7 @@ fn opened(plan: &Arc<WebSocket>, at: u64) -> SocketSession {
     let mut socket = SocketSession::new(plan, std::iter::empty());
     socket.state = SocketState::Open { at, left_at: None };
     socket.answered_at = at;
+    socket.own_pings.next_due = socket.ping_due_after(at, at);
     socket.take_news(at);
     socket.answered_at = at;
     socket
@@ -164,4 +166,62 @@ fn peer_that_reads_nothing_lets_messages_wait_and_then_fails() {
     let waits = SocketStep::WaitUntil(1 + STALL_NS);
     assert_eq!(socket.next(1, TIMEOUT, true), waits);
     assert_eq!(socket.next(TIMEOUT, TIMEOUT, true), SocketStep::Stalled);
+}
+
+/// A socket that is held for 5 s, with a ping each second, opened at 0.
+fn pinged() -> SocketSession {
+    let held = SocketEnd::Held(Duration::from_secs(5));
+    let plan = plan(Some(300), MessageAnswer::Nothing, held);
+    let plan = WebSocket {
+        messages: Vec::new(),
+        ping: Some(Duration::from_secs(1)),
+        ..WebSocket::clone(&plan)
+    };
+    opened(&Arc::new(plan), 0)
+}
+
+fn pong(socket: &mut SocketSession, payload: &[u8], at: u64) -> bool {
+    socket.take(&[&[0x8a, payload.len() as u8], payload].concat());
+    socket.take_news(at).is_ponged
+}
+
+#[test]
+fn pings_follow_their_grid_one_after_the_other() {
+    let mut socket = pinged();
+    let waits = SocketStep::WaitUntil(1000 * MS);
+    assert_eq!(socket.next(0, TIMEOUT, false), waits);
+    assert_eq!(socket.next(1000 * MS, TIMEOUT, false), SocketStep::Ping);
+    let first = socket.note_ping(1001 * MS);
+    let waits = SocketStep::WaitUntil(1001 * MS + TIMEOUT);
+    assert_eq!(socket.next(1001 * MS, TIMEOUT, false), waits);
+    assert!(!pong(&mut socket, b"unsolicited", 1002 * MS));
+    assert!(pong(&mut socket, &first, 1003 * MS));
+    assert!(!pong(&mut socket, &first, 1004 * MS), "again");
+    // Late by two: what was missed is not sent in a burst.
+    assert_eq!(socket.next(3100 * MS, TIMEOUT, false), SocketStep::Ping);
+    let second = socket.note_ping(3100 * MS);
+    assert!(!pong(&mut socket, &first, 3101 * MS), "of the one before");
+    assert!(pong(&mut socket, &second, 3102 * MS));
+    let waits = SocketStep::WaitUntil(4000 * MS);
+    assert_eq!(socket.next(3102 * MS, TIMEOUT, false), waits);
+    let close = SocketStep::Close(NORMAL);
+    assert_eq!(socket.next(5000 * MS, TIMEOUT, false), close);
+}
+
+#[test]
+fn ping_without_a_pong_fails_and_one_that_cannot_leave_waits() {
+    let mut socket = pinged();
+    let waits = SocketStep::WaitUntil(1000 * MS + STALL_NS);
+    assert_eq!(socket.next(1000 * MS, TIMEOUT, true), waits);
+    let stalled = SocketStep::Stalled;
+    assert_eq!(socket.next(1000 * MS + TIMEOUT, TIMEOUT, true), stalled);
+    socket.note_ping(1000 * MS);
+    let up_at = 1000 * MS + TIMEOUT;
+    let waits = SocketStep::WaitUntil(up_at);
+    assert_eq!(socket.next(up_at - 1, TIMEOUT, false), waits);
+    assert_eq!(socket.next(up_at, TIMEOUT, false), SocketStep::NoPong);
+    // The end of the load does not wait for a pong.
+    socket.leave(1200 * MS);
+    let close = SocketStep::Close(GOING_AWAY);
+    assert_eq!(socket.next(1200 * MS, TIMEOUT, false), close);
 }
