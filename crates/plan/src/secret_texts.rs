@@ -39,7 +39,7 @@ impl SecretTexts {
         }
         texts.retain(|text| !text.is_empty());
         // One that contains another is replaced as a whole.
-        texts.sort_by_key(|text| std::cmp::Reverse(text.len()));
+        texts.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         texts.dedup();
         SecretTexts(texts)
     }
@@ -67,11 +67,18 @@ impl SecretTexts {
     }
 }
 
-/// The words of a secret header that are secret: not the scheme, such as `Bearer`.
+/// The words of a secret header that are secret: not the scheme, such as `Bearer`, nor the names of
+/// cookies.
 fn words<'t>(header: &str, text: &'t str) -> impl Iterator<Item = &'t str> {
-    let has_scheme = header != "cookie" && text.contains(' ');
-    let words = text.split_whitespace().skip(usize::from(has_scheme));
-    words.filter(|word| word.len() >= WORD_MIN_BYTES)
+    let is_cookie = header == "cookie";
+    let has_scheme = !is_cookie && text.contains(' ');
+    let words = text.split(move |c: char| c.is_whitespace() || (is_cookie && c == ';'));
+    let words = words.skip(usize::from(has_scheme));
+    let value = move |word: &'t str| match word.split_once('=') {
+        Some((_, value)) if is_cookie => value.trim_matches('"'),
+        _ => word,
+    };
+    words.map(value).filter(|word| word.len() >= WORD_MIN_BYTES)
 }
 
 #[cfg(test)]
@@ -88,6 +95,24 @@ target.url = "http://127.0.0.1/"
 load = { connections = 1, requests = 1 }
 request.headers = { authorization = "Bearer abcdef-12345", x-tenant = "tenant-of-mine" }
 "#;
+
+    #[test]
+    fn values_of_cookies_are_masked_and_equal_secrets_are_one() {
+        let plan = r#"
+target.url = "http://127.0.0.1/"
+load = { connections = 1, requests = 1 }
+[[request]]
+path = "/a"
+headers = { authorization = "Bearer qwertyuiopas", cookie = "session=abcdefghijkl; theme=x" }
+[[request]]
+path = "/b"
+headers = { authorization = "Bearer qwertyuiopas", cookie = "session=abcdefghijkl; theme=x" }
+"#;
+        let secrets = secrets(plan);
+        assert_eq!(secrets.0.len(), 2);
+        let masked = secrets.mask("no session abcdefghijkl here");
+        assert_eq!(masked, format!("no session {MASK} here"));
+    }
 
     #[test]
     fn secret_headers_are_masked_and_others_are_not() {
