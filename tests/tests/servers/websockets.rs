@@ -137,13 +137,13 @@ fn pings_have_their_pongs_or_their_socket_fails() {
     let load = "load = { connections = 3, requests = 6 }\n\
                 connection.timeouts.request = \"2s\"\n\
                 [request.websocket]\nping = \"100ms\"\nhold = \"10s\"\n";
-    let Some(heard) = run("/echo", &load.replace("10s", "450ms"), 0) else {
+    let Some(heard) = run("/echo", &load.replace("10s", "1s"), 0) else {
         return;
     };
     let number = |name: &str| heard[name].as_u64().unwrap();
     assert_eq!(heard["closed"], json!({"1000": 6}));
     assert_eq!(number("pings"), number("pings_seen"));
-    assert!((6..=24).contains(&number("pings")), "{heard}");
+    assert!((6..=60).contains(&number("pings")), "{heard}");
     // The close may come before the pong.
     assert!(number("pongs") + 6 >= number("pings"), "{heard}");
     let deaf = run("/deaf", load, 1).unwrap();

@@ -305,20 +305,17 @@ impl SocketSession {
         }
     }
 
-    /// When the first ping after `now` is due on a socket that was opened at `at`.
-    fn ping_due_after(&self, at: u64, now: u64) -> u64 {
+    /// When the first ping after `now` is due, if those before it count from `from`.
+    fn ping_due_after(&self, from: u64, now: u64) -> u64 {
         let Some(every) = self.plan.ping.map(nanoseconds) else {
             return u64::MAX;
         };
-        at + ((now - at) / every + 1) * every
+        from + ((now - from) / every + 1) * every
     }
 
     /// Notes that the next ping is sent at `now`; returns what it carries.
     pub(crate) fn note_ping(&mut self, now: u64) -> [u8; 4] {
-        let SocketState::Open { at, .. } = self.state else {
-            unreachable!("no other state has pings due");
-        };
-        let next_due = self.ping_due_after(at, now);
+        let next_due = self.ping_due_after(self.own_pings.next_due, now);
         let sent = self.own_pings.sent.wrapping_add(1);
         self.own_pings = OwnPings {
             sent,
