@@ -57,6 +57,7 @@ mod running_engine;
 mod sample;
 mod script;
 mod seat;
+mod sent_secrets;
 mod signing_meter;
 mod slot;
 mod socket;

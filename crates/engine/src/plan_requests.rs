@@ -12,8 +12,7 @@ use crate::request_tallies::RequestTallies;
 use crate::template::ValueSources;
 use crate::values::{JourneyView, Values};
 use measure::{RedirectFault, RowId};
-use plan::{Close, HttpVersion, Plan, SecretTexts};
-use std::borrow::Cow;
+use plan::{Close, HttpVersion, Plan};
 use std::sync::Arc;
 
 /// The plan's requests, built before the run.
@@ -25,8 +24,6 @@ pub(crate) struct PlanRequests {
     has_sockets: bool,
     rows: RowFinder,
     hops: Hops,
-    /// What must not be saved of answers; empty unless something is.
-    secrets: SecretTexts,
     /// What journeys remember.
     pub(crate) memories: JourneyMemories,
 }
@@ -42,10 +39,6 @@ impl PlanRequests {
             has_sockets: plan.requests().iter().any(|it| it.websocket.is_some()),
             rows: RowFinder::new(plan),
             hops: Hops::default(),
-            secrets: match plan.requests().iter().any(|it| it.grpc.is_some()) {
-                true => SecretTexts::new(plan),
-                false => SecretTexts::default(),
-            },
             memories: JourneyMemories::default(),
         }
     }
@@ -62,9 +55,12 @@ impl PlanRequests {
         self.http1.request(operation.id.request)
     }
 
-    /// A text of an answer, as it may be saved.
-    pub(crate) fn masked<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.secrets.mask(text)
+    /// A text of an answer to the operation, as it may be saved.
+    pub(crate) fn masked(&self, user: u64, operation: &LiveOperation, text: &str) -> String {
+        match &self.request_of(operation).secrets {
+            Some(secrets) => secrets.mask(&self.values(user, operation), text),
+            None => text.to_owned(),
+        }
     }
 
     /// What is looked at of answers to a request; `None` if that is nothing.

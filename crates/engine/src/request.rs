@@ -7,6 +7,7 @@ use crate::fill::literal;
 use crate::hop_request::HopRequest;
 use crate::replayed_request::ReplayedRequest;
 use crate::request_bytes::{HeadEnd, RequestBytes, body_of, cookies_of, put_target};
+use crate::sent_secrets::SentSecrets;
 use crate::template::ValueSources;
 use crate::values::Values;
 use crate::websocket::SocketTexts;
@@ -41,6 +42,8 @@ pub(crate) struct Http1Request {
     pub(crate) cookies: Option<Arc<CookieSource>>,
     /// What is sent after a redirect, if any are followed.
     pub(crate) hops: Option<Box<HopRequest>>,
+    /// What must not be saved of its answers, if any text is.
+    pub(crate) secrets: Option<Box<SentSecrets>>,
 }
 
 impl Http1Requests {
@@ -100,6 +103,8 @@ impl Http1Request {
             socket: (request.websocket.as_ref())
                 .and_then(|socket| SocketTexts::new(socket, sources)),
             hops: (request.redirects > 0).then(hops),
+            secrets: (request.grpc.is_some())
+                .then(|| Box::new(SentSecrets::new(plan, request, sources))),
             replayed,
         }
     }

@@ -142,7 +142,7 @@ pub use rows::{RowSource, RowSources};
 pub use schedule::{Bookmark, Instants, Schedule};
 pub use search::{Capacity, Search, SearchRange};
 pub use seats::Seats;
-pub use secret_texts::SecretTexts;
+pub use secret_texts::{SecretTexts, SentSecret};
 pub use settings::Settings;
 pub use share::Share;
 pub use signature_scheme::SignatureSchemeError;

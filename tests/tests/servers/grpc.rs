@@ -152,31 +152,55 @@ fn statuses_of_all_kinds_are_those_that_the_server_gave() {
 #[test]
 fn credentials_that_a_server_sends_back_are_saved_nowhere() {
     const SECRET: &str = "s3cret-of-the-environment";
+    const USERS: &str = "name,word\nann,pw-of-ann\nann,pw-of-ann\n";
     let pki = Pki::new();
     let server = Greeter::start(Transport::Plain, &pki, LONG);
     let call = call("auth = \"me\"").replace("MESSAGE", "{ name = \"credentials\", status = 16 }");
-    let plan = format!(
-        "load = {{ connections = 2, requests = 9 }}\nvars.key = \"env:KEY\"\nauth.me.bearer = \
-         \"{{key}}\"\n{}{call}",
-        head(&server, 1)
-    );
-    let finished = CoordinatorCommand::local(1, &plan)
-        .file("api.binpb", &descriptors())
-        .with(|command| {
-            command.env("KEY", SECRET);
-        })
-        .run();
-    let messages = &finished.document().grpc[0].messages;
-    let told: Vec<_> = messages
-        .iter()
-        .map(|message| (message.text.as_deref(), message.calls))
-        .collect();
-    assert_eq!(told, [(Some("not valid: Bearer (not saved)"), 9)]);
-    assert!(!finished.to_string().contains(SECRET), "{finished}");
-    for file in std::fs::read_dir(finished.run_folder().unwrap()).unwrap() {
-        let bytes = std::fs::read(file.unwrap().path()).unwrap();
-        let text = String::from_utf8_lossy(&bytes);
-        assert!(!text.contains(SECRET));
+    let cases = [
+        (
+            "auth.me.bearer = \"{key}\"",
+            "Bearer (not saved), (not saved)...; ",
+        ),
+        (
+            "auth.me.basic = { user = \"ann\", password = \"{key}\" }",
+            "Basic (not saved), (not saved)...; ann:(not saved)",
+        ),
+        (
+            "auth.me.basic = { user = \"ann\", password = \"s3cret-of-the-environment\" }",
+            "Basic (not saved), (not saved)...; ann:(not saved)",
+        ),
+        (
+            "data.users = { file = \"users.csv\" }\n\
+             auth.me.basic = { user = \"{users.name}\", password = \"{users.word}\" }",
+            "Basic (not saved), (not saved)...; ann:(not saved)",
+        ),
+    ];
+    for (auth, said) in cases {
+        let load = "load = { connections = 2, requests = 9 }\nvars.key = \"env:KEY\"\n";
+        let plan = format!("{load}{auth}\n{}{call}", head(&server, 1));
+        let finished = CoordinatorCommand::local(1, &plan)
+            .file("api.binpb", &descriptors())
+            .file("users.csv", USERS.as_bytes())
+            .with(|command| {
+                command.env("KEY", SECRET);
+            })
+            .run();
+        let messages = &finished.document().grpc[0].messages;
+        let told = messages.iter();
+        let told: Vec<_> = told
+            .map(|message| (message.text.as_deref(), message.calls))
+            .collect();
+        let said = format!("not valid: {said}");
+        assert_eq!(told, [(Some(said.as_str()), 9)], "{auth}");
+        for secret in [SECRET, "pw-of-ann", "czNjcmV0", "YW5uOn"] {
+            assert!(!finished.to_string().contains(secret), "{finished}");
+            for file in std::fs::read_dir(finished.run_folder().unwrap()).unwrap() {
+                let path = file.unwrap().path();
+                let bytes = std::fs::read(&path).unwrap();
+                let text = String::from_utf8_lossy(&bytes);
+                assert!(!text.contains(secret), "{secret} in {path:?}");
+            }
+        }
     }
 }
 

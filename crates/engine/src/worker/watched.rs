@@ -60,6 +60,7 @@ impl Worker {
     pub(super) fn end_watch(&mut self, slot: u32, fault: Option<Kind>, at: u64) -> OperationEnd {
         let lane = self.seats.lane_of(slot);
         let traveller = self.seats.user_slot(slot);
+        let user = self.seats.user(self.seats.seat_of(slot));
         self.keep_cookies(slot);
         let Some((connection, operation)) = self.seats.both(slot) else {
             return OperationEnd::Ok; // it is called for an operation with an answer
@@ -80,7 +81,7 @@ impl Worker {
             let recorder = &mut self.ledger.recorder;
             recorder.count_grpc(operation.id, status);
             if let Some(text) = text {
-                let text = self.requests.masked(text);
+                let text = self.requests.masked(user, operation, text);
                 recorder.count_grpc_message(operation.id, status, &text);
             }
         }
