@@ -3,7 +3,7 @@
 use crate::Headline;
 use measure::{
     Cell, Counters, Distribution, HANDSHAKE, Metric, Outcome, Period, Snapshot, StreamCounts,
-    Within,
+    WebSocketFact, Within,
 };
 use std::collections::BTreeMap;
 
@@ -18,6 +18,8 @@ pub(crate) struct CellTally {
     pub(crate) streams: StreamCounts,
     /// Events within this part, of other parts' operations.
     pub(crate) carried_events: u64,
+    /// Messages of WebSockets whose answers came within this part.
+    pub(crate) messages_within: u64,
     /// Times by outcome and metric, over all seconds.
     pub(crate) times: BTreeMap<(Outcome, Metric), Distribution>,
 }
@@ -47,6 +49,9 @@ impl CellTally {
     /// Sums the measured part of a snapshot, for the wanted requests only.
     pub(crate) fn measured_of(snapshot: &Snapshot, is_wanted: impl Fn(u16) -> bool) -> CellTally {
         let mut sum = CellTally::default();
+        let counts = snapshot.websockets.iter();
+        let counts = counts.filter(|(request, _, _)| is_wanted(*request));
+        counts.for_each(|(_, fact, number)| sum.count_messages(fact, number));
         let cells = snapshot.cells.iter();
         for (key, cell) in cells.filter(|(key, _)| is_wanted(key.request)) {
             match key.period {
@@ -57,12 +62,23 @@ impl CellTally {
         sum
     }
 
+    /// Adds what WebSockets count, which is of the measured part alone. Late answers are a part of
+    /// all, which come before them.
+    pub(crate) fn count_messages(&mut self, fact: WebSocketFact, number: u64) {
+        self.messages_within = match fact {
+            WebSocketFact::Answered => self.messages_within.saturating_add(number),
+            WebSocketFact::AnsweredLate => self.messages_within.saturating_sub(number),
+            _ => return,
+        };
+    }
+
     /// Adds another tally.
     pub(crate) fn merge(&mut self, other: &CellTally) {
         self.counters.merge(&other.counters);
         self.carried.merge(&other.carried);
         self.streams.merge(&other.streams);
         self.carried_events = self.carried_events.saturating_add(other.carried_events);
+        self.messages_within = self.messages_within.saturating_add(other.messages_within);
         for (&key, distribution) in &other.times {
             self.times.entry(key).or_default().merge(distribution);
         }

@@ -23,19 +23,31 @@ type Number = (Unit, Result<f64, &'static str>);
 pub(crate) fn number(name: &str, tally: &CellTally, span: Span) -> Number {
     let figures = Figures::new(tally, span, HistogramColumns::Omitted);
     match NumberName::from_word(name) {
-        Some(known) => of_figures(known, (&figures, messages(tally)), span),
+        Some(known) => of_figures(known, (&figures, Messages::of(tally)), span),
         None => of_failures(name, &tally.counters, figures.operations.ended),
     }
 }
 
-/// Messages of WebSockets that were answered. None is after the end of a run whose length is given:
-/// its sockets are closed then.
-fn messages(tally: &CellTally) -> u64 {
-    let times = tally.times.get(&(Outcome::Ok, Metric::MessageTime));
-    times.map_or(0, |times| times.count)
+/// Messages of WebSockets.
+#[derive(Clone, Copy)]
+struct Messages {
+    /// Due in the part, and answered.
+    answered: u64,
+    /// Answered within the part.
+    within: u64,
 }
 
-fn of_figures(name: NumberName, (figures, messages): (&Figures, u64), span: Span) -> Number {
+impl Messages {
+    fn of(tally: &CellTally) -> Messages {
+        let times = tally.times.get(&(Outcome::Ok, Metric::MessageTime));
+        Messages {
+            answered: times.map_or(0, |times| times.count),
+            within: tally.messages_within,
+        }
+    }
+}
+
+fn of_figures(name: NumberName, (figures, messages): (&Figures, Messages), span: Span) -> Number {
     let operations = &figures.operations;
     let tls = &figures.resumption;
     match name {
@@ -68,10 +80,10 @@ fn of_figures(name: NumberName, (figures, messages): (&Figures, u64), span: Span
             Unit::PerSecond,
             rate_over(span, figures.streams.events_per_second),
         ),
-        NumberName::MessagesCount => count(messages),
+        NumberName::MessagesCount => count(messages.answered),
         NumberName::MessagesRate => (
             Unit::PerSecond,
-            rate_over(span, span.per_second(messages as f64)),
+            rate_over(span, span.per_second(messages.within as f64)),
         ),
     }
 }

@@ -19,6 +19,10 @@ pub struct WebSocketFigures {
     pub sent: u64,
     /// Messages that had their answer.
     pub answered: u64,
+    /// Those of them whose answer came after the measured part, in which no rate counts them;
+    /// absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answered_late: u64,
     /// Messages that came, answers or not.
     pub received: u64,
     /// Sockets that were closed because the run ended, which is no failure.
@@ -35,10 +39,10 @@ pub struct WebSocketFigures {
 }
 
 impl WebSocketFigures {
-    /// How many messages were answered over the sockets of all requests.
-    pub(crate) fn answered(all: &[WebSocketFigures]) -> u64 {
-        let counts = all.iter().map(|figures| figures.answered);
-        counts.fold(0, u64::saturating_add)
+    /// How many answers came within the measured part, over the sockets of all requests.
+    pub(crate) fn answered_within(all: &[WebSocketFigures]) -> u64 {
+        let within = |it: &WebSocketFigures| it.answered.saturating_sub(it.answered_late);
+        all.iter().map(within).fold(0, u64::saturating_add)
     }
 
     /// The figures of the requests that have any, in the plan's order.
@@ -69,6 +73,7 @@ impl WebSocketFigures {
             WebSocketFact::Sent => &mut self.sent,
             WebSocketFact::Received => &mut self.received,
             WebSocketFact::Answered => &mut self.answered,
+            WebSocketFact::AnsweredLate => &mut self.answered_late,
             WebSocketFact::Pinged => &mut self.pings,
             WebSocketFact::Ponged => &mut self.pongs,
             WebSocketFact::CutByEnd => &mut self.cut_by_end,

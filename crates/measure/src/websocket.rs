@@ -68,4 +68,6 @@ pub enum WebSocketFact {
     Pinged,
     /// It had its pong.
     Ponged,
+    /// A message had its answer after the measured part; it is one of those that are answered.
+    AnsweredLate,
 }

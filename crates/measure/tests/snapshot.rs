@@ -329,7 +329,11 @@ fn before_streams() -> Snapshot {
 
 /// Something of everything, the same for ever: what the encoding is pinned with.
 fn everything() -> Snapshot {
-    with_sockets(&[WebSocketFact::Pinged, WebSocketFact::Ponged])
+    with_sockets(&[
+        WebSocketFact::Pinged,
+        WebSocketFact::Ponged,
+        WebSocketFact::AnsweredLate,
+    ])
 }
 
 /// With these facts of WebSockets beside those that the encoding before the last one could hold.

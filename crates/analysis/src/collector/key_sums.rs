@@ -24,6 +24,10 @@ impl KeySums {
             let by_address = self.by_address.entry((key.period, key.address));
             by_address.or_default().add(cell);
         }
+        for (request, fact, number) in snapshot.websockets.iter() {
+            let tally = self.by_request.entry((Period::Measured, request));
+            tally.or_default().count_messages(fact, number);
+        }
     }
 
     /// Returns the measured part of a request; `None` if nothing is known of it.

@@ -306,7 +306,7 @@ fn events(document: &Document) -> Option<FigureValue> {
 /// The rate of answered messages, if there were WebSockets that were to have any.
 fn messages(document: &Document) -> Option<FigureValue> {
     let sockets = &document.websockets;
-    let rate = WebSocketFigures::answered(sockets) as f64 / seconds(document);
+    let rate = WebSocketFigures::answered_within(sockets) as f64 / seconds(document);
     let has_any = sockets.iter().any(|figures| figures.sent > 0);
     has_any.then(|| with_quantum(rate, once(document)))?
 }

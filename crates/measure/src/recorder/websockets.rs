@@ -12,6 +12,10 @@ impl Recorder {
             return;
         }
         self.beside.websockets.count(key.request, fact, number);
+        if fact == WebSocketFact::Answered && !self.window.contains(at) {
+            let late = WebSocketFact::AnsweredLate;
+            self.beside.websockets.count(key.request, late, number);
+        }
     }
 
     /// A message that was due at `due` had its answer at `at`.
@@ -68,7 +72,11 @@ mod tests {
         let snapshot = recorder.cut(1_000_000_000, None).into_snapshot().0;
         let counts: Vec<_> = snapshot.websockets.of_request(0).collect();
         // The answer to the first message comes in the measured part, the message was before it.
-        let wanted = [(WebSocketFact::Sent, 2), (WebSocketFact::Answered, 3)];
+        let wanted = [
+            (WebSocketFact::Sent, 2),
+            (WebSocketFact::Answered, 3),
+            (WebSocketFact::AnsweredLate, 1),
+        ];
         assert_eq!(counts, wanted);
         let times = |period| {
             let cells = snapshot.cells.iter();
