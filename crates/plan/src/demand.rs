@@ -3,7 +3,7 @@
 
 use crate::load::MAX_RATE;
 use crate::{
-    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Instance, MadeSource, MessagePart,
+    Body, Builtin, BuiltinKey, End, Group, HttpVersion, Instance, Journey, MadeSource, MessagePart,
     Multipart, Piece, Plan, Portion, Request, RequestsPerConnection, Resumption, Shape, Share,
     Template,
 };
@@ -155,10 +155,11 @@ impl Plan {
 
     /// Operations per second of virtual users who pause, if answers took no time.
     fn thinking_rate(&self, share: &Share) -> Option<f64> {
-        let Shape::Closed { think_time, .. } = self.load.shape else {
+        let is_unbounded = Journey::some_never_pause(&self.journeys, &self.load);
+        if is_unbounded || !matches!(self.load.shape, Shape::Closed { .. }) {
             return None;
-        };
-        let think = think_time.map_or(0.0, |think| (think.min + think.max).as_secs_f64() / 2.0);
+        }
+        let think = self.load.mean_think_s();
         let users = f64::from(share.peak_connections? * self.connection.http.streams());
         let rate = users * self.operations_per_unit() / (think + self.mean_pauses());
         (rate <= MAX_RATE).then_some(rate) // without any pause it is infinite
@@ -418,6 +419,35 @@ mod tests {
             (Some(0.0), None)
         );
         assert_eq!(asked.connections_in_all, Some(1_200));
+    }
+
+    #[test]
+    fn users_of_a_journey_are_as_fast_as_their_own_pauses() {
+        let plan = |rest: &str, think: &str| {
+            let of_journeys = format!(
+                "target.url = \"https://host.test\"
+                 load = {{ duration = \"60s\"{think} }}
+                 request = [{{ name = \"a\" }}, {{ name = \"b\" }}]
+                 journey = [
+                     {{ name = \"fast\", load.connections = 10, steps = [\"a\", {rest}] }},
+                     {{ name = \"slow\", load.connections = 20, connection = \"new\",
+                        steps = [\"b\", {{ pause = \"100s\" }}, \"b\"] }},
+                 ]"
+            );
+            demand(&of_journeys, 1)
+        };
+        let near = |found: Option<f64>, wanted: f64| {
+            let found = found.expect("a bounded rate");
+            assert!((found / wanted - 1.0).abs() < 1e-9, "{found} {wanted}");
+        };
+        let asked = plan("{ pause = \"10ms\" }", "");
+        near(asked.operations_per_s, 1000.0 + 0.4);
+        near(asked.connections_per_s, 0.2);
+        let asked = plan("{ pause = \"10ms\" }", ", think_time = \"1s\"");
+        near(asked.operations_per_s, 10.0 / 1.01 + 40.0 / 101.0);
+        let unbounded = plan("\"a\"", "");
+        assert_eq!(unbounded.operations_per_s, None);
+        assert_eq!(unbounded.connections_per_s, None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Journeys: requests that one visitor makes one after the other.
 
-use crate::{CapturePlaceholder, Request, quote};
+use crate::{CapturePlaceholder, Load, Request, quote};
 use crate::{duration, toml_text::array};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -41,7 +41,8 @@ impl WorkUnit {
 pub struct Journey {
     /// Name in every result; unique in a plan.
     pub name: String,
-    /// Share of all journeys: weight over the sum of weights.
+    /// Share of all journeys, or of the time of all virtual users if those of a journey are its own:
+    /// weight over the sum of weights.
     pub weight: u32,
     /// What becomes of its connection at its end.
     pub connection: JourneyConnection,
@@ -171,13 +172,38 @@ pub enum Pause {
 }
 
 impl Journey {
-    /// Mean over journeys by weight; `None` if there are none.
-    pub(crate) fn mean_of(journeys: &[Journey], each: impl Fn(&Journey) -> f64) -> Option<f64> {
-        let weight = |journey: &Journey| f64::from(journey.weight);
-        let weights: f64 = journeys.iter().map(weight).sum();
-        let sum = |journey: &Journey| weight(journey) * each(journey);
-        let sum: f64 = journeys.iter().map(sum).sum();
+    /// Mean over journeys of a load, if answers take no time; `None` if there are none.
+    ///
+    /// Journeys with virtual users of their own are as frequent as these and their pauses make
+    /// them. If some never pause, their rate depends on the server, and all count by their users.
+    pub(crate) fn mean_of(
+        journeys: &[Journey],
+        load: &Load,
+        each: impl Fn(&Journey) -> f64,
+    ) -> Option<f64> {
+        let by_users = load.journeys_of_users();
+        let lengths = journeys
+            .iter()
+            .map(|it| load.mean_think_s() + it.mean_pauses());
+        let lengths: Vec<f64> = lengths.collect();
+        let are_known = lengths.iter().all(|length| *length > 0.0);
+        let weigh = |(place, journey): (usize, &Journey)| {
+            let weight = match by_users.get(place) {
+                Some(own) if are_known => own.profile().peak() / lengths[place],
+                Some(own) => own.profile().peak(),
+                None => f64::from(journey.weight),
+            };
+            (weight, weight * each(journey))
+        };
+        let weighed = journeys.iter().enumerate().map(weigh);
+        let (weights, sum) = weighed.fold((0.0, 0.0), |(a, b), (c, d)| (a + c, b + d));
         (weights > 0.0).then(|| sum / weights)
+    }
+
+    /// Whether users of some journeys never pause, so that their rate is up to the server.
+    pub(crate) fn some_never_pause(journeys: &[Journey], load: &Load) -> bool {
+        let never = |it: &Journey| load.mean_think_s() + it.mean_pauses() == 0.0;
+        !load.journeys_of_users().is_empty() && journeys.iter().any(never)
     }
 
     /// By the number of a step: the place of its request in the plan.

@@ -106,6 +106,25 @@ pub enum End {
 }
 
 impl Load {
+    /// The loads of journeys that have virtual users of their own; none of others.
+    pub(crate) fn journeys_of_users(&self) -> &[JourneyLoad] {
+        match self.shape {
+            Shape::Closed { .. } => &self.journeys,
+            Shape::Open { .. } => &[],
+        }
+    }
+
+    /// Seconds that a virtual user pauses between two operations or journeys, on average.
+    pub(crate) fn mean_think_s(&self) -> f64 {
+        match self.shape {
+            Shape::Closed {
+                think_time: Some(think),
+                ..
+            } => (think.min + think.max).as_secs_f64() / 2.0,
+            Shape::Closed { .. } | Shape::Open { .. } => 0.0,
+        }
+    }
+
     /// Ends the load after `length` in total: without a warm-up, and with a ramp no longer than
     /// that.
     pub(crate) fn shorten(&mut self, length: Duration) {
@@ -154,6 +173,11 @@ impl Load {
                 .stages
                 .iter_mut()
                 .for_each(|stage| stage.to *= times);
+        }
+        let peaks = self.journeys.iter().map(|it| it.profile().peak());
+        let users: f64 = peaks.sum();
+        if matches!(self.shape, Shape::Closed { .. }) && users > most {
+            return Err(beyond("connections", users, most));
         }
         for stage in &mut self.stages {
             stage.to *= times;

@@ -302,7 +302,7 @@ impl Plan {
     }
 
     fn mean_of_journeys(&self, each: impl Fn(&Journey) -> f64) -> Option<f64> {
-        Journey::mean_of(&self.journeys, each)
+        Journey::mean_of(&self.journeys, &self.load, each)
     }
 
     /// Names of the texts that are captured from answers, by their index.

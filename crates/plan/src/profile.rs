@@ -174,6 +174,11 @@ impl Profile {
             .fold(0.0, |peak, segment| peak.max(segment.from).max(segment.to))
     }
 
+    /// Amount that it keeps in the end.
+    pub(crate) fn last(&self) -> f64 {
+        self.segments.last().map_or(0.0, |segment| segment.to)
+    }
+
     /// The integral that the profile never exceeds; `None` if it grows without bound.
     #[must_use]
     pub fn ceiling(&self) -> Option<f64> {

@@ -61,6 +61,12 @@ impl VirtualUsers {
         }
     }
 
+    /// Whether each of them is still active, or is again, after the last stage.
+    pub(crate) fn all_remain(&self) -> bool {
+        let remain = |group: &UserGroup| group.measured.last() >= group.measured.peak();
+        self.groups.iter().all(remain)
+    }
+
     /// How many there are: the most of each profile at any time.
     #[must_use]
     pub fn number(&self) -> u32 {
@@ -164,6 +170,30 @@ mod tests {
             [],
             "the first amount in the warm-up"
         );
+    }
+
+    #[test]
+    fn users_remain_unless_a_last_stage_is_below_their_most() {
+        for (journeys, remain) in [
+            (&[][..], true),
+            (&[(3, &[][..]), (0, &[(2, 4)])], true),
+            (&[(3, &[(2, 1), (0, 3)])], true),
+            (&[(3, &[(2, 3), (0, 1)])], false),
+            (&[(1, &[]), (3, &[(2, 0)])], false),
+        ] {
+            let users = VirtualUsers::new(&load(5, journeys));
+            assert_eq!(users.all_remain(), remain, "{journeys:?}");
+        }
+    }
+
+    #[test]
+    fn journeys_multiplied_have_no_more_users_than_a_plan_may_have() {
+        // Never together, but each user has a number.
+        let (early, late): (&[_], &[_]) = (&[(1, 0)], &[(1, 4_000_000)]);
+        let mut load = load(4_000_000, &[(4_000_000, early), (0, late)]);
+        load.multiply(1).expect("a load");
+        let problem = load.multiply(2).expect_err("too many users");
+        assert_eq!(problem.path, "load.connections");
     }
 
     #[test]

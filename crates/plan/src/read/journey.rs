@@ -104,7 +104,7 @@ pub(crate) fn note_at_once(context: &Context<'_>, journeys: &[Journey], load: &L
     else {
         return;
     };
-    let pauses = Journey::mean_of(journeys, Journey::mean_pauses).unwrap_or(0.0);
+    let pauses = Journey::mean_of(journeys, load, Journey::mean_pauses).unwrap_or(0.0);
     let peak = load.peak_rate().map_or(0.0, |rate| rate.as_per_second());
     let at_once = peak * pauses;
     if at_once > f64::from(max_connections) {

@@ -11,7 +11,7 @@ use crate::read::section::PlanSection;
 use crate::read::stages::{MONTH, amount, connections, rate, stages};
 use crate::{
     Arrivals, Capacity, End, JourneyLoad, Load, Profile, Rate, Replay, SearchRange, Shape, Stage,
-    ThinkTime, WorkUnit,
+    ThinkTime, VirtualUsers, WorkUnit,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -606,6 +606,14 @@ fn check_end(section: &PlanSection<'_>, load: &Load, amount: AmountSource<'_>, u
             section.problem_at(
                 unit.key(),
                 "is never reached, or not in 720h; raise the load, or write a duration instead",
+            );
+        }
+        // How the number is divided does not follow the stages.
+        End::Requests(_) if !VirtualUsers::new(load).all_remain() => {
+            section.problem_at(
+                unit.key(),
+                "needs all virtual users to the end, and a stage lets some of them go for good; \
+                 write a last stage that brings them back, or a duration instead",
             );
         }
         End::Requests(number) => note_idle(section, load, (unit.key(), number)),

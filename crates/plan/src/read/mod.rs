@@ -195,7 +195,8 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         .map(|section| threshold::read(&section, requests.as_deref(), journeys.as_deref()));
     refuse_sections_of_campaigns(&root);
     if let (Some(target), Some(connection), Some(load)) = (&target, &connection, &load) {
-        let opened = connections_per_unit(connection, journeys.as_deref().unwrap_or_default());
+        let opened =
+            connections_per_unit(connection, journeys.as_deref().unwrap_or_default(), load);
         note_connections(root.context, target, (connection, opened), load);
     }
     if let (Some(Some(tls)), Some(load)) = (&tls, &load) {
@@ -247,15 +248,15 @@ fn load(
 
 /// Connections that are opened for each arrival once the load is steady: those that are kept are
 /// not opened again.
-fn connections_per_unit(connection: &Connection, journeys: &[Journey]) -> f64 {
+fn connections_per_unit(connection: &Connection, journeys: &[Journey], load: &Load) -> f64 {
     match connection.requests {
         RequestsPerConnection::HandshakeOnly => 1.0,
         RequestsPerConnection::Limited(requests) => {
-            let operations = Journey::mean_of(journeys, Journey::mean_steps).unwrap_or(1.0);
+            let operations = Journey::mean_of(journeys, load, Journey::mean_steps).unwrap_or(1.0);
             operations / f64::from(requests.get())
         }
         RequestsPerConnection::Unlimited => {
-            Journey::mean_of(journeys, Journey::new_connections).unwrap_or(0.0)
+            Journey::mean_of(journeys, load, Journey::new_connections).unwrap_or(0.0)
         }
     }
 }

@@ -241,6 +241,14 @@ fn wrong_loads_say_what_to_write() {
         ),
         (journeys(own, own), "seed = 1", "load: says no end"),
         (
+            journeys(
+                "load.connections = 3",
+                "load = { connections = 2, stage = [{ to = 0 }] }",
+            ),
+            "journeys = 100",
+            "load.journeys: needs all virtual users to the end",
+        ),
+        (
             both(),
             "duration = \"1s\"",
             "load.duration: ends before the stages do; write at least \"2s\"",
