@@ -23,8 +23,10 @@ use tonic::codegen::tokio_stream::Stream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status};
 
-/// How long a server may take for everything.
-const WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long a server may take to be connected to, and for each answer.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(20);
+/// How long it may take for everything: it may have as many files as are asked for.
+const WAIT_MAX: Duration = Duration::from_secs(600);
 /// The largest answer that is read: one file can be a whole set.
 const ANSWER_MAX: usize = 32 << 20;
 /// The service by which servers describe themselves, newest version first.
@@ -150,7 +152,7 @@ fn summary(authority: &str, set: &ReflectedSet) -> String {
 }
 
 async fn ask(server: &GrpcServer, services: &[String]) -> anyhow::Result<ReflectedSet> {
-    let channel = channel(server).await?;
+    let channel = in_time(channel(server)).await.map_err(|it| refused(&it))??;
     for path in PATHS {
         match converse(channel.clone(), path, services).await {
             Err(Failed::Status(status)) if status.code() == Code::Unimplemented => {}
@@ -201,7 +203,7 @@ async fn converse(
 ) -> Result<ReflectedSet, Failed> {
     let mut client = tonic::client::Grpc::new(channel).max_decoding_message_size(ANSWER_MAX);
     let lost = |error: tonic::transport::Error| Status::unavailable(error.to_string());
-    client.ready().await.map_err(lost)?;
+    in_time(client.ready()).await?.map_err(lost)?;
     let (questions, waiting) = mpsc::channel(1);
     let codec = tonic_prost::ProstCodec::<ReflectionRequest, ReflectionResponse>::default();
     let mut reflection = Reflection::new(names);
@@ -213,10 +215,10 @@ async fn converse(
     questions.try_send(question).map_err(|_| ended())?;
     let request = tonic::Request::new(Questions(waiting));
     let path = PathAndQuery::from_static(path);
-    let answers = client.streaming(request, path, codec).await?;
+    let answers = in_time(client.streaming(request, path, codec)).await??;
     let mut answers = answers.into_inner();
     loop {
-        let answer = answers.message().await?.ok_or_else(ended)?;
+        let answer = in_time(answers.message()).await??.ok_or_else(ended)?;
         reflection.take(answer).map_err(Failed::Wrong)?;
         question = match reflection.next_request() {
             Some(question) => question,
@@ -224,6 +226,12 @@ async fn converse(
         };
         questions.send(question).await.map_err(|_| ended())?;
     }
+}
+
+/// Waits for one answer of the server.
+async fn in_time<T>(answer: impl Future<Output = T>) -> Result<T, Status> {
+    let answer = tokio::time::timeout(ANSWER_WAIT_MAX, answer).await;
+    answer.map_err(|_| Status::deadline_exceeded(format!("no answer within {ANSWER_WAIT_MAX:?}")))
 }
 
 /// The questions of a conversation.
