@@ -1,6 +1,6 @@
 //! The binary `coordinator` as users run it, with a folder of its own for the plan and the results.
 
-use crate::{Finished, binary, wait_until};
+use crate::{Finished, Pressure, PressureWatch, binary, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// A run that takes longer hangs: no plan here lasts longer than a few seconds, and a lost agent is
 /// waited for half a minute.
-pub const RUN_MAX: Duration = Duration::from_secs(70);
+pub const RUN_MAX: Duration = Duration::from_secs(150);
 
 /// A running `coordinator`. Killed when dropped, together with its local agents, which end with
 /// their standard input.
@@ -18,6 +18,7 @@ pub struct Coordinator {
     child: Child,
     folder: TempDir,
     started_at: Instant,
+    pressure: PressureWatch,
 }
 
 /// A command line of `coordinator`, not started yet.
@@ -104,6 +105,7 @@ impl CoordinatorCommand {
             child,
             folder: self.folder,
             started_at: Instant::now(),
+            pressure: Pressure::watch(),
         }
     }
 
@@ -210,17 +212,18 @@ impl Coordinator {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            let told = (self.stdout(), self.stderr());
             assert!(
                 self.started_at.elapsed() < longest,
-                "it hangs; it wrote {told:#?}"
+                "it hangs; it wrote {:#?}",
+                (self.stdout(), self.stderr())
             );
             std::thread::sleep(Duration::from_millis(5));
         };
-        let (took, stdout, stderr) = (self.started_at.elapsed(), self.stdout(), self.stderr());
+        let during = (self.started_at.elapsed(), self.pressure.end());
+        let (stdout, stderr) = (self.stdout(), self.stderr());
         // `Drop` has nothing left to kill.
         let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().unwrap());
-        Finished::new(status, stdout, stderr, took, folder)
+        Finished::new(status, stdout, stderr, during, folder)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a finished `coordinator` leaves: its exit code, its output, and its run folder.
 
-use crate::Histograms;
+use crate::{Histograms, Pressure};
 use analysis::{Document, RunState};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -17,6 +17,8 @@ pub struct Finished {
     pub stderr: String,
     /// Time from its start to its end.
     pub took: Duration,
+    /// How busy this machine was in that time.
+    pressure: Pressure,
     folder: TempDir,
 }
 
@@ -25,7 +27,7 @@ impl Finished {
         status: ExitStatus,
         stdout: String,
         stderr: String,
-        took: Duration,
+        (took, pressure): (Duration, Pressure),
         folder: TempDir,
     ) -> Finished {
         use std::os::unix::process::ExitStatusExt as _;
@@ -38,30 +40,33 @@ impl Finished {
             stdout,
             stderr,
             took,
+            pressure,
             folder,
         }
     }
 
-    /// Returns itself if it ended with `code`, or with 3 only because this machine was too busy to
-    /// let the agents begin together, which changes no count.
+    /// Returns itself if it ended with `code`, or with 3 because this machine was busy: agents that
+    /// begin apart, or are late, have the same counts.
     ///
     /// # Panics
     /// If it ended otherwise; the message has all of its output.
     #[must_use]
     pub fn expect(self, code: i32) -> Finished {
         assert!(
-            self.code == code || (code <= 1 && self.began_apart()),
+            self.code == code || (code <= 1 && self.is_victim()),
             "{code} was to come; {self}"
         );
         self
     }
 
-    /// Whether that is the only reason for 3.
-    fn began_apart(&self) -> bool {
+    /// Whether a busy machine can be the only reason for 3.
+    fn is_victim(&self) -> bool {
         let is_about_the_beginning = |line: &String| line.starts_with("agents began ");
-        self.code == 3
-            && self.run_folder().is_some()
-            && self
+        if self.code != 3 || self.run_folder().is_none() {
+            return false;
+        }
+        !self.pressure.is_quiet()
+            || self
                 .document()
                 .verdict
                 .evidence

@@ -6,7 +6,8 @@ use std::time::Instant;
 const QUIET: f64 = 0.05;
 
 /// The share of the time in which at least one thread waited for a CPU, from the kernel's pressure
-/// stall information (Documentation/accounting/psi.rst); `None` if the kernel has none.
+/// stall information (Documentation/accounting/psi.rst), and in which the hypervisor had taken one
+/// away (proc_stat(5), steal); `None` if the kernel has none.
 #[derive(Debug)]
 pub struct Pressure(Option<f64>);
 
@@ -36,7 +37,7 @@ impl Pressure {
 impl PressureWatch {
     /// The pressure since it began.
     #[must_use]
-    pub fn end(self) -> Pressure {
+    pub fn end(&self) -> Pressure {
         let waited_us = waited_us()
             .zip(self.waited_us)
             .map(|(end, begin)| end - begin);
@@ -46,5 +47,20 @@ impl PressureWatch {
 
 fn waited_us() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/pressure/cpu").ok()?;
-    text.lines().next()?.rsplit_once("total=")?.1.parse().ok()
+    let waited: u64 = text.lines().next()?.rsplit_once("total=")?.1.parse().ok()?;
+    Some(waited + stolen_us().unwrap_or(0))
+}
+
+/// CPU time that guests wanted and the hypervisor gave to others, in all.
+fn stolen_us() -> Option<u64> {
+    const TICK_US: u64 = 10_000;
+    let text = std::fs::read_to_string("/proc/stat").ok()?;
+    let ticks: u64 = text
+        .lines()
+        .next()?
+        .split_whitespace()
+        .nth(8)?
+        .parse()
+        .ok()?;
+    Some(ticks * TICK_US)
 }

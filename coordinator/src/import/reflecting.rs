@@ -152,7 +152,9 @@ fn summary(authority: &str, set: &ReflectedSet) -> String {
 }
 
 async fn ask(server: &GrpcServer, services: &[String]) -> anyhow::Result<ReflectedSet> {
-    let channel = in_time(channel(server)).await.map_err(|it| refused(&it))??;
+    let channel = in_time(channel(server))
+        .await
+        .map_err(|it| refused(&it))??;
     for path in PATHS {
         match converse(channel.clone(), path, services).await {
             Err(Failed::Status(status)) if status.code() == Code::Unimplemented => {}

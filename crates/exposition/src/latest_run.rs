@@ -9,8 +9,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 /// Most followers of a run at once.
 pub(crate) const FOLLOWERS_MAX: usize = 200;
 
-/// How long the end waits for followers to have seen it.
-const FAREWELL_MAX: Duration = Duration::from_secs(2);
+/// How long the end waits for followers to have seen it: each gets a last page, which takes a
+/// second to make after a long run.
+const FAREWELL_MAX: Duration = Duration::from_secs(5);
 
 /// Holds a run's latest document.
 #[derive(Debug, Clone)]

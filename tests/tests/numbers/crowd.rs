@@ -9,8 +9,10 @@ use std::time::Duration;
 /// Users, and therefore connections.
 const USERS: usize = 15_000;
 
-/// On loopback the kernel answers within the call; the rest is the client's own delay.
-const CONNECT_P99_MS: f64 = if cfg!(debug_assertions) { 150.0 } else { 50.0 };
+/// On loopback the kernel answers within the call; the rest is the client's own delay, in which a
+/// busy machine counts at the tail.
+const CONNECT_P50_MS: f64 = 50.0;
+const CONNECT_P99_MS: f64 = if cfg!(debug_assertions) { 500.0 } else { 50.0 };
 
 /// The number of files that a process of this machine may open.
 fn files_max() -> Option<usize> {
@@ -56,7 +58,7 @@ fn fifteen_thousand_users_at_once_connect_as_fast_as_the_kernel_lets_them() {
         let [p50, p99] = [50.0, 99.0]
             .map(|percentile| reading.percentile_ms("/measured/times/connect", percentile));
         println!("connect: p50 {p50:.2} ms, p99 {p99:.2} ms");
-        ensure(p99 < CONNECT_P99_MS, || {
+        ensure(p50 < CONNECT_P50_MS && p99 < CONNECT_P99_MS, || {
             format!("p99 of connect is {p99:.1} ms (p50 {p50:.1} ms)")
         })
     });
