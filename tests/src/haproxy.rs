@@ -47,6 +47,8 @@ pub enum HaproxyFrontend {
 pub struct HaproxyOptions {
     /// A session cache for all frontends: those without tickets then resume TLS 1.2 by session id.
     pub session_cache: bool,
+    /// A server that gets all requests, as HTTP/1.1; without one HAProxy answers by itself.
+    pub behind: Option<SocketAddr>,
 }
 
 /// What HAProxy has counted for a frontend.
@@ -252,6 +254,8 @@ fn config(
 defaults
   mode http
   timeout client 60s
+  timeout connect 10s
+  timeout server 60s
   timeout http-keep-alive 600s
 ",
         socket(folder).display()
@@ -265,6 +269,10 @@ defaults
         if *frontend == HaproxyFrontend::AnyTls {
             let _ = writeln!(text, "  log stdout format raw local0\n  log-format {ROW}");
         }
+        if options.behind.is_some() {
+            text.push_str("  default_backend behind\n");
+            continue;
+        }
         let _ = writeln!(
             text,
             "  http-request return status 500 content-type text/plain string {body} if {{ path \
@@ -274,6 +282,9 @@ defaults
             text,
             "  http-request return status 200 content-type text/plain string {body}"
         );
+    }
+    if let Some(address) = options.behind {
+        let _ = writeln!(text, "backend behind\n  server behind {address}");
     }
     text
 }

@@ -264,14 +264,15 @@ fn machine_is_observed_in_each_second_of_a_run() {
         seconds.starts_with(&[0, 1, 2]),
         "the last is half a second: {seconds:?}"
     );
-    for (second, observation) in &observed[..2] {
+    // In a test all threads belong to one process, so its busiest worker may be another test's, and
+    // may have ended when its name is looked up.
+    let is_named = |(_, observed): &(_, host::Observation)| {
+        engine::is_worker_thread(&observed.processes[0].busiest_thread)
+    };
+    assert!(observed.iter().any(is_named), "{observed:?}");
+    for (_, observation) in &observed[..2] {
         let process = &observation.processes[0];
         assert_eq!(process.pid, std::process::id());
-        // In a test all threads belong to one process, so its busiest worker may be another test's.
-        assert!(
-            engine::is_worker_thread(&process.busiest_thread),
-            "{second}: {process:?}"
-        );
         assert!(
             process.cpus > 0.0 && observation.ports.is_some(),
             "{observation:?}"

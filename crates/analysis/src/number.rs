@@ -23,7 +23,7 @@ type Number = (Unit, Result<f64, &'static str>);
 pub(crate) fn number(name: &str, tally: &CellTally, span: Span) -> Number {
     let figures = Figures::new(tally, span, HistogramColumns::Omitted);
     match NumberName::from_word(name) {
-        Some(known) => of_figures(known, (&figures, Messages::of(tally)), span),
+        Some(known) => of_figures(known, (&figures, Messages::new(tally)), span),
         None => of_failures(name, &tally.counters, figures.operations.ended),
     }
 }
@@ -38,7 +38,7 @@ struct Messages {
 }
 
 impl Messages {
-    fn of(tally: &CellTally) -> Messages {
+    fn new(tally: &CellTally) -> Messages {
         let times = tally.times.get(&(Outcome::Ok, Metric::MessageTime));
         Messages {
             answered: times.map_or(0, |times| times.count),

@@ -23,7 +23,7 @@ impl SentSecrets {
             (secret.header, pieces)
         });
         SentSecrets {
-            variables: SecretTexts::of_variables(plan),
+            variables: SecretTexts::from_variables(plan),
             sent: sent.collect(),
         }
     }

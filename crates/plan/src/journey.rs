@@ -41,8 +41,8 @@ impl WorkUnit {
 pub struct Journey {
     /// Name in every result; unique in a plan.
     pub name: String,
-    /// Share of all journeys, or of the time of all virtual users if those of a journey are its own:
-    /// weight over the sum of weights.
+    /// Share of all journeys, or of the time of virtual users if each journey has its own: weight
+    /// over the sum of weights.
     pub weight: u32,
     /// What becomes of its connection at its end.
     pub connection: JourneyConnection,

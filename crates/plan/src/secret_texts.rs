@@ -74,7 +74,7 @@ fn secret_pieces(text: &Template, with_captured: bool) -> impl Iterator<Item = T
 impl SecretTexts {
     /// The secret variables of `plan`.
     #[must_use]
-    pub fn of_variables(plan: &Plan) -> SecretTexts {
+    pub fn from_variables(plan: &Plan) -> SecretTexts {
         let mut texts = SecretTexts::default();
         let variables = plan.secret_variables().into_values();
         variables.for_each(|text| texts.add(None, text));
@@ -243,6 +243,6 @@ headers = { cookie = "a=b", x-key = "{open}{key}", x-mark = "{mark}", x-id = "{s
             assert!(texts.iter().any(|it| it == text), "{text}: {texts:?}");
         }
         assert!(!texts.iter().any(|it| it == "{seq}"), "{texts:?}");
-        assert_eq!(all(&SecretTexts::of_variables(&plan)), ["hidden"]);
+        assert_eq!(all(&SecretTexts::from_variables(&plan)), ["hidden"]);
     }
 }

@@ -243,7 +243,7 @@ fn wrong_loads_say_what_to_write() {
         (
             journeys(
                 "load.connections = 3",
-                "load = { connections = 2, stage = [{ to = 0 }] }",
+                "load = { connections = 2, stage = [{ over = \"1s\", to = 0 }] }",
             ),
             "journeys = 100",
             "load.journeys: needs all virtual users to the end",
