@@ -236,6 +236,9 @@ fn websocket_in_words(fault: WebSocketFault) -> &'static str {
             "a message of ours has no JSON value at the pointer of websocket.answer"
         }
         WebSocketFault::Unanswered => "a message had no answer within timeouts.request",
+        WebSocketFault::NotOffered => {
+            "the server's settings offer no WebSockets over HTTP/2 (RFC 8441)"
+        }
         WebSocketFault::NoPong => "a ping of ours had no pong within timeouts.request",
         WebSocketFault::Lost => "connection ended without a close frame",
     }

@@ -25,6 +25,7 @@ mod value_tests;
 mod watched_body;
 mod zstd_decoder;
 
+use crate::websocket::SocketOpening;
 pub(crate) use answer_watch::AnswerWatch;
 pub(crate) use body_leave::BodyLeave;
 pub(crate) use event_watch::EventWatch;
@@ -34,7 +35,9 @@ use grpc_answer::RightStatuses;
 use html_search::HtmlWishes;
 use measure::nanoseconds;
 use memchr::memmem::Finder;
-use plan::{Capture, Check, CheckPlace, EventStream, MessageShape, Pattern, Plan, ValueTest};
+use plan::{
+    Capture, Check, CheckPlace, EventStream, HttpVersion, MessageShape, Pattern, Plan, ValueTest,
+};
 use std::sync::Arc;
 
 /// The checks of one request, each with its number in the plan. Those of one kind stand in the
@@ -59,8 +62,8 @@ pub(crate) struct AnswerChecks {
     stream: Option<Arc<EventStream>>,
     /// How long the request's body waits for leave, nanoseconds; `None` if it does not.
     continue_within: Option<u64>,
-    /// The socket that the answer is to open.
-    socket: Option<Arc<plan::WebSocket>>,
+    /// The socket that the answer is to open, and how.
+    socket: Option<(Arc<plan::WebSocket>, SocketOpening)>,
     /// The statuses of gRPC that are right; `None` if the request is no gRPC call.
     grpc: Option<RightStatuses>,
     /// What is read of the message that answers a gRPC call; empty if nothing is.
@@ -71,6 +74,10 @@ impl AnswerChecks {
     /// What is looked at for each of the plan's requests; `None` if that is nothing.
     pub(crate) fn of_requests(plan: &Plan) -> Vec<Option<Arc<AnswerChecks>>> {
         let mut last = 0;
+        let opening = match plan.connection().http {
+            HttpVersion::Http11 => SocketOpening::Upgrade,
+            HttpVersion::Http2 { .. } => SocketOpening::Connect,
+        };
         let of_request = |request: &plan::Request| {
             let checks = &request.expect.checks;
             let first = last + 1;
@@ -85,7 +92,7 @@ impl AnswerChecks {
                 keeps_location: request.redirects > 0,
                 stream: request.stream.clone().map(Arc::new),
                 continue_within: request.transfer.continue_within.map(nanoseconds),
-                socket: request.websocket.clone().map(Arc::new),
+                socket: (request.websocket.clone()).map(|socket| (Arc::new(socket), opening)),
                 grpc: RightStatuses::of_request(request),
                 answer: request
                     .grpc
@@ -125,6 +132,11 @@ impl AnswerChecks {
     /// How long the request's body waits for leave, nanoseconds; `None` if it does not.
     pub(crate) fn continue_within(&self) -> Option<u64> {
         self.continue_within
+    }
+
+    /// Whether the answer is to open a socket.
+    pub(crate) fn wants_socket(&self) -> bool {
+        self.socket.is_some()
     }
 
     /// Whether the answer is a stream of events.

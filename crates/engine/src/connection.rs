@@ -72,6 +72,8 @@ pub(crate) enum ConnectionUse {
         lanes: u32,
         /// Whether heads of answers are looked at.
         has_checks: bool,
+        /// Whether requests may open sockets.
+        has_sockets: bool,
     },
 }
 
@@ -104,8 +106,15 @@ impl WorkerConnection {
     ) -> WorkerConnection {
         let http = match purpose {
             ConnectionUse::OneLane => Http::One(Http1Lane::default()),
-            ConnectionUse::Lanes { lanes, has_checks } => {
+            ConnectionUse::Lanes {
+                lanes,
+                has_checks,
+                has_sockets,
+            } => {
                 let mut session = Box::new(Http2Connection::new(lanes));
+                if has_sockets {
+                    session.expect_sockets();
+                }
                 if has_checks {
                     session.keep_texts();
                 }

@@ -33,3 +33,24 @@ pub(crate) enum LaneEvent {
     /// The peer has not closed the connection in time, for `waited` nanoseconds.
     Overdue { waited: u64 },
 }
+
+impl LaneEvent {
+    /// The lane that it is about; `None` if it is about the connection.
+    pub(crate) fn lane(self) -> Option<u32> {
+        match self {
+            LaneEvent::FirstByte { lane }
+            | LaneEvent::Events { lane }
+            | LaneEvent::Progress { lane }
+            | LaneEvent::Answered { lane }
+            | LaneEvent::Failed { lane, .. }
+            | LaneEvent::Refused { lane, .. } => Some(lane),
+            LaneEvent::Opened
+            | LaneEvent::Ready
+            | LaneEvent::Limited { .. }
+            | LaneEvent::Continued
+            | LaneEvent::GoingAway
+            | LaneEvent::Unsolicited
+            | LaneEvent::Overdue { .. } => None,
+        }
+    }
+}

@@ -8,7 +8,7 @@ mod session;
 mod texts;
 
 pub(crate) use frame_writer::{FrameMask, put_close, put_frame};
-pub(crate) use handshake::{KEY_LENGTH, put_key};
+pub(crate) use handshake::{KEY_LENGTH, SocketOpening, put_key};
 #[cfg(feature = "fuzzing")]
 pub(crate) use message_reader::{MessageReader, PeerFrame};
 pub(crate) use session::{STALL_NS, SocketNews, SocketSession, SocketStep};

@@ -29,11 +29,13 @@ pub enum WebSocketFault {
     Lost,
     /// A ping of ours had no pong within the time-out.
     NoPong,
+    /// The server's settings do not offer WebSockets over HTTP/2 (RFC 8441 §3).
+    NotOffered,
 }
 
 impl WebSocketFault {
     /// All of them, with the names that results and thresholds write.
-    pub(crate) const NAMES: [(WebSocketFault, &str); 11] = [
+    pub(crate) const NAMES: [(WebSocketFault, &str); 12] = [
         (WebSocketFault::BadHandshake, "bad_handshake"),
         (WebSocketFault::Protocol, "protocol"),
         (WebSocketFault::BadFrame, "bad_frame"),
@@ -45,6 +47,7 @@ impl WebSocketFault {
         (WebSocketFault::Unanswered, "unanswered"),
         (WebSocketFault::Lost, "lost"),
         (WebSocketFault::NoPong, "no_pong"),
+        (WebSocketFault::NotOffered, "not_offered"),
     ];
 }
 

@@ -17,8 +17,6 @@ use std::sync::Arc;
 
 /// The status of HTTP that answers to gRPC calls have, whatever became of the call.
 const GRPC_STATUS: u16 = 200;
-/// The status of an answer that opens a socket.
-const UPGRADED: u16 = 101;
 
 /// What the checks of one answer have come to so far.
 #[derive(Debug)]
@@ -90,8 +88,9 @@ impl AnswerWatch {
         if !self.checks.captures.is_empty() {
             self.of_fields = FieldCaptures::new(&self.checks.captures, fields.clone());
         }
-        if let Some(plan) = self.checks.socket.as_ref().filter(|_| status == UPGRADED) {
-            self.socket = Some(Box::new(SocketSession::new(plan, fields)));
+        let socket = self.checks.socket.as_ref();
+        if let Some((plan, opening)) = socket.filter(|(_, it)| status == it.status()) {
+            self.socket = Some(Box::new(SocketSession::new(plan, *opening, fields)));
             return;
         }
         if let Some(right) = self.checks.grpc {

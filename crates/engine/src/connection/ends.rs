@@ -44,8 +44,9 @@ impl WorkerConnection {
             return Cancelled::Connection;
         };
         match sent_at {
+            // The server has not sent its settings, so nothing can be sent before it does.
+            None if session.awaits_settings() => return Cancelled::Connection,
             None => session.draining |= session.is_stuck(),
-            // The server has not sent its settings, so nothing else can be sent before it does.
             Some(_) if !session.is_settled() => return Cancelled::Connection,
             Some(sent_at) => {
                 session.cancel(lane);

@@ -1,13 +1,14 @@
 //! A connection's lanes: which of them can begin, what is sent on them, and what has come.
 
 use super::state::{ConnectionState, Outlook};
-use super::{Http, TransferFault, WorkerConnection};
+use super::{Cancelled, Http, TransferFault, WorkerConnection};
 use crate::checks::AnswerWatch;
 use crate::live_operation::LiveOperation;
 use crate::plan_requests::PlanRequests;
 use crate::request::Http1Request;
 use crate::response::ReceivedResponse;
 use crate::websocket::SocketSession;
+use measure::{Kind, WebSocketFault};
 use plan::Close;
 
 /// How a request leaves that was begun.
@@ -123,6 +124,10 @@ impl WorkerConnection {
             match &request.checks {
                 None => session.open(lane, plain, body, request.is_head),
                 Some(checks) => {
+                    if checks.wants_socket() && !session.opens_sockets() {
+                        let fault = Kind::WebSocketFault(WebSocketFault::NotOffered);
+                        return Err(TransferFault::Http(fault));
+                    }
                     let waits = session.open_watched(lane, plain, body, (request.is_head, checks));
                     if let Some(within) = checks.continue_within().filter(|_| waits) {
                         departure = RequestDeparture::HeadFirst { within };
@@ -266,13 +271,29 @@ impl WorkerConnection {
         }
     }
 
-    /// Encrypts `plain` into `outgoing`.
-    pub(crate) fn wrap(
+    /// Sends `plain` over the lane's socket: what leaves at once goes to `outgoing`, the rest with
+    /// other frames.
+    pub(crate) fn send_over_socket(
         &mut self,
-        plain: &[u8],
-        outgoing: &mut Vec<u8>,
+        lane: u32,
+        (plain, outgoing): (&[u8], &mut Vec<u8>),
     ) -> Result<(), TransferFault> {
-        Ok(self.transport.wrap(plain, outgoing)?)
+        match &mut self.http {
+            Http::One(_) => self.transport.wrap(plain, outgoing)?,
+            Http::Two(session) => session.send_over_socket(lane, plain),
+        }
+        Ok(())
+    }
+
+    /// Ends the lane's socket, with the frame that was put last if that `is_last`.
+    pub(crate) fn end_socket(&mut self, lane: u32, is_last: bool) -> Cancelled {
+        match &mut self.http {
+            Http::One(_) => Cancelled::Connection,
+            Http::Two(session) => {
+                session.end_socket(lane, is_last);
+                Cancelled::Lane
+            }
+        }
     }
 
     /// Whether more can come of the lane's answer.

@@ -2,6 +2,7 @@
 
 mod incoming;
 mod outgoing;
+mod sockets;
 
 use super::dynamic_table::DynamicTable;
 use super::field_texts::FieldTexts;
@@ -47,6 +48,8 @@ pub(crate) struct Http2Connection {
     known: KnownBlock,
     /// Kept if requests have checks.
     texts: Option<Box<FieldTexts>>,
+    /// Requests may open sockets, which only the peer's settings allow.
+    has_sockets: bool,
     /// The frames without content that the peer may still send, and the limit that it exceeded.
     budget: FrameBudget,
     excess: Option<Kind>,
@@ -70,6 +73,15 @@ struct BlockUnderWay {
     stream: u32,
     ends_stream: bool,
     bytes: Vec<u8>,
+}
+
+/// What a stream is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StreamUse {
+    /// It ends for us with the request.
+    Request,
+    /// Both sides go on sending over it.
+    Socket,
 }
 
 /// A lane's latest stream.
@@ -112,6 +124,7 @@ impl Http2Connection {
             table: DynamicTable::default(),
             known: KnownBlock::default(),
             texts: None,
+            has_sockets: false,
             budget: FrameBudget::default(),
             excess: None,
             out,
@@ -127,6 +140,11 @@ impl Http2Connection {
     /// Prepares it to check the heads of answers. Must be called before anything is fed.
     pub(crate) fn keep_texts(&mut self) {
         self.texts = Some(Box::default());
+    }
+
+    /// Prepares it to open sockets. Must be called before anything is sent.
+    pub(crate) fn expect_sockets(&mut self) {
+        self.has_sockets = true;
     }
 
     /// Takes the next event. Progress comes first, so that no body is counted after its end.
@@ -152,10 +170,14 @@ impl Http2Connection {
     }
 
     /// Whether another stream may be opened. Before the peer's settings are known only the first
-    /// one may, whose request goes out with the preface.
+    /// one may, whose request goes out with the preface, and none if it may open a socket.
     pub(crate) fn accepts(&self) -> bool {
         let settled = self.peer.is_known && self.active.len() < self.peer.max_streams as usize;
-        !self.draining && (settled || self.next_id == 1) && !self.is_spent()
+        !self.draining && (settled || self.opens_at_once()) && !self.is_spent()
+    }
+
+    fn opens_at_once(&self) -> bool {
+        self.next_id == 1 && !self.has_sockets
     }
 
     /// Whether the peer allows no streams at all, until its next settings or for ever.
@@ -203,7 +225,7 @@ impl Http2Connection {
         body: Option<BodyUpload>,
         head_only: bool,
     ) {
-        self.put_request(lane, block, body, head_only);
+        self.put_request(lane, block, body, (head_only, StreamUse::Request));
         self.send_body(lane);
     }
 
@@ -215,7 +237,11 @@ impl Http2Connection {
         body: Option<BodyUpload>,
         (head_only, checks): (bool, &Arc<AnswerChecks>),
     ) -> bool {
-        self.put_request(lane, block, body, head_only);
+        let stream_use = match checks.wants_socket() {
+            false => StreamUse::Request,
+            true => StreamUse::Socket,
+        };
+        self.put_request(lane, block, body, (head_only, stream_use));
         let stream = &mut self.streams[lane as usize];
         let watch = stream.watch.insert(Box::new(AnswerWatch::new(checks)));
         let waits = checks.continue_within().is_some() && stream.upload.is_some();
@@ -244,7 +270,13 @@ impl Http2Connection {
     }
 
     /// Opens a stream with its header block.
-    fn put_request(&mut self, lane: u32, block: &[u8], body: Option<BodyUpload>, head_only: bool) {
+    fn put_request(
+        &mut self,
+        lane: u32,
+        block: &[u8],
+        body: Option<BodyUpload>,
+        (head_only, stream_use): (bool, StreamUse),
+    ) {
         let id = self.next_id;
         // A client's streams have odd ids (RFC 9113 §5.1.1).
         self.next_id += 2;
@@ -259,7 +291,7 @@ impl Http2Connection {
         stream.received = 0;
         stream.watch = None;
         stream.upload = body.filter(|body| body.left() > 0);
-        let ends_stream = stream.upload.is_none();
+        let ends_stream = stream.upload.is_none() && stream_use == StreamUse::Request;
         if self.peer.wants_size_update() {
             let block = [&[hpack::NO_TABLE], block].concat();
             frame::put_headers(&mut self.out, id, &block, ends_stream, self.peer.max_frame);

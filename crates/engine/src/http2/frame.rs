@@ -42,6 +42,8 @@ pub(super) mod setting {
     pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
     pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
     pub(crate) const MAX_FRAME_SIZE: u16 = 5;
+    /// RFC 8441 §3.
+    pub(crate) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
 }
 
 /// Error codes that we send or act on (RFC 9113 §7).
@@ -87,6 +89,20 @@ impl FrameHead {
         let [s0, s1, s2, s3] = self.stream.to_be_bytes();
         out.extend_from_slice(&[l0, l1, l2, self.kind, self.flags, s0, s1, s2, s3]);
     }
+}
+
+/// Lets a DATA frame end its stream, if it is one of this `stream`. Returns whether it is.
+pub(super) fn end_stream(frame: &mut [u8], stream: u32) -> bool {
+    let Some(head) = frame.first_chunk_mut::<HEAD>() else {
+        return false;
+    };
+    let parsed = FrameHead::parse(*head);
+    let is_it = parsed.kind == kind::DATA && parsed.stream == stream;
+    if is_it {
+        let [_, _, _, _, flags, ..] = head;
+        *flags |= flag::END_STREAM;
+    }
+    is_it
 }
 
 /// Appends a whole frame to `out`.

@@ -10,7 +10,7 @@ use crate::request_bytes::{PlannedRequest, body_of, cookies_to_send, put_target}
 use crate::request_rules::{at_destinations, authority};
 use crate::template::ValueSources;
 use crate::values::{self, Values};
-use plan::{Plan, Scheme};
+use plan::{Plan, Scheme, WebSocket};
 use std::sync::Arc;
 
 const CONTENT_LENGTH: &str = "content-length";
@@ -141,7 +141,10 @@ impl PrebuiltBlock {
     fn new(of: PlannedRequest<'_>, scheme: Scheme, path: BlockPath) -> PrebuiltBlock {
         let (plan, request, sources) = of;
         let mut block = Block::default();
-        block.method(&request.method);
+        match &request.websocket {
+            None => block.method(&request.method),
+            Some(_) => block.connect(),
+        }
         block.bytes(&[if scheme == Scheme::Https {
             indexed::SCHEME_HTTPS
         } else {
@@ -166,6 +169,9 @@ impl PrebuiltBlock {
         block
             .0
             .extend(cookies_to_send(of).map(Part::OptionalCookies));
+        if let Some(socket) = &request.websocket {
+            block.open(socket);
+        }
         let body = body_of(request, sources).map(Arc::new);
         if replayed.is_some() {
             block.0.push(Part::OptionalLength);
@@ -245,6 +251,21 @@ impl Block {
             "GET" => self.bytes(&[indexed::METHOD_GET]),
             "POST" => self.bytes(&[indexed::METHOD_POST]),
             other => self.index(name::METHOD, vec![Fill::Bytes(other.as_bytes().to_vec())]),
+        }
+    }
+
+    /// The method of a request that opens a socket, and what it opens (RFC 8441 §4).
+    fn connect(&mut self) {
+        self.method("CONNECT");
+        self.field(":protocol", vec![Fill::Bytes(b"websocket".to_vec())]);
+    }
+
+    /// The fields of an opening handshake (RFC 8441 §5), which has no key.
+    fn open(&mut self, socket: &WebSocket) {
+        self.field("sec-websocket-version", vec![Fill::Bytes(b"13".to_vec())]);
+        if !socket.protocols.is_empty() {
+            let offered = socket.protocols.join(", ").into_bytes();
+            self.field("sec-websocket-protocol", vec![Fill::Bytes(offered)]);
         }
     }
 

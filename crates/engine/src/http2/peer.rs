@@ -14,6 +14,8 @@ pub(super) struct Peer {
     pub(super) fewest_streams: u32,
     pub(super) window: i64,
     pub(super) max_frame: usize,
+    /// Whether it opens sockets (RFC 8441 §3).
+    pub(super) opens_sockets: bool,
     header_table: HeaderTable,
 }
 
@@ -38,6 +40,7 @@ impl Default for Peer {
             fewest_streams: u32::MAX,
             window: DEFAULT_WINDOW,
             max_frame: DEFAULT_MAX_FRAME,
+            opens_sockets: false,
             header_table: HeaderTable::Default,
         }
     }
@@ -63,6 +66,11 @@ impl Peer {
             // From 2^14 to 2^24 − 1 (RFC 9113 §6.5.2).
             setting::MAX_FRAME_SIZE => match value {
                 0x4000..=0xff_ffff => self.max_frame = value as usize,
+                _ => return Err(code::PROTOCOL_ERROR),
+            },
+            setting::ENABLE_CONNECT_PROTOCOL => match value {
+                0 if !self.opens_sockets => {}
+                1 => self.opens_sockets = true,
                 _ => return Err(code::PROTOCOL_ERROR),
             },
             _ => {}

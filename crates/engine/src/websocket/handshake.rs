@@ -33,9 +33,30 @@ fn accept_of(key: &str) -> String {
     STANDARD.encode(of.as_ref())
 }
 
-/// The fields of an answer with status 101 that matter to a socket.
+/// How a socket is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum SocketOpening {
+    /// By an upgrade of HTTP/1.1 (RFC 6455 §4).
+    #[default]
+    Upgrade,
+    /// By an extended CONNECT of HTTP/2 (RFC 8441 §5), without a key.
+    Connect,
+}
+
+impl SocketOpening {
+    /// The status with which a server accepts.
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            SocketOpening::Upgrade => 101,
+            SocketOpening::Connect => 200,
+        }
+    }
+}
+
+/// The fields of an answer that accepts a socket.
 #[derive(Debug, Default)]
 pub(super) struct UpgradeFields {
+    opening: SocketOpening,
     is_upgrade: bool,
     accept: Vec<u8>,
     protocol: Option<Vec<u8>>,
@@ -43,8 +64,14 @@ pub(super) struct UpgradeFields {
 }
 
 impl UpgradeFields {
-    pub(super) fn new<'f>(fields: impl Iterator<Item = (&'f [u8], &'f [u8])>) -> UpgradeFields {
-        let mut found = UpgradeFields::default();
+    pub(super) fn new<'f>(
+        opening: SocketOpening,
+        fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
+    ) -> UpgradeFields {
+        let mut found = UpgradeFields {
+            opening,
+            ..UpgradeFields::default()
+        };
         let mut says_upgrade = false;
         for (name, value) in fields {
             let is = |wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
@@ -69,7 +96,13 @@ impl UpgradeFields {
     /// What is wrong with them as the answer to the operation with these `random` bits; `None` if
     /// nothing is.
     pub(super) fn fault(&self, random: u64, plan: &WebSocket) -> Option<WebSocketFault> {
-        if !self.is_upgrade || self.accept != accept_of(&key(random)).as_bytes() {
+        let is_accepted = match self.opening {
+            SocketOpening::Upgrade => {
+                self.is_upgrade && self.accept == accept_of(&key(random)).as_bytes()
+            }
+            SocketOpening::Connect => true,
+        };
+        if !is_accepted {
             return Some(WebSocketFault::BadHandshake);
         }
         // A server that chose none leaves it to the client whether it goes on (RFC 6455 §4.1).

@@ -1,12 +1,13 @@
 //! One socket: what has come, what is due, and what it waits for. It is told the time.
 
-use super::handshake::UpgradeFields;
+use super::handshake::{SocketOpening, UpgradeFields};
 use super::message_reader::{MessageReader, PeerFrame};
 use super::{FrameMask, GOING_AWAY, NO_CODE, NORMAL};
 use measure::{Kind, WebSocketFault, nanoseconds};
 use plan::{MessageAnswer, SocketEnd, WebSocket};
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How long a socket that cannot take more waits before it is tried again, nanoseconds.
@@ -27,6 +28,10 @@ pub(crate) struct SocketSession {
     /// What the latest ping of the server carried that has no answer.
     ping: Option<Vec<u8>>,
     own_pings: OwnPings,
+    /// Over HTTP/2, what waits for the peer's windows.
+    pub(crate) outbox: Vec<u8>,
+    /// Over HTTP/2, where the latest frame is in the connection's output, if nothing waits.
+    pub(crate) last_frame: Option<Range<usize>>,
 }
 
 /// The pings that were sent over a socket, one after the other. Each carries its number, from 1.
@@ -109,11 +114,12 @@ impl SocketSession {
     /// A socket that the server has accepted with these header fields.
     pub(crate) fn new<'f>(
         plan: &Arc<WebSocket>,
+        opening: SocketOpening,
         fields: impl Iterator<Item = (&'f [u8], &'f [u8])>,
     ) -> SocketSession {
         SocketSession {
             plan: Arc::clone(plan),
-            state: SocketState::Accepted(UpgradeFields::new(fields)),
+            state: SocketState::Accepted(UpgradeFields::new(opening, fields)),
             reader: MessageReader::default(),
             mask: FrameMask::new(0),
             messages: SentMessages {
@@ -126,6 +132,8 @@ impl SocketSession {
             has_news: true,
             ping: None,
             own_pings: OwnPings::default(),
+            outbox: Vec::new(),
+            last_frame: None,
         }
     }
 

@@ -35,6 +35,7 @@ impl ConnectionRules {
             HttpVersion::Http2 { streams } if requests_each > 0 => ConnectionUse::Lanes {
                 lanes: streams,
                 has_checks: plan.requests().iter().any(plan::Request::is_watched),
+                has_sockets: plan.requests().iter().any(|it| it.websocket.is_some()),
             },
             HttpVersion::Http2 { .. } | HttpVersion::Http11 => ConnectionUse::OneLane,
         };

@@ -344,7 +344,7 @@ impl Worker {
     }
 
     /// Closes a connection that takes no more operations and has none under way.
-    fn close_if_over(&mut self, seat: u32) {
+    pub(super) fn close_if_over(&mut self, seat: u32) {
         let connection = self.seats.connection(seat);
         let Some(connection) = connection.filter(|connection| connection.is_over()) else {
             return;

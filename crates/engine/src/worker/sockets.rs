@@ -2,6 +2,7 @@
 
 use super::lanes::failed;
 use super::{Worker, WorkerPhase};
+use crate::connection::Cancelled;
 use crate::websocket::{
     FrameKind, FrameMask, GOING_AWAY, NO_CODE, STALL_NS, SocketNews, SocketStep, put_close,
     put_frame,
@@ -116,6 +117,7 @@ impl Worker {
             let Some(socket) = connection.socket(lane).filter(|it| it.is_open()) else {
                 return;
             };
+            let has_unsent = has_unsent || !socket.outbox.is_empty();
             let ping = (!has_unsent).then(|| socket.take_ping()).flatten();
             if let Some(payload) = ping.filter(|_| !socket.is_closing()) {
                 self.put_short(slot, FrameKind::Pong, &payload);
@@ -198,14 +200,24 @@ impl Worker {
             |payload| noted = socket.note((due, now), payload),
         );
         noted?;
-        let wrapped = connection.wrap(plain, outgoing);
+        let sent = connection.send_over_socket(lane, (plain, outgoing));
+        let is_shared = connection.is_shared();
         self.ledger.roll(now);
         let recorder = &mut self.ledger.recorder;
         recorder.count_websocket(id, WebSocketFact::Sent, 1, now);
-        if let Err(fault) = wrapped {
-            self.lose(seat, fault);
+        match sent {
+            Ok(()) if is_shared => self.send_with_frames(seat),
+            Ok(()) => {}
+            Err(fault) => self.lose(seat, fault),
         }
         Ok(())
+    }
+
+    /// Frames of the seat are sent when all that is due has been put into some.
+    fn send_with_frames(&mut self, seat: u32) {
+        if self.dirty.last() != Some(&seat) {
+            self.dirty.push(seat);
+        }
     }
 
     /// Puts a ping or a pong behind what is going out.
@@ -251,8 +263,10 @@ impl Worker {
             return;
         };
         put(&mut socket.mask, plain);
-        if let Err(fault) = connection.wrap(plain, outgoing) {
-            self.lose(seat, fault);
+        match connection.send_over_socket(lane, (plain, outgoing)) {
+            Ok(()) if connection.is_shared() => self.send_with_frames(seat),
+            Ok(()) => {}
+            Err(fault) => self.lose(seat, fault),
         }
     }
 
@@ -269,7 +283,9 @@ impl Worker {
         }
         let answer = (code != NO_CODE).then_some(code);
         self.send_close(slot, answer, now);
-        self.flush(seat);
+        if self.sender.has_outgoing(seat) {
+            self.flush(seat);
+        }
         self.end_socket(
             slot,
             failed(FailureStage::WebSocket, Kind::Close(code)),
@@ -282,9 +298,14 @@ impl Worker {
         self.end_socket(slot, failed(FailureStage::WebSocket, kind), now);
     }
 
-    /// Ends the slot's operation, and its connection, which nothing can follow on.
+    /// Ends the slot's operation, and its connection, if nothing can follow on that.
     fn end_socket(&mut self, slot: u32, end: OperationEnd, now: u64) {
-        let seat = self.seats.seat_of(slot);
+        let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
+        // The echo of the server's close is the last that is sent.
+        let is_closed_by_peer = match end {
+            OperationEnd::Failed(failure) => matches!(failure.kind, Kind::Close(_)),
+            _ => false,
+        };
         self.ledger.roll(now);
         // Checks of the answer's head count, if nothing else is wrong.
         let end = match end {
@@ -293,7 +314,13 @@ impl Worker {
         };
         self.record(slot, end, now);
         self.seats.seat(seat).failures = 0;
-        self.close(seat);
+        let connection = self.seats.connection(seat);
+        match connection.map(|connection| connection.end_socket(lane, is_closed_by_peer)) {
+            Some(Cancelled::Lane) => self.send_with_frames(seat),
+            Some(Cancelled::Connection) | None => self.close(seat),
+        }
         self.go_on(slot, now);
+        let seat = self.set_aside_if_draining(seat);
+        self.close_if_over(seat);
     }
 }

@@ -140,8 +140,8 @@ fn refuse_captures(root: &PlanSection<'_>, requests: &[Request]) {
 
 /// Reports what journeys cannot go together with.
 fn refuse_company(root: &PlanSection<'_>, field: &Field<'_>, rest: RequestContext<'_>) {
-    if rest.streams > 1 {
-        let streams = rest.streams;
+    if rest.http.streams() > 1 {
+        let streams = rest.http.streams();
         root.problem_at(
             "connection",
             format_args!(

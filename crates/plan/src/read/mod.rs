@@ -166,7 +166,7 @@ fn sections(root: PlanSection<'_>, amount: AmountSource<'_>) -> Option<Plan> {
         per_connection: context.per_connection,
         replay: replay.as_ref().map(Option::as_ref),
         close: connection.as_ref().map_or(Close::Fin, |it| it.close),
-        streams: context.http.streams(),
+        http: context.http,
     };
     let mut requests = request::read(root.context, root.field("request"), rest);
     let mut journeys = journey::read(&root, requests.as_deref_mut(), rest);
@@ -376,11 +376,6 @@ fn check_fields(root: &PlanSection<'_>, requests: &[Request], http: HttpVersion)
             root.problem_at("connection", message);
         }
         return;
-    }
-    if requests.iter().any(|request| request.websocket.is_some()) {
-        let message = "speaks HTTP/2, over which this version opens no WebSockets (RFC 8441); \
-                       write http = \"1.1\"";
-        root.problem_at("connection", message);
     }
     let foreign = |name: &str| {
         ["keep-alive", "proxy-connection", "te"]

@@ -18,7 +18,7 @@ use crate::read::replayed;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::read::websocket;
-use crate::{Close, Replay, Request, RequestsPerConnection, Template, Url};
+use crate::{Close, HttpVersion, Replay, Request, RequestsPerConnection, Template, Url};
 use measure::is_unprintable;
 
 const MAX_REQUESTS: usize = 1000;
@@ -40,8 +40,7 @@ pub(crate) struct RequestContext<'u> {
     /// and was reported.
     pub(crate) replay: Option<Option<&'u Replay>>,
     pub(crate) close: Close,
-    /// Requests that a connection carries at once.
-    pub(crate) streams: u32,
+    pub(crate) http: HttpVersion,
 }
 
 /// Paths of `[request]`, without indices.
@@ -225,7 +224,7 @@ fn request_to_send(section: &PlanSection<'_>, rest: RequestContext<'_>) -> Optio
         .read("weight", |field| field.whole32(1..=MAX_WEIGHT))
         .unwrap_or(1);
     let request = if section.has("websocket") {
-        websocket::one(section, section.read("path", path), rest.close)
+        websocket::one(section, section.read("path", path), (rest.close, rest.http))
     } else if section.has("grpc") {
         grpc::one(section)
     } else {

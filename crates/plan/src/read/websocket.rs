@@ -13,7 +13,9 @@ use crate::read::node::NodeValue;
 use crate::read::section::PlanSection;
 use crate::read::template::template;
 use crate::websocket::MESSAGE_NUMBER;
-use crate::{Close, MessageAnswer, Request, SocketEnd, StatusSet, Template, WebSocket};
+use crate::{
+    Close, HttpVersion, MessageAnswer, Request, SocketEnd, StatusSet, Template, WebSocket,
+};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -24,8 +26,9 @@ const COUNT: RangeInclusive<u32> = 1..=1_000_000_000;
 const EVERY: RangeInclusive<Duration> = Duration::from_micros(100)..=Duration::from_secs(86_400);
 const PING: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(86_400);
 const HOLD: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(7 * 86_400);
-/// The status of the answer to an opening handshake.
+/// The status of the answer to an opening handshake (RFC 6455 §4.2.2; over HTTP/2 RFC 8441 §5).
 const SWITCHING_PROTOCOLS: u16 = 101;
+const OK: u16 = 200;
 
 const ANSWER: &str = "\"next\", \"echo\", \"none\" or { json = \"/id\" }";
 
@@ -55,7 +58,7 @@ const OWN_FIELDS: [&str; 4] = [
 pub(crate) fn one(
     section: &PlanSection<'_>,
     path: Option<Template>,
-    close: Close,
+    (close, http): (Close, HttpVersion),
 ) -> Option<Request> {
     refuse_others(section);
     if close == Close::Server {
@@ -84,7 +87,7 @@ pub(crate) fn one(
             "opening handshakes are not signed for AWS; name credentials of another kind",
         );
     }
-    let expect = expect(section)?;
+    let expect = expect(section, http)?;
     let websocket = section.read("websocket", |field| {
         let section = field.section()?;
         let read = socket(&section);
@@ -129,24 +132,30 @@ fn refuse_others(section: &PlanSection<'_>) {
 }
 
 /// What is right of the answer to the opening handshake: its status is always 101.
-fn expect(section: &PlanSection<'_>) -> Option<crate::Expect> {
+fn expect(section: &PlanSection<'_>, http: HttpVersion) -> Option<crate::Expect> {
+    let right = match http {
+        HttpVersion::Http11 => SWITCHING_PROTOCOLS,
+        HttpVersion::Http2 { .. } => OK,
+    };
     let given = section.section("expect")?;
     given.refuse(
         &["bytes", "contains", "matches", "json", "grpc_status"],
-        "has no meaning for a WebSocket, whose opening is answered with status 101 and no body; \
-         remove it (websocket.answer says what answers a message)",
+        "has no meaning for a WebSocket, whose opening has no body as an answer; remove it \
+         (websocket.answer says what answers a message)",
     );
-    let switching = StatusSet::new(vec![(SWITCHING_PROTOCOLS, SWITCHING_PROTOCOLS)]);
+    let opened = StatusSet::new(vec![(right, right)]);
     let has_status = given.has("status");
     let expect = expect::read(given, "GET");
-    if has_status && expect.status != switching {
+    if has_status && expect.status != opened {
         section.problem_at(
             "expect",
-            "has a status, which is 101 for every WebSocket that is opened; remove it",
+            format_args!(
+                "has a status, which is {right} for every WebSocket that is opened; remove it"
+            ),
         );
     }
     Some(crate::Expect {
-        status: switching,
+        status: opened,
         ..expect
     })
 }

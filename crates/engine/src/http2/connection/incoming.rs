@@ -229,6 +229,9 @@ impl Http2Connection {
                     if ends_stream {
                         watch.take_trailers(texts.of_block());
                     }
+                    if watch.has_socket() {
+                        self.events.push(LaneEvent::Events { lane });
+                    }
                 }
                 if stream.interim == 0 {
                     self.events.push(LaneEvent::FirstByte { lane });
@@ -398,6 +401,7 @@ impl Http2Connection {
             let stream = &mut self.streams[lane as usize];
             stream.window = widened(stream.window, more)?;
             self.send_body(lane);
+            self.send_outbox(lane);
         }
         Ok(())
     }
@@ -424,9 +428,9 @@ impl Http2Connection {
         if stream.content_length.is_some_and(|length| came != length) {
             return self.break_off(id, lane, self.wrong_length(lane));
         }
-        if stream.upload.is_some() {
+        if stream.upload.is_some() || (self.has_sockets && self.is_socket(lane)) {
             // The peer answered before it had the whole request, and does not need the rest (RFC
-            // 9113 §8.1).
+            // 9113 §8.1), or it ended a socket that we have not closed.
             frame::put_number(&mut self.out, kind::RST_STREAM, id, code::CANCEL);
         }
         self.end(id);

@@ -7,6 +7,9 @@ use crate::http2::frame::{FrameHead, flag, kind};
 impl Http2Connection {
     /// Puts more of the waiting bodies into frames, if there is room.
     pub(crate) fn send_bodies(&mut self) {
+        if self.has_sockets {
+            self.send_outboxes();
+        }
         for index in 0..self.active.len() {
             if self.out.len() >= body::WINDOW {
                 return;

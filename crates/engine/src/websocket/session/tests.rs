@@ -18,7 +18,7 @@ fn plan(every: Option<u64>, answer: MessageAnswer, until: SocketEnd) -> Arc<WebS
 
 /// A socket that was opened at `at`.
 fn opened(plan: &Arc<WebSocket>, at: u64) -> SocketSession {
-    let mut socket = SocketSession::new(plan, std::iter::empty());
+    let mut socket = SocketSession::new(plan, SocketOpening::Connect, std::iter::empty());
     socket.state = SocketState::Open { at, left_at: None };
     socket.answered_at = at;
     socket.own_pings.next_due = socket.ping_due_after(at, at);
