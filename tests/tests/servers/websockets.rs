@@ -1,7 +1,10 @@
 //! WebSockets against the library `websockets` of Python: sockets, messages and close codes are
 //! those that it saw, and the time of a message is at least what it waits.
 
-use interop::{CoordinatorCommand, Pki, PythonServer, plan, wait_until};
+use interop::{
+    CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Pki, PythonServer, plan,
+    wait_until,
+};
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, TcpStream};
@@ -10,15 +13,43 @@ use std::path::Path;
 /// How long the server waits before each answer.
 const DELAY_MS: u64 = 20;
 
+/// Two messages whose answers come in the other order.
+const SWAPPED: &str =
+    "message = '{\"id\": {message}}'\nanswer.json = \"/id\"\nevery = \"10ms\"\ncount = 6";
+
 /// Runs a plan against a new server to its end with `exit`. Asserts that sockets, messages and
 /// codes are those of the server; returns the result of the first request.
 fn run(path: &str, sections: &str, exit: i32) -> Option<Value> {
+    run_over(Over::Http1, path, sections, exit)
+}
+
+/// What carries the sockets to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Http1,
+    /// HAProxy takes them over HTTP/2 and TLS (RFC 8441), this many on a connection.
+    Http2(u32),
+}
+
+fn run_over(over: Over, path: &str, sections: &str, exit: i32) -> Option<Value> {
     let folder = tempfile::tempdir().unwrap();
     let seen = folder.path().join("seen");
     let ip = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    let pki = Pki::new();
     let server = PythonServer::sockets(ip, &seen, DELAY_MS)?;
-    let sections = format!("request.path = {path:?}\n{sections}");
-    let text = plan(&server.url(), &Pki::new(), &sections);
+    let mut sections = format!("request.path = {path:?}\n{sections}");
+    let (mut proxy, mut url) = (None, server.url());
+    if let Over::Http2(streams) = over {
+        let options = HaproxyOptions {
+            behind: Some(server.address()),
+            ..HaproxyOptions::default()
+        };
+        let haproxy = proxy.insert(Haproxy::start(&pki, options)?);
+        url = haproxy.url(HaproxyFrontend::Http2, "/");
+        let connection = format!("connection = {{ http = \"2\", streams = {streams} }}\n");
+        sections.insert_str(0, &connection);
+    }
+    let text = plan(&url, &pki, &sections);
     let finished = CoordinatorCommand::local(2, &text).run();
     // A busy machine can bound the client.
     assert!([exit, 3].contains(&finished.code), "{finished}");
@@ -78,11 +109,7 @@ fn each_message_has_its_answer() {
             60,
         ),
         // The first of two answers belongs to the second message.
-        (
-            "/swap",
-            "message = '{\"id\": {message}}'\nanswer.json = \"/id\"\nevery = \"10ms\"\ncount = 6",
-            72,
-        ),
+        ("/swap", SWAPPED, 72),
         ("/push", "message = \"x\"\nanswer = \"echo\"\ncount = 5", 96),
         ("/ping", "message = \"x\"\ncount = 5", 60),
     ] {
@@ -96,6 +123,61 @@ fn each_message_has_its_answer() {
         assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
         assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
     }
+}
+
+#[test]
+fn sockets_share_a_connection_of_http_2() {
+    let load = "load = { connections = 2, requests = 12 }\n";
+    for (over, path, socket, received) in [
+        (
+            Over::Http2(1),
+            "/echo",
+            "message = \"{seq} {message}\"\ncount = 5",
+            60,
+        ),
+        (Over::Http2(4), "/swap", SWAPPED, 72),
+        (
+            Over::Http2(4),
+            "/push",
+            "message = \"x\"\nanswer = \"echo\"\ncount = 5",
+            96,
+        ),
+        (Over::Http2(3), "/ping", "message = \"x\"\ncount = 5", 60),
+    ] {
+        let sections = format!("{load}[request.websocket]\n{socket}\n");
+        let Some(result) = run_over(over, path, &sections, 0) else {
+            return;
+        };
+        assert_eq!(result["ok"], 12, "{path} {result}");
+        assert_eq!(result["answered"], result["sent"], "{path}");
+        assert_eq!(result["received"], received, "{path}");
+        assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
+        assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
+    }
+}
+
+#[test]
+fn sockets_over_http_2_are_held_and_fail_by_themselves() {
+    let held = "load = { connections = 2, duration = \"1s\" }\n[request.websocket]\n\
+                message = \"x\"\nevery = \"100ms\"\nping = \"200ms\"\nhold = \"1h\"\n";
+    let Some(result) = run_over(Over::Http2(3), "/echo", held, 0) else {
+        return;
+    };
+    assert_eq!(
+        (&result["ok"], &result["cut_by_end"]),
+        (&json!(6), &json!(6))
+    );
+    assert_eq!(result["codes_seen"], json!({"1001": 6}), "{result}");
+    assert_eq!(result["pings"], result["pings_seen"], "{result}");
+    let closed = "load = { connections = 2, requests = 6 }\n[request.websocket]\n\
+                  message = \"x\"\ncount = 2\n";
+    let result = run_over(Over::Http2(3), "/close", closed, 1).expect("the same servers");
+    let errors = json!({"websocket.close.1011": 6});
+    assert_eq!(
+        (&result["ok"], &result["errors"]),
+        (&json!(0), &errors),
+        "{result}"
+    );
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::values::Values;
 use measure::{HttpViolation, Kind};
 use std::sync::Arc;
 
+mod sockets;
 mod violations;
 
 /// A frame as bytes.
