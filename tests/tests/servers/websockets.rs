@@ -2,8 +2,8 @@
 //! those that it saw, and the time of a message is at least what it waits.
 
 use interop::{
-    CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Pki, PythonServer, plan,
-    wait_until,
+    CoordinatorCommand, Haproxy, HaproxyFrontend, HaproxyOptions, Nginx, NginxOptions, NginxServer,
+    Pki, PythonServer, plan, wait_until,
 };
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -154,6 +154,24 @@ fn sockets_share_a_connection_of_http_2() {
         assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
         assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
     }
+}
+
+#[test]
+fn server_that_offers_none_over_http_2_says_so() {
+    let pki = Pki::new();
+    let Some(nginx) = Nginx::start(&pki, &NginxOptions::default()) else {
+        return;
+    };
+    let sections = "connection = { http = \"2\", streams = 3 }\n\
+                    load = { connections = 2, requests = 6 }\n\
+                    request.websocket = { message = \"x\", count = 1 }\n";
+    let text = plan(&nginx.url(NginxServer::Http2, "/"), &pki, sections);
+    let finished = CoordinatorCommand::local(1, &text).run().expect(1);
+    let document = finished.document();
+    let errors = document.measured.errors.iter();
+    let errors: Vec<_> = errors.map(|it| (it.name.as_str(), it.count)).collect();
+    assert_eq!(errors, [("websocket.not_offered", 6)], "{finished}");
+    assert_eq!(nginx.requests().len(), 0);
 }
 
 #[test]

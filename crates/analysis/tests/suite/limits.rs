@@ -5,7 +5,7 @@ use crate::scene::{CLOSED, MS, OPEN, QUIET, SECOND, Second, cpu, document};
 use analysis::{
     Backlog, Column, Document, GroupRow, InterfaceRow, LimitOf, MachineResult, MachineRole,
     MachineRow, PercentileFigure, ProcessRow, QueueRow, RuleId, RuleReading, TcpRow, TimeFigure,
-    Verdict, VerdictRecord, exit_code, explain,
+    Verdict, VerdictRecord, WebSocketFigures, exit_code, explain,
 };
 
 /// A machine with room for everything.
@@ -938,7 +938,7 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
         record.evidence.join("; ").contains("pace of bytes"),
         "{record:?}"
     );
-    let spoil: [(&str, Spoil); 3] = [
+    let spoil: [(&str, Spoil); 4] = [
         ("not in a queue", |document| {
             phase(document, "receive", 300, 380, 400);
             phase(document, "first_byte", 15, 20, 25);
@@ -948,6 +948,12 @@ fn bytes_at_one_pace_are_the_networks_only_if_the_server_was_seen_to_have_room()
         }),
         ("not in moving bytes", |document| {
             phase(document, "receive", 10, 190, 200);
+        }),
+        ("held sockets", |document| {
+            document.websockets.push(WebSocketFigures {
+                opened: 1,
+                ..WebSocketFigures::default()
+            });
         }),
     ];
     let mut queue = with_monitor(downloading(CLOSED), &idle());

@@ -110,6 +110,7 @@ impl Worker {
         self.ledger.roll(now);
         let (stage, kind) = match fault {
             TransferFault::Tls(kind) => (FailureStage::Tls, kind),
+            TransferFault::Http(kind) if kind.is_of_websocket() => (FailureStage::WebSocket, kind),
             TransferFault::Http(kind) => (FailureStage::Http, kind),
             TransferFault::Socket(kind) => return self.on_lost(seat, kind, now),
         };
