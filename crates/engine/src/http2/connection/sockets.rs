@@ -17,9 +17,12 @@ impl Http2Connection {
         self.has_sockets && !self.peer.is_known
     }
 
-    /// Sends bytes over the lane's socket, behind those that wait for the peer.
+    /// Sends bytes over the lane's socket, behind those that wait for the peer. They are dropped if
+    /// the peer has ended it, which is about to be told.
     pub(crate) fn send_over_socket(&mut self, lane: u32, bytes: &[u8]) {
-        if let Some(socket) = self.socket(lane) {
+        if self.is_under_way(lane)
+            && let Some(socket) = self.socket(lane)
+        {
             socket.outbox.extend_from_slice(bytes);
             self.send_outbox(lane);
         }
