@@ -5,11 +5,14 @@ use crate::script::{Script, pieces};
 use engine::fuzzing::Http2Door;
 
 const LANES: u8 = 4;
+/// The bit of the first byte that lets requests open sockets.
+const SOCKETS: u8 = 0x80;
 
 /// No peer can make a client send more, since pending answers and bodies are bounded.
 const SENT_MAX_BYTES: usize = 4 << 20;
 
-/// A byte for how the bytes are split, then steps: open a stream, cancel one, send, receive bytes.
+/// A byte for how the bytes are split, and whether there may be sockets; then steps: open a stream
+/// or a socket, cancel one, send, receive bytes.
 pub fn http2(data: &[u8]) {
     let seed = Script::new(data).byte();
     let at_once = connection(data, |bytes| vec![bytes]);
@@ -32,8 +35,10 @@ pub fn http2(data: &[u8]) {
 /// What happened, and what was sent.
 fn connection(data: &[u8], cut: impl Fn(&[u8]) -> Vec<&[u8]>) -> (String, Vec<u8>) {
     let mut script = Script::new(data);
-    script.byte();
-    let mut door = Http2Door::new(LANES.into());
+    let mut door = match script.byte() & SOCKETS {
+        0 => Http2Door::new(LANES.into()),
+        _ => Http2Door::with_sockets(LANES.into()),
+    };
     let mut broken = String::new();
     while !script.is_over() && broken.is_empty() {
         let step = script.byte();
@@ -44,6 +49,10 @@ fn connection(data: &[u8], cut: impl Fn(&[u8]) -> Vec<&[u8]>) -> (String, Vec<u8
             2 => door.open(lane, usize::from(script.short()), false),
             3 => door.cancel(lane),
             4 => door.send(),
+            9 => door.open_socket(lane),
+            10 => door.send_over_socket(lane, usize::from(script.short())),
+            11 => door.end_socket(lane, true),
+            12 => door.end_socket(lane, false),
             _ => {
                 let fed = cut(script.bytes())
                     .into_iter()

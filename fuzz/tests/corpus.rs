@@ -784,6 +784,23 @@ fn streams(seed: u8, frames: &[Vec<u8>]) -> Vec<u8> {
     writer.finish()
 }
 
+/// Steps of the target `http2` that open sockets on two lanes, talk, and end them.
+fn sockets() -> Vec<u8> {
+    let mut writer = ScriptWriter::default();
+    // It opens sockets, and has small windows.
+    let settings = frame(4, 0, 0, &[0, 8, 0, 0, 0, 1, 0, 4, 0, 0, 0, 99]);
+    writer.raw(&[0x80, 5]).bytes(&settings).raw(&[0x09, 0x19]);
+    let opened = [frame(1, 4, 1, b"\x88"), frame(1, 4, 3, b"\x88")].concat();
+    writer.raw(&[5]).bytes(&opened);
+    writer.raw(&[0x0a, 200, 0, 0x1a, 50, 0, 4]);
+    let said = [frame(0, 0, 1, b"\x81\x02hi"), frame(8, 0, 1, &[0, 0, 1, 0])].concat();
+    writer.raw(&[5]).bytes(&said);
+    writer.raw(&[0x0b, 0x1a, 9, 0]);
+    let closed = frame(0, 1, 3, b"\x88\x02\x03\xe8");
+    writer.raw(&[5]).bytes(&closed).raw(&[0x1c, 0x09, 4]);
+    writer.finish()
+}
+
 #[test]
 fn http2_connections() {
     const END: u8 = 5; // END_STREAM, END_HEADERS
@@ -830,6 +847,7 @@ fn http2_connections() {
             "all",
             streams(4, &[&answers[..2], &windows, &ends].concat()),
         ),
+        ("sockets", sockets()),
     ];
     kept("http2", named(seeds));
 }

@@ -2,6 +2,7 @@
 //! Only with the feature `fuzzing`; runs do not use them.
 
 use crate::body::{BodyUpload, RequestBody};
+use crate::checks::AnswerChecks;
 pub use crate::checks::{DecoderDoor, read_grpc_text, read_message};
 use crate::fill::Fill;
 use crate::http2::Http2Connection;
@@ -10,6 +11,7 @@ use crate::response::ResponseParser;
 pub use crate::tls::{RecordDoor, RecordForge};
 use crate::values::Values;
 use crate::websocket::{MessageReader, PeerFrame};
+use plan::{NoFiles, Plan};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -60,9 +62,16 @@ impl Http1Door {
 pub struct Http2Door {
     connection: Http2Connection,
     is_under_way: Vec<bool>,
+    /// What a request that opens a socket looks at, if any does.
+    socket: Option<Arc<AnswerChecks>>,
     log: String,
     sent: Vec<u8>,
 }
+
+const SOCKET_PLAN: &str = "target.url = \"http://127.0.0.1/\"
+    connection.http = \"2\"
+    load = { connections = 1, requests = 1 }
+    request.websocket = { message = \"x\", count = 1 }";
 
 impl Http2Door {
     /// Creates a connection with `lanes` lanes.
@@ -71,8 +80,46 @@ impl Http2Door {
         Http2Door {
             connection: Http2Connection::new(lanes),
             is_under_way: vec![false; lanes as usize],
+            socket: None,
             log: String::new(),
             sent: Vec::new(),
+        }
+    }
+
+    /// Creates one whose requests may open sockets.
+    ///
+    /// # Panics
+    /// Never: the plan is fixed.
+    #[must_use]
+    pub fn with_sockets(lanes: u32) -> Http2Door {
+        let mut door = Http2Door::new(lanes);
+        door.connection.keep_texts();
+        door.connection.expect_sockets();
+        let plan = Plan::parse(SOCKET_PLAN, &mut NoFiles).expect("a plan");
+        door.socket = AnswerChecks::of_requests(&plan).remove(0);
+        door
+    }
+
+    /// Opens a socket, if the lane is free and the peer allows it.
+    pub fn open_socket(&mut self, lane: u32) {
+        let Some(checks) = &self.socket else { return };
+        let may = self.connection.accepts() && self.connection.opens_sockets();
+        if may && !self.is_under_way[lane as usize] {
+            self.connection
+                .open_watched(lane, b"\x82\x87\x84", None, (false, checks));
+            self.is_under_way[lane as usize] = true;
+        }
+    }
+
+    /// Sends this many bytes over the lane's socket, if it has an open one.
+    pub fn send_over_socket(&mut self, lane: u32, bytes: usize) {
+        self.connection.send_over_socket(lane, &vec![0; bytes]);
+    }
+
+    /// Ends the lane's socket.
+    pub fn end_socket(&mut self, lane: u32, is_last: bool) {
+        if std::mem::take(&mut self.is_under_way[lane as usize]) {
+            self.connection.end_socket(lane, is_last);
         }
     }
 
