@@ -19,6 +19,8 @@ use traffic::{
 
 /// Bytes in a mebibyte.
 const MIB: usize = 1 << 20;
+/// Memory in which requests are put in order, unless said otherwise.
+const SORT_MEMORY_MIB: u32 = 512;
 
 /// Written at once.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -53,9 +55,9 @@ pub struct ImportArgs {
     #[arg(long, value_name = "TEXT", value_parser = LogFormat::parse)]
     pub log_format: Option<LogFormat>,
     /// What becomes of a request whose body the log does not have: refuse the log, skip the
-    /// request, or send it with an empty body
-    #[arg(long, value_name = "refuse|skip|empty", default_value = "refuse")]
-    pub bodies: MissingBody,
+    /// request, or send it with an empty body [default: refuse]
+    #[arg(long, value_name = "refuse|skip|empty")]
+    pub bodies: Option<MissingBody>,
     /// Leave out what arrived before this time, such as 2026-11-24T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = instant_ns)]
     pub from: Option<i64>,
@@ -75,14 +77,13 @@ pub struct ImportArgs {
     #[arg(long)]
     pub strict: bool,
     /// Memory in which requests are put in order of arrival, in MiB; servers log a request when it
-    /// ends
+    /// ends [default: 512]
     #[arg(
         long,
         value_name = "MIB",
-        default_value_t = 512,
         value_parser = clap::value_parser!(u32).range(1..=1_048_576),
     )]
-    pub sort_memory: u32,
+    pub sort_memory: Option<u32>,
     /// Take only these services of a gRPC server, such as shop.v1.Carts [default: all]
     #[arg(long, value_name = "SERVICE,…", value_delimiter = ',')]
     pub services: Vec<String>,
@@ -169,7 +170,8 @@ fn flag_of_logs(args: &ImportArgs) -> Option<&'static str> {
     let flags = [
         ("--format", args.format.is_some()),
         ("--log-format", args.log_format.is_some()),
-        ("--bodies", args.bodies != MissingBody::Refuse),
+        ("--bodies", args.bodies.is_some()),
+        ("--sort-memory", args.sort_memory.is_some()),
         ("--from", args.from.is_some()),
         ("--to", args.to.is_some()),
         ("--methods", !args.methods.is_empty()),
@@ -185,14 +187,14 @@ fn rules(args: &ImportArgs) -> ImportRules {
     ImportRules {
         format: args.format,
         log_format: args.log_format.clone(),
-        bodies: args.bodies,
+        bodies: args.bodies.unwrap_or(MissingBody::Refuse),
         from_ns: args.from,
         to_ns: args.to,
         methods: args.methods.clone(),
         hosts: args.hosts.clone(),
         is_strict: args.strict,
         interval_ns: args.rate,
-        sort_bytes: (args.sort_memory as usize).saturating_mul(MIB),
+        sort_bytes: (args.sort_memory.unwrap_or(SORT_MEMORY_MIB) as usize).saturating_mul(MIB),
         secret_headers: &SECRET_HEADERS,
     }
 }
