@@ -133,19 +133,22 @@ fn found_at(text: &str, at: usize, secret: &str, is_cut: bool) -> Option<usize> 
 
 /// The words of a secret header that are secret: not the scheme, such as `Bearer`, nor the names of
 /// cookies and parameters.
-fn words<'t>(header: &str, text: &'t str) -> impl Iterator<Item = &'t str> {
+fn words<'t>(header: &'t str, text: &'t str) -> impl Iterator<Item = &'t str> {
     let has_scheme = header != "cookie" && text.trim().contains(char::is_whitespace);
     let text = text.trim_start();
     let scheme = text.find(char::is_whitespace).filter(|_| has_scheme);
     let text = &text[scheme.unwrap_or(0)..];
     let words = text.split(|c: char| c.is_whitespace() || matches!(c, ';' | ','));
-    words.filter_map(|word| {
+    let words = words.flat_map(move |word| {
         // The end of a text in base64 is no value.
         let value = word.split_once('=').map(|(_, value)| value);
         let value = value.filter(|value| !value.trim_matches('=').is_empty());
-        let word = value.unwrap_or(word).trim_matches(['"', '\'']);
-        (!word.is_empty()).then_some(word)
-    })
+        // A token may have the sign in it, and then it is secret as a whole too.
+        let whole = Some(word).filter(|_| header != "cookie" || value.is_none());
+        whole.into_iter().chain(value)
+    });
+    let words = words.map(|word| word.trim_matches(['"', '\'']));
+    words.filter(|word| !word.is_empty())
 }
 
 #[cfg(test)]
@@ -178,7 +181,7 @@ mod tests {
             (
                 "authorization",
                 "Token token=\"ab cd\", x=ef==",
-                &["ab", "cd", "ef=="],
+                &["token=\"ab", "ab", "cd", "x=ef==", "ef=="],
             ),
             (
                 "cookie",
