@@ -17,8 +17,8 @@ pub(super) fn processing_share(document: &Document) -> Option<f64> {
     share(&document.measured, &["handshake", "first_byte"])
 }
 
-/// Returns the share of the service time spent moving bytes; `None` if WebSockets were opened, whose
-/// life counts as the time in which an answer arrives.
+/// Returns the share of the service time spent moving bytes; `None` if WebSockets were opened,
+/// whose life counts as the time of an answer.
 pub(super) fn transfer_share(document: &Document) -> Option<f64> {
     if document.websockets.iter().any(|sockets| sockets.opened > 0) {
         return None;
