@@ -113,13 +113,17 @@ impl Http2Door {
 
     /// Sends this many bytes over the lane's socket, if it has an open one.
     pub fn send_over_socket(&mut self, lane: u32, bytes: usize) {
-        self.connection.send_over_socket(lane, &vec![0; bytes]);
+        self.connection
+            .send_over_socket(lane, &vec![0; bytes], false);
     }
 
-    /// Ends the lane's socket.
-    pub fn end_socket(&mut self, lane: u32, is_last: bool) {
+    /// Ends the lane's socket, with last words if `has_words`.
+    pub fn end_socket(&mut self, lane: u32, has_words: bool) {
         if std::mem::take(&mut self.is_under_way[lane as usize]) {
-            self.connection.end_socket(lane, is_last);
+            if has_words {
+                self.connection.send_over_socket(lane, b"words", true);
+            }
+            self.connection.end_socket(lane);
         }
     }
 

@@ -271,26 +271,27 @@ impl WorkerConnection {
         }
     }
 
-    /// Sends `plain` over the lane's socket: what leaves at once goes to `outgoing`, the rest with
-    /// other frames.
+    /// Sends `plain` over the lane's socket, by way of `outgoing` or with other frames. `are_last` if
+    /// nothing follows. Returns whether it leaves with frames.
     pub(crate) fn send_over_socket(
         &mut self,
         lane: u32,
-        (plain, outgoing): (&[u8], &mut Vec<u8>),
-    ) -> Result<(), TransferFault> {
+        (plain, are_last): (&[u8], bool),
+        outgoing: &mut Vec<u8>,
+    ) -> Result<bool, TransferFault> {
         match &mut self.http {
             Http::One(_) => self.transport.wrap(plain, outgoing)?,
-            Http::Two(session) => session.send_over_socket(lane, plain),
+            Http::Two(session) => session.send_over_socket(lane, plain, are_last),
         }
-        Ok(())
+        Ok(self.is_shared())
     }
 
-    /// Ends the lane's socket, with the frame that was put last if that `is_last`.
-    pub(crate) fn end_socket(&mut self, lane: u32, is_last: bool) -> Cancelled {
+    /// Ends the lane's socket.
+    pub(crate) fn end_socket(&mut self, lane: u32) -> Cancelled {
         match &mut self.http {
             Http::One(_) => Cancelled::Connection,
             Http::Two(session) => {
-                session.end_socket(lane, is_last);
+                session.end_socket(lane);
                 Cancelled::Lane
             }
         }

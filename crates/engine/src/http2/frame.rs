@@ -91,20 +91,6 @@ impl FrameHead {
     }
 }
 
-/// Lets a DATA frame end its stream, if it is one of this `stream`. Returns whether it is.
-pub(super) fn end_stream(frame: &mut [u8], stream: u32) -> bool {
-    let Some(head) = frame.first_chunk_mut::<HEAD>() else {
-        return false;
-    };
-    let parsed = FrameHead::parse(*head);
-    let is_it = parsed.kind == kind::DATA && parsed.stream == stream;
-    if is_it {
-        let [_, _, _, _, flags, ..] = head;
-        *flags |= flag::END_STREAM;
-    }
-    is_it
-}
-
 /// Appends a whole frame to `out`.
 pub(super) fn put(out: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
     let head = FrameHead {

@@ -7,7 +7,6 @@ use measure::{Kind, WebSocketFault, nanoseconds};
 use plan::{MessageAnswer, SocketEnd, WebSocket};
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// How long a socket that cannot take more waits before it is tried again, nanoseconds.
@@ -30,8 +29,6 @@ pub(crate) struct SocketSession {
     own_pings: OwnPings,
     /// Over HTTP/2, what waits for the peer's windows.
     pub(crate) outbox: Vec<u8>,
-    /// Over HTTP/2, where the latest frame is in the connection's output, if nothing waits.
-    pub(crate) last_frame: Option<Range<usize>>,
 }
 
 /// The pings that were sent over a socket, one after the other. Each carries its number, from 1.
@@ -133,7 +130,6 @@ impl SocketSession {
             ping: None,
             own_pings: OwnPings::default(),
             outbox: Vec::new(),
-            last_frame: None,
         }
     }
 

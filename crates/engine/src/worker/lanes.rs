@@ -45,13 +45,17 @@ impl Worker {
                     self.upload(seat);
                 }
             }
-            Ok(RequestDeparture::Together) => {
-                if self.dirty.last() != Some(&seat) {
-                    self.dirty.push(seat);
-                }
-            }
+            Ok(RequestDeparture::Together) => self.send_with_frames(seat),
             Ok(RequestDeparture::HeadFirst { within }) => self.send_head(slot, now, within),
             Err(fault) => self.lose(seat, fault),
+        }
+    }
+
+    /// What was put into frames of the seat leaves when all that is due has been.
+    #[inline]
+    pub(super) fn send_with_frames(&mut self, seat: u32) {
+        if self.dirty.last() != Some(&seat) {
+            self.dirty.push(seat);
         }
     }
 

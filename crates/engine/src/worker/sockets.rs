@@ -2,7 +2,7 @@
 
 use super::lanes::failed;
 use super::{Worker, WorkerPhase};
-use crate::connection::Cancelled;
+use crate::connection::{Cancelled, TransferFault};
 use crate::websocket::{
     FrameKind, FrameMask, GOING_AWAY, NO_CODE, STALL_NS, SocketNews, SocketStep, put_close,
     put_frame,
@@ -144,7 +144,7 @@ impl Worker {
                         let recorder = &mut self.ledger.recorder;
                         recorder.count_websocket(id, WebSocketFact::CutByEnd, 1, now);
                     }
-                    self.send_close(slot, Some(code), now);
+                    self.send_close(slot, (Some(code), false), now);
                 }
                 SocketStep::WaitUntil(at) => {
                     let at = if has_ping { at.min(now + STALL_NS) } else { at };
@@ -200,29 +200,26 @@ impl Worker {
             |payload| noted = socket.note((due, now), payload),
         );
         noted?;
-        let sent = connection.send_over_socket(lane, (plain, outgoing));
-        let is_shared = connection.is_shared();
+        let sent = connection.send_over_socket(lane, (plain, false), outgoing);
         self.ledger.roll(now);
         let recorder = &mut self.ledger.recorder;
         recorder.count_websocket(id, WebSocketFact::Sent, 1, now);
-        match sent {
-            Ok(()) if is_shared => self.send_with_frames(seat),
-            Ok(()) => {}
-            Err(fault) => self.lose(seat, fault),
-        }
+        self.after_sending(seat, sent);
         Ok(())
     }
 
-    /// Frames of the seat are sent when all that is due has been put into some.
-    fn send_with_frames(&mut self, seat: u32) {
-        if self.dirty.last() != Some(&seat) {
-            self.dirty.push(seat);
+    /// Goes on after something was `sent` over a socket of the seat, maybe with frames.
+    fn after_sending(&mut self, seat: u32, sent: Result<bool, TransferFault>) {
+        match sent {
+            Ok(true) => self.send_with_frames(seat),
+            Ok(false) => {}
+            Err(fault) => self.lose(seat, fault),
         }
     }
 
     /// Puts a ping or a pong behind what is going out.
     fn put_short(&mut self, slot: u32, kind: FrameKind, payload: &[u8]) {
-        self.put_control(slot, |mask, out| {
+        self.put_control(slot, false, |mask, out| {
             let write = |out: &mut Vec<u8>| out.extend_from_slice(payload);
             put_frame((kind, mask), out, write, |_| ());
         });
@@ -243,8 +240,9 @@ impl Worker {
         }
     }
 
-    fn send_close(&mut self, slot: u32, code: Option<u16>, now: u64) {
-        self.put_control(slot, |mask, out| put_close(code, mask, out));
+    /// Sends a close frame, the last one if it answers that of the server.
+    fn send_close(&mut self, slot: u32, (code, is_answer): (Option<u16>, bool), now: u64) {
+        self.put_control(slot, is_answer, |mask, out| put_close(code, mask, out));
         let lane = self.seats.lane_of(slot);
         if let Some((connection, _)) = self.seats.both(slot)
             && let Some(socket) = connection.socket(lane)
@@ -253,7 +251,13 @@ impl Worker {
         }
     }
 
-    fn put_control(&mut self, slot: u32, put: impl FnOnce(&mut FrameMask, &mut Vec<u8>)) {
+    /// Puts a control frame behind what is going out. `is_last` if nothing follows.
+    fn put_control(
+        &mut self,
+        slot: u32,
+        is_last: bool,
+        put: impl FnOnce(&mut FrameMask, &mut Vec<u8>),
+    ) {
         let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
         let (plain, outgoing) = self.sender.buffers(seat);
         let Some((connection, _)) = self.seats.both(slot) else {
@@ -263,11 +267,8 @@ impl Worker {
             return;
         };
         put(&mut socket.mask, plain);
-        match connection.send_over_socket(lane, (plain, outgoing)) {
-            Ok(()) if connection.is_shared() => self.send_with_frames(seat),
-            Ok(()) => {}
-            Err(fault) => self.lose(seat, fault),
-        }
+        let sent = connection.send_over_socket(lane, (plain, is_last), outgoing);
+        self.after_sending(seat, sent);
     }
 
     /// The server has closed with `code`: in answer to our close, or first, which is echoed.
@@ -282,7 +283,7 @@ impl Worker {
             return self.end_socket(slot, OperationEnd::Ok, now);
         }
         let answer = (code != NO_CODE).then_some(code);
-        self.send_close(slot, answer, now);
+        self.send_close(slot, (answer, true), now);
         if self.sender.has_outgoing(seat) {
             self.flush(seat);
         }
@@ -301,11 +302,6 @@ impl Worker {
     /// Ends the slot's operation, and its connection, if nothing can follow on that.
     fn end_socket(&mut self, slot: u32, end: OperationEnd, now: u64) {
         let (seat, lane) = (self.seats.seat_of(slot), self.seats.lane_of(slot));
-        // The echo of the server's close is the last that is sent.
-        let is_closed_by_peer = match end {
-            OperationEnd::Failed(failure) => matches!(failure.kind, Kind::Close(_)),
-            _ => false,
-        };
         self.ledger.roll(now);
         // Checks of the answer's head count, if nothing else is wrong.
         let end = match end {
@@ -315,7 +311,7 @@ impl Worker {
         self.record(slot, end, now);
         self.seats.seat(seat).failures = 0;
         let connection = self.seats.connection(seat);
-        match connection.map(|connection| connection.end_socket(lane, is_closed_by_peer)) {
+        match connection.map(|connection| connection.end_socket(lane)) {
             Some(Cancelled::Lane) => self.send_with_frames(seat),
             Some(Cancelled::Connection) | None => self.close(seat),
         }

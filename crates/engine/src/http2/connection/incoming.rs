@@ -401,7 +401,7 @@ impl Http2Connection {
             let stream = &mut self.streams[lane as usize];
             stream.window = widened(stream.window, more)?;
             self.send_body(lane);
-            self.send_outbox(lane);
+            self.send_outbox(lane, false);
         }
         Ok(())
     }

@@ -69,7 +69,7 @@ fn peer_without_the_setting_opens_none() {
 #[test]
 fn what_windows_do_not_allow_waits_for_them() {
     let mut session = opened(&[(setting::INITIAL_WINDOW_SIZE, 10)]);
-    session.send_over_socket(0, &[7; 25]);
+    session.send_over_socket(0, &[7; 25], false);
     assert_eq!(heads(&session.out), [(kind::DATA, 0, 1, 10)]);
     session.out.clear();
     let more = frame(kind::WINDOW_UPDATE, 0, 1, &9_u32.to_be_bytes());
@@ -101,11 +101,11 @@ fn ended_socket_leaves_nothing_for_the_next_on_its_lane() {
     ];
     for (is_last, bytes, wanted) in cases {
         let mut session = opened(&[(setting::INITIAL_WINDOW_SIZE, 5)]);
-        session.send_over_socket(0, &vec![0; bytes]);
         session
             .feed(&frame(kind::DATA, 0, 1, b"\x81\x01x"))
             .expect("a message");
-        session.end_socket(0, is_last);
+        session.send_over_socket(0, &vec![0; bytes], is_last);
+        session.end_socket(0);
         assert_eq!(heads(&session.out), wanted);
         assert_eq!((session.poll(), session.active()), (None, 0));
     }
@@ -123,8 +123,8 @@ fn socket_that_the_peer_ends_is_ended_by_us() {
         Some(&LaneEvent::Answered { lane: 0 })
     );
     session.out.clear();
-    // Whatever the worker makes of what came before the end.
-    session.send_over_socket(0, b"an answer");
-    session.end_socket(0, true);
+    // The worker may still answer what came before the end.
+    session.send_over_socket(0, b"an answer", true);
+    session.end_socket(0);
     assert_eq!((session.out.len(), session.poll()), (0, None));
 }
