@@ -146,6 +146,17 @@ impl HaproxyFrontend {
     }
 }
 
+impl HaproxyOptions {
+    /// These with a session cache, or without one.
+    #[must_use]
+    pub fn caching(session_cache: bool) -> HaproxyOptions {
+        HaproxyOptions {
+            session_cache,
+            ..HaproxyOptions::default()
+        }
+    }
+}
+
 impl Haproxy {
     /// Starts HAProxy; `None` if it is not installed.
     #[must_use]

@@ -25,7 +25,7 @@ use tonic::{Code, Status};
 
 /// How long a server may take to be connected to, and for each answer.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(20);
-/// How long it may take for everything: it may have as many files as are asked for.
+/// How long it may take for everything: some have thousands of files.
 const WAIT_MAX: Duration = Duration::from_secs(600);
 /// The largest answer that is read: one file can be a whole set.
 const ANSWER_MAX: usize = 32 << 20;

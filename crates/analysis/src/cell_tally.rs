@@ -62,8 +62,8 @@ impl CellTally {
         sum
     }
 
-    /// Adds what WebSockets count, which is of the measured part alone. Late answers are a part of
-    /// all, which come before them.
+    /// Adds what WebSockets count, which is of the measured part alone. Late answers are among all
+    /// answers, and have to be added after them.
     pub(crate) fn count_messages(&mut self, fact: WebSocketFact, number: u64) {
         self.messages_within = match fact {
             WebSocketFact::Answered => self.messages_within.saturating_add(number),

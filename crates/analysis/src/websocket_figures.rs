@@ -19,8 +19,8 @@ pub struct WebSocketFigures {
     pub sent: u64,
     /// Messages that had their answer.
     pub answered: u64,
-    /// Those of them whose answer came after the measured part, in which no rate counts them;
-    /// absent without any.
+    /// Those of them whose answer came after the measured part, which are in no rate; absent
+    /// without any.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub answered_late: u64,
     /// Messages that came, answers or not.

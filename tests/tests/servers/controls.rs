@@ -412,13 +412,7 @@ fn haproxy_resumes_as_often_and_by_what_the_plan_says() {
         (false, Tls12Tickets, by_id, 0, 0),
     ];
     for (session_cache, frontend, tls, least, most) in cases {
-        let Some(haproxy) = Haproxy::start(
-            &pki,
-            HaproxyOptions {
-                session_cache,
-                ..HaproxyOptions::default()
-            },
-        ) else {
+        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::caching(session_cache)) else {
             return;
         };
         let measured = run(&plan(&haproxy.url(frontend, "/"), &pki, &sections(tls))).measured;

@@ -18,13 +18,7 @@ fn handshakes_and_requests_are_those_of_its_statistics() {
         (false, F::Tls13Tickets, "always", true),
     ];
     for (session_cache, frontend, resumption, resumes) in cases {
-        let Some(haproxy) = Haproxy::start(
-            &pki,
-            HaproxyOptions {
-                session_cache,
-                ..HaproxyOptions::default()
-            },
-        ) else {
+        let Some(haproxy) = Haproxy::start(&pki, HaproxyOptions::caching(session_cache)) else {
             return;
         };
         let sections = format!("tls.resumption = {resumption:?}\nconnection.requests = 1\n");

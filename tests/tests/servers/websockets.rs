@@ -13,10 +13,6 @@ use std::path::Path;
 /// How long the server waits before each answer.
 const DELAY_MS: u64 = 20;
 
-/// Two messages whose answers come in the other order.
-const SWAPPED: &str =
-    "message = '{\"id\": {message}}'\nanswer.json = \"/id\"\nevery = \"10ms\"\ncount = 6";
-
 /// Runs a plan against a new server to its end with `exit`. Asserts that sockets, messages and
 /// codes are those of the server; returns the result of the first request.
 fn run(path: &str, sections: &str, exit: i32) -> Option<Value> {
@@ -98,61 +94,42 @@ fn ended(seen: &Path) -> u64 {
     codes.map(|number| number.as_u64().unwrap()).sum()
 }
 
+/// Runs 12 sockets to their ends, each with these messages.
+fn every_message_is_answered(over: Over, (path, socket, received): (&str, &str, u64)) {
+    let load = "load = { connections = 4, requests = 12 }\n";
+    let sections = format!("{load}[request.websocket]\n{socket}\n");
+    let Some(result) = run_over(over, path, &sections, 0) else {
+        return;
+    };
+    assert_eq!(result["ok"], 12, "{path} {result}");
+    assert_eq!(result["answered"], result["sent"], "{path}");
+    assert_eq!(result["received"], received, "{path}");
+    assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
+    assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
+}
+
+const COUNTED: (&str, &str, u64) = ("/echo", "message = \"{seq} {message}\"\ncount = 5", 60);
+/// The first of two answers belongs to the second message.
+const SWAPPED: (&str, &str, u64) = (
+    "/swap",
+    "message = '{\"id\": {message}}'\nanswer.json = \"/id\"\nevery = \"10ms\"\ncount = 6",
+    72,
+);
+const PUSHED: (&str, &str, u64) = ("/push", "message = \"x\"\nanswer = \"echo\"\ncount = 5", 96);
+const PINGED: (&str, &str, u64) = ("/ping", "message = \"x\"\ncount = 5", 60);
+
 #[test]
 fn each_message_has_its_answer() {
-    let load = "load = { connections = 4, requests = 12 }\n";
-    for (path, socket, received) in [
-        ("/echo", "message = \"{seq} {message}\"\ncount = 5", 60),
-        (
-            "/echo",
-            "message = [\"a\", \"b\"]\nbinary = true\nanswer = \"echo\"\ncount = 5",
-            60,
-        ),
-        // The first of two answers belongs to the second message.
-        ("/swap", SWAPPED, 72),
-        ("/push", "message = \"x\"\nanswer = \"echo\"\ncount = 5", 96),
-        ("/ping", "message = \"x\"\ncount = 5", 60),
-    ] {
-        let sections = format!("{load}[request.websocket]\n{socket}\n");
-        let Some(result) = run(path, &sections, 0) else {
-            return;
-        };
-        assert_eq!(result["ok"], 12, "{path} {result}");
-        assert_eq!(result["answered"], result["sent"], "{path}");
-        assert_eq!(result["received"], received, "{path}");
-        assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
-        assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
+    let binary = "message = [\"a\", \"b\"]\nbinary = true\nanswer = \"echo\"\ncount = 5";
+    for talk in [COUNTED, ("/echo", binary, 60), SWAPPED, PUSHED, PINGED] {
+        every_message_is_answered(Over::Http1, talk);
     }
 }
 
 #[test]
 fn sockets_share_a_connection_of_http_2() {
-    let load = "load = { connections = 2, requests = 12 }\n";
-    for (over, path, socket, received) in [
-        (
-            Over::Http2(1),
-            "/echo",
-            "message = \"{seq} {message}\"\ncount = 5",
-            60,
-        ),
-        (Over::Http2(4), "/swap", SWAPPED, 72),
-        (
-            Over::Http2(4),
-            "/push",
-            "message = \"x\"\nanswer = \"echo\"\ncount = 5",
-            96,
-        ),
-        (Over::Http2(3), "/ping", "message = \"x\"\ncount = 5", 60),
-    ] {
-        let sections = format!("{load}[request.websocket]\n{socket}\n");
-        let Some(result) = run_over(over, path, &sections, 0) else {
-            return;
-        };
-        assert_eq!(result["ok"], 12, "{path} {result}");
-        assert_eq!(result["answered"], result["sent"], "{path}");
-        assert_eq!(result["received"], received, "{path}");
-        assert_eq!(result["closed"], json!({"1000": 12}), "{path}");
-        assert_eq!(result["codes_seen"], json!({"1000": 12}), "{path}");
+    for (streams, talk) in [(1, COUNTED), (4, SWAPPED), (4, PUSHED), (3, PINGED)] {
+        every_message_is_answered(Over::Http2(streams), talk);
     }
 }
 

@@ -271,8 +271,8 @@ impl WorkerConnection {
         }
     }
 
-    /// Sends `plain` over the lane's socket, by way of `outgoing` or with other frames. `are_last` if
-    /// nothing follows. Returns whether it leaves with frames.
+    /// Sends `plain` over the lane's socket, by way of `outgoing` or with other frames; `are_last`
+    /// if nothing follows. Returns whether it leaves with frames.
     pub(crate) fn send_over_socket(
         &mut self,
         lane: u32,

@@ -17,9 +17,9 @@ impl Http2Connection {
         self.has_sockets && !self.peer.is_known
     }
 
-    /// Sends bytes over the lane's socket, behind those that wait for the peer; if they are the last,
-    /// they end the stream, unless they have to wait. They are dropped if the peer has ended it,
-    /// which the next event says.
+    /// Sends bytes over the lane's socket, behind those that wait for the peer. If they are the
+    /// last, they end the stream, unless they have to wait. They are dropped if the peer has ended
+    /// it, which the next event says.
     pub(crate) fn send_over_socket(&mut self, lane: u32, bytes: &[u8], are_last: bool) {
         if !self.is_under_way(lane) {
             return;
