@@ -8,7 +8,7 @@ mod quiet_rounds;
 mod work_kind;
 
 pub(crate) use kept::to_send;
-pub use kept::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
+pub use kept::{CALIBRATION_FILE, fingerprint, read_calibration};
 
 use crate::join::{choose_cpus, policy_of_machine};
 use anyhow::{Context as _, bail};

@@ -1,11 +1,10 @@
 //! The command line of a load machine as it is typed.
 
 use crate::calibrate::{CalibrateArgs, calibrate};
-use crate::command_files::{CompletionsArgs, ManArgs, completions, man};
 use crate::join::{JoinArgs, join};
 use crate::monitor::{MonitorArgs, monitor};
-use crate::version::build_words;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use command_line::{CompletionsArgs, ManArgs, build_words, completions, man};
 
 /// A load machine of Cannonade: it sends the load that its coordinator asks for, and nothing else
 #[derive(Debug, Parser)]

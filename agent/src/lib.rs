@@ -3,7 +3,6 @@
 
 mod calibrate;
 mod cli;
-mod command_files;
 mod data_folders;
 mod hangup;
 mod join;
@@ -22,18 +21,15 @@ mod stay;
 mod stored_files;
 mod token_file;
 mod tokens;
-mod version;
 
-pub use calibrate::{CALIBRATION_FILE, fingerprint, read_calibration, state_folder};
+pub use calibrate::{CALIBRATION_FILE, fingerprint, read_calibration};
 pub use cli::{MachineCli, run};
-pub use command_files::{CompletionsArgs, ManArgs, completions, man};
 pub use data_folders::map_file;
 pub use engine::{SampleRequest, sample_requests};
 pub use join::{JoinArgs, join, parse_allowed};
 pub use link_args::LinkArgs;
 pub use news::say;
 pub use tokens::{TokenKeeper, TokenNews};
-pub use version::build_words;
 
 /// Why no agent could use a certificate or key that the plans name, if that is so.
 pub fn unusable_certificate<'p>(plans: impl Iterator<Item = &'p plan::Plan>) -> Option<String> {

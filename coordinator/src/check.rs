@@ -2,6 +2,7 @@
 
 mod expenses;
 mod runs;
+#[cfg(feature = "load")]
 mod samples;
 mod shares;
 mod words;
@@ -57,7 +58,7 @@ pub fn check(args: &CheckArgs) -> anyhow::Result<Exit> {
         terminal::say(problem);
         return Ok(Exit::Usage);
     }
-    let state = args.state.clone().or_else(agent::state_folder);
+    let state = args.state.clone().or_else(command_line::state_folder);
     let known = || KnownMachines::find(state.as_deref());
     let text = match (args.canonical, campaign.single()) {
         (true, _) => canonical_of_each(&campaign),
@@ -105,6 +106,7 @@ fn describe(plan: &Plan, agents: u32, known: &KnownMachines) -> String {
     text.push_str(&shares::table(plan, agents));
     text.push('\n');
     text.push_str(&known.lines(plan, agents));
+    #[cfg(feature = "load")]
     text.push_str(&samples::describe(plan));
     for note in plan.notes() {
         text.push_str(&format!("\nnote: {note}\n"));

@@ -7,6 +7,7 @@ use crate::import::ImportArgs;
 use crate::quick::{self, QuickArgs};
 use crate::render::ReportArgs;
 use crate::start::StartArgs;
+#[cfg(feature = "load")]
 use crate::target_process::TargetArgs;
 use crate::token::TokenArgs;
 use clap::{Parser, Subcommand};
@@ -43,7 +44,7 @@ Exit codes:
 #[command(
     name = "coordinator",
     version,
-    long_version = agent::build_words(),
+    long_version = command_line::build_words(),
     after_help = EXAMPLES,
     max_term_width = 100
 )]
@@ -74,7 +75,7 @@ impl Cli {
 pub enum Command {
     /// Run a plan, all its variants, or its search: wait for agents, start them together, merge
     /// their figures
-    Start(StartArgs),
+    Start(Box<StartArgs>),
     /// Print the token by which agents join, also before `start`
     Token(TokenArgs),
     /// Show what a plan would run and each agent's share, or everything that is wrong with it
@@ -90,11 +91,12 @@ pub enum Command {
     /// Make a replay of a log: nginx, Apache, HAR, GoReplay, vegeta
     Import(Box<ImportArgs>),
     /// Print what lets a shell complete this command line
-    Completions(agent::CompletionsArgs),
+    Completions(command_line::CompletionsArgs),
     /// Write manual pages, for packagers
     #[command(hide = true)]
-    Man(agent::ManArgs),
+    Man(command_line::ManArgs),
     /// The process that `start --local` starts for each agent.
+    #[cfg(feature = "load")]
     #[command(hide = true)]
     Agent {
         /// The agent's command.
@@ -102,15 +104,17 @@ pub enum Command {
         command: AgentCommand,
     },
     /// The process that `start --local` starts for the built-in target.
+    #[cfg(feature = "load")]
     #[command(hide = true)]
     Target(TargetArgs),
 }
 
 /// The commands of an agent.
+#[cfg(feature = "load")]
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
     /// Join a coordinator.
-    Join(agent::JoinArgs),
+    Join(Box<agent::JoinArgs>),
 }
 
 #[cfg(test)]

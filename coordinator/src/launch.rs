@@ -24,6 +24,7 @@ mod single_run;
 mod start_request;
 mod stop_wish;
 #[cfg(test)]
+#[cfg(feature = "load")]
 mod tests;
 
 pub(crate) use campaign_report::BOOTSTRAP_SEED;

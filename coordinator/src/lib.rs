@@ -17,6 +17,7 @@ mod launch;
 mod local;
 mod machine_name;
 mod mint;
+mod own_agents;
 mod plan_file;
 mod planned_run;
 mod progress;
@@ -29,6 +30,7 @@ mod saved_result;
 mod set_args;
 mod start;
 mod start_clock;
+#[cfg(feature = "load")]
 mod target_process;
 mod terminal;
 mod token;
@@ -42,7 +44,9 @@ pub use record::RecordRehearsal;
 pub use run_folder::FolderError;
 
 use clap::CommandFactory as _;
-use cli::{AgentCommand, Command};
+#[cfg(feature = "load")]
+use cli::AgentCommand;
+use cli::Command;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Carries out a command line, and returns how to exit.
@@ -54,7 +58,7 @@ pub fn run(cli: Cli) -> Exit {
 
 fn obey(cli: Cli) -> Exit {
     let exit = match cli.command {
-        Command::Start(args) => start::start(args),
+        Command::Start(args) => start::start(*args),
         Command::Token(args) => token::token(&args),
         Command::Check(args) => check::check(&args),
         Command::Quick(args) => quick::quick(*args),
@@ -62,13 +66,15 @@ fn obey(cli: Cli) -> Exit {
         Command::Explain(args) => explain::explain(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Import(args) => import::import(&args),
+        #[cfg(feature = "load")]
         Command::Agent {
             command: AgentCommand::Join(args),
         } => agent::join(&args).map(|()| Exit::Passed),
         Command::Completions(args) => {
-            agent::completions(&args, "coordinator", &Cli::command()).map(|()| Exit::Passed)
+            command_line::completions(&args, "coordinator", &Cli::command()).map(|()| Exit::Passed)
         }
-        Command::Man(args) => agent::man(&args, Cli::command()).map(|()| Exit::Passed),
+        Command::Man(args) => command_line::man(&args, Cli::command()).map(|()| Exit::Passed),
+        #[cfg(feature = "load")]
         Command::Target(args) => target_process::serve(&args),
     };
     exit.unwrap_or_else(|error| {

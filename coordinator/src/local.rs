@@ -7,11 +7,15 @@ mod child;
 mod child_death;
 mod cpus;
 mod target_address;
+mod target_arguments;
 
 pub(crate) use agents::LocalAgents;
 pub(crate) use builtin::BuiltinTarget;
 pub(crate) use child_death::{ChildDeath, ChildRole};
 pub(crate) use target_address::TargetAddress;
+#[cfg(test)]
+#[cfg(feature = "load")]
+pub(crate) use target_arguments::target_arguments;
 
 use plan::MappedFile;
 use std::path::PathBuf;

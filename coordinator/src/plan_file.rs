@@ -1,6 +1,7 @@
 //! Reads a plan and the files it names, and shows what is wrong with it: each problem with its
 //! place in the file.
 
+use crate::own_agents;
 use crate::record::replay;
 use crate::set_args::SetArgs;
 use plan::{Campaign, Files, MapError, MappedFile, MessageEncoder, Plan, Problems, Settings};
@@ -106,7 +107,7 @@ impl Files for Folder {
 
     fn map(&mut self, name: &str) -> Result<MappedFile, String> {
         let file = open_without_waiting(&self.0.join(name)).map_err(|error| in_words(&error))?;
-        agent::map_file(file).map_err(|error| match error {
+        own_agents::map_file(file).map_err(|error| match error {
             MapError::Io(error) => in_words(&error),
             other => other.to_string(),
         })

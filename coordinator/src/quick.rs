@@ -14,6 +14,7 @@ use crate::front::{self, ResultPrinter};
 use crate::job::ResultRules;
 use crate::launch::{AgentSource, Hosting, RunCommands, StartRequest};
 use crate::local::LocalOptions;
+use crate::own_agents;
 use crate::plan_file::Folder;
 use crate::terminal;
 use clap::Args;
@@ -215,7 +216,7 @@ pub struct QuickArgs {
     pub workers: Option<u32>,
     /// Also allow load on this host, address or network; otherwise only on loopback and private
     /// addresses; can be repeated
-    #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = agent::parse_allowed)]
+    #[arg(long, value_name = "CIDR|HOST[:PORT]", value_parser = own_agents::parse_allowed)]
     pub allow: Vec<String>,
     /// Go on where an agent's preflight would refuse the plan, and mark the run
     #[arg(long)]
@@ -249,6 +250,10 @@ fn connection_count(text: &str) -> Result<u32, String> {
 /// # Errors
 /// See [`front::run`].
 pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
+    if let Some(lack) = own_agents::LACKING {
+        terminal::say(lack);
+        return Ok(Exit::Usage);
+    }
     let (plan, text) = match plan_of(&args) {
         Ok(planned) => planned,
         Err(problems) => {

@@ -5,6 +5,7 @@ use crate::front::{self, ResultPrinter};
 use crate::job::ResultRules;
 use crate::launch::{AgentSource, Hosting, JoinOptions, RunCommands, StartRequest};
 use crate::local::LocalOptions;
+use crate::own_agents;
 use crate::record::replay;
 use crate::set_args::SetArgs;
 use crate::token::state_folder;
@@ -115,7 +116,7 @@ pub struct StartArgs {
         long,
         value_name = "CIDR|HOST[:PORT]",
         requires = "local",
-        value_parser = agent::parse_allowed,
+        value_parser = own_agents::parse_allowed,
     )]
     pub allow: Vec<String>,
     /// Let local agents write TLS secrets to new files in this folder, if the plan asks for it
@@ -368,6 +369,9 @@ fn unfit(campaign: &Campaign, is_local: bool) -> Option<&'static str> {
         .variants()
         .iter()
         .any(|variant| variant.plan.target().builtin.is_some());
+    if let Some(lack) = own_agents::LACKING.filter(|_| is_local || is_builtin) {
+        return Some(lack);
+    }
     (is_builtin && !is_local).then_some(
         "target.builtin: only agents on this machine reach it; add --local, or write target.url",
     )

@@ -5,7 +5,6 @@ use crate::exit::Exit;
 use crate::local::TargetAddress;
 use crate::terminal;
 use clap::{Args, ValueEnum};
-use plan::{Builtin, BuiltinKey, BuiltinPace};
 use std::io::Read as _;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
@@ -50,56 +49,6 @@ pub struct TargetArgs {
 enum Key {
     P256,
     Rsa2048,
-}
-
-/// Returns the arguments that make the target that a plan asks for.
-pub(crate) fn arguments(builtin: &Builtin) -> Vec<String> {
-    let key = match builtin.key {
-        BuiltinKey::P256 => Key::P256,
-        BuiltinKey::Rsa2048 => Key::Rsa2048,
-    };
-    let key = key
-        .to_possible_value()
-        .map(|value| value.get_name().to_owned())
-        .unwrap_or_default();
-    let plain = (!builtin.tls).then(|| "--plain".to_owned());
-    let delay = format!("--delay-ns={}", builtin.delay.as_nanos());
-    let fixed = [
-        "target".to_owned(),
-        format!("--key={key}"),
-        format!("--body-bytes={}", builtin.body_bytes),
-        delay,
-    ];
-    fixed
-        .into_iter()
-        .chain(plain)
-        .chain(pace_arguments(builtin.pace))
-        .collect()
-}
-
-fn pace_arguments(pace: BuiltinPace) -> Vec<String> {
-    let ns = |name: &str, duration: Duration| format!("--{name}-ns={}", duration.as_nanos());
-    match pace {
-        BuiltinPace::AtOnce => Vec::new(),
-        BuiltinPace::Stall {
-            every,
-            lasts,
-            first,
-        } => {
-            vec![
-                ns("stall-every", every),
-                ns("stall-for", lasts),
-                ns("stall-first", first),
-            ]
-        }
-        BuiltinPace::Servers {
-            count,
-            service_time,
-        } => vec![
-            format!("--servers={count}"),
-            ns("service-time", service_time),
-        ],
-    }
 }
 
 /// Serves until standard input ends.
@@ -177,13 +126,15 @@ fn half_of_the_cpus() -> NonZeroUsize {
 mod tests {
     use super::*;
     use crate::cli::{Cli, Command};
+    use crate::local::target_arguments;
     use clap::Parser as _;
+    use plan::{Builtin, BuiltinKey, BuiltinPace};
 
     fn config_of(builtin: &Builtin) -> Config {
         let cli = Cli::try_parse_from(
             ["coordinator".to_owned()]
                 .into_iter()
-                .chain(arguments(builtin)),
+                .chain(target_arguments(builtin)),
         )
         .unwrap();
         let Command::Target(args) = cli.command else {

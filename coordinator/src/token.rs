@@ -36,7 +36,9 @@ pub fn token(args: &TokenArgs) -> anyhow::Result<Exit> {
 
 /// Returns the named folder, or this user's own.
 pub(crate) fn state_folder(named: Option<&Path>) -> anyhow::Result<PathBuf> {
-    let folder = named.map(Path::to_owned).or_else(agent::state_folder);
+    let folder = named
+        .map(Path::to_owned)
+        .or_else(command_line::state_folder);
     folder.ok_or_else(|| {
         anyhow::anyhow!("neither XDG_STATE_HOME nor HOME is set; name a folder by --state")
     })

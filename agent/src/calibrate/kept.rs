@@ -1,27 +1,15 @@
 //! Where a calibration is kept, and whether the one that is kept belongs to this machine.
 
 use anyhow::bail;
+use command_line::state_folder;
 use host::Facts;
 use plan::{Calibration, Fingerprint};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Name of the file in [`state_folder`].
+/// Name of the file in [`state_folder()`].
 pub const CALIBRATION_FILE: &str = "calibration.json";
-
-/// The folder for what outlives a run, by the XDG Base Directory Specification 0.8: a relative path
-/// in its variable is not valid and is ignored. `None` if neither that nor a home is known.
-#[must_use]
-pub fn state_folder() -> Option<PathBuf> {
-    let variable = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let state = variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
-    Some(state?.join("cannonade"))
-}
 
 pub(crate) fn default_file() -> Option<PathBuf> {
     Some(state_folder()?.join(CALIBRATION_FILE))

@@ -1,6 +1,7 @@
 //! How much of its CPUs each calibrated agent needs for its share of a plan.
 
 use crate::calibrated_agents::{CalibratedAgent, CalibratedAgents};
+#[cfg(feature = "load")]
 use host::Sampler;
 use measure::calendar;
 use plan::{CalibratedWork, Calibration, Demand, Expense, Owner, Plan, Shape};
@@ -43,14 +44,16 @@ impl KnownMachines {
                 )),
             }
         }
+        #[cfg(feature = "load")]
         if known.machines.is_empty() {
             known.add_this_machine();
         }
         known
     }
 
+    #[cfg(feature = "load")]
     fn add_this_machine(&mut self) {
-        let file = agent::state_folder().map(|folder| folder.join(agent::CALIBRATION_FILE));
+        let file = command_line::state_folder().map(|folder| folder.join(agent::CALIBRATION_FILE));
         let (Some(file), Ok(facts)) = (file.filter(|file| file.exists()), Sampler::new().facts())
         else {
             return;

@@ -37,7 +37,7 @@ pub(super) fn write(
 
 /// How to get a token that is not printed.
 fn unshown(options: &JoinOptions) -> String {
-    let state = if agent::state_folder().as_ref() == Some(&options.state) {
+    let state = if command_line::state_folder().as_ref() == Some(&options.state) {
         String::new()
     } else {
         format!("--state {} ", options.state.display())

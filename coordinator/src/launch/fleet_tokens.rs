@@ -1,7 +1,7 @@
 //! The tokens that all agents of a run have in common: fetched before it, renewed while it goes on.
 
 use crate::fleet::{self, TokenSender};
-use agent::{TokenKeeper, TokenNews};
+use crate::own_agents::{TokenKeeper, TokenNews};
 use anyhow::Context as _;
 use control::{FleetTime, FleetToken, RunId, TokenReport};
 use plan::{Plan, TokenHolder};

@@ -1,6 +1,7 @@
 //! The request that the fleet gets for a run, and what must hold before one can be made.
 
 use crate::mint::{self, Mint};
+use crate::own_agents;
 use crate::planned_run::PlannedRun;
 use control::{Audience, Digest, FILES_MAX_BYTES, FleetRules, LostPolicy};
 use control::{PLAN_MAX_BYTES, RunFile, RunRequest};
@@ -24,7 +25,7 @@ pub(crate) fn unfit(campaign: &Campaign, agents: u32) -> Option<String> {
     });
     problem
         .or_else(|| too_few_agents(campaign.search()?, agents))
-        .or_else(|| agent::unusable_certificate(plans()))
+        .or_else(|| own_agents::unusable_certificate(plans()))
 }
 
 fn too_few_agents(search: &Search, agents: u32) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::child::Child;
 use super::child_death::{ChildDeath, ChildRole};
 use super::target_address::TargetAddress;
-use crate::target_process;
+use super::target_arguments::target_arguments;
 use anyhow::Context as _;
 use plan::Builtin;
 use std::process::Stdio;
@@ -21,7 +21,7 @@ pub(crate) struct BuiltinTarget {
 impl BuiltinTarget {
     /// Starts a target and waits until it listens.
     pub(crate) async fn start(builtin: &Builtin) -> anyhow::Result<(BuiltinTarget, TargetAddress)> {
-        let arguments = target_process::arguments(builtin);
+        let arguments = target_arguments(builtin);
         let spawned = Child::spawn(ChildRole::Target, &arguments, &[], Stdio::piped());
         let mut child = spawned.context("cannot start the built-in target")?;
         let line = tokio::time::timeout(LISTEN_MAX, child.line())

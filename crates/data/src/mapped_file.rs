@@ -2,11 +2,10 @@
 
 use bytes::Bytes;
 use memmap2::Mmap;
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _, Write};
 use std::sync::Arc;
 
 /// A file in memory that no process can change or truncate any more. Clones share it.
@@ -117,9 +116,38 @@ impl fmt::Debug for MappedFile {
 }
 
 /// Maps a sealed copy of `file`, which has `bytes` bytes.
+#[cfg(target_os = "linux")]
 fn copy(mut file: File, bytes: u64) -> Result<MappedFile, MapError> {
+    use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut copy = File::from(memfd_create("data", flags).map_err(io::Error::from)?);
+    let sha256 = copy_into(&mut copy, &mut file, bytes)?;
+    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    fcntl_add_seals(&copy, seals).map_err(io::Error::from)?;
+    let map = Mmap::map_if_safe(&copy).map_err(io::Error::from)?;
+    Ok(MappedFile {
+        text: Bytes::from_owner(map),
+        sha256,
+        file: Arc::new(copy),
+    })
+}
+
+/// Reads `file`, which has `bytes` bytes. Systems without sealed memory only check plans, so no
+/// other process needs the copy.
+#[cfg(not(target_os = "linux"))]
+fn copy(mut file: File, bytes: u64) -> Result<MappedFile, MapError> {
+    let mut text = Vec::new();
+    let sha256 = copy_into(&mut text, &mut file, bytes)?;
+    Ok(MappedFile {
+        text: text.into(),
+        sha256,
+        file: Arc::new(file),
+    })
+}
+
+/// Copies all of `file`, which has `bytes` bytes, and returns its SHA-256.
+fn copy_into(copy: &mut impl Write, file: &mut File, bytes: u64) -> Result<[u8; 32], MapError> {
     let (mut hash, mut copied) = (Sha256::new(), 0);
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
@@ -132,19 +160,11 @@ fn copy(mut file: File, bytes: u64) -> Result<MappedFile, MapError> {
             return Err(MapError::Changed);
         }
         if read == 0 {
-            break;
+            return Ok(hash.finalize().into());
         }
         hash.update(&chunk[..read]);
         copy.write_all(&chunk[..read])?;
     }
-    let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    fcntl_add_seals(&copy, seals).map_err(io::Error::from)?;
-    let map = Mmap::map_if_safe(&copy).map_err(io::Error::from)?;
-    Ok(MappedFile {
-        text: Bytes::from_owner(map),
-        sha256: hash.finalize().into(),
-        file: Arc::new(copy),
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,12 @@
 //! Executes a plan: workers, pacing, open and closed loop, TLS, HTTP. Knows nothing of fleets or
 //! wire protocols: a plan with a start instant goes in, intervals come out.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "load is sent from Linux only; elsewhere build the coordinator alone: cargo install --locked \
+     --path coordinator --no-default-features (docs/INSTALL.md says more)"
+);
+
 mod arrival;
 mod body;
 mod ceilings;

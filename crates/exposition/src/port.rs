@@ -14,7 +14,6 @@ use hyper::header::{
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use rustix::net::sockopt::set_tcp_user_timeout;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use tokio::task::JoinHandle;
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
 /// A viewer that takes nothing of an answer for this long is not waited for, in milliseconds.
+#[cfg(target_os = "linux")]
 const TAKE_MAX_MS: u32 = 10_000;
 
 /// The pause after a failure to accept, such as too many open files.
@@ -129,7 +129,8 @@ impl<R: Route> Viewer<R> {
     /// Answers until the viewer leaves, or sends or takes nothing for too long.
     async fn look(self, stream: TcpStream) {
         // If the system refuses, its own and longer bound holds.
-        let _ = set_tcp_user_timeout(&stream, TAKE_MAX_MS);
+        #[cfg(target_os = "linux")]
+        let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TAKE_MAX_MS);
         let stream = NotedStream::new(stream, Arc::clone(&self.liveliness));
         let answered = service_fn(|request| self.answer(request));
         // A viewer that disconnects is not worth reporting.

@@ -13,6 +13,7 @@ mod hangup;
 mod kernel;
 mod limits;
 mod machine_watch;
+mod netlink;
 mod observation;
 mod route;
 mod sampler;

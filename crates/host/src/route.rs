@@ -1,13 +1,9 @@
 //! Which interface leads to an address, asked of the kernel by rtnetlink(7): it alone knows its
 //! rules and tables.
 
-use rustix::net::netdevice::index_to_name;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
-};
+use crate::netlink;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::net::IpAddr;
-use std::time::Duration;
 
 /// An interface that packets to an address leave by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +13,6 @@ pub struct MachineRoute {
     /// Its speed, Mbit/s; `None` where it has none, as loopback.
     pub speed_mbit: Option<u64>,
 }
-
-/// The kernel answers at once; what is longer is no answer.
-const ANSWER_MAX: Duration = Duration::from_millis(100);
 
 /// Room for an answer that tells one route.
 const ANSWER_BYTES: usize = 8 << 10;
@@ -40,14 +33,11 @@ const ATTRIBUTE_BYTES: usize = 4;
 
 /// The name of the interface; `None` where no route leads there, or the kernel does not say.
 pub(crate) fn interface_to(address: IpAddr) -> Option<String> {
-    let flags = SocketFlags::CLOEXEC;
-    // Protocol 0 of this family is NETLINK_ROUTE.
-    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None).ok()?;
-    set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_MAX)).ok()?;
+    let socket = netlink::routes()?;
     send(&socket, &request(address), SendFlags::empty()).ok()?;
     let mut answer = vec![0; ANSWER_BYTES];
     let (bytes, _) = recv(&socket, &mut answer[..], RecvFlags::empty()).ok()?;
-    index_to_name(&socket, index_in(answer.get(..bytes)?)?).ok()
+    netlink::interface_name(&socket, index_in(answer.get(..bytes)?)?)
 }
 
 /// `struct nlmsghdr`, `struct rtmsg`, and the address as the only attribute.

@@ -21,7 +21,8 @@ const FREE: [&str; 3] = ["interop", "benches", "fuzz"];
 const FREE_FOLDERS: [&str; 3] = ["tests/", "benches/", "fuzz/"];
 
 /// The packages that each of the others may name in code that ships.
-const MAY_NAME: [(&str, &[&str]); 17] = [
+const MAY_NAME: [(&str, &[&str]); 18] = [
+    ("command_line", &[]),
     ("secret", &[]),
     ("data", &[]),
     ("plan", &["data", "measure", "secret", "traffic"]),
@@ -43,12 +44,21 @@ const MAY_NAME: [(&str, &[&str]); 17] = [
     (
         "agent",
         &[
-            "control", "proto", "plan", "engine", "measure", "host", "secret", "target",
+            "command_line",
+            "control",
+            "proto",
+            "plan",
+            "engine",
+            "measure",
+            "host",
+            "secret",
+            "target",
         ],
     ),
     (
         "coordinator",
         &[
+            "command_line",
             "control",
             "proto",
             "plan",

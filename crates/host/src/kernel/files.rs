@@ -1,7 +1,6 @@
 //! Text files of the kernel below a root, with errors that name file and part.
 
 use crate::HostError;
-use rustix::fs::{PROC_SUPER_MAGIC, statfs};
 use rustix::io::Errno;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -63,9 +62,9 @@ impl KernelFiles {
     /// size, which spares a list of each connection of a large server.
     pub(crate) fn count_in(&self, path: &str) -> Result<u64, HostError> {
         let place = self.root.join(path);
-        if let (Ok(system), Ok(folder)) = (statfs(&place), place.metadata())
-            && system.f_type == PROC_SUPER_MAGIC
+        if let Ok(folder) = place.metadata()
             && folder.len() > 0
+            && is_in_proc(&place)
         {
             return Ok(folder.len());
         }
@@ -84,6 +83,18 @@ impl KernelFiles {
         numbers.sort_unstable();
         Ok(numbers)
     }
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_proc(place: &Path) -> bool {
+    use rustix::fs::{PROC_SUPER_MAGIC, statfs};
+
+    statfs(place).is_ok_and(|system| system.f_type == PROC_SUPER_MAGIC)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_proc(_: &Path) -> bool {
+    false
 }
 
 /// Also a thread that ends while it is read, and pressure that is turned off at boot (psi=0).

@@ -2,17 +2,11 @@
 //! (sock_diag(7)). Where that is refused, nothing is known of them.
 
 use super::KernelFiles;
+use crate::netlink;
 use rustix::fd::OwnedFd;
-use rustix::net::netlink::SOCK_DIAG;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
-};
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::fs::File;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-use std::os::fd::AsFd as _;
-use std::time::Duration;
 
 /// A socket that listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,9 +28,6 @@ pub(crate) struct Listener {
 pub(crate) struct ListenerQuery {
     socket: OwnedFd,
 }
-
-/// The kernel answers at once; what is longer is no answer.
-const ANSWER_MAX: Duration = Duration::from_millis(100);
 
 /// The kernel fills a message of an answer up to this.
 const ANSWER_BYTES: usize = 32 << 10;
@@ -63,29 +54,13 @@ impl ListenerQuery {
     /// has no such thing, or if this process may not enter that namespace.
     pub(crate) fn open(files: &KernelFiles, process: &str) -> Option<ListenerQuery> {
         let namespace = files.link(&format!("proc/{process}/ns/net"));
-        if namespace == files.link("proc/self/ns/net") {
-            return ListenerQuery::here().ok();
-        }
-        let namespace = File::open(files.path(&format!("proc/{process}/ns/net"))).ok()?;
-        // A socket stays in the namespace of the thread that made it; this one ends at once.
-        let made = std::thread::Builder::new()
-            .name("namespace".to_owned())
-            .spawn(move || {
-                move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network))?;
-                ListenerQuery::here()
-            });
-        made.ok()?.join().ok()?.ok()
-    }
-
-    fn here() -> rustix::io::Result<ListenerQuery> {
-        let socket = socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            Some(SOCK_DIAG),
-        )?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_MAX))?;
-        Ok(ListenerQuery { socket })
+        let socket = if namespace == files.link("proc/self/ns/net") {
+            netlink::diagnosis_of(None)
+        } else {
+            let path = files.path(&format!("proc/{process}/ns/net"));
+            netlink::diagnosis_of(Some(File::open(path).ok()?))
+        };
+        Some(ListenerQuery { socket: socket? })
     }
 
     /// All that listen now, over IPv4 and IPv6; `None` where the kernel does not say.
