@@ -5,7 +5,8 @@ use crate::content::JourneyRates;
 use crate::style::Paint;
 use analysis::human::{counted, number, share};
 use analysis::{
-    CampaignDocument, Document, LoadRecord, RunState, Verdict, has_many_errors, shares_full_machine,
+    CampaignDocument, Document, LoadRecord, RunState, VariantSearch, Verdict, has_many_errors,
+    shares_full_machine,
 };
 
 /// Between the parts of a headline.
@@ -41,10 +42,25 @@ pub fn campaign_headline(campaign: &CampaignDocument) -> String {
     let parts = [
         state(campaign.state),
         (made > 0).then(|| counted(made as u64, "run")),
+        searched(&campaign.searches),
         thresholds(failed, judged.count()),
         limits,
     ];
     join(parts)
+}
+
+/// What a search found; of several, how many they are.
+fn searched(searches: &[VariantSearch]) -> Option<String> {
+    let search = match searches {
+        [] => return None,
+        [one] => &one.search,
+        several => return Some(format!("{} searches", several.len())),
+    };
+    let passed = search.answer.as_ref()?.passed();
+    Some(passed.map_or_else(
+        || "no load passed".to_owned(),
+        |passed| format!("{} passed", search.bounds.amount().display(passed)),
+    ))
 }
 
 /// The verdict's name; for a closed loop that reached no limit, the rate it carried, since that is
@@ -94,7 +110,9 @@ fn closed_loop_rate(document: &Document) -> Option<String> {
     else {
         return None;
     };
-    let users = u64::from(connections) * u64::from(document.plan.streams.unwrap_or(1));
+    let users = counted(u64::from(connections), "user");
+    let streams = document.plan.streams.filter(|&streams| streams > 1);
+    let each = streams.map(|streams| format!(" of {streams} streams each"));
     let is_open = document.verdict.verdict == Verdict::Undetermined;
     let has_success = document.measured.operations.ok > 0;
     let (rate, unit) = if document.has_journeys() {
@@ -102,8 +120,10 @@ fn closed_loop_rate(document: &Document) -> Option<String> {
     } else {
         (document.measured.rates.ok_per_second, "")
     };
-    (is_open && has_success)
-        .then(|| format!("{}{unit}/s by {}", number(rate), counted(users, "user")))
+    (is_open && has_success).then(|| {
+        let each = each.unwrap_or_default();
+        format!("{}{unit}/s by {users}{each}", number(rate))
+    })
 }
 
 fn state(state: RunState) -> Option<String> {
@@ -124,7 +144,7 @@ fn thresholds(failed: usize, all: usize) -> Option<String> {
     }
 }
 
-fn join(parts: [Option<String>; 4]) -> String {
+fn join<const N: usize>(parts: [Option<String>; N]) -> String {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     parts.join(SEPARATOR)
 }

@@ -45,6 +45,18 @@ fn what_differs_from_a_baseline_is_a_table_with_the_noise() {
 }
 
 #[test]
+fn headline_of_a_search_says_what_passed() {
+    let mut campaign = campaign();
+    campaign.runs.clear();
+    campaign.limits.clear();
+    campaign.searches.truncate(1);
+    assert_eq!(report::campaign_headline(&campaign), "320 users passed");
+    campaign.searches[0].search.answer = None;
+    campaign.state = RunState::Interrupted;
+    assert_eq!(report::campaign_headline(&campaign), "interrupted");
+}
+
+#[test]
 fn newer_campaign_is_refused_with_a_cure() {
     let text = std::fs::read_to_string(golden("campaign-v1.json")).unwrap();
     let newer = text.replacen("\"schema\": 1", "\"schema\": 9", 1);

@@ -389,6 +389,10 @@ fn headline_says_what_was_carried_then_what_failed() {
     for (change, said) in [
         (&|_| {}, "998/s by 34 users"),
         (
+            &|document| document.plan.streams = Some(3),
+            "998/s by 34 users of 3 streams each",
+        ),
+        (
             &|document| document.verdict.verdict = Verdict::LoadMet,
             "load met",
         ),
@@ -405,7 +409,7 @@ fn headline_says_what_was_carried_then_what_failed() {
             &|document| document.measured.operations.error_share = Some(0.5),
             "998/s by 34 users · 50.0 % errors",
         ),
-    ] as [(&dyn Fn(&mut Document), &str); 6]
+    ] as [(&dyn Fn(&mut Document), &str); 7]
     {
         assert_eq!(calm(change), said);
     }
