@@ -7,8 +7,6 @@ pub(crate) fn public_address(address: SocketAddr) -> String {
     if !address.ip().is_unspecified() {
         return address.to_string();
     }
-    let name = host::Sampler::new()
-        .facts()
-        .map_or_else(|_| "HOST".to_owned(), |facts| facts.hostname);
-    format!("{name}:{}", address.port())
+    let system = rustix::system::uname();
+    format!("{}:{}", system.nodename().to_string_lossy(), address.port())
 }

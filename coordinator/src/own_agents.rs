@@ -9,19 +9,37 @@ pub(crate) use without_load::{
     unusable_certificate,
 };
 
-/// Why there are no agents on this machine, if there are none.
-pub(crate) const LACKING: Option<&str> = if cfg!(feature = "load") {
-    None
-} else {
-    Some(
-        "this coordinator was built without agents: run `agent join` on Linux machines, and \
-         `coordinator start` here, without --local and target.builtin",
-    )
-};
+use plan::{Campaign, Plan, TokenHolder};
+
+/// Says why a build without agents cannot run what a file asks for; `None` if it can.
+pub(crate) fn lack(campaign: &Campaign, is_local: bool) -> Option<&'static str> {
+    if cfg!(feature = "load") {
+        return None;
+    }
+    let plans = || campaign.variants().iter().map(|variant| &variant.plan);
+    if is_local || plans().any(|plan| plan.target().builtin.is_some()) {
+        return Some(NO_AGENTS);
+    }
+    plans().any(has_fleet_tokens).then_some(NO_TOKENS)
+}
+
+fn has_fleet_tokens(plan: &Plan) -> bool {
+    let mut requests = plan.token_requests();
+    requests.any(|(_, request)| request.per == TokenHolder::Fleet)
+}
+
+const NO_AGENTS: &str = "this coordinator was built without agents: run `agent join` on Linux \
+                         machines, and `coordinator start` here, without --local and \
+                         target.builtin";
+
+const NO_TOKENS: &str = "this coordinator was built without what fetches tokens; write per = \
+                         \"agent\" beside them, or use a coordinator on Linux";
 
 #[cfg(not(feature = "load"))]
 mod without_load {
-    use plan::{MapError, MappedFile, Plan, TokenHolder};
+    use super::NO_TOKENS;
+    use host::Sampler;
+    use plan::{MapError, MappedFile, Plan};
     use secret::Secret;
     use std::fs::File;
     use std::time::Instant;
@@ -40,9 +58,10 @@ mod without_load {
         Ok(text.to_owned())
     }
 
-    /// Maps a file. How much memory is left is not asked: only the plan is checked here.
+    /// Maps a file, with its copy in the memory that this machine has left, if it says how much.
     pub(crate) fn map_file(file: File) -> Result<MappedFile, MapError> {
-        MappedFile::map(file, u64::MAX)
+        let limits = Sampler::new().limits(&[]);
+        MappedFile::map(file, limits.map_or(u64::MAX, |limits| limits.memory_bytes))
     }
 
     /// Never made.
@@ -59,25 +78,21 @@ mod without_load {
         Missed { told: Option<String> },
     }
 
+    /// As that of agents has, so that the end of a run can drop it.
     impl Drop for AbsentKeeper {
         fn drop(&mut self) {}
     }
 
     impl AbsentKeeper {
-        /// Refuses plans whose tokens the coordinator would fetch.
+        /// Keeps none; plans that have some were refused before.
         pub(crate) fn of_fleet(
             plan: &Plan,
             _: impl Fn(usize, AbsentNews) + Send + Sync + 'static,
         ) -> Result<Option<AbsentKeeper>, String> {
-            let mut requests = plan.token_requests();
-            if requests.any(|(_, request)| request.per == TokenHolder::Fleet) {
-                return Err(
-                    "this coordinator was built without what fetches tokens; write per = \
-                            \"agent\" beside them, or use a coordinator on Linux"
-                        .to_owned(),
-                );
+            match super::has_fleet_tokens(plan) {
+                true => Err(NO_TOKENS.to_owned()),
+                false => Ok(None),
             }
-            Ok(None)
         }
     }
 }

@@ -250,10 +250,6 @@ fn connection_count(text: &str) -> Result<u32, String> {
 /// # Errors
 /// See [`front::run`].
 pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
-    if let Some(lack) = own_agents::LACKING {
-        terminal::say(lack);
-        return Ok(Exit::Usage);
-    }
     let (plan, text) = match plan_of(&args) {
         Ok(planned) => planned,
         Err(problems) => {
@@ -261,6 +257,11 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
             return Ok(Exit::Usage);
         }
     };
+    let campaign = Campaign::from_plan(plan.clone());
+    if let Some(lack) = own_agents::lack(&campaign, true) {
+        terminal::say(lack);
+        return Ok(Exit::Usage);
+    }
     let of_requests = plan
         .notes()
         .iter()
@@ -270,7 +271,7 @@ pub fn quick(args: QuickArgs) -> anyhow::Result<Exit> {
         .chain(of_requests)
         .for_each(|remark| terminal::say(format_args!("note: {remark}")));
     let request = StartRequest {
-        campaign: Campaign::from_plan(plan),
+        campaign,
         plan_text: text,
         origin: RunOrigin::default(),
         hosting: Hosting {

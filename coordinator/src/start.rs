@@ -365,13 +365,13 @@ pub fn start(args: StartArgs) -> anyhow::Result<Exit> {
 
 /// Says why agents that join cannot run what the file asks for, if they cannot.
 fn unfit(campaign: &Campaign, is_local: bool) -> Option<&'static str> {
+    if let Some(lack) = own_agents::lack(campaign, is_local) {
+        return Some(lack);
+    }
     let is_builtin = campaign
         .variants()
         .iter()
         .any(|variant| variant.plan.target().builtin.is_some());
-    if let Some(lack) = own_agents::LACKING.filter(|_| is_local || is_builtin) {
-        return Some(lack);
-    }
     (is_builtin && !is_local).then_some(
         "target.builtin: only agents on this machine reach it; add --local, or write target.url",
     )

@@ -1,5 +1,4 @@
-//! Files generated from a command line: shell completions and manual pages. The coordinator's are
-//! generated here too.
+//! Files generated from a command line: shell completions and manual pages.
 
 use anyhow::Context as _;
 use clap::Args;

@@ -7,11 +7,14 @@ use std::sync::LazyLock;
 /// not know its commit, since it would have to begin anew with each one.
 const COMMIT: Option<&str> = option_env!("CANNONADE_COMMIT");
 
-/// The C library, which resolves names and holds the allocator that the load runs on.
+/// The C library, which resolves names and holds the allocator that the load runs on; empty where
+/// the system has one only.
 const LIBC: &str = if cfg!(target_env = "musl") {
-    "musl"
+    ", musl"
+} else if cfg!(target_env = "gnu") {
+    ", glibc"
 } else {
-    "glibc"
+    ""
 };
 
 /// Returns which build this is: version, commit, machine and C library.
@@ -20,7 +23,7 @@ pub fn build_words() -> &'static str {
     static WORDS: LazyLock<String> = LazyLock::new(|| {
         let version = env!("CARGO_PKG_VERSION");
         let origin = COMMIT.map_or("built from source".to_owned(), |it| format!("commit {it}"));
-        format!("{version} ({origin}, {ARCH} {OS}, {LIBC})")
+        format!("{version} ({origin}, {ARCH} {OS}{LIBC})")
     });
     &WORDS
 }

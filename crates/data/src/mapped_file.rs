@@ -14,7 +14,8 @@ use std::sync::Arc;
 /// and a file that becomes shorter kills the process that reads behind its new end (SIGBUS). So
 /// only what the kernel keeps unchanged is mapped: a file with fs-verity where it lies, which takes
 /// no memory beside the page cache, and otherwise a sealed copy in memory (memfd). The bytes that
-/// are hashed are those that are sent.
+/// are hashed are those that are sent. Systems other than Linux have neither: there it is a copy in
+/// this process.
 #[derive(Clone)]
 pub struct MappedFile {
     text: Bytes,
@@ -133,11 +134,14 @@ fn copy(mut file: File, bytes: u64) -> Result<MappedFile, MapError> {
     })
 }
 
-/// Reads `file`, which has `bytes` bytes. Systems without sealed memory only check plans, so no
-/// other process needs the copy.
+/// Reads `file`, which has `bytes` bytes. There are no agents on such a machine to hand the copy
+/// to.
 #[cfg(not(target_os = "linux"))]
 fn copy(mut file: File, bytes: u64) -> Result<MappedFile, MapError> {
     let mut text = Vec::new();
+    let room = usize::try_from(bytes).unwrap_or(usize::MAX);
+    let reserved = text.try_reserve_exact(room);
+    reserved.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
     let sha256 = copy_into(&mut text, &mut file, bytes)?;
     Ok(MappedFile {
         text: text.into(),

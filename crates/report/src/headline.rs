@@ -5,8 +5,8 @@ use crate::content::JourneyRates;
 use crate::style::Paint;
 use analysis::human::{counted, number, share};
 use analysis::{
-    CampaignDocument, Document, LoadRecord, RunState, VariantSearch, Verdict, has_many_errors,
-    shares_full_machine,
+    CampaignDocument, Document, LoadRecord, RunState, SearchAnswer, VariantSearch, Verdict,
+    has_many_errors, shares_full_machine,
 };
 
 /// Between the parts of a headline.
@@ -56,11 +56,12 @@ fn searched(searches: &[VariantSearch]) -> Option<String> {
         [one] => &one.search,
         several => return Some(format!("{} searches", several.len())),
     };
-    let passed = search.answer.as_ref()?.passed();
-    Some(passed.map_or_else(
-        || "no load passed".to_owned(),
-        |passed| format!("{} passed", search.bounds.amount().display(passed)),
-    ))
+    let answer = search.answer.as_ref()?;
+    Some(match (answer.passed(), answer) {
+        (Some(passed), _) => format!("{} passed", search.bounds.amount().display(passed)),
+        (None, SearchAnswer::BelowFrom { .. }) => "no load passed".to_owned(),
+        (None, _) => "no hold counts".to_owned(),
+    })
 }
 
 /// The verdict's name; for a closed loop that reached no limit, the rate it carried, since that is

@@ -9,7 +9,7 @@ pub struct NoRandomness;
 /// Random bytes, fit for secrets.
 ///
 /// # Errors
-/// The kernel has no such system call, or forbids it.
+/// The system gives none, neither by its call nor by its device.
 pub fn random<const N: usize>() -> Result<[u8; N], NoRandomness> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|_| NoRandomness)?;

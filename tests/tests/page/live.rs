@@ -188,11 +188,11 @@ fn page_goes_on_with_the_next_run_of_a_file() {
         return;
     };
     let run = ShownRun::start(
-        "target.builtin = true\nload = { rate = \"200/s\", duration = \"6s\" }\n\
+        "target.builtin = true\nload = { rate = \"200/s\", duration = \"12s\" }\n\
          [repeat]\ntimes = 2\n",
     );
     browser.visit(&run.url, 1280);
-    wait_for_second(&mut browser, 3.0);
+    // On a busy machine seconds pass by before the page has drawn anything.
     let first = run_id(&mut browser);
     wait_for_other_run(&mut browser, &first);
     let finished = run.coordinator.wait();
